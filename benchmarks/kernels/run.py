@@ -208,7 +208,9 @@ class Runner:
         point = (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency)
         clock = sum(seen) / len(seen)
         limit = limits.for_row(
-            *point, row.metric, self.facts, clock_hz=clock, clock_loaded=bool(under_work)
+            limits.Question(
+                *point, row.metric, self.facts, clock_hz=clock, clock_loaded=bool(under_work)
+            )
         )
         if limit.value is None:
             raise Unavailable(limit.reason.text if limit.reason else "no limit is known")

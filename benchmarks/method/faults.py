@@ -22,7 +22,7 @@ from benchmarks import results
 from benchmarks.kernels import namespaces
 from benchmarks.method.sides import Bench, Surroundings
 from peakmark import statistics
-from peakmark.analysis import analysis, compare, datasets
+from peakmark.analysis import build_rows, compare, datasets
 from peakmark.errors import PeakmarkError
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
@@ -108,7 +108,7 @@ def _median(campaign: Path) -> float:
 
 def _warnings(campaign: Path) -> list[str]:
     """What the rows of a campaign are marked with, doubts and findings."""
-    tables = analysis.build_rows(Results.read(campaign)).values()
+    tables = build_rows(Results.read(campaign)).values()
     return [
         text
         for found in tables

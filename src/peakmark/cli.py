@@ -176,8 +176,7 @@ def plan(options: argparse.Namespace) -> None:
 
 
 def decide(options: argparse.Namespace) -> None:
-    from peakmark.analysis import suspects
-    from peakmark.analysis.analysis import Analysis
+    from peakmark.analysis import Analysis, suspects
     from peakmark.storage import planfile
     from peakmark.storage.results import Results
 
@@ -316,7 +315,7 @@ def bundle(options: argparse.Namespace) -> None:
 
 
 def export(options: argparse.Namespace) -> None:
-    from peakmark.analysis.analysis import Analysis
+    from peakmark.analysis import Analysis
     from peakmark.bundle import export
 
     write: Callable[[Analysis], str] = getattr(export, options.form)

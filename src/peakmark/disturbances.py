@@ -51,7 +51,7 @@ def find(
         context: of the record. Its ``dram_compared`` is the median of such rates on the host: what
             others disturb all the time is slower than the best one, and no repetition mends it.
         details: of a measurement of the record.
-        spare: CPUs that the measurement leaves to others.
+        spare: CPUs that the measurement leaves to others; none where its threads waited.
 
     Returns:
         Code of the row's warning -> CPUs' worth of time, share of that time, of the clock or of the
@@ -60,10 +60,13 @@ def find(
     noise, server = (context.get(name) or {} for name in ("noise", "server_noise"))
     during, far = noise.get("during") or {}, server.get("during") or {}
     before, after = context.get("clock_hz_before"), context.get("clock_hz_after")
+    waited = _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0
+    if waited > MATTERS:
+        spare = 0.0
     amounts = {
         "other-load": max(others(during, spare), others(far)),
         "steal": max(during.get("steal") or 0.0, far.get("steal") or 0.0),
-        "waited": _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0,
+        "waited": waited,
         "clock-moved": abs(after / before - 1) if before and after else 0.0,
         "memory-load": memory_load(context, details),
         "hot": max(_heat(during), _heat(far)),

@@ -24,8 +24,7 @@ Nothing is removed and nothing assumed normal. Sources:
            (2004), article 3
     [BH]   Benjamini and Hochberg, Controlling the False Discovery Rate, Journal of the Royal
            Statistical Society B 57 (1995), pages 289-300
-Every function raises ValueError for an empty sequence and for NaN or infinite values, naming the
-first of them. SciPy is imported by the functions that need it, as loading it takes a second.
+Every function raises ValueError for an empty sequence and for NaN or infinite values. SciPy is imported by the functions that need it, as loading it takes a second.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,8 @@ Values = Sequence[float] | NDArray[np.float64]
 # Below this the smallest and largest value do not enclose the median with 95 %: 1 - 2^(1 - 6) =
 # 96.9 %. [DN]
 ENOUGH = 6
+LEVEL = 0.95
+"""Wanted coverage of intervals of the median."""
 FEWEST_FREEDOM = 4
 """Degrees of freedom that a difference takes: 3 against 3 values have them, or 5 pairs."""
 LIKE_ROWS = 3
@@ -67,15 +69,12 @@ class Interval:
     enough: bool
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What a table row shows of its repetitions, in their unit.
+@dataclass(frozen=True, kw_only=True)
+class Summary(Interval):
+    """What a table row shows of its repetitions, in their unit, with the interval of their median.
 
     stdev, cv      sample standard deviation (n - 1) and its share of the mean; None for n = 1 (cv
                    also for mean 0)
-    low, high      interval of the median, ``level`` the probability that it really holds,
-                   ``enough`` whether that is the 95 % asked for: with n < 6 the whole range is less
-                   sure than that
     """
 
     n: int
@@ -85,10 +84,6 @@ class Summary:
     median: float
     minimum: float
     maximum: float
-    low: float
-    high: float
-    level: float
-    enough: bool
 
 
 @dataclass(frozen=True)
@@ -106,14 +101,9 @@ class Drift:
 
 def checked(values: Values) -> NDArray[np.float64]:
     """The values as an array. Errors: ValueError when there are none, or one is NaN or infinite."""
-    array = np.asarray(values, dtype=np.float64).reshape(-1)
+    array = np.asarray_chkfinite(values, dtype=np.float64).reshape(-1)
     if array.size == 0:
         raise ValueError("no values: a statistic needs at least one measurement")
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if wrong.size:
-        raise ValueError(
-            f"value {int(wrong[0])} of {array.size} is {array[wrong[0]]}: only finite numbers are measurements"
-        )
     return array
 
 
@@ -142,28 +132,24 @@ def median(values: Values) -> float:
     return float(np.median(checked(values)))
 
 
-def median_interval(values: Values, confidence: float = 0.95) -> Interval:
+def median_interval(values: Values) -> Interval:
     """Interval of the median from order statistics: no distribution is assumed ([DN]; [HB] rule 6).
 
     The k-th smallest and k-th largest value, with the largest k whose coverage 1 - 2 P(Binomial(n,
-    1/2) < k) is at least ``confidence``. Below n = 6 no k reaches 95 %: then the range and its true
-    coverage 1 - 2^(1 - n).
+    1/2) < k) is at least 95 %. Below n = 6 no k reaches that: then the range and its true coverage
+    1 - 2^(1 - n).
     """
     ordered = np.sort(checked(values))
-    rank, level = median_rank(ordered.size, confidence)
-    return Interval(float(ordered[rank - 1]), float(ordered[-rank]), level, level >= confidence)
+    rank, level = median_rank(ordered.size)
+    return Interval(float(ordered[rank - 1]), float(ordered[-rank]), level, level >= LEVEL)
 
 
-def median_rank(n: int, confidence: float = 0.95) -> tuple[int, float]:
+def median_rank(n: int) -> tuple[int, float]:
     """The k of ``median_interval`` for ``n`` values, and its coverage."""
-    below, chosen, level = 0, 1, 1 - 2.0 ** (1 - n)
-    for k in range(1, n // 2 + 1):
-        below += math.comb(n, k - 1)
-        coverage = 1 - 2 * below / 2**n
-        if coverage < confidence:
-            break
-        chosen, level = k, coverage
-    return chosen, level
+    below = accumulate(math.comb(n, k) for k in range(n // 2))
+    coverage = [1 - 2 * each / 2**n for each in below] or [0.0]
+    rank = max(1, sum(each >= LEVEL for each in coverage))
+    return rank, coverage[rank - 1]
 
 
 def drift(values: Values) -> Drift | None:
@@ -204,18 +190,18 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
         The chance of ranks at least as uneven if both samples of each pair are of one kind: counted
         for up to ``EXACT`` values in all, else by the normal approximation.
     """
+    from scipy import stats
+
     exact = sum(len(first) + len(second) for first, second in pairs) <= EXACT
     distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
     for first, second in pairs:
         one, other = checked(first), checked(second)
         both = np.concatenate([one, other])
-        _, place, ties = np.unique(both, return_inverse=True, return_counts=True)
-        twice = (2 * np.cumsum(ties) - ties + 1)[place]  # twice the mean ranks: whole numbers
+        twice = np.rint(2 * stats.rankdata(both)).astype(int)  # whole numbers
         n, total = one.size, both.size
         observed += int(twice[:n].sum())
         centre += n * (total + 1)
-        tied = int((ties**3 - ties).sum()) / (total * (total - 1))
-        variance += n * (total - n) / 3 * (total + 1 - tied)
+        variance += n * (total - n) / (total - 1) * float(twice.var())
         if exact:
             distribution = np.convolve(distribution, _rank_sums(tuple(np.sort(twice).tolist()), n))
     distance = abs(observed - centre)
@@ -392,9 +378,9 @@ def discoveries(chances: Sequence[float], level: float) -> list[bool]:
 def summarise(values: Values) -> Summary:
     """All that a row shows of its repetitions; see Summary."""
     array = checked(values)
-    average, interval = mean(array), median_interval(array)
-    deviation = stdev(array) if array.size > 1 else None
+    average, deviation = mean(array), stdev(array) if array.size > 1 else None
     return Summary(
+        **vars(median_interval(array)),
         n=int(array.size),
         mean=average,
         stdev=deviation,
@@ -402,8 +388,4 @@ def summarise(values: Values) -> Summary:
         median=median(array),
         minimum=float(array.min()),
         maximum=float(array.max()),
-        low=interval.low,
-        high=interval.high,
-        level=interval.level,
-        enough=interval.enough,
     )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tests.checkout import TO_TABLES
 
-from peakmark.analysis.analysis import build_rows
+from peakmark.analysis import build_rows
 from peakmark.storage.results import Results
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]

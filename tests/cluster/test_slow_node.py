@@ -14,7 +14,7 @@ from testcluster.hosts import checked
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.storage import planfile
 from workflow import Workflow
 

@@ -20,8 +20,7 @@ from tests import guest
 from tests.guest import GuestError, common
 from tests.programs import LIMIT_S, wait_for
 
-from peakmark import machine
-from peakmark.analysis import analysis
+from peakmark import analysis, machine
 from peakmark.cell import Cell
 from peakmark.plan import plan
 from peakmark.storage import records

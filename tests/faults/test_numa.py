@@ -84,10 +84,10 @@ def assert_placed(
     threads = record["measurements"][0]["concurrency"]
     assert threads == len(cpus)
     row = ("cpu", "DP", "", None, threads, "rate")
-    limit = limits.for_row(*row, facts, SITE, 1e9, placed=placed)
+    limit = limits.for_row(limits.Question(*row, facts, SITE, 1e9, placed=placed))
     assert limit.value == pytest.approx(cores * 4e9)
     row = ("memory", "RWS", "pool", 1 << 20, threads, "throughput")
-    memory = limits.for_row(*row, facts, SITE, placed=placed)
+    memory = limits.for_row(limits.Question(*row, facts, SITE, placed=placed))
     assert memory.value == pytest.approx(100e9 * len(nodes) / 2)
 
 

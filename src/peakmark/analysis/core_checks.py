@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from peakmark import disturbances, statistics
-from peakmark.analysis.row import Details, Measured, Messages, RunValue
+from peakmark.analysis.row import (
+    Measured,
+    Messages,
+    ReachedClock,
+    Row,
+    RunValue,
+    idle_clock,
+    seen_clock,
+)
 from peakmark.catalogue import KERNELS
-from peakmark.limits import efficiency
-from peakmark.messages import Severity, Value, message
+from peakmark.limits import Question
+from peakmark.messages import Message, Severity, Value, message
+from peakmark.storage.facts import SeenClock, Work, node_class, read_earlier_clocks, write_clocks
+from peakmark.storage.results import Results
 
 STEAL = 0.02
 """Share of the CPUs' time taken by the hypervisor that is told."""
 HELD_BACK = 0.01
 """Share of the time for which a quota held threads back that is told."""
-CPU = 0.97
-"""Least share of the run in which a thread that computes had its CPU."""
+WAITED = 0.03
+"""Share of the run in which a thread that computes may be without its CPU."""
 CORE = 0.75
 """Least share of a core's pipes that a kernel takes on a core of its own."""
 OVERLAP = 0.95
@@ -32,12 +43,18 @@ LOWEST = 0.4
 """Of the nominal clock, what no such design goes below: the lowest base clocks for AVX-512 are
 about half of those on the box.
 """
+THROTTLED = 0.9
+"""Share of the best clock that was seen, below which the clock is a warning."""
+BOOSTED = 2
+"""Threads up to which a processor is to reach the highest clock of its datasheet, which is one of one
+or two busy cores.
+"""
 
 
-def causes(row: Measured) -> list[frozenset[str]]:
-    """Codes of what changed the figure of each repetition, in the order of time."""
+def causes(row: Measured) -> list[tuple[RunValue, frozenset[str]]]:
+    """Each repetition with the codes of what changed its figure, in the order of time."""
     cpus = row.fact("cpu", "threads")
-    return [causes_of(run, row.subsystem, row.concurrency, cpus) for run in row.in_time]
+    return [(run, causes_of(run, row.subsystem, row.concurrency, cpus)) for run in row.in_time]
 
 
 def causes_of(run: RunValue, subsystem: str, threads: int, cpus: int | None) -> frozenset[str]:
@@ -49,37 +66,30 @@ def causes_of(run: RunValue, subsystem: str, threads: int, cpus: int | None) -> 
         threads: of its row.
         cpus: of the node; None where that is unknown.
     """
-    known = {**run.context, **run.details}
     spare = disturbances.spare_cpus(subsystem, threads, cpus)
-    found = disturbances.find(subsystem, known, run.details, spare)
-    if "waited" in found:  # then no CPU was free, however many the node has
-        found = disturbances.find(subsystem, known, run.details)
+    context = {**run.context, **run.details}
+    found = disturbances.find(subsystem, context, run.details, spare)
     return frozenset([*found, *(["crowded-core"] if _held_up(run, threads) else [])])
 
 
 def clean_runs(row: Measured) -> list[RunValue]:
-    """The repetitions whose figure nothing changed, in the order of time."""
-    return [run for run, found in zip(row.in_time, causes(row), strict=True) if not found]
-
-
-def stands(row: Measured) -> bool:
-    """Whether the row's figure is that of its clean repetitions: they are more than half of all, and
-    their median is within ``STANDS`` of it.
+    """The repetitions whose figure nothing changed, in the order of time, where the row's figure
+    stands: they are more than half of all, and their median is within ``STANDS`` of it. Else none.
     """
-    clean = [run.value for run in clean_runs(row)]
+    clean = [run for run, found in causes(row) if not found]
     if 2 * len(clean) <= len(row.runs):
-        return False
-    median = statistics.median(clean)
-    return abs(row.centre - median) < STANDS * median
+        return []
+    median = statistics.median([run.value for run in clean])
+    return clean if abs(row.centre - median) < STANDS * median else []
 
 
 def severity(row: Measured, code: str) -> Severity:
     """Of a disturbance: a doubt where it changed at least half of the repetitions; where no
     disturbance did, unless the figure stands.
     """
-    counts = Counter(each for found in causes(row) for each in found)
+    counts = Counter(each for _, found in causes(row) for each in found)
     weights = {each: weight(count, len(row.runs)) for each, count in counts.items()}
-    moved = Severity.UNSURE not in weights.values() and not stands(row)
+    moved = Severity.UNSURE not in weights.values() and not clean_runs(row)
     return Severity.UNSURE if moved and code in weights else weights.get(code, Severity.NOTE)
 
 
@@ -95,50 +105,63 @@ def in_how_many(count: int, n: int, where: Value = "") -> Value:
     return message("often", where=where, count=count, n=n) if n > 1 else ""
 
 
+def _repeated(
+    row: Measured,
+    code: str,
+    amounts: Sequence[float],
+    least: float = 0.0,
+    level: Severity | None = None,
+    where: Value | None = None,
+) -> Messages:
+    """A message where an amount is above ``least`` in repetitions: the most, and in how many.
+
+    Args:
+        row: with its repetitions.
+        code: of a message with ``share`` and ``often``.
+        amounts: of each repetition that tells one.
+        least: that is worth a message.
+        level: of the message, None for that of a disturbance.
+        where: it went on meanwhile.
+    """
+    count = sum(amount > least for amount in amounts)
+    if count:
+        often = in_how_many(count, len(amounts), where or "")
+        if not often and where is not None:
+            often = message("meanwhile", where=where)
+        yield message(code, level or severity(row, code), share=max(amounts), often=often)
+
+
 def disturbed(row: Measured) -> Messages:
     """What else went on during the repetitions, on the nodes of servers too."""
-    yield from _noise(row, row.noises, "")
-    for host, noises in row.server_noises.items():
-        yield from _noise(row, noises, message("server", hosts=frozenset([host])))
-
-
-def _noise(row: Measured, noises: Sequence[Details], where: Value) -> Messages:
-    during = [noise["during"] for noise in noises if noise.get("during")]
-
-    def often(count: int) -> Value:
-        return in_how_many(count, len(noises), where) or message("meanwhile", where=where)
-
-    busy = [each for each in during if each["others"] > disturbances.OTHERS]
-    if busy:
-        worst = max(busy, key=lambda each: float(each["others"]))
-        users = message("other-users", users=worst["users"]) if worst["users"] else ""
-        seen = message("busy", busy=worst["busy"], users=users) if worst["busy"] else None
-        level, count = severity(row, "other-load"), often(len(busy))
-        values = {"cpus": worst["others"], "often": count, "busy": seen or message("hidden")}
-        yield message("other-load", level, **values)
-    stolen = [each["steal"] for each in during if (each["steal"] or 0.0) > STEAL]
-    if stolen:
-        yield message("steal", severity(row, "steal"), share=max(stolen), often=often(len(stolen)))
-    held = [each["throttled_s"] / each["seconds"] for each in during if each.get("throttled_s")]
-    if max(held, default=0.0) > HELD_BACK:
-        yield message("throttled", Severity.UNSURE, share=max(held), often=often(len(held)))
-    hot = sum(bool(each.get("hot")) for each in during)
-    if hot:
-        yield message("hot", Severity.UNSURE, often=often(hot))
+    for where, noises in row.noises:
+        during = [noise["during"] for noise in noises if noise.get("during")]
+        others = [each["others"] for each in during]
+        for found in _repeated(row, "other-load", others, disturbances.OTHERS, where=where):
+            worst = max(during, key=lambda each: float(each["others"]))
+            users = message("other-users", users=worst["users"]) if worst["users"] else ""
+            busy = message("busy", busy=worst["busy"], users=users)
+            seen = busy if worst["busy"] else message("hidden")
+            yield replace(found, values=(*found.values, ("busy", seen)))
+        steal = [each["steal"] or 0.0 for each in during]
+        yield from _repeated(row, "steal", steal, STEAL, where=where)
+        held = [(each.get("throttled_s") or 0.0) / each["seconds"] for each in during]
+        yield from _repeated(row, "throttled", held, HELD_BACK, Severity.UNSURE, where)
+        hot = [float(each.get("hot") or 0) for each in during]
+        yield from _repeated(row, "hot", hot, level=Severity.UNSURE, where=where)
 
 
 def slow_core(row: Measured) -> Messages:
     """Fewer operations a cycle than any kernel here does on its own core, and no reason for it in
     the record.
     """
-    share = efficiency(row.centre, row.limit)
+    share = row.limit.efficiency(row.centre)
     if row.instrument != KERNELS["cpu"] or row.limit.origin == "site" or share is None:
         return
     is_chosen = any(run.options.get("isa") not in (None, "auto") for run in row.runs)
     cores = row.fact("cpu", "cores")
     if share >= CORE or is_chosen or (cores and row.concurrency > cores):
         return
-    if not any((*waited(row), *crowded(row), *_noise(row, row.noises, ""))):
+    if not any((*waited(row), *crowded(row), *disturbed(row))):
         yield message("slow-core", Severity.UNSURE, share=share)
 
 
@@ -160,18 +183,15 @@ def _held_up(run: RunValue, threads: int) -> int:
     """On how many cores somebody else held up threads that did not wait and share no core."""
     placed = run.context.get("placed") or {}
     share_cores = int(placed.get("cores", threads)) < threads
-    if share_cores or run.details.get("cpu_share", 1.0) < CPU:
+    if share_cores or 1 - run.details.get("cpu_share", 1.0) > WAITED:
         return 0
     return int(run.details.get("held_up") or 0)
 
 
 def waited(row: Measured) -> Messages:
     """Threads that compute have no reason to wait: what they lost of their time went to others."""
-    shares = row.details("cpu_share") if row.is_pinned else []
-    held = [share for share in shares if share < CPU]
-    if held:
-        lost, often = 1 - min(held), in_how_many(len(held), len(shares))
-        yield message("waited", severity(row, "waited"), lost=lost, often=often)
+    lost = [1 - share for share in row.details("cpu_share")] if row.is_pinned else []
+    yield from _repeated(row, "waited", lost, WAITED)
 
 
 def overlap(row: Measured) -> Messages:
@@ -188,9 +208,7 @@ def overlap(row: Measured) -> Messages:
 def memory_load(row: Measured) -> Messages:
     """The kernel reads DRAM before and after its work: what it lacks to the best went to others."""
     taken = [disturbances.memory_load(run.context, run.details) for run in row.runs]
-    if any(taken):
-        often = in_how_many(sum(share > 0 for share in taken), len(taken))
-        yield message("memory-load", severity(row, "memory-load"), share=max(taken), often=often)
+    yield from _repeated(row, "memory-load", taken)
 
 
 def clock(row: Measured) -> Messages:
@@ -220,24 +238,9 @@ def below_nominal(row: Measured) -> Messages:
     wide = any(run.details.get("isa") in WIDE for run in row.runs) and seen >= LOWEST * nominal
     clock = (idle_clock(row.runs) if wide else None) or seen
     if clock < (1 - disturbances.MATTERS) * nominal:
-        share = efficiency(row.centre, row.limit) if row.limit.clock else None
+        share = row.limit.efficiency(row.centre) if row.limit.clock else None
         of_it = message("of-nominal", share=share * seen / nominal) if share else ""
         yield message("below-nominal", Severity.UNSURE, clock=clock, nominal=nominal, share=of_it)
-
-
-def seen_clock(runs: Sequence[RunValue]) -> float | None:
-    """Median of the clocks under the work of the runs that could tell it; if none could, of those
-    before and after; Hz.
-    """
-    loaded = [float(clock) for run in runs if (clock := run.known("clock_hz_loaded"))]
-    return statistics.median(loaded) if loaded else idle_clock(runs)
-
-
-def idle_clock(runs: Sequence[RunValue]) -> float | None:
-    """Median of the clocks before and after the work, without the work's own instructions; Hz."""
-    names = ("clock_hz_before", "clock_hz_after")
-    clocks = [float(clock) for run in runs for name in names if (clock := run.known(name))]
-    return statistics.median(clocks) if clocks else None
 
 
 def narrower(row: Measured) -> Messages:
@@ -263,21 +266,95 @@ def placement(row: Measured) -> Messages:
 
 
 def concurrency(row: Measured) -> Messages:
-    """More threads than the jobs had CPUs, or else what the first job on the host had."""
+    """More threads than the jobs of the row had CPUs, cores, or a quota for."""
     if not row.is_pinned:
         return
-    cpus = next((run.context["cpus"] for run in row.runs if run.context.get("cpus")), None)
-    cpus = cpus or row.fact("limits", "cpus_allowed") or ()
-    first = {
-        "cores": row.fact("limits", "physical_cores_allowed"),
-        "cpu_quota": row.fact("limits", "cpu_quota"),
-    }
-    jobs = [run.context["allowed"] for run in row.runs if run.context.get("allowed")] or [first]
-    cores = min((job["cores"] for job in jobs if job["cores"]), default=row.concurrency)
-    quota = min((job["cpu_quota"] for job in jobs if job["cpu_quota"]), default=row.concurrency)
-    if cpus and row.concurrency > len(cpus):
-        yield message("oversubscribed", Severity.WRONG, threads=row.concurrency, cpus=len(cpus))
-    elif row.concurrency > quota:
-        yield message("cpu-quota", Severity.UNSURE, threads=row.concurrency, quota=quota)
-    elif row.concurrency > cores:
-        yield message("shared-cores", threads=row.concurrency, cores=cores)
+    jobs = [run.context["allowed"] for run in row.runs if run.context.get("allowed")]
+    cpus = [len(run.context["cpus"]) for run in row.runs if run.context.get("cpus")]
+    quotas, cores = ([job[name] for job in jobs if job[name]] for name in ("cpu_quota", "cores"))
+    if row.concurrency > min(cpus, default=row.concurrency):
+        yield message("oversubscribed", Severity.WRONG, threads=row.concurrency, cpus=min(cpus))
+    elif row.concurrency > min(quotas, default=row.concurrency):
+        yield message("cpu-quota", Severity.UNSURE, threads=row.concurrency, quota=min(quotas))
+    elif row.concurrency > min(cores, default=row.concurrency):
+        yield message("shared-cores", threads=row.concurrency, cores=min(cores))
+
+
+def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
+    """CPU rows with the clock that they reached and the best that their CPU is known to reach: on this
+    host before, on equal nodes of the campaign, or by the datasheet.
+
+    Clock and work per cycle are two figures: a share of the limit at the clock that a core had says
+    nothing of how low that clock was.
+    """
+    seen = [_seen(results, row) for row in rows]
+    hosts: dict[Work, dict[str, SeenClock]] = defaultdict(dict)
+    for by_host in seen:
+        for host, clock in by_host.items():
+            hosts[clock.work][host] = clock
+    measured = {host for by_host in seen for host in by_host}
+    earlier = read_earlier_clocks(results.directory, measured)
+
+    def known(host: str, clock: SeenClock) -> Iterator[tuple[float, Message]]:
+        """Other clocks of the same work, each with where it was seen."""
+        for node, other in hosts[clock.work].items():
+            if node != host and clock.work.cpu:
+                yield other.hz, message("clock-of-node", best=other.hz, node=node)
+        before = earlier[host].get(clock.work)
+        if before:
+            yield before.hz, message("clock-of-day", best=before.hz, node=host, day=before.day)
+        site = results.config.get("site_facts") or {}
+        question = Question("cpu", "", "", None, 1, "rate", results.facts[host], site)
+        boost = question.clocks.get("maximum")
+        if boost and clock.work.threads <= BOOSTED:
+            yield boost.hz, message("clock-of-datasheet", best=boost.hz)
+
+    judged = list(rows)
+    for place, by_host in enumerate(seen):
+        if not by_host:
+            continue
+        row = rows[place]
+        hz = statistics.median([clock.hz for clock in by_host.values()])
+        others = [each for host, clock in by_host.items() for each in known(host, clock)]
+        best, source = max(others, key=lambda other: other[0], default=(None, ""))
+        share = min(1.0, hz / best) if best else None
+        low = message(
+            "clock-below-best",
+            Severity.UNSURE,
+            about=row.table.own.instrument,
+            share=share or 1.0,
+            clock=hz,
+            source=source,
+        )
+        warnings = (low,) if share is not None and share < THROTTLED else ()
+        reached = ReachedClock(hz, share)
+        judged[place] = replace(row, clock=reached, warnings=(*row.warnings, *warnings))
+    return judged
+
+
+def remember(results: Results, rows: Sequence[Row]) -> None:
+    """Store what clocks the hosts of CPU rows reached. Errors: OSError."""
+    by_host: dict[str, list[SeenClock]] = defaultdict(list)
+    for row in rows:
+        for host, clock in _seen(results, row).items():
+            by_host[host].append(clock)
+    write_clocks(results.directory, by_host)
+
+
+def _seen(results: Results, row: Row) -> dict[str, SeenClock]:
+    """Host -> the clock of a row on it, by the repetitions that nothing disturbed."""
+    clean: dict[str, list[RunValue]] = defaultdict(list)
+    for run in row.own.points if row.own else ():
+        host = str(run.context["host"])
+        cpus = ((results.facts.get(host) or {}).get("cpu") or {}).get("threads")
+        causes = causes_of(run, row.table.subsystem, row.key.concurrency, cpus)
+        if host in results.facts and seen_clock([run]) and not causes:
+            clean[host].append(run)
+    seen = {}
+    for host, runs in clean.items():
+        known = node_class(results.facts[host])
+        isa, day = str(runs[0].details.get("isa") or ""), str(runs[0].context["started"])[:10]
+        work = Work(known.cpu if known else "", row.key.workload, isa, row.key.concurrency)
+        hz = statistics.median([seen_clock([run]) or 0.0 for run in runs])
+        seen[host] = SeenClock(work, hz, day)
+    return seen

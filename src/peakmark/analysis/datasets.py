@@ -14,13 +14,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from peakmark import histograms
-from peakmark.analysis import analysis, comparability
+from peakmark.analysis import build_rows, comparability
 from peakmark.analysis.row import Key, Repetition
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, size
 from peakmark.messages import worst
 from peakmark.storage.results import Results
+from peakmark.tools.common import SHOWN_PERCENTILES
 
 GAP_S = 60.0
 """So long after its other half has ended a repetition may begin: halves of two runs of the command
@@ -157,7 +157,7 @@ def read(name: str) -> Dataset:
     entries: dict[ComparedPoint, DatasetRow] = {}
     results = Results.read(path)
     facts = cache(partial(comparability.facts, results))
-    for name, table_rows in analysis.build_rows(results).items():
+    for name, table_rows in build_rows(results).items():
         for row in table_rows:
             for instrument, series in row.series.items():
                 settings = comparability.settings(series, row.key.workload)
@@ -177,7 +177,7 @@ def read(name: str) -> Dataset:
                 )
                 point = point_of(name, instrument, row.key)
                 entries[point] = entry
-                for percentile in histograms.SHOWN:
+                for percentile in SHOWN_PERCENTILES:
                     values = series.percentiles(percentile)
                     pairs = zip(series.points, values, strict=False)
                     times = turns(replace(each, value=value) for each, value in pairs)
@@ -199,6 +199,6 @@ def describe(point: ComparedPoint) -> str:
     """``disk_throughput diskbench RS psync 1 MiB x4``; ``cpu cpubench DP xcores``."""
     parts = [point.table, point.instrument, point.workload, point.variant]
     node = point.node if point.node not in ("", "any") else ""
-    name = histograms.SHOWN.get(point.percentile, "")
+    name = SHOWN_PERCENTILES.get(point.percentile, "")
     parts += [size(point.block or None), f"x{point.word or point.concurrency}", node, name]
     return " ".join(filter(None, parts))

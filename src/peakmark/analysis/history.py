@@ -22,8 +22,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from peakmark import slurm, statistics
-from peakmark.analysis import comparability, compare, datasets, verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, comparability, compare, datasets, verdict
 from peakmark.analysis.datasets import ComparedPoint
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.catalogue import SUBSYSTEMS

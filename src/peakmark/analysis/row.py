@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from peakmark import histograms
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import LayoutTable
 from peakmark.errors import Sentence
 from peakmark.formatting import natural
 from peakmark.limits import Limit
-from peakmark.messages import Message, Severity, worst
-from peakmark.statistics import Summary, median_interval
+from peakmark.messages import Message, Severity, Value, message, worst
+from peakmark.statistics import Summary, median_interval, summarise
 from peakmark.storage.results import StoredRecord
+from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
 from peakmark.tools.tables import Table
 
 Details = Mapping[str, Any]
@@ -43,10 +43,41 @@ class RunValue:
         server = self.context.get("server_host")
         return f"{host} → {server}" if server and server != host else host
 
+    def share(self, limit: Limit, clock_hz: float | None) -> float:
+        """Share of the limit or bound that it reached, at its own clock where the limit holds at the
+        observed one, ``clock_hz``; 0 without either. What is only the best seen forbids nothing.
+        """
+        share = None if limit.kind == "best_seen" else limit.share(self.value)
+        clock = seen_clock([self])
+        if share and clock and clock_hz and limit.clock == "observed":
+            share *= clock_hz / clock
+        return share or 0.0
+
     def known(self, name: str) -> Any:
         """A detail, else the context's entry of that name, else None."""
         value = self.details.get(name)
         return self.context.get(name) if value is None else value
+
+
+CLOCKS = ("nominal", "maximum")
+"""Of which the share of the limit is told too."""
+
+
+def seen_clock(runs: Sequence[RunValue]) -> float | None:
+    """Median of the clocks under the work of the runs that could tell it; if none could, of those
+    before and after; Hz.
+    """
+    return _clock(runs, "clock_hz_loaded") or idle_clock(runs)
+
+
+def idle_clock(runs: Sequence[RunValue]) -> float | None:
+    """Median of the clocks before and after the work, without the work's own instructions; Hz."""
+    return _clock(runs, "clock_hz_before", "clock_hz_after")
+
+
+def _clock(runs: Sequence[RunValue], *names: str) -> float | None:
+    clocks = [float(clock) for run in runs for name in names if (clock := run.known(name))]
+    return median(clocks) if clocks else None
 
 
 MOST = 1.05
@@ -82,34 +113,35 @@ class Measured:
         """A fact of the machine, None where there is none."""
         return (self.facts.get(part) or {}).get(name)
 
-    @property
+    @cached_property
     def in_time(self) -> list[RunValue]:
         """The runs as they were measured: a repetition that had failed came after the others."""
         return sorted(self.runs, key=lambda run: str(run.context.get("started") or ""))
 
-    @property
+    @cached_property
     def is_pinned(self) -> bool:
         """Whether its threads have CPUs of their own."""
         return SUBSYSTEMS[self.subsystem].pinned
 
-    @property
+    @cached_property
     def placed(self) -> list[Details]:
         """What the threads of each run could reach, where the record tells."""
         return [run.context["placed"] for run in self.runs if run.context.get("placed")]
 
-    @property
-    def noises(self) -> list[Details]:
-        """What else went on, of every run that tells it."""
-        return [run.context["noise"] for run in self.in_time if run.context.get("noise")]
-
-    @property
-    def server_noises(self) -> Mapping[str, list[Details]]:
-        """The same on the nodes of the servers, by host."""
-        by_host = defaultdict(list)
+    @cached_property
+    def noises(self) -> list[tuple[Value, list[Details]]]:
+        """What else went on, of every run that tells it: on its node, and on those of its servers.
+        Each with where that was, as part of a sentence.
+        """
+        by_host: dict[str, list[Details]] = {"": []}
         for run in self.in_time:
-            if run.context.get("server_noise"):
-                by_host[str(run.context["server_host"])].append(run.context["server_noise"])
-        return by_host
+            for host, name in (("", "noise"), (run.context.get("server_host"), "server_noise")):
+                if run.context.get(name):
+                    by_host.setdefault(str(host), []).append(run.context[name])
+        return [
+            (message("server", hosts=frozenset([host])) if host else "", noises)
+            for host, noises in by_host.items()
+        ]
 
     def details(self, name: str) -> list[float]:
         """A numeric detail of every run that has it."""
@@ -174,7 +206,37 @@ class Series:
     efficiency: float | None
     left_out: tuple[Repetition, ...] = ()
 
-    @property
+    @classmethod
+    def of(
+        cls,
+        points: Iterable[Repetition],
+        limit: Limit,
+        clock_hz: float | None,
+        centre: str,
+    ) -> Series:
+        """The points without those above the limit or bound; if most are, it is the limit that is in
+        doubt.
+
+        Args:
+            points: in any order, with those that were measured again.
+            limit: of the row.
+            clock_hz: at which the limit holds.
+            centre: ``median`` or ``mean``.
+        """
+        left_out = [point for point in points if point.left_out]
+        good = sorted(
+            (point for point in points if not point.left_out), key=lambda point: point.repetition
+        )
+        wrong = [point for point in good if point.share(limit, clock_hz) > MOST]
+        if 2 * len(wrong) > len(good):
+            wrong = []
+        counted = tuple(point for point in good if point not in wrong)
+        left_out += [replace(point, left_out=(ABOVE,)) for point in wrong]
+        summary = summarise([point.value for point in counted])
+        value = float(getattr(summary, centre))
+        return cls(counted, summary, value, limit.efficiency(value), tuple(left_out))
+
+    @cached_property
     def disturbed(self) -> tuple[float, ...]:
         """Values that were disturbed and measured again."""
         return tuple(point.value for point in self.left_out if ABOVE not in point.left_out)
@@ -184,12 +246,12 @@ class Series:
         """How many of its repetitions were disturbed and measured again."""
         return len({point.record.path for point in self.left_out if ABOVE not in point.left_out})
 
-    @property
+    @cached_property
     def above(self) -> tuple[Repetition, ...]:
         """Repetitions that physics forbids."""
         return tuple(point for point in self.left_out if ABOVE in point.left_out)
 
-    @property
+    @cached_property
     def values(self) -> tuple[float, ...]:
         """Every repetition that counts, in order."""
         return tuple(point.value for point in self.points)
@@ -205,7 +267,7 @@ class Series:
         no histogram.
         """
         texts = [point.details.get("histogram", "") for point in self.points]
-        return sum(map(histograms.read, texts), Counter()) if all(texts) else Counter()
+        return sum(map(read_histogram, texts), Counter()) if all(texts) else Counter()
 
     def percentiles(self, name: str) -> list[float]:
         """A percentile of each repetition in SI units, such as ``p99``; empty where one lacks it or
@@ -220,7 +282,7 @@ class Series:
         where one has no histogram; None where ``percentiles`` has none.
         """
         values = self.percentiles(name)
-        merged = histograms.percentiles(self.histogram, [histograms.SHARES[name]])
+        merged = percentile_times(self.histogram, [PERCENTILES[name]])
         if not values or not merged:
             return Percentile(median(values)) if values else None
         interval = median_interval(values)
@@ -244,25 +306,17 @@ class Series:
         return max(float(point.details.get("resolution", 0.0)) for point in self.points)
 
 
-@dataclass(frozen=True)
-class ReachedClock:
+class ReachedClock(NamedTuple):
     """The clock that cores had under their work.
 
     Attributes:
         hz: median of the repetitions that nothing disturbed.
-        best: the best that this CPU is known to reach with the same work, in Hz; None where nothing
-            else is known.
-        source: of ``best``, as part of a sentence.
+        share: of the best that this CPU is known to reach with the same work, at most 1; None where
+            nothing else is known.
     """
 
     hz: float
-    best: float | None = None
-    source: Message | None = None
-
-    @property
-    def share(self) -> float | None:
-        """Share of the best clock, at most 1; None where none is known."""
-        return min(1.0, self.hz / self.best) if self.best else None
+    share: float | None
 
 
 class SlowRow(NamedTuple):
@@ -314,7 +368,7 @@ class Row:
     node_class: str = ""
     slow: SlowRow | None = None
 
-    @property
+    @cached_property
     def remarks(self) -> tuple[Message, ...]:
         """The marks without those that are said of the whole campaign."""
         return tuple(note for note in self.warnings if not note.is_shared)
@@ -337,7 +391,7 @@ class Row:
         """The notes that are about the figure of one instrument, or about the row as such."""
         return tuple(note for note in self.warnings if note.about in ("", instrument))
 
-    @property
+    @cached_property
     def specific_warnings(self) -> tuple[Message, ...]:
         """What speaks against the own kernel's figure."""
         return tuple(
@@ -346,12 +400,12 @@ class Row:
             if note.is_warning and not note.is_shared
         )
 
-    @property
+    @cached_property
     def level(self) -> Severity | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
         return worst(self.warnings_of(self.table.own.instrument))
 
-    @property
+    @cached_property
     def comparable(self) -> bool:
         """Whether the own kernel's figure may stand beside those of other rows: a value above a
         limit that the site file states is right where the limit is doubtful.
@@ -361,7 +415,7 @@ class Row:
         wrong = {note.code for note in warnings if note.severity is Severity.WRONG}
         return self.own is not None and wrong <= doubtful
 
-    @property
+    @cached_property
     def endpoints(self) -> tuple[tuple[str, str], ...]:
         """Host of the client and host of the server, of every pair of two that measured the row;
         empty for one machine.
@@ -373,7 +427,7 @@ class Row:
         }
         return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
-    @property
+    @cached_property
     def loopback(self) -> bool:
         """Whether it was measured within one machine, where no network lies between the two ends."""
         return any(
@@ -388,17 +442,17 @@ class Row:
         filling = (series for series in self.series.values() if series.instead_of == instrument)
         return self.series.get(instrument) or next(filling, None)
 
-    @property
+    @cached_property
     def is_pair(self) -> bool:
         """Whether ``pairs`` names client and server, ``node1+node2``."""
         return "+" in self.key.node
 
-    @property
+    @cached_property
     def own(self) -> Series | None:
         """The own kernel's measurements, None for a hole."""
         return self.series.get(self.table.own.instrument)
 
-    @property
+    @cached_property
     def measured(self) -> Series:
         """The own kernel's measurements of a row that is no hole. Errors: ValueError for a hole."""
         if self.own is None:
@@ -410,3 +464,8 @@ class Row:
 
 Rows = Mapping[str, Sequence[Row]]
 """Name of a table -> its rows."""
+
+
+def published_names(rows: Sequence[Row]) -> list[str]:
+    """The published sets that have a value in one of the rows, in the order of the configuration."""
+    return list(dict.fromkeys(name for row in rows for name in row.published))

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from peakmark import statistics
-from peakmark.analysis import checks, comparability, comparisons
-from peakmark.analysis.row import Details, Measured, Messages, Row, Rows
+from peakmark.analysis import checks, comparability, comparisons, core_checks
+from peakmark.analysis.row import Measured, Messages, Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
+from peakmark.config import published
+from peakmark.config.published import Published
 from peakmark.formatting import size
+from peakmark.limits import Question
 from peakmark.messages import Message, Scope, Severity, message
 from peakmark.storage.results import Results
 
@@ -27,8 +30,6 @@ AT_LEAST = 4
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
 SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
-_AMOUNTS = {"steal": "share", "other-load": "cpus", "waited": "lost", "memory-load": "share"}
-"""Which value of a disturbance tells how strong it was."""
 CLEARLY = 2.0
 """A row that was disturbed so many times as strongly as the campaign's others is marked itself."""
 
@@ -56,15 +57,15 @@ def widespread(rows: Sequence[Row]) -> dict[str, float]:
 
 def _amount(note: Message) -> float:
     """How strong a disturbance was; 0 where nothing tells."""
-    amount = dict(note.values).get(_AMOUNTS.get(note.code, ""))
+    amount = dict(note.values).get("share")
     return float(amount) if isinstance(amount, int | float) else 0.0
 
 
-def shared(notes: Sequence[Message], usual: Mapping[str, float]) -> tuple[Message, ...]:
-    """The notes of a row, of which those that are common are the whole campaign's.
+def shared(row: Row, usual: Mapping[str, float]) -> Row:
+    """The row, of whose notes those that are common are the whole campaign's.
 
     Args:
-        notes: of a row.
+        row: any.
         usual: how strong a disturbance usually is, by its code; a row that was disturbed in most
             repetitions and clearly more strongly keeps it.
     """
@@ -73,19 +74,45 @@ def shared(notes: Sequence[Message], usual: Mapping[str, float]) -> tuple[Messag
         clearly_worse = note.is_warning and _amount(note) > CLEARLY * usual[note.code]
         return not clearly_worse
 
-    return tuple(
+    notes = (
         replace(note, scope=Scope.CAMPAIGN) if note.code in usual and is_usual(note) else note
-        for note in notes
+        for note in row.warnings
     )
+    return replace(row, warnings=tuple(notes))
 
 
 WHOLE_ROW = ("loopback",)  # notes that are not about one instrument
 _SAID = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 
 
-def checked(row: Row, facts: Details, nominal_hz: float | None = None) -> Messages:
+def of_row(
+    results: Results, row: Row, question: Question, planned: Sequence[Cell]
+) -> tuple[Message, ...]:
+    """All warnings of a row.
+
+    Args:
+        results: of the campaign.
+        row: without warnings.
+        question: to which its limit is the answer.
+        planned: cells of the own kernel that belong to the row.
+    """
+    return (
+        *holes(results, row, planned),
+        *hosts(row),
+        *above_limit(row, question.clock_hz),
+        *checked(row, question),
+        *disagreements(row),
+        *filled(row),
+        *setting_deviations(row),
+        *other_streams(row),
+        *of_programs_and_limit(row),
+    )
+
+
+def checked(row: Row, question: Question) -> Messages:
     """What the checks say: all about the own kernel, of a reference only the doubts."""
     table, key = row.table, row.key
+    nominal = question.clocks.get("nominal")
     for entry in table.series:
         series = row.series.get(entry.instrument)
         if series is None:
@@ -102,27 +129,67 @@ def checked(row: Row, facts: Details, nominal_hz: float | None = None) -> Messag
             summary=series.summary,
             centre=series.centre,
             limit=row.limit,
-            facts=facts,
-            nominal_hz=nominal_hz,
+            facts=question.facts,
+            nominal_hz=nominal.hz if nominal else None,
         )
         for mark in checks.check_row(measured):
             if mark.is_warning or entry is table.own:
                 yield mark if mark.code in WHOLE_ROW else replace(mark, about=entry.instrument)
 
 
+def above_limit(row: Row, clock_hz: float | None) -> Messages:
+    """Repetitions that no measurement of the row can reach.
+
+    Args:
+        row: with its limit.
+        clock_hz: at which the limit holds.
+    """
+    case = "bound" if row.limit.kind == "at_most" else ""
+    for about, series in row.series.items():
+        level = core_checks.weight(len(series.above), series.summary.n + len(series.above))
+        for point in series.above:
+            values = {"share": point.share(row.limit, clock_hz), "number": point.repetition + 1}
+            yield message("run-above-limit", level, case=case, about=about, **values)
+
+
+def with_published(row: Row, sets: Sequence[Published]) -> Row:
+    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was
+    published.
+    """
+    if row.key.variant == "block":
+        return row
+    point = (row.key.workload, row.key.block, row.key.concurrency)
+    key = published.beside(row.table.name, *point, row.table.own.instrument)
+    warnings = [
+        message("published", source=source.name, remark=text)
+        for source in sets
+        for text in source.remarks(key)
+    ]
+    here = comparability.settings(row.own, row.key.workload) if row.own else {}
+    for source in sets:
+        defined = comparability.defined(source.definition(key))
+        warnings += [
+            message("defined", source=source.name, name=name, there=there, here=here[name])
+            for name, there in defined.items()
+            if here.get(name, there) != there
+        ]
+    values = {source.name: value for source in sets if (value := source.value(key)) is not None}
+    return replace(row, published=values, warnings=(*row.warnings, *warnings))
+
+
 def disagreements(row: Row) -> Messages:
     """References that differ from the own kernel by more than the band: a finding about both."""
-    unequal_nodes = {mark.about for mark in setting_deviations(row)}
+    if row.own is None:
+        return
+    deviating = {mark.about for mark in setting_deviations(row)}
     compare = SUBSYSTEMS[row.table.subsystem].differs
-    own_points = row.own.points if row.own else ()
-    if row.table.subsystem == "disk" and any(run.known("huge_pages") for run in own_points):
+    if row.table.subsystem == "disk" and any(run.known("huge_pages") for run in row.own.points):
         compare = f"buffers ({row.table.own.heading} has huge pages, which a disk fills in fewer pieces), files"
-    for program, series in comparisons.references(row) if row.own else ():
-        own, other = row.measured.centre, series.centre
-        factor = max(own, other) / min(own, other)
-        if factor > BAND and program.instrument not in unequal_nodes:
+    for program, series in comparisons.references(row):
+        low, high = sorted((row.own.centre, series.centre))
+        if high > BAND * low and program.instrument not in deviating:
             headings = {"first": row.table.own.heading, "second": program.heading}
-            yield message("disagreement", factor=factor, compare=compare, **headings)
+            yield message("disagreement", factor=high / low, compare=compare, **headings)
 
 
 NEEDED = {
@@ -151,27 +218,25 @@ def shown_by(row: Row) -> frozenset[str]:
     return frozenset(codes)
 
 
-def holes(results: Results, row: Row, planned: list[Cell]) -> Messages:
-    """Why the own kernel's figure, or some of its repetitions, are missing."""
-    if not row.missing:
-        return
-    refused = [str(record.data["reason"]) for record in results.refused if record.cell in planned]
-    failed = [str(record.data["reason"]) for record in results.attempts if record.cell in planned]
-    reason = message("because", reason=(refused or failed)[-1]) if refused or failed else ""
-    about = row.table.own.instrument
-    if row.own is None:
-        yield message("not-measured", case="whole", about=about, reason=reason)
-    else:
+def holes(results: Results, row: Row, planned: Sequence[Cell]) -> Messages:
+    """Why the own kernel's figure, or some of its repetitions, are missing, and the core that computed
+    something wrong, of each failed attempt.
+    """
+    failed = [record.data for record in results.attempts if record.cell in planned]
+    if row.missing:
+        refused = [record.data for record in results.refused if record.cell in planned]
+        reasons = [str(data["reason"]) for data in refused or failed]
         yield message(
-            "not-measured", about=about, missing=row.missing, planned=len(planned), reason=reason
+            "not-measured",
+            case="" if row.own else "whole",
+            about=row.table.own.instrument,
+            missing=row.missing,
+            planned=len(planned),
+            reason=message("because", reason=reasons[-1]) if reasons else "",
         )
-
-
-def wrong_cores(results: Results, planned: list[Cell]) -> Messages:
-    """The core that computed something wrong, of each failed attempt of the row."""
-    for record in results.attempts:
-        why = record.data["context"].get("why") or {}
-        if record.cell in planned and why.get("code") == "wrong-result":
+    for data in failed:
+        why = data["context"].get("why") or {}
+        if why.get("code") == "wrong-result":
             core = {name: why["values"][name] for name in ("host", "core")}
             yield message("wrong-core", Severity.UNSURE, **core)
 
@@ -203,24 +268,20 @@ def kept_by_host(tables: Rows) -> dict[str, list[Row]]:
     of its large writes tells: that memory may answer its reads as well, and no figure of such a
     disk is without doubt. It is said once.
     """
-    nodes = {row.key.node for table in tables.values() for row in table if _flush_doubted(row)}
-    return {
-        name: [_kept(row) if row.key.node in nodes else row for row in table]
-        for name, table in tables.items()
-    }
+    nodes = {row.key.node for table in tables.values() for row in table if _is_flush_doubted(row)}
+
+    def kept(row: Row) -> Row:
+        is_of_disk = row.table.subsystem == "disk" and row.key.node in nodes and row.own is not None
+        if not is_of_disk or _is_flush_doubted(row):
+            return row
+        doubt = message("host-cache", Severity.UNSURE, about=row.table.own.instrument)
+        return replace(row, warnings=(*row.warnings, replace(doubt, scope=Scope.CAMPAIGN)))
+
+    return {name: [kept(row) for row in table] for name, table in tables.items()}
 
 
-def _flush_doubted(row: Row) -> bool:
+def _is_flush_doubted(row: Row) -> bool:
     return any(doubt.code == "flush" for doubt in row.specific_warnings)
-
-
-def _kept(row: Row) -> Row:
-    if row.table.subsystem != "disk" or row.own is None or _flush_doubted(row):
-        return row
-    doubt = replace(
-        message("host-cache", Severity.UNSURE, about=row.table.own.instrument), scope=Scope.CAMPAIGN
-    )
-    return replace(row, warnings=(*row.warnings, doubt))
 
 
 def other_streams(row: Row) -> Messages:

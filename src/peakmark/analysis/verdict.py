@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from peakmark import limits
 from peakmark.analysis import comparisons, fleet, row_warnings
 from peakmark.analysis.findings import LEVEL_UNTIL
 from peakmark.analysis.fleet import NodeGroup
@@ -79,29 +78,33 @@ def candidates(rows: Rows, subsystem: str) -> list[Row]:
     return [row for row in measured if fits(row)] or measured
 
 
-def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
-    """The largest class of nodes at the best point of a subsystem: of points without a warning on
-    most nodes, else of all that are not wrong.
+def headline_groups(rows: Rows, subsystem: str) -> list[NodeGroup]:
+    """Each class of nodes at the best point of a subsystem, the largest first: of the points that are
+    without a warning on most nodes of that class, else of all that are not wrong.
     """
     groups = fleet.group_rows(candidates(rows, subsystem))
-    largest = [group for group in groups if group.node_class == groups[0].node_class]
+    firsts = [group.rows[0] for group in groups]
+    largest = [
+        group
+        for group, row in zip(groups, firsts, strict=True)
+        if row.node_class == firsts[0].node_class
+    ]
     sure = [
         group
         for group in largest
         if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
     ]
-    best = min if groups and groups[0].table.lower_is_better else max
-    return best(sure or largest, key=lambda group: group.median, default=None)
-
-
-def headline_groups(rows: Rows, subsystem: str) -> list[NodeGroup]:
-    """Each class of nodes at that point, the largest first."""
-    largest = headline_group(rows, subsystem)
-    if largest is None:
+    best = min if firsts and firsts[0].table.lower_is_better else max
+    chosen = best(sure or largest, key=lambda group: group.median, default=None)
+    if chosen is None:
         return []
-    point = fleet.place(largest.middle)
-    groups = fleet.group_rows(candidates(rows, subsystem))
-    return [group for group in groups if fleet.place(group.middle) == point]
+    point = fleet.place(chosen.rows[0])
+    return [group for group in groups if fleet.place(group.rows[0]) == point]
+
+
+def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
+    """The largest class of nodes at the best point of a subsystem."""
+    return next(iter(headline_groups(rows, subsystem)), None)
 
 
 def headline(rows: Rows, subsystem: str) -> Row | None:
@@ -178,7 +181,7 @@ def _share(labels: LabelFormatter, row: Row) -> Message | str:
     efficiency, limit = row.measured.efficiency, row.limit.value
     if efficiency is None or limit is None:
         bound = row.limit.bound
-        share = limits.share(row.measured.centre, row.limit)
+        share = row.limit.share(row.measured.centre)
         if bound is None or share is None or share < TELLING_BOUND:
             return ""
         return message("of-bound", case=row.limit.kind, bound=labels.quantity(bound))
@@ -206,15 +209,14 @@ def _reference(rows: Sequence[Row]) -> Message | str:
     low, high = min(every), max(every)
     if rows[0].table.lower_is_better:
         low, high = 1 / high, 1 / low
+    factor, case = Range(low, high), "unclear"
     if low >= 1:
-        return message("beside", case="faster", factor=Range(low, high), program=program.heading)
-    if high <= 1:
-        return message(
-            "beside", case="slower", factor=Range(1 / high, 1 / low), program=program.heading
-        )
-    is_level = low >= 1 / LEVEL_UNTIL and high <= LEVEL_UNTIL
-    case = "level" if is_level else "unclear"
-    return message("beside", case=case, factor=Range(low, high), program=program.heading)
+        case = "faster"
+    elif high <= 1:
+        factor, case = Range(1 / high, 1 / low), "slower"
+    elif low >= 1 / LEVEL_UNTIL and high <= LEVEL_UNTIL:
+        case = "level"
+    return message("beside", case=case, factor=factor, program=program.heading)
 
 
 def build_caveats(rows: Rows, config: Mapping[str, object]) -> list[Message]:
@@ -223,29 +225,24 @@ def build_caveats(rows: Rows, config: Mapping[str, object]) -> list[Message]:
     """
     every = [row for table in rows.values() for row in table]
     measured = [row for row in every if row.own is not None]
+    scale, holes = config.get("scale"), len(every) - len(measured)
     return [
-        *_wrong_cores(every),
-        *_doubtful(measured),
+        *_wrong(every, measured),
         *_shared(measured),
         *dict.fromkeys(row.limit.finding for row in measured if row.limit.finding),
         *_part_of_node(rows),
-        *_scaled(config),
+        *([message("scaled", scale=scale)] if isinstance(scale, int | float) and scale < 1 else []),
         *_limits(measured),
         *([message("loopback-only")] if any(row.loopback for row in measured) else []),
-        *_holes(every),
+        *([message("holes", rows=holes, of=len(every))] if holes else []),
     ]
 
 
 def conditions(rows: Rows) -> list[Message]:
     """What most rows share, each with the range of its numbers."""
     measured = [row for table in rows.values() for row in table if row.own is not None]
-    kinds: dict[str, list[Message]] = {}
-    for row in measured:
-        shared = {each.code: replace(each, about="") for each in row.warnings if each.is_shared}
-        for each in shared.values():
-            kinds.setdefault(each.code, []).append(each)
     found = []
-    for shared_by_rows in kinds.values():
+    for shared_by_rows in _by_code(measured).values():
         merged = merge(shared_by_rows)
         texts = dict.fromkeys(merged[each].message for each in shared_by_rows)
         count = len(shared_by_rows)
@@ -253,8 +250,20 @@ def conditions(rows: Rows) -> list[Message]:
     return found
 
 
-def _wrong_cores(every: Sequence[Row]) -> Iterator[Message]:
-    """Cores that were wrong more than once: what they compute is not to be trusted."""
+def _by_code(measured: Sequence[Row]) -> dict[str, list[Message]]:
+    """Code -> the warnings of it that rows share, one of each row."""
+    kinds: dict[str, list[Message]] = {}
+    for row in measured:
+        shared = {each.code: replace(each, about="") for each in row.warnings if each.is_shared}
+        for each in shared.values():
+            kinds.setdefault(each.code, []).append(each)
+    return kinds
+
+
+def _wrong(every: Sequence[Row], measured: Sequence[Row]) -> Iterator[Message]:
+    """Cores that were wrong more than once, as what they compute is not to be trusted, and rows in
+    doubt.
+    """
     wrong = Counter(
         warning for row in every for warning in row.warnings if warning.code == "wrong-core"
     )
@@ -262,9 +271,6 @@ def _wrong_cores(every: Sequence[Row]) -> Iterator[Message]:
         if count > 1:
             values = (*warning.values, ("count", count))
             yield replace(warning, case="again", severity=Severity.WRONG, values=values)
-
-
-def _doubtful(measured: Sequence[Row]) -> Iterator[Message]:
     for level in (Severity.WRONG, Severity.UNSURE):
         count = sum(row.level is level for row in measured)
         if count:
@@ -273,60 +279,50 @@ def _doubtful(measured: Sequence[Row]) -> Iterator[Message]:
 
 def _shared(measured: Sequence[Row]) -> Iterator[Message]:
     """What most rows share, in one sentence: the first page has no room for the numbers."""
-    codes = dict.fromkeys(
-        each.code
-        for row in measured
-        for each in row.warnings
-        if each.is_shared and each.code in row_warnings.SHARED
-    )
+    codes = [code for code in _by_code(measured) if code in row_warnings.SHARED]
     disturbed = [
         message("in-short", case=code) for code in codes if code not in ("few", "short-runs")
     ]
     if disturbed:
         yield message("disturbed-rows", parts=tuple(disturbed))
-    runs = max((row.measured.summary.n for row in measured), default=0)
-    if 0 < runs < ENOUGH:
+    runs = max((row.measured.summary.n for row in measured), default=ENOUGH)
+    if runs < ENOUGH:
         yield message("few-runs", case="once" if runs == 1 else "", runs=runs, enough=ENOUGH)
     if "short-runs" in codes:
         yield message("short-runs-only")
 
 
 def _part_of_node(rows: Rows) -> Iterator[Message]:
-    """A share of the limit of four cores says nothing about a node with 128."""
+    """A share of the limit of four cores says nothing about a node with 128, nor one of narrow
+    instructions about its widest.
+    """
     for subsystem in planned(rows):
-        row = headline(rows, subsystem)
-        contexts = [point.context for point in row.measured.points] if row else []
+        row, part = headline(rows, subsystem), SUBSYSTEMS[subsystem]
+        contexts = [point.context for point in row.measured.points] if row and part.pinned else []
         known = [
-            (context["placed"]["cores"], context["allowed"].get("node_cores"))
+            (context["placed"]["cores"], context["allowed"].get("node_cores") or 0)
             for context in contexts
             if context.get("placed") and context.get("allowed")
         ]
-        used, cores = max(known, default=(0, None), key=lambda pair: pair[0])
-        if SUBSYSTEMS[subsystem].pinned and cores and used < cores:
-            yield message(
-                "part-of-node", resource=SUBSYSTEMS[subsystem].title, used=used, cores=cores
-            )
-        for warning in row.warnings if row else ():
-            if warning.code == "narrower":
-                yield warning
-
-
-def _scaled(config: Mapping[str, object]) -> Iterator[Message]:
-    scale = config.get("scale")
-    if isinstance(scale, int | float) and not isinstance(scale, bool) and scale < 1:
-        yield message("scaled", scale=scale)
+        used, cores = max(known, default=(0, 0))
+        if used < cores:
+            yield message("part-of-node", resource=part.title, used=used, cores=cores)
+        yield from (
+            (warning for warning in row.warnings if warning.code == "narrower") if row else ()
+        )
 
 
 def _limits(measured: Sequence[Row]) -> Iterator[Message]:
     """How many rows have a limit, and which sections of a site file would give one to others."""
     unknown = [row for row in measured if row.limit.value is None and not row.loopback]
     if unknown:
-        sections = list(dict.fromkeys(row.table.subsystem for row in unknown))
-        count = limits.count(row.limit for row in measured)
-        yield message("without-limit", count=count, sections=listed(sections))
-
-
-def _holes(every: Sequence[Row]) -> Iterator[Message]:
-    holes = sum(row.own is None for row in every)
-    if holes:
-        yield message("holes", rows=holes, of=len(every))
+        sections = dict.fromkeys(row.table.subsystem for row in unknown)
+        kinds = Counter(row.limit.kind for row in measured)
+        count = message(
+            "limits-counted",
+            rows=len(measured),
+            limits=kinds["limit"],
+            bounds=kinds["at_most"] + kinds["best_seen"],
+            neither=kinds["none"],
+        )
+        yield message("without-limit", count=count, sections=listed(list(sections)))

@@ -26,7 +26,7 @@ import msgspec
 
 from peakmark import __version__, data, output
 from peakmark import files as filesystem
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.analysis.history import StoredCampaign, StoredHistory
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Series

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.analysis.row import Row, Series
 from peakmark.config.types import CampaignName, Subsystem, TableName, Unit
 from peakmark.tables import tables

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from peakmark import files
-from peakmark.analysis import comparisons, fleet, links, shapes
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, comparisons, fleet, links, shapes
 from peakmark.analysis.label_formatter import LabelFormatter, quantity
 from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.verdict import with_limit
@@ -160,7 +159,7 @@ def build(campaign: Path | Analysis) -> list[Path]:
     )
     for name, figure in (first, *drawn):
         if figure is not None:
-            written += style.save(figure, folder, name, analysis.mark)
+            written += style.save(figure, folder, name, analysis.results.mark)
     return written
 
 

@@ -17,14 +17,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from peakmark import histograms
-from peakmark.analysis.analysis import published_names
 from peakmark.analysis.label_formatter import LabelFormatter, noun
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import Row, Series, published_names
 from peakmark.config.layouts import Drawing
 from peakmark.figures import style
 from peakmark.figures.style import Look
 from peakmark.formatting import significant
+from peakmark.tools.common import PERCENTILES, percentile_times
 from peakmark.tools.tables import Table
 
 MAX_COLUMNS = 4
@@ -351,7 +350,7 @@ def _called(source: str) -> str:
     return f"{source} (published)"
 
 
-NINES = {name: -math.log10(1 - share) for name, share in histograms.SHARES.items()}
+NINES = {name: -math.log10(1 - share) for name, share in PERCENTILES.items()}
 """Detail of a latency -> its place on the axis: so many nines."""
 TAIL = np.linspace(NINES["p50"], 4, 112).tolist()
 """Places at which a histogram is drawn."""
@@ -376,7 +375,7 @@ def plot_percentiles(table: Table, rows: Sequence[Row]) -> Figure:
                 line.path.append((nines, value.value * factor))
         if row.measured.histogram:
             shares = [1 - 10**-nines for nines in TAIL]
-            times = np.multiply(histograms.percentiles(row.measured.histogram, shares), factor)
+            times = np.multiply(percentile_times(row.measured.histogram, shares), factor)
             line.path = list(zip(TAIL, times, strict=False))
         lines.append(line)
     labels_of = "% of operations", style.vertical_label(table)

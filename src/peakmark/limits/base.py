@@ -5,10 +5,12 @@ there is none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.config.site import for_host
 from peakmark.messages import Message, message
 from peakmark.units import quantity
 
@@ -67,6 +69,43 @@ class Limit:
         return "best_seen" if self.origin == "published" else "at_most"
 
     @property
+    def most(self) -> float | None:
+        """The value or, where it is unknown, the bound; None without either."""
+        return self.bound if self.value is None else self.value
+
+    def share(self, value: float) -> float | None:
+        """Share of the limit or, without one, of the bound; None when neither is known."""
+        if self.most is None or value <= 0:
+            return None
+        return self.most / value if self.unit == "s" else value / self.most
+
+    def efficiency(self, value: float) -> float | None:
+        """Share of the limit that was reached (1.0 is all of it), from the summarised value; for a
+        time limit / measured. None when the limit is unknown.
+
+        Never a mean of ratios.
+
+        Source: Hoefler and Belli, SC '15, rule 4.
+        """
+        return self.share(value) if self.kind == "limit" else None
+
+    def part(self, share: float, which: str, why: str = "") -> Limit:
+        """The limit or bound of a part of the machine.
+
+        Args:
+            share: of the whole, between 0 and 1.
+            which: names the part in the formula, before its value.
+            why: stands behind that value.
+        """
+        if self.most is None:
+            return self
+        part = share * self.most
+        formula = f"{self.formula}, of which {which} {quantity(part, self.unit)}{why}"
+        if self.value is None:
+            return replace(self, bound=part, formula=formula)
+        return replace(self, value=part, formula=formula)
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Where the numbers are from, each part by itself."""
         return (self.source, f"cores: {self.cores}") if self.cores else (self.source,)
@@ -77,12 +116,24 @@ class Limit:
         return f"{self.formula} ({self.detail})" if self.detail else self.formula
 
 
+class Clock(NamedTuple):
+    """A clock in Hz, its name (observed, nominal, maximum), and where it is from."""
+
+    hz: float
+    name: str
+    origin: Origin
+
+    def text(self, digits: int = 4) -> str:
+        """``3.2 GHz (observed clock)``."""
+        return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
+
+
 @dataclass(frozen=True)
 class Question:
-    """One row and what is known about its machine.
+    """One row, named as in its record, and what is known about its machine.
 
-    facts         of the node, by part
-    site          values of the site file for this node
+    facts         what ``machine.collect`` returned on the node, by part; {} without any
+    site          what ``site.load`` returned; its entries for this host lie over the rest
     clock_hz      median of the clocks measured beside the row, if there are any
     loopback      the row's client and server were one machine, whatever interface the facts name
     clock_loaded  the clocks were observed under the row's own work, not before and after it
@@ -99,7 +150,7 @@ class Question:
     concurrency: int
     metric: str
     facts: Mapping[str, Any]
-    site: Mapping[str, Any]
+    site: Mapping[str, Any] = field(default_factory=dict)
     clock_hz: float | None = None
     loopback: bool = False
     clock_loaded: bool = False
@@ -115,9 +166,14 @@ class Question:
         """A fact of the machine, None if unknown."""
         return (self.facts.get(part) or {}).get(name)
 
+    @cached_property
+    def site_of_host(self) -> Mapping[str, Any]:
+        """The site file's values for the node."""
+        return for_host(self.site, self.facts.get("host"))
+
     def stated(self, part: str, name: str) -> Any:
         """A value of the site file, None where it has none."""
-        return (self.site.get(part) or {}).get(name)
+        return (self.site_of_host.get(part) or {}).get(name)
 
     def known(self, part: str, name: str) -> Any:
         """A value of the site file, else the fact of the machine."""
@@ -127,6 +183,54 @@ class Question:
     def reached(self, name: str) -> Any:
         """What the row's threads could reach, None where its records do not tell."""
         return (self.placed or {}).get(name)
+
+    @cached_property
+    def design(self) -> str | None:
+        """The core's design: by the site file, else by CPUID."""
+        name = self.known("cpu", "microarchitecture")
+        return None if name is None else str(name)
+
+    @cached_property
+    def cores(self) -> tuple[int | None, str]:
+        """(cores a row keeps busy, where their number is from): no more than threads, no more than
+        the job was given.
+        """
+        placed, job = "cores its threads were placed on", "physical cores the job was given"
+        if self.fact("cpu", "virtualised"):
+            placed = job = (
+                "cores as a virtual machine shows them: what is behind one, its host knows"
+            )
+        counts = (
+            (self.stated("cpu", "cores"), self.site_source("cpu")),
+            (self.reached("cores"), placed),
+            (self.fact("limits", "physical_cores_allowed"), job),
+        )
+        for count, source in counts:
+            if count is not None:
+                return min(self.concurrency, int(count)), source
+        return None, ""
+
+    @cached_property
+    def clocks(self) -> dict[str, Clock]:
+        """The known ones of the three clocks by name: observed beside the row, nominal, maximum."""
+        read = self.fact("cpu", "clock_hz") or {}
+        observed = read.get("observed") if self.clock_hz is None else self.clock_hz
+        clocks = {} if observed is None else {"observed": Clock(observed, "observed", "measured")}
+        for name in ("nominal", "maximum"):
+            stated = self.stated("cpu", f"{name}_hz")
+            if stated is not None:
+                clocks[name] = Clock(stated, name, "site")
+            elif read.get(name) is not None:
+                clocks[name] = Clock(read[name], name, "read")
+        return clocks
+
+    @cached_property
+    def clock(self) -> Clock | None:
+        """The clock the site asks for (default observed), else the next that is known; None if none
+        is.
+        """
+        wanted = str(self.stated("cpu", "clock"))
+        return self.clocks.get(wanted, next(iter(self.clocks.values()), None))
 
     def site_source(self, part: str) -> str:
         """How the site file's value is cited."""

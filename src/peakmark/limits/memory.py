@@ -8,7 +8,6 @@ from typing import NamedTuple
 from peakmark import data
 from peakmark.catalogue import LADDERS, NUMA, SHAPES
 from peakmark.formatting import plural
-from peakmark.limits import cpu
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
 from peakmark.units import format_size, quantity
@@ -88,19 +87,12 @@ def of_one_node(question: Question, limit: Limit) -> Limit:
 
     There is none beside memory without cores: it may be slower, or faster, than the channels.
     """
-    most = limit.bound if limit.value is None else limit.value
-    if question.workload not in NUMA or question.unit == "s" or most is None:
+    if question.workload not in NUMA or question.unit == "s" or limit.most is None:
         return limit
     every = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
-    nodes = len(every)
-    if nodes < 2 or not all(node["cpus"] for node in every):
+    if len(every) < 2 or not all(node["cpus"] for node in every):
         return question.unknown("shape")
-    formula = (
-        f"{limit.formula}, of which one of {nodes} NUMA nodes has {quantity(most / nodes, 'B/s')}"
-    )
-    if limit.value is None:
-        return replace(limit, bound=most / nodes, formula=formula)
-    return replace(limit, value=most / nodes, formula=formula)
+    return limit.part(1 / len(every), f"one of {len(every)} NUMA nodes has")
 
 
 def _moved(question: Question, limit: Limit) -> Limit:
@@ -109,16 +101,11 @@ def _moved(question: Question, limit: Limit) -> Limit:
     """
     if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
         return limit
-    design = cpu.microarchitecture(question)
-    if design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
+    if question.design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
         return replace(limit, remarks=(*limit.remarks, message("limit-of-stores")))
     counted, moved = _COUNTED[question.workload]
-    value = limit.value * counted / moved
-    formula = (
-        f"{limit.formula}, of which {counted}/{moved} = {quantity(value, 'B/s')}:"
-        " an ordinary store first reads the line, which is not counted"
-    )
-    return replace(limit, value=value, formula=formula)
+    why = ": an ordinary store first reads the line, which is not counted"
+    return limit.part(counted / moved, f"{counted}/{moved} =", why)
 
 
 def dram(question: Question) -> Limit:
@@ -129,14 +116,10 @@ def dram(question: Question) -> Limit:
     every = question.fact("cpu", "numa") or ()
     nodes = {node["node"] for node in every if node["cpus"] and node["memory"]}
     used = set(question.reached("numa_nodes") or ()) & nodes
-    if whole.value is None or not used or used == nodes:
+    if not used or used == nodes:
         return whole
-    value = whole.value * len(used) / len(nodes)
-    formula = (
-        f"{whole.formula}, of which threads on {len(used)} of {len(nodes)} NUMA nodes"
-        f" reach {quantity(value, 'B/s')}"
-    )
-    return replace(whole, value=value, formula=formula)
+    share = len(used) / len(nodes)
+    return whole.part(share, f"threads on {len(used)} of {len(nodes)} NUMA nodes reach")
 
 
 def datasheet(question: Question) -> dict[str, str] | None:
@@ -204,7 +187,7 @@ def of_line(line: dict[str, str], sockets: int, each: str) -> tuple[float, str]:
 
 def cache_lines(question: Question) -> dict[int, dict[str, str]]:
     """Level -> line of caches.csv."""
-    lines = data.of_design("caches", cpu.microarchitecture(question))
+    lines = data.of_design("caches", question.design)
     return {int(line["level"]): line for line in lines}
 
 
@@ -216,7 +199,7 @@ def column(workload: str) -> str:
 def levels(question: Question) -> list[Level]:
     """This machine's data caches, L1 first."""
     lines = cache_lines(question)
-    threads = max(1, cpu.core_count(question)[0] or 1)
+    threads = max(1, question.cores[0] or 1)
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
     every = []
     for cache in sorted(caches, key=lambda cache: int(cache["level"])):
@@ -240,7 +223,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     charged to it: a true bound.
     """
     size, caches = format_size(working_set), levels(question)
-    (cores, counted), clock = cpu.core_count(question), cpu.clock_of(question)
+    (cores, counted), clock = question.cores, question.clock
     if cores is None or clock is None or not caches:
         return question.unknown("facts")
     fitting = next((place for place, one in enumerate(caches, 1) if taken <= one.share), None)
@@ -254,7 +237,7 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     for level in caches[:fitting]:
         if not level.line.get(needed):
             model = question.fact("cpu", "model_name")
-            design = cpu.microarchitecture(question) or model or "this CPU"
+            design = question.design or model or "this CPU"
             return question.unknown("width", level=level.number, processor=str(design))
         need = (working_set - above) / float(level.line[needed])
         if need >= cycles:
@@ -276,7 +259,7 @@ def _latency(question: Question) -> Limit:
     """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits
     above it.
     """
-    area, caches, clock = question.block or 0, levels(question), cpu.clock_of(question)
+    area, caches, clock = question.block or 0, levels(question), question.clock
     expected, beyond, parts = 0.0, float(area), []
     for level in caches:
         cycles = level.line.get("latency_cycles")
@@ -300,14 +283,20 @@ def _latency(question: Question) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    of_node = question.workload in NUMA  # by its memory alone: its cores may be fewer than all
-    question = plain(question)
+    bounds = _bounds(plain(question), question.workload in NUMA)
+    return [bound and of_one_node(question, bound) for bound in bounds]
+
+
+def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
+    """The bounds of a row; those ``of_node`` are by its memory alone, as its cores may be fewer than
+    all.
+    """
     if question.workload in SHAPES:
         return []
     if question.metric == "latency":
         return [_beyond_cache(question)]
     needed, cached = column(question.workload), question.variant == "block"
-    cores, _ = cpu.core_count(question)
+    cores, _ = question.cores
     of_cores = None if of_node else by_cores(question, cores, needed, cached)
     return [of_cores, None if cached else by_sockets(question)]
 
@@ -322,7 +311,7 @@ def by_cores(
         column: of caches.csv.
         moves: how often a byte that is counted once is moved.
     """
-    lines, clock = cache_lines(question), cpu.clock_of(question)
+    lines, clock = cache_lines(question), question.clock
     if not (cores and clock and 1 in lines):
         return None
     width = float(lines[1][column])
@@ -336,7 +325,7 @@ def by_cores(
 
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
     """The best memory that a machine with such cores was sold with."""
-    lines = data.of_design("sockets", cpu.microarchitecture(question))
+    lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
     if line is None or not line["speed_mts"]:
         return None
@@ -348,7 +337,7 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
 
 def _beyond_cache(question: Question) -> Limit | None:
     """What lies beyond a cache takes no less than the cache."""
-    clock, caches = cpu.clock_of(question), levels(question)
+    clock, caches = question.clock, levels(question)
     known = [level for level in caches if level.line.get("latency_cycles")]
     if not (clock and known and question.block):
         return None

@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from peakmark import files
-from peakmark.analysis import history, verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, history, verdict
 from peakmark.analysis.row import Row
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import inputs
@@ -52,7 +51,7 @@ def build(analysis: Analysis, widths: sections.Widths) -> dict[str, Any]:
         analysis: the campaign.
         widths: name of each figure that was drawn -> its width in percent of the page.
     """
-    results, rows, mark = analysis.results, analysis.rows, analysis.mark
+    results, rows, mark = analysis.results, analysis.rows, analysis.results.mark
     verdicts, several = verdict.verdicts(rows), analysis.has_several_nodes
     data = {
         "meta": _meta(results, rows),

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from peakmark.analysis import fleet, suspects
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, fleet, suspects
 from peakmark.analysis.fleet import SlowNode
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row

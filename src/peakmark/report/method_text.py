@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.analysis.analysis import Analysis, centre_of
+from peakmark.analysis import Analysis, centre_of
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Key, Row
 from peakmark.analysis.verdict import planned
@@ -90,7 +90,7 @@ def build(analysis: Analysis) -> dict[str, Any]:
     results, rows = analysis.results, analysis.rows
     subsystems = planned(rows)
     ran = programs(analysis, subsystems)
-    arises = [decimal_mark(typeset(text), analysis.mark) for text in _arises(results)]
+    arises = [decimal_mark(typeset(text), analysis.results.mark) for text in _arises(results)]
     return {
         "parts": [
             {"title": "How a number arises", "paragraphs": arises},

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from peakmark.analysis import findings, fleet, verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, findings, fleet, verdict
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.catalogue import SUBSYSTEMS

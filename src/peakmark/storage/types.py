@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from peakmark import histograms
 from peakmark.cell import CellKeys
 from peakmark.config.types import CampaignName, Metric, Text, Unit
+from peakmark.tools.common import HISTOGRAM
 from peakmark.validation import allowed
 
 # What is computed from numbers between these bounds stays finite.
@@ -126,7 +126,7 @@ class Details(TypedDict, total=False):
     p99: OptionalAmount
     p999: OptionalAmount
     max: OptionalAmount
-    histogram: Annotated[str, allowed("counts in buckets", pattern=histograms.FORMAT)]
+    histogram: Annotated[str, allowed("counts in buckets", pattern=HISTOGRAM)]
     min: OptionalAmount
     sent: OptionalAmount
     retransmits: OptionalAmount

@@ -11,13 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark import histograms, limits
-from peakmark.analysis.analysis import CLOCKS, published_names
-from peakmark.analysis.row import Row, Series
+from peakmark.analysis.row import CLOCKS, Row, Series, published_names
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
 from peakmark.tables.captions import Notes
+from peakmark.tools.common import SHOWN_PERCENTILES
 from peakmark.tools.tables import Program, Table, count
 from peakmark.units import format_size
 
@@ -345,7 +344,7 @@ def efficiency_column(program: Program) -> Column:
     centre = of_series(program, lambda series: series.centre)
 
     def text(row: Row) -> str:
-        share = limits.share(centre(row) or 0.0, row.limit)
+        share = row.limit.share(centre(row) or 0.0)
         if share is None:
             return ""
         sign = SHARE_SIGNS[row.limit.kind]
@@ -448,7 +447,7 @@ def _percentiles(table: Table, rows: Sequence[Row]) -> Iterator[Column]:
     """
     counted = any(row.own and row.own.histogram for row in rows)
     interval = f" with {interval_label(rows)}" if counted else ""
-    for name, label in histograms.SHOWN.items():
+    for name, label in SHOWN_PERCENTILES.items():
         every = [
             Column(
                 heading=f"{table.own.heading} {label}{part and f', {part}'} ({table.shown})",

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from peakmark.analysis.analysis import published_names
-from peakmark.analysis.row import Row
+from peakmark.analysis.row import Row, published_names
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent, significant
 from peakmark.storage.results import Results

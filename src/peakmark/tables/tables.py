@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import files, output
-from peakmark.analysis import clocks, fleet
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, core_checks, fleet
 from peakmark.analysis.row import ABOVE, Row, Rows
 from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.messages import worst
@@ -143,7 +142,7 @@ def build(campaign: Path | Analysis) -> None:
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
         (folder / f"{name}.tex").write_text(text, encoding="utf-8")
-    clocks.remember(results, rows["cpu"])
+    core_checks.remember(results, rows["cpu"])
     (folder / "checksums.txt").write_text(results.checksum_list, encoding="utf-8")
 
 

@@ -5,14 +5,17 @@ own kernels also how they are found and the JSON object they print.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from peakmark import histograms
 from peakmark.catalogue import SHAPES, metrics
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
@@ -33,6 +36,17 @@ MEMORY_SHARE = 0.9
 programs themselves.
 """
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
+"""Counts of times in logarithmic buckets, 128 for each power of two, in ns, as the kernels print them
+and records keep them: runs of neighbouring buckets, the index of the first one, then the counts.
+``src/kernels/common/histogram.h`` has the layout.
+"""
+SUB_BITS = 7
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+"""Detail of a latency -> the share of all operations that took no longer."""
+SHOWN_PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
+"""Percentiles that tables show and comparisons judge -> their headings."""
 
 
 def fits_memory(size: int, available: int) -> bool:
@@ -385,7 +399,43 @@ def details(output: Output) -> dict[str, Any]:
 
 def percentiles(output: Output, operations: str) -> Mapping[str, Any]:
     """Percentiles of a latency in s with its histogram, which counts as many as ``operations``."""
-    counted = histograms.read(str(output["histogram"])).total()
+    counted = read_histogram(str(output["histogram"])).total()
     agree(counted, output.number(operations), 0.0, f"{output.program}: histogram")
-    numbers = {name: output.number(name) for name in (*histograms.SHARES, "max")}
+    numbers = {name: output.number(name) for name in (*PERCENTILES, "max")}
     return {**numbers, "histogram": output["histogram"]}
+
+
+def read_histogram(text: str) -> Counter[int]:
+    """The counts by bucket. Raises ParseError when the text is no histogram."""
+    if not re.fullmatch(HISTOGRAM, text):
+        raise ParseError(f"{text[:60]!r} is no histogram")
+    counts: Counter[int] = Counter()
+    for run in text.split(";"):
+        first, *numbers = map(int, run.split())
+        counts.update(dict(enumerate(numbers, first)))
+    return counts
+
+
+def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[float]:
+    """The times in s that shares of all operations do not exceed, by nearest rank, within 0.8 %.
+
+    Args:
+        counts: operations by bucket.
+        shares: between 0 and 1, ascending.
+
+    Returns:
+        A time for each share, as far as there are operations beyond it.
+    """
+    buckets = sorted(counts)
+    until = list(accumulate(counts[bucket] for bucket in buckets))
+    ranks = [max(1, math.ceil(share * counts.total())) for share in shares]
+    times = []
+    for rank in ranks:
+        if rank >= counts.total():
+            break
+        place = bisect_left(until, rank)
+        bucket, number = buckets[place], counts[buckets[place]]
+        shift = max(bucket >> SUB_BITS, 1) - 1
+        low, width = bucket - (shift << SUB_BITS) << shift, (1 << shift) - 1
+        times.append((low + width * (rank - 0.5 - until[place] + number) / number) * 1e-9)
+    return times

@@ -133,7 +133,8 @@ def summary(directory: Path) -> str:
     Raises:
         RecordError: there is no campaign.
     """
-    from peakmark.analysis import analysis, verdict  # not for ``peakmark status``
+    from peakmark import analysis  # not for ``peakmark status``
+    from peakmark.analysis import verdict
 
     results = Results.read(directory)
     documents = (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables"))

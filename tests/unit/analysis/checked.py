@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.campaign_data import VM
 
 from peakmark import statistics
@@ -73,6 +74,12 @@ def contains(values, expected):
         abs(values[name] / value - 1) < 1e-3 if isinstance(value, float) else values[name] == value
         for name, value in expected.items()
     )
+
+
+def rows_and_marks(cases):
+    """A test of each case: a row, its marks with their weight, and what the first of them tells."""
+    ids = ["+".join(found) or "none" for _, found, _ in cases]
+    return pytest.mark.parametrize(("made", "weights", "first"), cases, ids=ids)
 
 
 def check_marks(measured, weights, first):

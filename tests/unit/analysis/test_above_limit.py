@@ -40,8 +40,10 @@ def test_no_kernel_is_above_the_limit(workload, isa, facts):
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout)
         clock = max(result[f"clock_hz_{when}"] or 0 for when in ("before", "after", "loaded"))
-        limit = limits.for_row("cpu", workload, "", None, 1, "rate", facts, None, clock)
-        share = limits.efficiency(result["value"], limit)
+        limit = limits.for_row(
+            limits.Question("cpu", workload, "", None, 1, "rate", facts, {}, clock)
+        )
+        share = limit.efficiency(result["value"])
         if share is None:
             pytest.skip(f"no limit is known: {limit.formula}")
         shares.append(share)

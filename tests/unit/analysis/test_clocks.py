@@ -6,8 +6,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import U, noise
 
-from peakmark.analysis import clocks
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, core_checks
 from peakmark.storage import facts
 from peakmark.tables.columns import warning_kinds
 
@@ -56,10 +55,10 @@ def test_a_throttled_node_is_seen_beside_equal_ones(tmp_path, hz, found):
 def test_a_host_that_was_faster_in_an_earlier_campaign_is_throttled_now(tmp_path):
     before = fleet(tmp_path / "before", {})
     assert not doubted(before)
-    clocks.remember(before.results, before.rows["cpu"])
+    core_checks.remember(before.results, before.rows["cpu"])
     now = fleet(tmp_path / "now", {}, usual=THROTTLED)
     assert len(doubted(now)) == 8
-    clocks.remember(now.results, now.rows["cpu"])
+    core_checks.remember(now.results, now.rows["cpu"])
     assert doubted(Analysis.of(tmp_path / "before")) == {}
     # What a campaign knows of earlier ones it keeps, and none of its clocks counts as earlier.
     shutil.rmtree(tmp_path / "before")

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import fleet, verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, fleet, verdict
 from peakmark.figures import dots
 from peakmark.report import (
     appendix,

@@ -14,8 +14,7 @@ import pytest
 from benchmarks.method import rows as simulated
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import history
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, history
 from peakmark.analysis.history import StoredHistory
 from peakmark.bundle import bundle
 

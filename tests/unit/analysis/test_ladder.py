@@ -12,7 +12,7 @@ from peakmark.analysis import findings, shapes
 from peakmark.catalogue import PAGES, SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.figures import curves, style
-from peakmark.limits import for_row
+from peakmark.limits import Question, for_row
 from peakmark.messages import Message
 from peakmark.plan import plan
 
@@ -87,16 +87,20 @@ def test_limits_are_those_of_the_plain_workloads():
         ]},
     }  # fmt: skip
     for level, block in (("l1-huge", 1 << 14), ("l2-small", 1 << 17)):
-        ladder = for_row("memory", "LADDER-RS", level, block, 1, "ladder_throughput", facts)
-        assert ladder.value and ladder == for_row(
-            "memory", "RS", "block", block, 1, "throughput", facts
+        ladder = for_row(
+            Question("memory", "LADDER-RS", level, block, 1, "ladder_throughput", facts)
         )
-        ladder = for_row("memory", "LADDER-LAT", level, block, 1, "ladder_latency", facts)
-        assert ladder.value and ladder == for_row("memory", "LAT", "", block, 1, "latency", facts)
+        assert ladder.value and ladder == for_row(
+            Question("memory", "RS", "block", block, 1, "throughput", facts)
+        )
+        ladder = for_row(Question("memory", "LADDER-LAT", level, block, 1, "ladder_latency", facts))
+        assert ladder.value and ladder == for_row(
+            Question("memory", "LAT", "", block, 1, "latency", facts)
+        )
     stated = {"memory": {"bandwidth": 4e10, "latency": 1e-7}}
     for workload, metric, value in (("RS", "throughput", 4e10), ("LAT", "latency", 1e-7)):
         row = (f"LADDER-{workload}", "dram-huge", 1 << 27, 1, f"ladder_{metric}")
-        assert for_row("memory", *row, facts, stated).value == value
+        assert for_row(Question("memory", *row, facts, stated)).value == value
 
 
 def test_both_pages_are_lines_and_caches_are_uprights(analysis):

@@ -6,8 +6,7 @@ from benchmarks.method.fleets import PAIRED, Paired
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
-from peakmark.analysis import links, suspects
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, links, suspects
 from peakmark.cell import Cell
 from peakmark.figures import figures
 from peakmark.storage import planfile

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import reasons
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, reasons
 
 ROWS = {
     ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,

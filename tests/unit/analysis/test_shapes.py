@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import findings, shapes
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, findings, shapes
 from peakmark.cell import Cell
 from peakmark.figures import curves
 

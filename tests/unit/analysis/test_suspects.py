@@ -7,8 +7,7 @@ import csv
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import suspects
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, suspects
 from peakmark.cell import AGAIN, TRIAL, Cell
 from peakmark.report import fleet_text
 from peakmark.storage import planfile

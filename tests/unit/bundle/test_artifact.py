@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.bundle import bundle
 from peakmark.errors import PeakmarkError
 from peakmark.storage import records

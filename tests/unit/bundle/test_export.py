@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.bundle import export
 from peakmark.resources import ROOT
 

@@ -43,7 +43,7 @@ def test_published_theoretical_values_come_out(line):
     facts = site.load(SITES / f"{line['site']}.yaml", line["formulas"])
     block = int(line["block"]) if line["block"] else None
     place = (line["subsystem"], line["workload"], "", block, int(line["concurrency"]))
-    limit = limits.for_row(*place, line["metric"], {}, facts)
+    limit = limits.for_row(limits.Question(*place, line["metric"], {}, facts))
     # The published figures are rounded, the least precise to four digits.
     value = float(line["value"])
     digits = len(f"{value:.12g}".replace(".", "").strip("0"))
@@ -62,7 +62,7 @@ def test_published_theoretical_values_come_out(line):
 def test_the_mixed_units_are_named(site_set, row, words):
     name, formulas = site_set.split()
     facts = site.load(SITES / f"{name}.yaml", formulas)
-    assert words in str(limits.for_row(*row, {}, facts).remarks)
+    assert words in str(limits.for_row(limits.Question(*row, {}, facts)).remarks)
 
 
 @pytest.mark.parametrize(("row", "value"), [
@@ -74,13 +74,13 @@ def test_the_mixed_units_are_named(site_set, row, words):
     (("disk", "RR", "", 1024, 1, "iops"), None),
 ])  # fmt: skip
 def test_without_formulas_the_limits_of_the_same_machine_are_computed(row, value):
-    limit = limits.for_row(*row, {}, site.load(SITES / "hyperion.yaml"))
+    limit = limits.for_row(limits.Question(*row, {}, site.load(SITES / "hyperion.yaml")))
     assert limit.value == (value and pytest.approx(value))
 
 
 def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit():
     facts = site.load(SITES / "hyperion.yaml", "report-2")
-    limit = limits.for_row("cpu", "FP32", "", None, 2, "rate", {}, facts)
+    limit = limits.for_row(limits.Question("cpu", "FP32", "", None, 2, "rate", {}, facts))
     assert limit.value == pytest.approx(2 * 2.3e9 * 32) and "report-2" not in limit.source
 
 
@@ -92,10 +92,10 @@ def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit():
 def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(tmp_path, formula, reason):
     formulas = {"r": [RATE | {"formula": formula}]}
     facts = site.load(written(tmp_path / "site.yaml", formula_set="r", formulas=formulas))
-    limit = limits.for_row("cpu", "DP", "", None, 2, "rate", {}, facts)
+    limit = limits.for_row(limits.Question("cpu", "DP", "", None, 2, "rate", {}, facts))
     assert limit.value is None and limit.reason is not None
     assert limit.reason.text.startswith(f"formula set r: {reason}")
-    assert limits.efficiency(1e9, limit) is None
+    assert limit.efficiency(1e9) is None
 
 
 def test_nodes_lie_over_the_rest():
@@ -203,8 +203,10 @@ def test_formulas_of_several_files_are_of_one_set():
     files = [str(SITES / f"{name}.yaml") for name in ("hyperion", "prometheus")]
     for order in (files, files[::-1]):
         facts = site.load(order, "report-2")
-        rate = limits.for_row("cpu", "QP", "", None, 4, "rate", {}, facts)
-        disk = limits.for_row("disk", "RS", "", 1 << 20, 4, "throughput", {}, facts)
+        rate = limits.for_row(limits.Question("cpu", "QP", "", None, 4, "rate", {}, facts))
+        disk = limits.for_row(
+            limits.Question("disk", "RS", "", 1 << 20, 4, "throughput", {}, facts)
+        )
         assert (rate.value, disk.value) == (pytest.approx(588.8e9), pytest.approx(1488e6))
         assert not any("formulas" in sentence for sentence in site.conflicts(order))
 
@@ -215,7 +217,12 @@ def test_of_two_formulas_for_one_row_the_later_counts(tmp_path):
         formulas = {"r": [RATE | {"formula": formula}]}
         path = written(tmp_path / f"{name}.yaml", formula_set="r", formulas=formulas)
         files.append(str(path))
-    assert limits.for_row("cpu", "DP", "", None, 1, "rate", {}, site.load(files)).value == 2
+    assert (
+        limits.for_row(
+            limits.Question("cpu", "DP", "", None, 1, "rate", {}, site.load(files))
+        ).value
+        == 2
+    )
 
 
 @pytest.mark.parametrize(("key", "value", "words"), [

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.config import layouts
 from peakmark.config.layouts import Drawing
 from peakmark.figures import figures, panels, style

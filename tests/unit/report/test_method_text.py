@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.report import chapters, method_text, pdf_report
 from peakmark.storage.results import Results
 

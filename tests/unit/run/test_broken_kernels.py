@@ -10,8 +10,7 @@ from socket import gethostname
 import pytest
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 
-from peakmark.analysis import verdict
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis, verdict
 from peakmark.messages import MeasurementError
 from peakmark.run import build
 from peakmark.run.measure import Request, measure

@@ -13,7 +13,7 @@ import re
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis.analysis import Analysis
+from peakmark.analysis import Analysis
 from peakmark.report import document, sections
 from peakmark.resources import ROOT
 from peakmark.storage import planfile

@@ -10,8 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.plan.planned import CPU, made, where
 
-from peakmark import files, resources
-from peakmark.analysis import analysis
+from peakmark import analysis, files, resources
 from peakmark.messages import Severity, message
 from peakmark.slurm import failures
 from peakmark.slurm.queue import present_cell

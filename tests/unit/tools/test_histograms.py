@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import histograms, statistics
-from peakmark.analysis import compare, datasets
-from peakmark.analysis.analysis import Analysis
+from peakmark import statistics
+from peakmark.analysis import Analysis, compare, datasets
 from peakmark.errors import ParseError
 from peakmark.tables.captions import Notes
 from peakmark.tables.columns import columns
+from peakmark.tools import common
 
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
 
 
 def bucket(time):
     """Where the kernels count a time in ns: ``src/kernels/common/histogram.h``."""
-    shift = max(0, time.bit_length() - 1 - histograms.SUB_BITS)
-    return (shift << histograms.SUB_BITS) + (time >> shift)
+    shift = max(0, time.bit_length() - 1 - common.SUB_BITS)
+    return (shift << common.SUB_BITS) + (time >> shift)
 
 
 def text(times):
@@ -31,9 +31,9 @@ def text(times):
 
 def details(times):
     """What a kernel prints of times in ns."""
-    counts = histograms.read(text(times))
-    values = histograms.percentiles(counts, [*histograms.SHARES.values()])
-    known = dict(zip(histograms.SHARES, values, strict=True))
+    counts = common.read_histogram(text(times))
+    values = common.percentile_times(counts, [*common.PERCENTILES.values()])
+    known = dict(zip(common.PERCENTILES, values, strict=True))
     return {**known, "max": 1e-9 * max(times), "histogram": text(times)}
 
 
@@ -48,29 +48,29 @@ def drawn(centre, seed, slow=0.0, count=5000):
 @pytest.mark.parametrize("case", ["netbench/lat-tcp-x1", "diskbench/rr-psync-x2"])
 def test_percentiles_are_those_that_the_kernel_printed(case):
     printed = json.loads((make.DATA / case / "stdout").read_text())
-    counts = histograms.read(printed["histogram"])
+    counts = common.read_histogram(printed["histogram"])
     assert counts.total() == printed.get("round_trips", printed.get("operations"))
-    found = histograms.percentiles(counts, [*histograms.SHARES.values()])
-    assert found == pytest.approx([printed[name] for name in histograms.SHARES], rel=1e-12)
+    found = common.percentile_times(counts, [*common.PERCENTILES.values()])
+    assert found == pytest.approx([printed[name] for name in common.PERCENTILES], rel=1e-12)
 
 
 def test_merged_counts_have_the_percentiles_of_all_operations():
     parts = [drawn(10**exponent, exponent) for exponent in (2, 4, 7)]
-    merged = sum((histograms.read(text(times)) for times in parts), Counter())
+    merged = sum((common.read_histogram(text(times)) for times in parts), Counter())
     every = sorted(time for times in parts for time in times)
     exact = [1e-9 * every[int(share * len(every)) - 1] for share in SHARES]
-    assert histograms.percentiles(merged, SHARES) == pytest.approx(exact, rel=1 / 128)
+    assert common.percentile_times(merged, SHARES) == pytest.approx(exact, rel=1 / 128)
 
 
-def test_a_percentile_needs_operations_beyond_it():
-    assert len(histograms.percentiles(histograms.read("900 999"), SHARES)) == 4
-    assert len(histograms.percentiles(histograms.read("900 1000"), SHARES)) == 5
+@pytest.mark.parametrize(("operations", "known"), [(999, 4), (1000, 5)])
+def test_a_percentile_needs_operations_beyond_it(operations, known):
+    assert len(common.percentile_times(common.read_histogram(f"900 {operations}"), SHARES)) == known
 
 
 @pytest.mark.parametrize("wrong", ["", "5", "5 0", "5 1;", "5 1 -2", "12345 1", "5 1\n"])
 def test_a_text_that_is_no_histogram_is_refused(wrong):
     with pytest.raises(ParseError):
-        histograms.read(wrong)
+        common.read_histogram(wrong)
 
 
 def campaign(folder, slow, seed):
@@ -78,9 +78,8 @@ def campaign(folder, slow, seed):
     records = []
     for number in range(6):
         times = drawn(20000 * (1 + 0.01 * number), seed + number, slow)
-        mean = 1e-9 * statistics.mean(times)
-        place = {"repetition": number, "block": 1}
-        records += make.runs("netbench", "LAT-TCP", mean, details=details(times), **place)
+        place = {"repetition": number, "block": 1, "details": details(times)}
+        records += make.runs("netbench", "LAT-TCP", 1e-9 * statistics.mean(times), **place)
     return make.write(folder, records)
 
 
@@ -89,10 +88,9 @@ def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitio
     (row,) = analysis.rows["network_latency"]
     every = columns(row.table, [row], Notes.of([row]))[-9:]
     seconds = [float(str(column.value(row))) / row.table.factor for column in every]
-    for least, (value, low, high), most in (
-        (20e-6, seconds[:3], 21.5e-6),
-        (1500e-6, seconds[3:6], 2500e-6),
-    ):
+    for (value, low, high), least, most in (
+        (seconds[:3], 20e-6, 21.5e-6), (seconds[3:6], 1500e-6, 2500e-6)
+    ):  # fmt: skip
         assert least < low < value < high < most
     assert "p99, low" in every[4].heading
 
