@@ -82,10 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _execute(list(sys.argv[1:] if arguments is None else arguments))
             finally:
                 output.flush()  # here, where what cannot be written is still one sentence
-    except ConfigError as error:
-        return _said(str(error), 2)
     except PeakmarkError as error:
-        return _said(str(error), 1)
+        return _said(str(error), 2 if isinstance(error, ConfigError) else 1)
     except BrokenPipeError:
         output.drop()
         return 1

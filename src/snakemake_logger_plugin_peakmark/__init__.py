@@ -2,7 +2,7 @@
 else.
 
 The time left comes from the expected time of the cells, corrected by their pace since the first job
-began to measure (see ``progress.TimeLeft``): a bar by the number of jobs
+began to measure (see ``status.Progress``): a bar by the number of jobs
 would jump, as a reference tool can take fifty times as long as a kernel, and what a job waited in a
 queue says nothing about those that run side by side.
 """
@@ -32,7 +32,7 @@ from peakmark import files, resources
 from peakmark.config import overrides
 from peakmark.formatting import duration
 from peakmark.run import cleanup
-from peakmark.workflow import progress, startup
+from peakmark.workflow import startup, status
 from peakmark.workflow.startup import UserError, as_workflow_error
 
 STATE = Path(".snakemake")
@@ -217,7 +217,7 @@ class _Bar:
         self.start: float | None = None
         self.outputs: dict[int, str] = {}
         self.printed = 0.0
-        progress.shared.listener = self.moved
+        status.progress.listener = self.moved
 
     def started(self, values: Mapping[str, Any]) -> None:
         """A job is handed over."""
@@ -231,13 +231,13 @@ class _Bar:
 
     def finished(self, jobid: int) -> None:
         """A job has ended."""
-        progress.shared.finish(self.outputs.pop(jobid, ""))
+        status.progress.finish(self.outputs.pop(jobid, ""))
 
     def counted(self, done: int, total: int) -> None:
         """So many jobs of all have ended."""
         if self.start is None:
             return
-        if not progress.shared.in_cells:
+        if not status.progress.in_cells:
             self._show(done, total, "jobs", "done")
         elif done == total:
             self._print(f"{done} of {total} jobs", "done")
@@ -247,12 +247,12 @@ class _Bar:
     def moved(self) -> None:
         """Jobs of several cells have come further, of which one may be all that there is."""
         if self.start is not None:
-            self._show(*progress.shared.cells(), "cells", "")
+            self._show(*status.progress.cells(), "cells", "")
 
     def _show(self, done: int, total: int, unit: str, end: str) -> None:
-        seconds = progress.shared.seconds_left(self.start or 0.0)
+        seconds = status.progress.seconds_left(self.start or 0.0)
         left = "" if seconds is None else f"{duration(seconds)} left"
-        with progress.shared.lock:
+        with status.progress.lock:
             self.progress.update(self.task, completed=done, total=total, left=left)
             share = done / max(total, 1)
             if share >= self.printed + PLAIN_STEP or done == total:

@@ -48,7 +48,7 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(equal_workfl
     assert workflow.planned() == cells - set(before)
 
     third = workflow.start()
-    wait_until(lambda: "still in the queue and go" in workflow.said, 90, "jobs are taken over", 0.2)
+    wait_until(lambda: "still in the queue" in workflow.said, 90, "jobs are taken over", 0.2)
     assert left <= workflow.queued(), "no job has lost its place in the queue"
     workflow.wait_for_tools(2)
     for number in (signal.SIGTERM, signal.SIGKILL):

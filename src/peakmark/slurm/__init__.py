@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
@@ -165,20 +165,15 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
     for match in filter(None, map(_NODE.fullmatch, output.splitlines())):
         name, of, default, cpus, memory, state, limit, layout, gres, features = match.groups()
         if (partition or default) and (reserved is None or name in reserved):
-            names = frozenset(features.split(","))
-            sizes = int(cpus), int(memory)
-            node = Node(name, of, *sizes, state, minutes(limit), names, layout, gres)
-            found.append(replace(node, is_reserved=reserved is not None))
-    if not found and reserved is not None:
-        raise SlurmError(
-            f"reservation {reservation} has no node of the partition: set slurm.partition in the site file; "
-            "scontrol show reservation lists its nodes"
-        )
+            sizes, has = (int(cpus), int(memory)), frozenset(features.split(","))
+            is_reserved, limit_min = reserved is not None, minutes(limit)
+            node = Node(name, of, *sizes, state, limit_min, has, layout, gres, is_reserved)
+            found.append(node)
     if not found:
+        wanted = f"partition {partition!r}" if partition else "default partition"
+        where = f" with nodes of reservation {reservation}" if reservation else ""
         raise SlurmError(
-            f"Slurm has no partition {partition!r}: sinfo lists them; set slurm.partition in the site file"
-            if partition
-            else "this cluster has no default partition: set slurm.partition in the site file; sinfo lists them"
+            f"Slurm has no {wanted}{where}: sinfo lists all; set slurm.partition in the site file"
         )
     return sorted(found, key=lambda node: natural(node.name))
 
@@ -190,8 +185,8 @@ def switches() -> dict[str, list[str]]:
     Raises:
         SlurmError: Slurm does not answer.
     """
-    lines = ask("scontrol", "--oneliner", "show", "topology").splitlines()
-    found = re.findall(r"(?m)^SwitchName=(\S+) .*\bNodes=(\S+)", "\n".join(lines))
+    topology = ask("scontrol", "--oneliner", "show", "topology")
+    found = re.findall(r"(?m)^SwitchName=(\S+) .*\bNodes=(\S+)", topology)
     below = {name: _hostnames(nodes) for name, nodes in found}
     most = max(map(len, below.values()), default=0)
     return {name: nodes for name, nodes in below.items() if len(nodes) < most}
@@ -289,14 +284,11 @@ def cancel(numbers: Sequence[str]) -> None:
 
 def minutes(text: str) -> int | None:
     """Minutes of ``1-00:00:00``, ``30:00`` or ``infinite``, rounded down; None without a limit."""
-    if not re.fullmatch(r"(\d+-)?\d+(:\d+){0,2}", text):
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):\d+", text)
+    if found is None:
         return None
-    days, _, rest = text.rpartition("-")
-    parts = [int(part) for part in rest.split(":")]
-    if len(parts) < 3 and not days:  # minutes and seconds
-        parts.insert(0, 0)
-    hours, mins, *_ = (*parts, 0)
-    return int(days or 0) * 1440 + hours * 60 + mins
+    days, hours, mins = (int(part or 0) for part in found.groups())
+    return days * 1440 + hours * 60 + mins
 
 
 def hostlist(names: Iterable[str]) -> str:

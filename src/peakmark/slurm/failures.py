@@ -169,15 +169,6 @@ def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
     return False
 
 
-def read_reason(record: Mapping[str, Any]) -> Message | None:
-    """The reason of an attempt that was written here, whichever job it was; None of any other."""
-    why = record["context"].get("why") or {}
-    if "case" not in why or f"{why['code']} {why['case']}".rstrip() not in catalogue():
-        return None
-    values = {**why["values"], "job": "job"} if "job" in why["values"] else why["values"]
-    return message(why["code"], case=why["case"], **values)
-
-
 def _granted(details: Mapping[str, str]) -> tuple[str, str]:
     """Case of the message, and the memory that a job was granted. ``--mem=0``, which an exclusive
     job asks for, is all of its node.
@@ -203,8 +194,7 @@ def _memory_ran_out(log: str) -> bool:
 
 
 def _store(campaign: Path, cell: Cell, reason: Message, host: str, **context: Any) -> bool:
-    """Write an attempt; its reason is there as a sentence and as what ``read_reason`` reads."""
-    why = {"code": reason.code, "case": reason.case, "values": dict(reason.values)}
+    """Write an attempt; whether that was possible."""
     record = {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
@@ -222,7 +212,6 @@ def _store(campaign: Path, cell: Cell, reason: Message, host: str, **context: An
             "cpus": [],
             "commands": [],
             "peakmark": __version__,
-            "why": why,
             **context,
         },
         "warnings": [],

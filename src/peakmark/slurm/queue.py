@@ -135,6 +135,10 @@ def present_cell(path: Path) -> str | None:
         return None
 
 
+def _waiting(count: int) -> str:
+    return plural(count, "job waits", "jobs wait")
+
+
 @dataclass
 class Queue:
     """All jobs of a run.
@@ -366,9 +370,9 @@ class Queue:
             task.misses += 1
             return self._forgotten(task) if task.misses >= MISSES else None
         task.misses = 0
-        if job.state == "COMPLETED" or (job.state in slurm.ENDED_BADLY and task.is_made()):
-            return Ended(task)
-        return Ended(task, self._failed(task, job)) if job.state in slurm.ENDED_BADLY else None
+        if job.state not in slurm.ENDED_BADLY:
+            return Ended(task) if job.state == "COMPLETED" else None
+        return Ended(task, None if task.is_made() else self._failed(task, job))
 
     def _failed(self, task: Task, job: slurm.Job) -> Message:
         if job.state == "SPECIAL_EXIT":  # it would stay in the queue
@@ -403,22 +407,18 @@ class Queue:
         """End jobs whose nodes have not been available for too long; whatever else Slurm lets wait
         may go on waiting.
         """
-        pending = {
-            number: task
-            for number, task in self.active.items()
-            if number in known and known[number].waits
-        }
-        none_runs = not any(number in known for number in self.active.keys() - pending.keys())
-        self._tell_idle([known[number] for number in pending], none_runs, now)
+        jobs = [known[number] for number in self.active if number in known]
+        pending = [self.active[job.number] for job in jobs if job.waits]
+        self._tell_idle(jobs, now)
         if pending and now >= self._nodes_at:
-            names = {name for task in pending.values() for name in task.nodes}
+            names = {name for task in pending for name in task.nodes}
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             with suppress(slurm.SlurmError):
                 self._unavailable = slurm.nodes_unavailable(names) if names else {}
         ended = []
         patience = duration(self.give_up_s)
         waiting = Counter[str]()
-        for task in pending.values():
+        for task in pending:
             missing = [name for name in task.nodes if name in self._unavailable]
             if len(task.nodes) - len(missing) >= task.node_count:
                 task.unavailable_since = None
@@ -434,21 +434,20 @@ class Queue:
                 ended.append(self._refused(task, why))
         clock = datetime.now().strftime("%H:%M")
         for states, count in waiting.items():
-            jobs = plural(count, "job waits", "jobs wait")
-            self._tell(
-                states, "nodes-away", jobs=jobs, clock=clock, states=states, patience=patience
-            )
+            values = {"states": states, "clock": clock, "patience": patience}
+            self._tell(states, "nodes-away", jobs=_waiting(count), **values)
         return ended
 
-    def _tell_idle(self, pending: Sequence[slurm.Job], none_runs: bool, now: float) -> None:
+    def _tell_idle(self, jobs: Sequence[slurm.Job], now: float) -> None:
         """Say why nothing happens, where no job has run for a while."""
-        if not pending or not none_runs:
+        if not jobs or not all(job.waits for job in jobs):
             self._idle_since = None
         elif self._idle_since is None:
             self._idle_since = now
         elif now - self._idle_since >= IDLE_S:
-            reason, jobs = pending[0].reason, plural(len(pending), "job waits", "jobs wait")
-            self._tell(reason, "jobs-idle", patience=duration(IDLE_S), jobs=jobs, reason=reason)
+            reason, patience = jobs[0].reason, duration(IDLE_S)
+            values = {"patience": patience, "jobs": _waiting(len(jobs)), "reason": reason}
+            self._tell(reason, "jobs-idle", **values)
 
     def _cancel(self, task: Task) -> None:
         with suppress(slurm.SlurmError):

@@ -46,7 +46,7 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
         node: inside a job, on its node.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
-    others = [*_references(), *_toolchain(kernels), *_settings(), *_busy()]
+    others = [*map(_reference, references().values()), *_toolchain(kernels), *_settings(), *_busy()]
     lines = [_line(*finding) for finding in (*(_cpus() if node else ()), *needed, *others)]
     return "\n".join(lines), all(mark in ("ok", "note") for mark, _, _ in needed)
 
@@ -86,11 +86,6 @@ def _kernels(folder: Path) -> Iterator[Finding]:
             yield "ok", name, f"{kernel} {instrument.find(kernel).version}"
         except MeasurementError as error:
             yield "broken", name, str(error)
-
-
-def _references() -> Iterator[Finding]:
-    for instrument in references().values():
-        yield _reference(instrument)
 
 
 def _reference(instrument: Instrument) -> Finding:

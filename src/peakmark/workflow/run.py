@@ -27,8 +27,9 @@ from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
 from peakmark.storage import planfile, records
+from peakmark.storage.results import Results
 from peakmark.units import parse_duration
-from peakmark.workflow import progress, startup
+from peakmark.workflow import startup, status
 
 OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
@@ -257,8 +258,8 @@ class Run:
             give_up_s=parse_duration("give_up_after", config["give_up_after"]),
             retries=int(config["retries"]),
             say=say,
-            on_start=progress.shared.start,
-            on_cell=progress.shared.reached,
+            on_start=status.progress.start,
+            on_cell=status.progress.reached,
         )
         return self.opened
 
@@ -314,7 +315,7 @@ class Run:
         expected = {
             path: {cell.id: seconds([cell]) for cell in cells} for path, cells in groups.items()
         }
-        progress.shared.expect(expected)
+        status.progress.expect(expected)
         if self.plan.cluster is not None and groups:
             cells = plural(len(self.missing_cells), "cell")
             where = f"partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"
@@ -325,15 +326,10 @@ class Run:
 
     def print_summary(self) -> None:
         """Print where the results are. Raises: PeakmarkError; OSError when that is impossible."""
-        from peakmark.workflow import status  # takes longer to load than the Snakefile to read
-
         output.say(status.summary(self.plan.directory))
 
     def print_failures(self) -> None:
         """Print what a run lacks that has failed."""
-        from peakmark.storage.results import Results
-        from peakmark.workflow import status
-
         campaign = Results.read(self.plan.directory)
         output.say(status.describe(campaign, only_failed=True, interrupted=cleanup.pressed))
 

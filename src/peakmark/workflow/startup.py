@@ -16,7 +16,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -63,7 +63,7 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     sites = plan.config["site"]
     lines = list(site.conflicts(sites)) if isinstance(sites, list) else []
     by_reason: dict[str, list[str]] = {}
-    for row, reason in sorted(_empty(plan, cells).items()):
+    for row, reason in _empty(plan, {cell.row: cell for cell in cells}):
         by_reason.setdefault(reason, []).append(row)
     for reason, rows in by_reason.items():
         more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
@@ -111,20 +111,26 @@ def check_folder(folder: Path) -> None:
         raise PeakmarkError(full)
 
 
-def _empty(plan: Plan, cells: Iterable[Cell]) -> dict[str, str]:
-    """Row -> why it is not possible."""
-    rows = {cell.row: cell for cell in cells}
-    empty = {row: reason for row, reason in plan.impossible.items() if row in rows}
-    if not rows or plan.cluster is not None or plan.config["tools_on"] == "nodes":
-        return empty
-    _check_interface(plan)
-    _check_tools(plan)
-    scratch = _check_scratch(plan)
-    needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
-    hungriest = max(needs, key=lambda row: needs[row])
-    if reason := files.no_room(scratch, needs[hungriest], hungriest):
-        raise ConfigError(reason)
-    return {**empty, **_without_memory(rows), **_without_sectors(rows, scratch)}
+def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
+    """Rows that are not possible, and why."""
+    memory = sector = scratch = None
+    if rows and plan.cluster is None and plan.config["tools_on"] != "nodes":
+        _check_interface(plan)
+        _check_tools(plan)
+        scratch = _check_scratch(plan)
+        needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
+        largest = max(needs, key=lambda row: needs[row])
+        if full := files.no_room(scratch, needs[largest], largest):
+            raise ConfigError(full)
+        memory = job_limits.collect(Host())["memory_bytes"]
+        sector = storage.collect(Host(), scratch).get("logical_block_size")
+    for row, cell in sorted(rows.items()):
+        reason = plan.impossible.get(row) or _without_memory(cell, memory)
+        if reason is None and cell.subsystem == "disk" and cell.block:
+            refusal = common.sectors_refuse(cell.block, sector, f"the disk of {scratch}")
+            reason = None if refusal is None else str(refusal)
+        if reason:
+            yield row, reason
 
 
 def _check_interface(plan: Plan) -> None:
@@ -154,39 +160,22 @@ def _check_scratch(plan: Plan) -> Path:
     )
 
 
-def _without_memory(rows: Mapping[str, Cell]) -> dict[str, str]:
-    """Rows of reference tools that need more memory than there is.
+def _without_memory(cell: Cell, total: int | None) -> str | None:
+    """Why a cell of a reference tool finds too little memory here; None if it has enough.
 
     Raises:
-        ConfigError: a row of an own kernel does.
+        ConfigError: a cell of an own kernel does.
     """
-    total = job_limits.collect(Host())["memory_bytes"]
-    empty = {}
-    for row, cell in rows.items():
-        need = durations.cost(cell).memory_bytes
-        fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
-        if fitted or total is None or common.fits_memory(need, total):
-            continue
-        reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
-        if not REGISTRY[cell.instrument].reference:
-            raise ConfigError(
-                f"{row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
-            )
-        empty[row] = reason
-    return empty
-
-
-def _without_sectors(rows: Mapping[str, Cell], scratch: Path) -> dict[str, str]:
-    """Rows of records that direct I/O cannot move on the disk of the scratch directory."""
-    disks = {
-        row: cell.block for row, cell in rows.items() if cell.subsystem == "disk" and cell.block
-    }
-    sector = storage.collect(Host(), scratch).get("logical_block_size") if disks else None
-    errors = {
-        row: common.sectors_refuse(block, sector, f"the disk of {scratch}")
-        for row, block in disks.items()
-    }
-    return {row: str(reason) for row, reason in errors.items() if reason is not None}
+    need = durations.cost(cell).memory_bytes
+    fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
+    if fitted or total is None or common.fits_memory(need, total):
+        return None
+    reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
+    if not REGISTRY[cell.instrument].reference:
+        raise ConfigError(
+            f"{cell.row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
+        )
+    return reason
 
 
 CANCEL_S = 120.0
@@ -211,9 +200,8 @@ def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
 
     Newer versions of Snakemake ignore those of a module, without which a campaign does not begin.
     """
-    for name in ("onstart", "onsuccess", "onerror"):
-        if name in names:
-            setattr(workflow, f"_{name}", names[name].func)
+    for name in {"onstart", "onsuccess", "onerror"} & names.keys():
+        setattr(workflow, f"_{name}", names[name].func)
 
 
 def lock(directory: Path) -> int:
@@ -287,11 +275,11 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
         output.tell(f"{cells} measured again, the records as they were are {kept}")
     if changed := counts[records.OTHER]:
         good = sum(finding.state == records.GOOD for finding in findings.values())
-        unchanged = "finished cell has not changed and stays"
-        stay = plural(good, unchanged, "finished cells have not changed and stay")
-        because = f"because {'its' if changed == 1 else 'their'} options have changed"
         cells = plural(changed, "cell is", "cells are")
-        output.tell(f"{cells} measured anew {because}, the earlier records are {kept}; {stay}")
+        stay = plural(good, "finished cell stays", "finished cells stay")
+        output.tell(
+            f"{cells} measured anew as options have changed, the earlier records are {kept}; {stay}"
+        )
     if foreign := records.foreign(plan.directory, planned):
         text = plural(len(foreign), "record is", "records are")
         output.tell(
@@ -332,16 +320,17 @@ def check_allocation_overlap(plan: Plan) -> None:
         PeakmarkError: it does; the message names the nodes.
         SlurmError: Slurm does not answer.
     """
-    number = os.environ.get("SLURM_JOB_ID")
-    exclusive = settings_of(plan.config).get("exclusive", True)
-    if number is None or plan.cluster is None or not exclusive:
+    number, cluster = os.environ.get("SLURM_JOB_ID"), plan.cluster
+    if number is None or cluster is None or not settings_of(plan.config).get("exclusive", True):
         return
-    known = {name for kind in plan.cluster.kinds for name in kind.nodes}
+    known = {name for kind in cluster.kinds for name in kind.nodes}
     held = known.intersection(slurm.job_nodes(number))
-    wanted = {name for cell in plan.cells for name in (cell.node, cell.peer)}
-    wanted |= {*plan.peers.values()}
+    wanted = {
+        *plan.peers.values(),
+        *(name for cell in plan.cells for name in (cell.node, cell.peer)),
+    }
     most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
-    if held & wanted or (held and plan.cluster.count - len(held) < most):
+    if held & wanted or (held and cluster.count - len(held) < most):
         names = slurm.hostlist(held & wanted or held)
         raise PeakmarkError(
             f"this runs inside job {number}, which holds {names}, and the cells of {plan.campaign} want {names} for themselves: start "
@@ -377,13 +366,11 @@ def adopt(plan: Plan) -> dict[str, str]:
     kept = {comment: number for number, comment in reversed(before.items()) if comment in wanted}
     others = [number for number in before if number not in kept.values()]
     if kept:
-        count = plural(len(kept), "job of an earlier run is", "jobs of an earlier run are")
-        output.tell(f"{count} still in the queue and {'goes' if len(kept) == 1 else 'go'} on")
+        output.tell(f"jobs of an earlier run that are still in the queue and go on: {len(kept)}")
     if others:
-        count = plural(
-            len(others), "job of an earlier run measures", "jobs of an earlier run measure"
+        output.tell(
+            f"jobs of an earlier run that measure something else and end now: {len(others)}"
         )
-        output.tell(f"{count} something else, which ends now")
         _end(others, queued)
     return kept
 
@@ -414,28 +401,27 @@ def check_jobs(
         SlurmError: Slurm would not take some.
     """
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-    expected = []
+    slowest = 0.0, ""
     for cells in groups(plan):
         missing = [cell for cell in cells if not is_measured(cell)]
         if not missing:
             continue
-        expected.append((plan.durations.total(missing), missing[0].id))
+        slowest = max(slowest, (plan.durations.total(missing), missing[0].id))
         wanted = jobs.named_options(cells, plan, overrides)
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
-        if int(wanted["time"]) > int(longest.get(kind, {"time": "0"})["time"]):
-            longest[kind] = wanted
+        longest[kind] = max(longest.get(kind, wanted), wanted, key=lambda each: int(each["time"]))
     # Those of one node first: what is refused of two alone is a matter of the network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
         options = jobs.command_line(wanted, settings_of(plan.config))
         if why := failures.check(wanted, options):
             raise slurm.SlurmError(f"{why} (asked for: {' '.join(options)})")
-    seconds, first = max(expected, default=(0.0, ""))
-    limit = plan.cluster.limit if plan.cluster else None
-    if plan.cluster and limit is not None and seconds > limit * 60:
+    seconds, first = slowest
+    cluster = plan.cluster
+    if cluster and cluster.limit is not None and seconds > cluster.limit * 60:
         output.tell(
             f"the job of {first} is expected to take {duration(seconds)}, and partition "
-            f"{plan.cluster.partition} ends jobs after {plural(limit, 'minute')} (MaxTime): "
+            f"{cluster.partition} ends jobs after {plural(cluster.limit, 'minute')} (MaxTime): "
             "slurm.partition in the site file names one with longer jobs"
         )
 

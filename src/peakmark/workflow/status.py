@@ -1,12 +1,16 @@
-"""How far a campaign has come, from its plan, its records and, on a cluster, one call of squeue; and
-the summary of a run that has ended.
+"""How far a campaign has come, from its plan, its records and, on a cluster, one call of squeue; the
+progress of the run of this process, and its summary when it has ended.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
+import threading
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,16 +24,11 @@ from peakmark.messages import message
 from peakmark.plan import jobs
 from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
-from peakmark.slurm import failures
 from peakmark.slurm.queue import present_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
-COMMON = 4
-"""So many failures with one reason are listed together."""
-NAMED = 3
-"""So many cells of one reason are named."""
 UNFIT = {records.DAMAGED: "damaged", records.OTHER: "outdated"}
 """Records that do not count, and the state of such a cell."""
 
@@ -93,7 +92,11 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
     missing = [standing for standing in standings if standing.state != "done"]
-    jobs = {one.job.number: one.job for one in standings if one.job}
+    cells_of: dict[str, list[str]] = {one.job.number: [] for one in standings if one.job}
+    for one in standings:
+        if one.job and one.state == "running":
+            cells_of[one.job.number].append(one.cell.id)
+    jobs = [job for job in queue if job.number in cells_of]
     failed = [standing.failure for standing in missing if standing.state == "failed"]
     by_reason: dict[str, list[Failure]] = {}
     for failure in filter(None, failed):
@@ -106,14 +109,8 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
         total=len(standings),
         missing=len(missing),
         counts=list(_counts(campaign, standings, missing)),
-        running=[
-            (job, [one.cell.id for one in standings if one.job == job and one.state == "running"])
-            for job in queue
-            if job.number in jobs and job.state != "PENDING"
-        ],
-        pending=Counter(
-            job.reason for job in queue if job.number in jobs and job.state == "PENDING"
-        ).most_common(),
+        running=[(job, cells_of[job.number]) for job in jobs if job.state != "PENDING"],
+        pending=Counter(job.reason for job in jobs if job.state == "PENDING").most_common(),
         trouble=trouble,
         unfit=[
             *(standing.reason for standing in standings if standing.reason),
@@ -187,17 +184,18 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     """The newest failed attempt, None when there was none."""
-    *_, path = (None, *records.attempts(campaign.directory, cell))
-    if path is None:
+    paths = list(records.attempts(campaign.directory, cell))
+    if not paths:
         return None
+    path = paths[-1]
     try:
         record = records.read(path)
     except RecordError as error:
         return Failure(cell, "unknown", str(error), str(error), path)
     context, reason = record["context"], str(record["reason"])
     log = (context.get("slurm") or {}).get("log")
-    known = failures.read_reason(record)
-    shared = known.text if known else reason
+    # Which job it was is no reason of its own.
+    shared = re.sub(r"\bjob \d+", "job", reason)
     return Failure(cell, str(context["host"]), reason, shared, path, Path(log) if log else None)
 
 
@@ -230,21 +228,103 @@ def _counts(
     campaign: Results, standings: Sequence[Standing], missing: Sequence[Standing]
 ) -> Iterator[tuple[str, list[str], dict[str, list[int]]]]:
     """Title, states that occur, and their counts by name: of subsystems and, on a cluster, nodes."""
+    by_subsystem = Counter((one.cell.subsystem, one.state) for one in standings)
     groups: list[tuple[str, Iterable[str], Counter[tuple[str, str]]]] = [
-        ("subsystem", SUBSYSTEMS, Counter((one.cell.subsystem, one.state) for one in standings))
+        ("subsystem", SUBSYSTEMS, by_subsystem)
     ]
     if campaign.plan.get("cluster"):
-        nodes = sorted({standing.node for standing in missing}, key=natural)
-        groups.append(("node", nodes, Counter((one.node, one.state) for one in missing)))
+        by_node = Counter((one.node, one.state) for one in missing)
+        groups.append(("node", sorted({node for node, _ in by_node}, key=natural), by_node))
     for title, names, counts in groups:
-        states = [state for state in STATES if any(state == known for _, known in counts)]
+        occurring = {state for _, state in counts}
+        states = [state for state in STATES if state in occurring]
         lines = {name: [counts[name, state] for state in states] for name in names}
-        shown = {name: numbers for name, numbers in lines.items() if any(numbers)}
-        if shown:
-            yield title, states, shown
+        if states:
+            yield title, states, {name: line for name, line in lines.items() if any(line)}
 
 
 def _rendered(name: str, campaign: Results, **values: Any) -> str:
-    limits = {"NAMED": NAMED, "COMMON": COMMON}
     commands = {"command": command, "peakmark": program("peakmark")}
-    return data.rendered(name, campaign=campaign, **values, **limits, **commands)
+    return data.rendered(name, campaign=campaign, **values, **commands)
+
+
+# -- of the run of this process
+
+KNOWN = 10
+"""So many measured cells count as much as the estimate: a few move the time left little."""
+
+
+class Progress:
+    """How far the jobs of a run are, and how long the rest takes. Snakefile, executor and logger
+    plugin live in the same process; the executor's thread and that of Snakemake's log call it.
+
+    The time left is the expected one, corrected by the pace of the cells behind. The more cells are
+    behind, the more their pace counts against the estimate: a few slow ones at the start say little.
+
+    ``listener`` is called when a job of several cells has come further.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.listener: Callable[[], None] | None = None
+        self._started: float | None = None
+        self.expect({})
+
+    def expect(self, jobs: Mapping[str, Mapping[str, float]]) -> None:
+        """Set the jobs that the run may start.
+
+        Args:
+            jobs: output of each job -> cells that it will measure, in running order, with their
+                expected seconds.
+        """
+        self._jobs = jobs
+        self._behind = Counter[str]()
+        self._spent = 0.0
+        self._expected = math.fsum(s for cells in jobs.values() for s in cells.values())
+        self.in_cells = any(len(cells) > 1 for cells in jobs.values())
+
+    def start(self) -> None:
+        """Jobs measure now: how long they waited is no measure of what is left."""
+        self._started = time.monotonic() if self._started is None else self._started
+
+    def reached(self, output: Path, cell: str) -> None:
+        """The job that makes ``output`` measures this cell now."""
+        cells = list(self._jobs.get(str(output), ()))
+        if cell in cells:
+            self._pass(str(output), cells.index(cell))
+
+    def finish(self, output: str) -> None:
+        """The job has ended, however it did: nothing of it is ahead any more."""
+        self._pass(output, len(self._jobs.get(output, ())))
+
+    def _pass(self, output: str, count: int) -> None:
+        """So many cells of a job are behind; of a job that begins again, those that were stay so."""
+        with self.lock:
+            behind = self._behind[output]
+            if count > behind:
+                self._spent += sum([*self._jobs[output].values()][behind:count])
+                self._behind[output] = count
+                if self.listener is not None and self.in_cells:
+                    self.listener()
+
+    def cells(self) -> tuple[int, int]:
+        """How many cells are behind, and how many there are."""
+        return self._behind.total(), sum(map(len, self._jobs.values()))
+
+    def seconds_left(self, since: float) -> float | None:
+        """Seconds left; None before any cell has ended.
+
+        Args:
+            since: when the first job was handed over, by ``time.monotonic``.
+        """
+        with self.lock:
+            elapsed = time.monotonic() - (since if self._started is None else self._started)
+            if not self._spent or not elapsed:
+                return None
+            behind = self._behind.total()
+            ahead = max(self._expected - self._spent, 0.0)
+            return ahead * math.pow(elapsed / self._spent, behind / (behind + KNOWN))
+
+
+progress = Progress()
+"""The progress of this process's run."""

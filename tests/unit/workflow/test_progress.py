@@ -5,6 +5,7 @@ from the records of a real campaign.
 import io
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -19,8 +20,8 @@ from tests.unit import campaign_data
 import snakemake_logger_plugin_peakmark as plugin
 from peakmark.plan import durations
 from peakmark.storage.results import Results
-from peakmark.workflow import progress
-from peakmark.workflow.progress import Progress
+from peakmark.workflow import status
+from peakmark.workflow.status import Progress
 
 
 class Run:
@@ -28,7 +29,7 @@ class Run:
 
     def __init__(self, monkeypatch, terminal=False):
         self.now, self.progress = 100.0, Progress()
-        monkeypatch.setattr(progress, "shared", self.progress)
+        monkeypatch.setattr(status, "progress", self.progress)
         monkeypatch.setattr(plugin.time, "monotonic", lambda: self.now)
         console = Console(file=io.StringIO(), width=200, force_terminal=terminal)
         monkeypatch.setattr(plugin, "Console", lambda **_: console)
@@ -79,15 +80,6 @@ def test_jobs_that_wait_or_run_side_by_side_make_no_time_longer(run):
     for number in range(90):
         run.send(LogEvent.JOB_FINISHED, job_id=number)
     assert "54 s left" in run.send(LogEvent.PROGRESS, done=90, total=101)
-
-
-def test_a_failed_job_is_not_ahead_any_more(run):
-    run.cells({1: 960.0, 2: 20.0, 3: 20.0})
-    run.progress.start()
-    run.now += 980.0
-    run.send(LogEvent.JOB_ERROR, logging.ERROR, jobid=1, rule_name="measure", log=[])
-    run.send(LogEvent.JOB_FINISHED, job_id=2)
-    assert "20 s left" in run.send(LogEvent.PROGRESS, done=1, total=3)
 
 
 def test_jobs_of_several_cells_are_shown_in_cells(run):
@@ -161,7 +153,7 @@ def test_the_bar_is_gone_when_all_is_done(monkeypatch):
     assert not run.handler.bar.progress.live.is_started
 
 
-def test_the_executor_moves_the_bar_while_the_log_ends_jobs(run, monkeypatch):
+def test_the_executor_moves_the_bar_while_the_log_ends_jobs(run):
     """Each in its own thread: a job that ends while cells of another are counted is no error."""
     names = [f"results/a/nodes/n{number}.own" for number in range(3)]
     cells = {name: {f"{name}/{cell}": 10.0 for cell in range(4)} for name in names}
@@ -169,18 +161,18 @@ def test_the_executor_moves_the_bar_while_the_log_ends_jobs(run, monkeypatch):
     for number in range(3):
         run.begin(number, "results/a/nodes/n{}.own")
     other = threading.Thread(target=run.send, args=[LogEvent.JOB_FINISHED], kwargs={"job_id": 2})
-    passed = run.progress._time_left.passed
+    waits = []
 
-    def slow(cell):
+    def slow():
         if other.ident is None:
             other.start()
             other.join(0.2)  # where nothing keeps the two apart, this is time enough
-        passed(cell)
+            waits.append(other.is_alive())
 
-    monkeypatch.setattr(run.progress._time_left, "passed", slow)
+    run.progress.listener = slow
     run.progress.reached(Path(names[0]), f"{names[0]}/1")
     other.join(60)
-    assert run.progress.cells() == (5, 12)
+    assert waits == [True] and run.progress.cells() == (5, 12)
 
 
 BETWEEN_S = 0.3
@@ -216,12 +208,13 @@ def replay(cells, slower=1.0, first_three=1.0, nodes=1):
         seconds * factor for (_, seconds), factor in zip(cells.values(), factors, strict=True)
     ]
     whole = sum(seconds + BETWEEN_S for seconds in measured) / nodes
-    left = progress.TimeLeft({cell: expected for cell, (expected, _) in cells.items()})
+    progress = Progress()
+    progress.expect({cell: {cell: expected} for cell, (expected, _) in cells.items()})
     elapsed, moments = 0.0, []
     for cell, seconds in zip(cells, measured, strict=True):
         elapsed += (seconds + BETWEEN_S) / nodes
-        left.passed(cell)
-        reported = left.seconds(elapsed)
+        progress.finish(cell)
+        reported = progress.seconds_left(time.monotonic() - elapsed)
         moments.append(Moment(reported, whole - elapsed))
     return moments
 
