@@ -21,7 +21,6 @@ from peakmark.analysis import ECHO, Analysis, centre_of, verdict
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.campaign import complete
 from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign
 from peakmark.formatting import binary, decimal_mark, duration, natural, plural, size, typeset
@@ -244,7 +243,7 @@ def preset_of(config: Mapping[str, Any]) -> str:
 @functools.cache  # two chapters ask
 def _presets() -> dict[str, dict[str, Any]]:
     return {
-        path.stem: _set_keys({**complete(yamlfile.read(path)), "campaign": None})
+        path.stem: _set_keys({**yamlfile.read(path), "campaign": None})
         for path in sorted(of_checkout("config/presets").glob("*.yaml"))
     }
 
