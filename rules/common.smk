@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 
-from peakmark.config import overrides
+from peakmark.config import campaign
 from peakmark.run import build
 from peakmark.report import ANALYSIS, digest
 from peakmark.workflow import run, startup
@@ -22,7 +22,7 @@ def on_command_line():
 # Not `configfile:`, which passes over what is lost, such as a key that stands twice.
 config = as_workflow_error(
     partial(
-        overrides.read,
+        campaign.read,
         workflow.overwrite_configfiles,
         workflow.config_settings.config_args,
         config,

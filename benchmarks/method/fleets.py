@@ -18,8 +18,7 @@ from peakmark import statistics
 from peakmark.analysis import fleet, links, suspects
 from peakmark.analysis.fleet import Place
 from peakmark.analysis.suspects import PART, Rates
-from peakmark.plan import pairs
-from peakmark.plan.pairs import Behind
+from peakmark.plan.cluster import Behind, crossed, rounds
 from peakmark.storage.planfile import LOSS
 
 Values = NDArray[np.float64]
@@ -157,7 +156,7 @@ class Paired:
             f"leaf{first // self.leaf}": frozenset(names[first : first + self.leaf])
             for first in range(0, self.nodes, self.leaf)
         }
-        every = [pair for turn in islice(pairs.rounds(names, seed), 5) for pair in turn]
+        every = [pair for turn in islice(rounds(names, seed), 5) for pair in turn]
         slow = {"node": dict.fromkeys(names[: self.slow], self.by)}
         place = int(lot.integers(len(every)))
         slow["link"] = {"+".join(every[place]): self.link} if self.link else {}
@@ -166,7 +165,7 @@ class Paired:
         for pair in every:
             parts = [slow["node"].get(node, 0.0) for node in pair]
             parts.append(slow["link"].get("+".join(pair), 0.0))
-            parts += [slow["switch"].get(name, 0.0) for name in pairs.crossed(pair, leaves)]
+            parts += [slow["switch"].get(name, 0.0) for name in crossed(pair, leaves)]
             usual = 1 + sum(parts) if self.times else 1 - max(parts)
             noise = np.exp(lot.normal(0, self.noise, self.repetitions))
             values["+".join(pair)] = (usual * noise).tolist()

@@ -121,19 +121,19 @@ EDITABLE = {
 
 
 def run(options: argparse.Namespace) -> int:
-    from peakmark.config import overrides
+    from peakmark.config import campaign
 
     profile = resources.of_checkout("slurm" if options.slurm else "local")
     argv = resources.snakemake()
     if options.campaign:
-        files = [overrides.shipped(name, PRESETS) for name in options.campaign]
+        files = [campaign.shipped(name, PRESETS) for name in options.campaign]
         argv += ["--configfile", *files]
     # After the profile, which is one word: Snakemake would take a target for another configuration.
     argv += ["--profile", str(profile), *options.snakemake]
     if options.site:
         # Snakemake takes the last --config alone.
-        settings = overrides.named(options.snakemake, overrides.WORDS)
-        argv += ["--config", *settings, *overrides.site(options.site)]
+        settings = campaign.named(options.snakemake, campaign.WORDS)
+        argv += ["--config", *settings, *campaign.site(options.site)]
     output.flush()
     os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
 
@@ -152,14 +152,14 @@ def init(_: argparse.Namespace) -> None:
 
 
 def plan(options: argparse.Namespace) -> None:
-    from peakmark.config import overrides
+    from peakmark.config import campaign
     from peakmark.formatting import plural
     from peakmark.plan import cluster, plan, plan_text
     from peakmark.storage import planfile
 
-    files = [Path(overrides.shipped(name, PRESETS)) for name in options.campaign]
-    settings = [*options.config, *overrides.site(options.site)]
-    values = overrides.read([*files, *options.configfile], settings)
+    files = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
+    settings = [*options.config, *campaign.site(options.site)]
+    values = campaign.read([*files, *options.configfile], settings)
     where = None
     if options.slurm:
         completed = plan.complete(values, on_cluster=True)

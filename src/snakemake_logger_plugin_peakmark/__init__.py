@@ -29,7 +29,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from peakmark import files, resources
-from peakmark.config import overrides
+from peakmark.config import campaign
 from peakmark.formatting import duration
 from peakmark.run import cleanup
 from peakmark.workflow import startup, status
@@ -60,8 +60,8 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 
 def _begin(arguments: Sequence[str]) -> None:
-    overrides.check_command_line(arguments)
-    workplace = Path((overrides.named(arguments, ("--directory", "-d")) or ["."])[-1])
+    campaign.check_command_line(arguments)
+    workplace = Path((campaign.named(arguments, ("--directory", "-d")) or ["."])[-1])
     startup.check_folder(workplace / STATE)
     _keep_caches(workplace)
     # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines

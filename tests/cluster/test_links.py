@@ -10,7 +10,7 @@ from testcluster.config import address
 from tests.checkout import TO_TABLES
 
 from conftest import start
-from peakmark.plan import pairs
+from peakmark.plan.cluster import crossed
 from workflow import Workflow
 
 SLOW = ("node2", "node3")
@@ -49,7 +49,7 @@ def test_the_slow_link_is_named_from_three_rounds(four, tmp_path):
     for record in records:
         cell, context = record["cell"], record["context"]
         assert (context["host"], context["server_host"]) == (cell["node"], cell["peer"])
-        if pairs.crossed((cell["node"], cell["peer"]), known):
+        if crossed((cell["node"], cell["peer"]), known):
             begin = datetime.fromisoformat(context["started"]).timestamp()
             crossing.append((begin, begin + context["seconds"]))
     assert len(crossing) == 24

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from tests.unit import campaign_data as make
 
-from peakmark.config import overrides
+from peakmark.config import campaign
 from peakmark.plan import plan
 from peakmark.resources import ROOT
 
@@ -26,7 +26,7 @@ def planned(name, **changes):
 
 @cache
 def _plan(name, changes):
-    values = overrides.read([ROOT / "config" / "presets" / f"{name}.yaml"])
+    values = campaign.read([ROOT / "config" / "presets" / f"{name}.yaml"])
     return plan.make({**values, "tools_on": "nodes", **json.loads(changes)})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.unit.hostile import in_time, refused, refuses
 
-from peakmark.config import campaign, layouts, overrides, site
+from peakmark.config import campaign, layouts, site
 from peakmark.resources import ROOT
 
 
@@ -28,10 +28,10 @@ TWICE = "memory: [{}]\ncpu: []\nmemory: []\n"
 BOMB = multiplied("[x]", "a{number}: &a{number} [{inner}]", 10)
 MERGES = multiplied("{{x: 1}}", "a{number}: &a{number}\n  <<: [{inner}]", 9)
 READERS = {
-    "configuration": lambda path: overrides.read([path]),
+    "configuration": lambda path: campaign.read([path]),
     "site": site.load,
     "layout": lambda path: layouts.load(str(path)),
-    "command line": lambda path: overrides.check_command_line(
+    "command line": lambda path: campaign.check_command_line(
         ["--profile", "local", "--configfile", str(path), "-n"]
     ),
 }
@@ -81,7 +81,7 @@ def test_what_looks_strange_and_is_right(tmp_path):
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    read = overrides.read([tmp_path / name for name in texts])
+    read = campaign.read([tmp_path / name for name in texts])
     assert (read["title"], read["y"], read["seconds"]) == ("Straße 東京", {"a": 1, "b": 2}, 1e-7)
     assert read["z"] == "5"
 
@@ -98,7 +98,7 @@ def test_what_looks_strange_and_is_right(tmp_path):
 def test_a_value_that_is_none(text, words, tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text(text)
-    refuses(lambda: campaign.complete(overrides.read([path])), *words)
+    refuses(lambda: campaign.complete(campaign.read([path])), *words)
 
 
 def test_what_is_no_file(tmp_path, monkeypatch):
@@ -117,7 +117,7 @@ def test_what_is_no_file(tmp_path, monkeypatch):
         ("x" * 300, "too long"),
         ("a\0b", "null"),
     ):
-        for read in (lambda path: overrides.read([path]), site.load):
+        for read in (lambda path: campaign.read([path]), site.load):
             refuses(lambda read=read, name=name: read(Path(name)), "cannot be read", words)
 
 

@@ -41,8 +41,7 @@ from peakmark.config.layouts import Layout
 from peakmark.formatting import natural
 from peakmark.limits import Limit, Question, for_row
 from peakmark.messages import Message
-from peakmark.plan import pairs
-from peakmark.plan.cluster import Cluster
+from peakmark.plan.cluster import Behind, Cluster, behind
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results, StoredAttempt, StoredRecord
 from peakmark.tools.tables import TABLES, Table
@@ -383,10 +382,10 @@ class Analysis:
         return [each for rows in self.rows.values() for each in links.link_maps(rows, self.behind)]
 
     @cached_property
-    def behind(self) -> pairs.Behind:
+    def behind(self) -> Behind:
         """What the nodes of pairs share: switch or uplink -> the nodes behind it."""
         known = self.results.plan.get("cluster")
-        return pairs.behind(self.results.config, Cluster.from_json(known)) if known else {}
+        return behind(self.results.config, Cluster.from_json(known)) if known else {}
 
     @cached_property
     def classes(self) -> list[FleetClass]:

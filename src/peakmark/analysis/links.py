@@ -24,7 +24,7 @@ from peakmark.analysis.fleet import DELTA, RATE, node_names
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row
 from peakmark.messages import Severity, message
-from peakmark.plan.pairs import Behind, crossed
+from peakmark.plan.cluster import Behind, crossed
 
 LEAST_PAIRS = 2
 """With fewer healthy partners, a slow node cannot be told from a slow link."""

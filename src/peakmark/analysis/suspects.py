@@ -27,7 +27,7 @@ from peakmark.cell import AGAIN, TRIAL
 from peakmark.errors import RecordError
 from peakmark.formatting import natural
 from peakmark.messages import Message, message
-from peakmark.plan.pairs import crossed
+from peakmark.plan.cluster import crossed
 from peakmark.storage import planfile
 from peakmark.storage.planfile import LOSS
 from peakmark.storage.results import Results

@@ -22,7 +22,7 @@ from peakmark.config.layouts import Drawing, Layout
 from peakmark.figures import curves, panels, style
 from peakmark.formatting import percent
 from peakmark.messages import captions, message
-from peakmark.plan.pairs import Behind
+from peakmark.plan.cluster import Behind
 from peakmark.tools.tables import TABLES, Table
 
 PLOTS = {

@@ -25,7 +25,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.figures import panels, style
 from peakmark.figures.panels import DrawnLine
 from peakmark.formatting import counted, natural, percent, significant, size
-from peakmark.plan.pairs import Behind
+from peakmark.plan.cluster import Behind
 from peakmark.tools.tables import Table
 
 PANEL = (0.46, 1.7)

@@ -18,8 +18,7 @@ from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.messages import Unavailable
-from peakmark.plan.cluster import ANY, Settings
-from peakmark.plan.pairs import Turns
+from peakmark.plan.cluster import ANY, Settings, Turns
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 from peakmark.units import parse_size

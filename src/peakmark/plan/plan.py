@@ -17,10 +17,21 @@ from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
-from peakmark.plan import durations, grids, pairs
-from peakmark.plan.cluster import ANY, Cluster, Settings, local_nodes, peers, settings_of
+from peakmark.plan import durations, grids
+from peakmark.plan.cluster import (
+    ANY,
+    Behind,
+    Cluster,
+    Settings,
+    Turns,
+    behind,
+    local_nodes,
+    pair_turns,
+    peers,
+    settings_of,
+    shares,
+)
 from peakmark.plan.durations import Durations
-from peakmark.plan.pairs import Behind, Turns
 from peakmark.statistics import ENOUGH
 from peakmark.storage.results import Results, again_cells
 from peakmark.tools import REGISTRY
@@ -145,13 +156,13 @@ class Plan:
     @cached_property
     def behind(self) -> Behind:
         """What nodes share: name -> nodes behind it; empty where no pairs are planned."""
-        return pairs.behind(self.config, self.cluster) if self.cluster else {}
+        return behind(self.config, self.cluster) if self.cluster else {}
 
     def shares(self, cell: Cell) -> frozenset[str]:
         """What no other pair may use while the cell of a pair is measured."""
         if not cell.peer:
             return frozenset()
-        return pairs.shares((cell.node, cell.peer), self.config, self.behind)
+        return shares((cell.node, cell.peer), self.config, self.behind)
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
@@ -220,7 +231,7 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
 def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
     """The plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
-    turns = pairs.turns(completed, nodes)
+    turns = pair_turns(completed, nodes)
     grids.check_number(completed, len(nodes), turns)
     tools = _named_references(completed)
     largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}

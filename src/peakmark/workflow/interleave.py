@@ -22,7 +22,7 @@ from typing import Any
 from peakmark import output, resources
 from peakmark.catalogue import WORKLOADS
 from peakmark.cell import Cell
-from peakmark.config import overrides
+from peakmark.config import campaign
 from peakmark.errors import ConfigError
 from peakmark.formatting import duration, plural
 from peakmark.messages import MeasurementError
@@ -92,7 +92,7 @@ def plans(first: Path, second: Path) -> tuple[Plan, Plan]:
         ConfigError: they cannot be measured in turn.
     """
     whole = any(read_yaml(second).get(subsystem) for subsystem in WORKLOADS)
-    configs = overrides.read([first]), overrides.read([second] if whole else [first, second])
+    configs = campaign.read([first]), campaign.read([second] if whole else [first, second])
     for path, config in zip((first, second), configs, strict=True):
         _check_nodes(path, config.get("nodes", ANY))
     name, other = (str(config["campaign"]) for config in configs)

@@ -27,7 +27,7 @@ from peakmark import files, output, slurm
 from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
-from peakmark.config.overrides import named
+from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, PeakmarkError, sentence
 from peakmark.formatting import duration, listed, plural
 from peakmark.machine import job_limits, storage

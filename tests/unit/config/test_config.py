@@ -13,8 +13,8 @@ from tests.unit.hostile import in_time, one_grid, places, refused, refuses
 from peakmark import yamlfile
 from peakmark.catalogue import SHAPES, WORKLOADS
 from peakmark.cell import Cell
+from peakmark.config import campaign, site
 from peakmark.config import campaign as config
-from peakmark.config import overrides, site
 from peakmark.config.types import Campaign, CampaignGrid, ReferenceGrid, Report
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
@@ -43,7 +43,7 @@ def test_defaults_are_filled_in():
 )
 def test_what_is_measured_without_a_word_loads_the_whole_node(path, asked):
     """But for latencies, and the presets that repeat a published report's own numbers."""
-    completed = config.complete(overrides.read([ROOT / path]))
+    completed = config.complete(campaign.read([ROOT / path]))
     grids = [
         grid
         for name in ("cpu", "memory")
@@ -58,7 +58,7 @@ def test_presets_are_valid(preset):
     """The node chooses the pool, but where a report states one: the second report of 2018 walked
     1 GB a hundred times.
     """
-    memory = config.complete(overrides.read([preset]))["memory"]
+    memory = config.complete(campaign.read([preset]))["memory"]
     stated = {"1GiB"} if preset.stem == "four-subsystems-2018-prometheus" else set()
     assert {grid.get("pool", "auto") for grid in memory} <= {"auto"} | stated
 
@@ -105,7 +105,7 @@ def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change
 def test_later_files_win_by_key(tmp_path):
     (tmp_path / "a.yaml").write_text("campaign: a\nreport: {title: A, author: B}\n")
     (tmp_path / "b.yaml").write_text("report: {title: C}\ncpu: [x]")
-    read = overrides.read(
+    read = campaign.read(
         [tmp_path / "a.yaml", tmp_path / "b.yaml"], ["scale=0.5", "report={author: D}"]
     )
     assert (read["campaign"], read["report"]) == ("a", {"title": "C", "author": "D"})
@@ -114,7 +114,7 @@ def test_later_files_win_by_key(tmp_path):
 
 def test_files_win_over_the_values_of_a_module(tmp_path):
     (tmp_path / "a.yaml").write_text("seed: 2")
-    read = overrides.read([tmp_path / "a.yaml"], values={"seed": 3, "cpu": [{"workloads": []}]})
+    read = campaign.read([tmp_path / "a.yaml"], values={"seed": 3, "cpu": [{"workloads": []}]})
     assert (read["seed"], read["cpu"], "disk" in read) == (2, [{"workloads": []}], False)
 
 
@@ -125,14 +125,14 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
     base = yamlfile.read(ROOT / "config" / "config.yaml")
     (tmp_path / "cpu.yaml").write_text("cpu: [{workloads: [DP], concurrency: [1, 2]}]\n")
     (tmp_path / "site.yaml").write_text("site: config/sites/example.yaml\ndisk: []\n")
-    only = overrides.read([tmp_path / "cpu.yaml"])
+    only = campaign.read([tmp_path / "cpu.yaml"])
     assert [key for key in WORKLOADS if only.get(key)] == ["cpu"]
     assert only["repetitions"] == base["repetitions"]
     made = plan.make({**only, "seconds": 0.1})
     assert len(made.cells) == 2 * base["repetitions"]
-    without = overrides.read([tmp_path / "site.yaml"])
+    without = campaign.read([tmp_path / "site.yaml"])
     assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network"]
-    by_word = overrides.read([], ["disk=[]"])
+    by_word = campaign.read([], ["disk=[]"])
     assert [key for key in WORKLOADS if by_word.get(key)] == ["cpu", "memory", "network"]
 
 
@@ -144,11 +144,11 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
     ],
 )  # fmt: skip
 def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word):
-    assert overrides.pairs([word]) == snakemake.cli.parse_config([word])
+    assert campaign.pairs([word]) == snakemake.cli.parse_config([word])
 
 
 def test_numbers_within_a_word_are_numbers():
-    read = overrides.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
+    read = campaign.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
     assert read == {"cpu": [{"workloads": ["DP"], "concurrency": [1, 2]}], "tools": {"hpl": False}}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data
 
-from peakmark.config import overrides
+from peakmark.config import campaign
 from peakmark.plan import durations, jobs, plan, plan_text
 from peakmark.plan.cluster import Cluster
 from peakmark.resources import ROOT
@@ -21,7 +21,7 @@ WITHIN = 1.5
 
 def first(cluster=TWO, **changes):
     """The plan of the first report, with all its reference tools."""
-    return plan.make({**overrides.read([FIRST]), "tools_on": "nodes", **changes}, cluster)
+    return plan.make({**campaign.read([FIRST]), "tools_on": "nodes", **changes}, cluster)
 
 
 def measured(made, cells, taking):
@@ -115,7 +115,7 @@ def test_what_one_machine_cannot_says_nothing_of_its_like():
 @pytest.mark.parametrize("slower", [0.25, 4.0])
 def test_one_measured_cell_moves_the_others_little(slower):
     """A cell of some milliseconds once made its kind take days."""
-    made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]), None)
+    made = plan.make(campaign.read([ROOT / "config/presets/quick.yaml"]), None)
     before, kinds = made.durations, one_of_each(made.cells)
     for cell in kinds:
         others = [other for other in kinds if other.row != cell.row]

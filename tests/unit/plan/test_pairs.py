@@ -9,7 +9,8 @@ from tests.unit.plan.planned import NETWORK, where
 from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
-from peakmark.plan import jobs, pairs, plan_text
+from peakmark.plan import jobs, plan_text
+from peakmark.plan.cluster import rounds
 from peakmark.storage import planfile
 
 NODES = ("n1", "n2", "n3", "n4")
@@ -23,14 +24,14 @@ def grid(asked):
 @pytest.mark.parametrize("count", [2, 3, 8, 33])
 def test_rounds_are_disjoint_and_every_two_nodes_meet_once(count):
     names = [f"n{number}" for number in range(count)]
-    every = list(pairs.rounds(names, 1))
+    every = list(rounds(names, 1))
     for disjoint in every:
         ends = [name for pair in disjoint for name in pair]
         assert len(ends) == len(set(ends)) == count - count % 2
     met = [frozenset(pair) for disjoint in every for pair in disjoint]
     assert sorted(map(sorted, met)) == sorted(map(sorted, combinations(names, 2)))
-    assert list(pairs.rounds(names, 1)) == every
-    assert count < 8 or list(pairs.rounds(names, 2)) != every
+    assert list(rounds(names, 1)) == every
+    assert count < 8 or list(rounds(names, 2)) != every
     five = [pair for disjoint in islice(every, 5) for pair in disjoint]
     clients = [sum(client == name for client, _ in five) for name in names]
     assert count < 8 or (min(clients) >= 1 and max(clients) <= 4)

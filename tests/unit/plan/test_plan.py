@@ -6,7 +6,7 @@ import re
 import pytest
 
 from peakmark.catalogue import KERNELS, NUMA, SHAPES, UNITS, WORKLOADS
-from peakmark.config import overrides
+from peakmark.config import campaign
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
@@ -149,7 +149,7 @@ def test_words_stand_only_where_they_mean_something(grids_of, message):
 
 
 def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool):
-    made = plan.make(overrides.read([ROOT / "config/presets/quick.yaml"]))
+    made = plan.make(campaign.read([ROOT / "config/presets/quick.yaml"]))
     cores = grids.concurrency_aliases([1, "cores"], on_this_machine=True)["cores"]
     for subsystem, workloads in WORKLOADS.items():
         own = [cell for cell in made.cells if cell.instrument == KERNELS[subsystem]]
