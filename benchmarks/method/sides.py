@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kernels.namespaces import SERVER, Namespaces
+from peakmark import plan
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.files import write_text
 from peakmark.machine import network
 from peakmark.messages import MeasurementError
-from peakmark.plan import plan
 from peakmark.run.measure import Request, measure
 from peakmark.run.pair import Peer
 from peakmark.tools.base import Command

@@ -152,9 +152,10 @@ def init(_: argparse.Namespace) -> None:
 
 
 def plan(options: argparse.Namespace) -> None:
+    from peakmark import plan
     from peakmark.config import campaign
     from peakmark.formatting import plural
-    from peakmark.plan import cluster, plan, plan_text
+    from peakmark.plan import cluster, plan_text
     from peakmark.storage import planfile
 
     files = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
@@ -302,7 +303,8 @@ def summary(options: argparse.Namespace) -> None:
 
 
 def bundle(options: argparse.Namespace) -> None:
-    from peakmark.bundle import anonymise, bundle
+    from peakmark import bundle
+    from peakmark.bundle import anonymise
     from peakmark.storage.results import Results
 
     path = bundle.write(
@@ -371,8 +373,8 @@ def fleet(options: argparse.Namespace) -> int:
 
 
 def history(options: argparse.Namespace) -> None:
+    from peakmark import bundle
     from peakmark.analysis import history
-    from peakmark.bundle import bundle
     from peakmark.figures import curves, style
 
     campaigns = bundle.histories(options.campaigns)

@@ -20,9 +20,8 @@ from tests import guest
 from tests.guest import GuestError, common
 from tests.programs import LIMIT_S, wait_for
 
-from peakmark import analysis, machine, tables
+from peakmark import analysis, machine, plan, tables
 from peakmark.cell import Cell
-from peakmark.plan import plan
 from peakmark.storage import records
 from peakmark.storage.results import Results
 

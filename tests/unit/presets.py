@@ -8,8 +8,8 @@ from functools import cache, partial
 
 from tests.unit import campaign_data as make
 
+from peakmark import plan
 from peakmark.config import campaign
-from peakmark.plan import plan
 from peakmark.resources import ROOT
 
 PRESETS = (

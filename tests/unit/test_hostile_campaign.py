@@ -12,7 +12,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, change, in_time, refused, stored
 
-from peakmark.bundle import bundle
+from peakmark import bundle
 from peakmark.storage import facts, records
 
 WORDS = "years of work\n"

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from peakmark import slurm
 from peakmark.cell import Cell
-from peakmark.plan import durations
+from peakmark.plan import Plan, durations, resource_of, two_nodes, uses_shared_resource
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
-from peakmark.plan.plan import Plan, resource_of, two_nodes, uses_shared_resource
 
 MARGIN = 3.0
 OVERRIDES = {

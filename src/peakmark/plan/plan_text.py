@@ -10,9 +10,8 @@ from peakmark import data
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import listing, plural
-from peakmark.plan import durations
+from peakmark.plan import Plan, durations, two_nodes, uses_shared_resource
 from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
-from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
 from peakmark.storage import planfile
 from peakmark.units import format_size, gigabytes
 

@@ -19,16 +19,15 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from peakmark import output, resources
+from peakmark import output, plan, resources
 from peakmark.catalogue import WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import campaign
 from peakmark.errors import ConfigError
 from peakmark.formatting import duration, plural
 from peakmark.messages import MeasurementError
-from peakmark.plan import plan
+from peakmark.plan import Plan
 from peakmark.plan.cluster import ANY, settings_of
-from peakmark.plan.plan import Plan
 from peakmark.resources import program
 from peakmark.run import build, cleanup, lock
 from peakmark.storage import planfile, records

@@ -16,13 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from peakmark import files, output, resources
+from peakmark import files, output, plan, resources
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, plural
-from peakmark.plan import cluster, jobs, plan
+from peakmark.plan import Plan, cluster, jobs
 from peakmark.plan.cluster import settings_of
-from peakmark.plan.plan import Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified

@@ -32,9 +32,8 @@ from peakmark.errors import ConfigError, PeakmarkError, sentence
 from peakmark.formatting import duration, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
-from peakmark.plan import durations, jobs
+from peakmark.plan import Plan, durations, jobs, two_nodes
 from peakmark.plan.cluster import ANY, settings_of
-from peakmark.plan.plan import Plan, two_nodes
 from peakmark.slurm import failures
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.records import Finding

@@ -14,9 +14,9 @@ import pytest
 from benchmarks.method import rows as simulated
 from tests.unit import campaign_data as make
 
+from peakmark import bundle
 from peakmark.analysis import Analysis, history
 from peakmark.analysis.history import StoredHistory
-from peakmark.bundle import bundle
 
 WEEKS = 12
 CHANGE = 8

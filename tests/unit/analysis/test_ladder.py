@@ -8,13 +8,13 @@ from itertools import pairwise
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import plan
 from peakmark.analysis import findings, shapes
 from peakmark.catalogue import PAGES, SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.figures import curves, style
 from peakmark.limits import Question, for_row
 from peakmark.messages import Message
-from peakmark.plan import plan
 
 GRID = {"workloads": ["LADDER-LAT", "LADDER-RS"], "concurrency": [1], "steps": 1}
 

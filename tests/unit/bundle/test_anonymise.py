@@ -9,7 +9,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.pdf import text as pdf_text
 
-from peakmark.bundle import anonymise, bundle
+from peakmark import bundle
+from peakmark.bundle import anonymise
 from peakmark.errors import RecordError
 from peakmark.storage.results import Results
 

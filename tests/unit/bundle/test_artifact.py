@@ -5,8 +5,8 @@ import hashlib
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark import bundle
 from peakmark.analysis import Analysis
-from peakmark.bundle import bundle
 from peakmark.errors import PeakmarkError
 from peakmark.storage import records
 

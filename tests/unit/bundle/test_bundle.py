@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import files, tables
-from peakmark.bundle import bundle
+from peakmark import bundle, files, tables
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.report import ReportContent, rendering
 from peakmark.resources import ROOT

@@ -10,7 +10,7 @@ import pytest
 import snakemake.cli
 from tests.unit.hostile import in_time, one_grid, places, refused, refuses
 
-from peakmark import yamlfile
+from peakmark import plan, yamlfile
 from peakmark.catalogue import SHAPES, WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import campaign, site
@@ -18,7 +18,7 @@ from peakmark.config import campaign as config
 from peakmark.config.types import Campaign, CampaignGrid, ReferenceGrid, Report
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
-from peakmark.plan import plan, plan_text
+from peakmark.plan import plan_text
 from peakmark.resources import ROOT
 
 CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

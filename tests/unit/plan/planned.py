@@ -1,6 +1,7 @@
 """Plans on a cluster that nobody has, for tests of jobs and of what becomes of them."""
 
-from peakmark.plan import jobs, plan
+from peakmark import plan
+from peakmark.plan import jobs
 from peakmark.plan.cluster import Cluster, EqualNodes
 
 

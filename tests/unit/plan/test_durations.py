@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data
 
+from peakmark import plan
 from peakmark.config import campaign
-from peakmark.plan import durations, jobs, plan, plan_text
+from peakmark.plan import durations, jobs, plan_text
 from peakmark.plan.cluster import Cluster
 from peakmark.resources import ROOT
 from peakmark.run import job

@@ -3,8 +3,8 @@
 import pytest
 from tests.unit.hostile import one_grid, refused
 
+from peakmark import plan
 from peakmark.errors import ConfigError
-from peakmark.plan import plan
 from peakmark.workflow import startup
 
 IMPOSSIBLE = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.unit.plan.planned import CPU, DISK, NETWORK, asked, where
 
-from peakmark import slurm
-from peakmark.plan import jobs, plan
+from peakmark import plan, slurm
+from peakmark.plan import jobs
 
 Planned = Callable[..., plan.Plan]
 ONE_THREAD = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}

@@ -5,12 +5,13 @@ import re
 
 import pytest
 
+from peakmark import plan
 from peakmark.catalogue import KERNELS, NUMA, SHAPES, UNITS, WORKLOADS
 from peakmark.config import campaign
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.plan import grids, jobs, plan, plan_text
+from peakmark.plan import grids, jobs, plan_text
 from peakmark.plan.cluster import Cluster
 from peakmark.resources import ROOT
 from peakmark.tools import references

@@ -9,8 +9,9 @@ import pytest
 import yaml
 from tests.unit.plan.planned import CPU, DISK, NETWORK, where
 
+from peakmark import plan
 from peakmark.cell import AGAIN, TRIAL
-from peakmark.plan import plan, plan_text
+from peakmark.plan import plan_text
 from peakmark.run import job
 from peakmark.storage import planfile
 

@@ -10,11 +10,10 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
-from peakmark.bundle import bundle
+from peakmark import bundle, plan
 from peakmark.catalogue import KERNELS
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
-from peakmark.plan import plan
 from peakmark.report import ReportContent, chapters, rendering
 from peakmark.resources import ROOT
 

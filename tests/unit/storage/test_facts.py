@@ -9,9 +9,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.hostile import change, stored
 
-from peakmark import files, machine
+from peakmark import files, machine, plan
 from peakmark.errors import RecordError
-from peakmark.plan import plan
 from peakmark.storage import facts, planfile
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results

@@ -4,9 +4,9 @@ import pytest
 import yaml
 from tests.unit import campaign_data as make
 
+from peakmark import plan
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
-from peakmark.plan import plan
 from peakmark.tables import layout_tables
 from peakmark.tools.tables import BY_NAME
 

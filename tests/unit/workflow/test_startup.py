@@ -15,8 +15,8 @@ from tests.unit.hostile import one_grid, refuses
 from tests.unit.plan.planned import CPU, DISK, NETWORK, made, where
 from tests.unit.slurm.conftest import refusal
 
-from peakmark import slurm
-from peakmark.plan import jobs, plan
+from peakmark import plan, slurm
+from peakmark.plan import jobs
 from peakmark.storage import records
 from peakmark.workflow import startup
 from peakmark.workflow.run import Run
