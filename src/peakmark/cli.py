@@ -274,7 +274,7 @@ def report(options: argparse.Namespace) -> None:
     from peakmark.report import ReportContent, rendering
 
     if options.campaign.is_file():
-        from peakmark.bundle import bundle
+        from peakmark import bundle
 
         path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
         output.say(f"{path}: {comparison}")
@@ -284,7 +284,7 @@ def report(options: argparse.Namespace) -> None:
     if options.html:
         output.say(str(rendering.write_html(content)))
     if options.artifact:
-        from peakmark.bundle import bundle
+        from peakmark import bundle
 
         output.say(str(bundle.write_artifact(options.campaign)))
 
