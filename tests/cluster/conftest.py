@@ -45,8 +45,8 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def equal() -> Iterator[Cluster]:
-    """Two equal nodes, so that `nodes: any` means both."""
-    yield from start()
+    """Two equal nodes, so that `nodes: any` means both, whose jobs those of partition `urgent` preempt."""
+    yield from start(preemption=True)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 
+import pytest
+from tests import presets
 from tests.checkout import TO_TABLES
 
 from peakmark.analysis import build_rows
@@ -41,20 +43,33 @@ def jobs_of_another_user(cluster):
         cluster.run(["scancel", "--user=nobody"])
 
 
+def assert_measured_once_on_both(workflow):
+    """No job was cancelled, both nodes had their share, and no row is void for its hosts."""
+    squeue = ["squeue", "--noheader", "--user=root", "--states=CANCELLED"]
+    assert not workflow.cluster.run(squeue).stdout and not workflow.attempts()
+    records = workflow.records()
+    hosts = Counter(
+        record["context"]["host"] for name, record in records.items() if "/netbench/" not in name
+    )
+    assert set(hosts) == set(workflow.cluster.layout.names), hosts
+    assert min(hosts.values()) > len(records) / 5, hosts
+    rows = build_rows(Results.read(workflow.results))
+    codes = {note.code for table in rows.values() for row in table for note in row.warnings}
+    assert "hosts" not in codes
+
+
 def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow):
     cpu = [{"workloads": ["DP", "SP"], "concurrency": [1, 2]}]
     equal_workflow.configure(cpu=cpu, repetitions=6, seconds=0.3)
     with jobs_of_another_user(equal_workflow.cluster):
         equal_workflow.snakemake(*TO_TABLES)
-    # No job was cancelled, both nodes had their share, and no row is void for its hosts.
-    squeue = ["squeue", "--noheader", "--user=root", "--states=CANCELLED"]
-    assert not equal_workflow.cluster.run(squeue).stdout and not equal_workflow.attempts()
-    records = equal_workflow.records()
-    hosts = Counter(
-        record["context"]["host"] for name, record in records.items() if "/netbench/" not in name
-    )
-    assert set(hosts) == set(equal_workflow.cluster.layout.names), hosts
-    assert min(hosts.values()) > len(records) / 5, hosts
-    rows = build_rows(Results.read(equal_workflow.results))
-    codes = {note.code for table in rows.values() for row in table for note in row.warnings}
-    assert "hosts" not in codes
+    assert_measured_once_on_both(equal_workflow)
+
+
+@pytest.mark.trouble
+def test_quick_beside_the_jobs_of_another_user(equal_workflow):
+    with jobs_of_another_user(equal_workflow.cluster):
+        done = equal_workflow.preset("quick", "scale=0.25")
+    assert done.returncode == 0, done.stdout + done.stderr
+    presets.assert_whole(equal_workflow.results, equal_workflow.records())
+    assert_measured_once_on_both(equal_workflow)

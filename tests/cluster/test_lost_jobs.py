@@ -12,6 +12,14 @@ from tests.checkout import TO_TABLES
 CPU = [{"workloads": ["DP", "SP"], "concurrency": [1], "seconds": 2, "repetitions": 2}]
 
 
+def lost_on(workflow, node):
+    """The only failed attempt, which was on this node: its cell and its reason."""
+    ((cell, reason),) = workflow.attempts().items()
+    attempt = json.loads((workflow.results / "attempts" / cell / "0.json").read_text())
+    assert attempt["context"]["host"] == node
+    return cell, reason
+
+
 def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow):
     workflow = equal_workflow
     workflow.configure(cpu=CPU)
@@ -19,12 +27,22 @@ def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow):
     workflow.cluster.wait_for_process("node2", "cpubench", 120)
     workflow.cluster.kill_node("node2")
     workflow.end(process, 0)
-    ((cell, reason),) = workflow.attempts().items()
+    cell, reason = lost_on(workflow, "node2")
     assert "NODE_FAIL" in reason
-    attempt = json.loads((workflow.results / "attempts" / cell / "0.json").read_text())
-    assert attempt["context"]["host"] == "node2"
     records = workflow.records()
     assert len(records) == 4 and records[cell]["context"]["host"] == "node1"
+
+
+def test_preempted_jobs_are_named_and_lead_to_a_report(equal_workflow):
+    workflow, cluster = equal_workflow, equal_workflow.cluster
+    workflow.configure(cpu=CPU)
+    process = workflow.start()
+    cluster.wait_for_process("node1", "cpubench", 120)
+    options = ("--partition=urgent", "--exclusive", "--nodelist=node1", "--output=/dev/null")
+    assert cluster.wait_for_job(cluster.sbatch("sleep 1", *options))["JobState"] == "COMPLETED"
+    workflow.end(process, 0)
+    assert "PREEMPTED" in lost_on(workflow, "node1")[1]
+    assert len(workflow.records()) == 4 and (workflow.results / "report.pdf").exists()
 
 
 @pytest.mark.trouble

@@ -55,8 +55,11 @@ class Layout:
                   its memory (see requirements.py)
     rules         partitions that refuse something: `elsewhere` (AllocNodes), `small`
                   (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
+    preemption    partition `urgent` takes the nodes of jobs in all others: PreemptMode is REQUEUE
+                  in `main` and CANCEL in `short`
     leaf          so many nodes hang on each leaf switch of a tree; 0: Slurm knows no topology
     without       programs that the nodes lack, while the login side has them
+    node_timeout  seconds without an answer until a node is DOWN
     """
 
     directory: Path
@@ -71,8 +74,10 @@ class Layout:
     binding: bool = False
     cgroups: bool = False
     rules: bool = False
+    preemption: bool = False
     leaf: int = 0
     without: tuple[str, ...] = ()
+    node_timeout: int = 6
 
     def __post_init__(self) -> None:
         where = str(self.directory)
@@ -162,7 +167,7 @@ SlurmdParameters=config_overrides
 
 # A dead node is DOWN after 10 to 20 s: two rounds of pings unanswered for MessageTimeout. Jobs stay
 # known long enough for whoever asks squeue rarely.
-SlurmdTimeout=6
+SlurmdTimeout={layout.node_timeout}
 MessageTimeout=5
 KillWait=2
 MinJobAge=3600
@@ -201,8 +206,14 @@ AccountingStoragePass=socket={at("run/munge.socket")}
     for name, count, size in zip(layout.names, cpus, memory, strict=True):
         text += f"NodeName={name} CPUs={count} CoresPerSocket={count} RealMemory={size}\n"
     allowed = f"AllowAccounts={ACCOUNT} " if layout.account else ""
+    cancel = "PreemptMode=CANCEL " if layout.preemption else ""
     text += f"""PartitionName=main Nodes=ALL Default=YES DefaultTime=10 MaxTime=1440 {allowed}State=UP
-PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 State=UP
+PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=5 {cancel}State=UP
+"""
+    if layout.preemption:
+        text += """PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=urgent Nodes=ALL DefaultTime=1 PriorityTier=10 State=UP
 """
     if layout.leaf:
         text += "TopologyPlugin=topology/tree\n"
