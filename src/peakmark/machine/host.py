@@ -71,6 +71,10 @@ class Host:
             return None
         return content.decode(errors="replace").strip("\0 \t\r\n") or None
 
+    def read_files(self, folder: str, *names: str) -> list[str]:
+        """Texts of files in a folder, empty for one that ``read`` cannot give."""
+        return [self.read(folder, name) or "" for name in names]
+
     def read_int(self, *path: str) -> int | None:
         """Decimal integer in a file, or None."""
         try:

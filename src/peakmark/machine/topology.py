@@ -66,10 +66,12 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
     }
     locations: Topology = {}
     for cpu in sorted({*parse_cpu_list(host.read(_CPU, "online")), *cpus}):
-        place = f"{_CPU}/cpu{cpu}/topology"
-        siblings = parse_cpu_list(host.read(place, "thread_siblings_list")) or [cpu]
+        threads, package = host.read_files(
+            f"{_CPU}/cpu{cpu}/topology", "thread_siblings_list", "physical_package_id"
+        )
+        siblings = parse_cpu_list(threads) or [cpu]
         # Arm's firmware may name no socket, which the kernel shows as -1.
-        socket = max(0, host.read_int(place, "physical_package_id") or 0)
+        socket = int(package) if package.isdecimal() else 0
         cache = last_level.get(cpu, Cache(0, "unified", 0, (cpu,)))
         locations[cpu] = CpuLocation(
             cpu, min(siblings), socket, nodes.get(cpu, 0), cache.cpus, cache.size
@@ -81,11 +83,10 @@ def read_caches(host: Host) -> list[Cache]:
     """Every cache of the node once, the lowest level first."""
     caches = set()
     for place in host.glob(_CPU, "cpu[0-9]*/cache/index[0-9]*"):
-        level, size = host.read_int(place, "level"), cache_bytes(host.read(place, "size"))
-        kind = (host.read(place, "type") or "").lower()
-        cpus = parse_cpu_list(host.read(place, "shared_cpu_list"))
-        if level is not None and size and kind in ("data", "instruction", "unified"):
-            caches.add(Cache(level, kind, size, tuple(cpus)))
+        level, size, kind, cpus = host.read_files(place, "level", "size", "type", "shared_cpu_list")
+        size_bytes, kind = cache_bytes(size), kind.lower()
+        if level.isdecimal() and size_bytes and kind in ("data", "instruction", "unified"):
+            caches.add(Cache(int(level), kind, size_bytes, tuple(parse_cpu_list(cpus))))
     return sorted(caches)
 
 
@@ -101,14 +102,14 @@ def numa(host: Host) -> list[Facts]:
     """
     nodes = []
     for place in host.glob(_NODE, "node[0-9]*"):
-        memory = re.search(r"MemTotal:\s+(\d+) kB", host.read(place, "meminfo") or "")
-        distances = (host.read(place, "distance") or "").split()
+        meminfo, cpus, distances = host.read_files(place, "meminfo", "cpulist", "distance")
+        memory = re.search(r"MemTotal:\s+(\d+) kB", meminfo)
         nodes.append(
             {
                 "node": int(place.rpartition("node")[2]),
-                "cpus": host.read(place, "cpulist") or "",
+                "cpus": cpus,
                 "memory": int(memory[1]) * 1024 if memory else None,
-                "distances": [int(word) for word in distances if word.isdigit()],
+                "distances": [int(word) for word in distances.split() if word.isdigit()],
             }
         )
     return sorted(nodes, key=lambda node: node["node"])
