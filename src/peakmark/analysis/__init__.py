@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from peakmark import disturbances
 from peakmark.analysis import (
     core_checks,
     findings,
@@ -42,6 +41,7 @@ from peakmark.formatting import natural
 from peakmark.limits import Limit, Question, for_row
 from peakmark.messages import Message
 from peakmark.plan.cluster import Behind, Cluster, behind
+from peakmark.run import noise
 from peakmark.storage.facts import differences, node_class
 from peakmark.storage.results import Results, StoredAttempt, StoredRecord
 from peakmark.tools.tables import TABLES, Table
@@ -120,7 +120,7 @@ def _table_rows(
             if entry["metric"] != table.metric or not table.takes(workload, block):
                 continue
             count = entry["concurrency"]
-            if disturbances.probes(entry["details"]):
+            if noise.probes(entry["details"]):
                 best = best_probes[context["host"], count]
                 context = {**context, "dram_compared": best}
             point = Repetition(
@@ -187,7 +187,7 @@ def _best_probes(results: Results) -> dict[tuple[str, int], float]:
     for record in results.records:
         for attempt, entry in _entries(record):
             place = attempt.context["host"], entry["concurrency"]
-            best[place] = max([best[place], *disturbances.probes(entry["details"])])
+            best[place] = max([best[place], *noise.probes(entry["details"])])
     return best
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from peakmark import disturbances, statistics
+from peakmark import statistics
 from peakmark.analysis.row import (
     Measured,
     Messages,
@@ -19,6 +19,7 @@ from peakmark.analysis.row import (
 from peakmark.catalogue import KERNELS
 from peakmark.limits import Question
 from peakmark.messages import Message, Severity, Value, message
+from peakmark.run import noise
 from peakmark.storage.facts import SeenClock, Work, node_class, read_earlier_clocks, write_clocks
 from peakmark.storage.results import Results
 
@@ -66,9 +67,9 @@ def causes_of(run: RunValue, subsystem: str, threads: int, cpus: int | None) -> 
         threads: of its row.
         cpus: of the node; None where that is unknown.
     """
-    spare = disturbances.spare_cpus(subsystem, threads, cpus)
+    spare = noise.spare_cpus(subsystem, threads, cpus)
     context = {**run.context, **run.details}
-    found = disturbances.find(subsystem, context, run.details, spare)
+    found = noise.find(subsystem, context, run.details, spare)
     return frozenset([*found, *(["crowded-core"] if _held_up(run, threads) else [])])
 
 
@@ -136,7 +137,7 @@ def disturbed(row: Measured) -> Messages:
     for where, noises in row.noises:
         during = [noise["during"] for noise in noises if noise.get("during")]
         others = [each["others"] for each in during]
-        for found in _repeated(row, "other-load", others, disturbances.OTHERS, where=where):
+        for found in _repeated(row, "other-load", others, noise.OTHERS, where=where):
             worst = max(during, key=lambda each: float(each["others"]))
             users = message("other-users", users=worst["users"]) if worst["users"] else ""
             busy = message("busy", busy=worst["busy"], users=users)
@@ -207,7 +208,7 @@ def overlap(row: Measured) -> Messages:
 
 def memory_load(row: Measured) -> Messages:
     """The kernel reads DRAM before and after its work: what it lacks to the best went to others."""
-    taken = [disturbances.memory_load(run.context, run.details) for run in row.runs]
+    taken = [noise.memory_load(run.context, run.details) for run in row.runs]
     yield from _repeated(row, "memory-load", taken)
 
 
@@ -215,7 +216,7 @@ def clock(row: Measured) -> Messages:
     """Clocks that moved during a repetition."""
     pairs = [(run.known("clock_hz_before"), run.known("clock_hz_after")) for run in row.runs]
     changes = [after / before - 1 for before, after in pairs if before and after]
-    moved = [change for change in changes if abs(change) > disturbances.MATTERS]
+    moved = [change for change in changes if abs(change) > noise.MATTERS]
     if moved:
         most = max(moved, key=abs)
         way = "moved" if min(moved) < 0 < max(moved) else "fell" if most < 0 else "rose"
@@ -237,7 +238,7 @@ def below_nominal(row: Measured) -> Messages:
         return
     wide = any(run.details.get("isa") in WIDE for run in row.runs) and seen >= LOWEST * nominal
     clock = (idle_clock(row.runs) if wide else None) or seen
-    if clock < (1 - disturbances.MATTERS) * nominal:
+    if clock < (1 - noise.MATTERS) * nominal:
         share = row.limit.efficiency(row.centre) if row.limit.clock else None
         of_it = message("of-nominal", share=share * seen / nominal) if share else ""
         yield message("below-nominal", Severity.UNSURE, clock=clock, nominal=nominal, share=of_it)

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
 from peakmark.config import site
-from peakmark.disturbances import WAIT_S
 from peakmark.plan import grids
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
+from peakmark.storage.planfile import WAIT_S
 from peakmark.storage.records import GOOD, Finding
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import SLOWEST_LINK, Cost

@@ -18,7 +18,7 @@ from socket import gethostname
 from statistics import median
 from typing import TYPE_CHECKING
 
-from peakmark import disturbances, files, machine
+from peakmark import files, machine
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.machine import job_limits, network, topology
@@ -26,7 +26,7 @@ from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.messages import MeasurementError, Reason, Unavailable
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
-from peakmark.storage import records
+from peakmark.storage import planfile, records
 from peakmark.storage.types import DisturbedContext
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import (
@@ -89,7 +89,7 @@ class _Attempt:
 
     Attributes:
         spare: CPUs of the node that it leaves to others.
-        disturbances: what disturbed it, see ``disturbances.find``.
+        disturbances: what disturbed it, see ``noise.find``.
     """
 
     context: Facts
@@ -125,7 +125,7 @@ def measure(request: Request) -> Facts:
             execute.modules_loaded(request.modules),
         ):
             _try(request, attempts[0])
-            patience = disturbances.WAIT_S
+            patience = planfile.WAIT_S
             while len(attempts) <= request.repeats and attempts[-1].disturbances:
                 spare = attempts[-1].spare
                 waited = noise.wait_for_others(request.campaign, spare, patience)
@@ -256,18 +256,16 @@ def _try(request: Request, attempt: _Attempt) -> None:
         context["server_noise"] = context["server_noise"] or None
     measurements = attempt.parsed.measurements
     details = measurements[0].details if measurements else {}
-    if disturbances.probes(details):
+    if noise.probes(details):
         threads = measurements[0].concurrency
         context["dram_compared"] = _usual_probe(request.campaign, threads, details)
-    attempt.disturbances = disturbances.find(
-        request.cell.subsystem, context, details, attempt.spare
-    )
+    attempt.disturbances = noise.find(request.cell.subsystem, context, details, attempt.spare)
 
 
 def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
     """The median rate at which so many threads have read this host's DRAM in the campaign, by now."""
     path = campaign / "machine" / f"{gethostname()}-x{threads}.dram"
-    rates = disturbances.probes(details)
+    rates = noise.probes(details)
     with suppress(OSError, ValueError):
         with path.open("a", encoding="ascii") as stream:
             stream.writelines(f"{rate}\n" for rate in rates)
@@ -285,7 +283,7 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
     with workspace(request, instrument) as space:
         request = _resolve(request, space, context)
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
-        attempt.spare = disturbances.spare_cpus(cell.subsystem, cell.concurrency, cpus)
+        attempt.spare = noise.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         invocation = instrument.prepare(cell, tool, space)
         with execute.neighbours(context["placed"]["cpus"], request.loss):
             _execute(request, invocation, space, attempt)

@@ -29,6 +29,8 @@ SUSPECTS = "repetitions/suspects.json"
 SEAL = "seal.json"
 LOSS = 0.08
 """Share of the time of its CPUs that a slowed cell loses."""
+WAIT_S = 10.0
+"""How long one cell waits at most until other programs have stopped."""
 Suspects = Mapping[str, list[str]]
 """Row of a slow node or link -> rows of the healthy ones that are measured again with it."""
 

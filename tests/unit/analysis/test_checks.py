@@ -18,9 +18,9 @@ from tests.unit.analysis.checked import (
 )
 from tests.unit.campaign_data import VM
 
-from peakmark import disturbances
 from peakmark.analysis import checks, core_checks
 from peakmark.analysis.checks import check_row
+from peakmark.run.noise import HEAT_MS
 
 
 def disk(details=None, **more):
@@ -200,7 +200,7 @@ def test_a_row_has_these_marks(made, weights, first):
 
 @pytest.mark.parametrize(("slowed", "is_disturbed"), [(20, False), (200, True)])
 def test_heat_for_some_of_the_time_disturbs(slowed, is_disturbed):
-    hot = meanwhile({disturbances.HEAT_MS: slowed})  # of a second
+    hot = meanwhile({HEAT_MS: slowed})  # of a second
     _, found = core_checks.causes(hot)[0]
     assert found == ({"hot"} if is_disturbed else frozenset())
 

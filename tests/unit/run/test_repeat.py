@@ -11,7 +11,6 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS
 
-from peakmark import disturbances
 from peakmark.messages import MeasurementError
 from peakmark.run import noise
 from peakmark.run.measure import Request, measure
@@ -55,7 +54,7 @@ def request_of(known, tmp_path, monkeypatch):
         for number, clock in enumerate(clocks):
             answer = {**ANSWER, "clock_hz_before": 3e9, "clock_hz_after": clock}
             if probes:
-                answer |= dict.fromkeys(disturbances.PROBES, probes[number])
+                answer |= dict.fromkeys(noise.PROBES, probes[number])
             (tmp_path / f"{number}.json").write_text(json.dumps(answer))
         (tmp_path / "competitor").write_text(COMPETITOR)
         (tmp_path / "cpubench").write_text(KERNEL + beside + NEXT)
@@ -67,7 +66,7 @@ def request_of(known, tmp_path, monkeypatch):
 
     monkeypatch.setattr(noise, "between", between)
     monkeypatch.setattr(noise, "STEP_S", 2 * noise.SHORTEST_S)
-    monkeypatch.setattr(disturbances, "spare_cpus", lambda *_: 0.0)
+    monkeypatch.setattr(noise, "spare_cpus", lambda *_: 0.0)
     return made
 
 
