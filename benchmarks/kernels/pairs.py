@@ -10,9 +10,9 @@ from itertools import product
 
 from peakmark.catalogue import UNITS
 from peakmark.cell import Cell, Scalar
+from peakmark.formatting import format_size
 from peakmark.tools import references
 from peakmark.tools.programs import pmbw
-from peakmark.units import format_size
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 GROUPS = ("cpu", "memory", "disk", "network")

@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks import results
 from benchmarks.kernels.pairs import Row, Target
 from peakmark import statistics
+from peakmark.formatting import quantity
 from peakmark.statistics import Summary
-from peakmark.units import quantity
 
 # Above this share of the machine used by others a line says so.
 DISTURBED = 0.05

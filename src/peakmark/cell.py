@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from peakmark.catalogue import SHAPES
-from peakmark.units import format_size
+from peakmark.formatting import format_size
 from peakmark.validation import allowed, convert
 
 Scalar = str | int | float | bool | None

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from peakmark.errors import PeakmarkError, RecordError, sentence
-from peakmark.units import gigabytes
+from peakmark.formatting import gigabytes
 
 LARGEST = 128 << 20
 """Bytes of a file that is read as a whole: the plan of 100,000 cells has a third of it."""

@@ -26,8 +26,15 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from peakmark.errors import PeakmarkError, Sentence
-from peakmark.formatting import counted, listed, natural, significant
-from peakmark.units import format_size, gigabytes, quantity
+from peakmark.formatting import (
+    counted,
+    format_size,
+    gigabytes,
+    listed,
+    natural,
+    quantity,
+    significant,
+)
 
 SMALL_FACTOR = 1.2
 """Smaller factors are said in percent."""

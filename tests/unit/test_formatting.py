@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 
 from peakmark import formatting
 from peakmark.errors import ConfigError
-from peakmark.formatting import DATE_LANGUAGES, date, duration, percent, plural, significant, size
-from peakmark.units import format_size, parse_size
+from peakmark.formatting import (
+    DATE_LANGUAGES,
+    date,
+    duration,
+    format_size,
+    parse_size,
+    percent,
+    plural,
+    significant,
+    size,
+)
 
 
 @pytest.mark.parametrize(("value", "step", "text"), [

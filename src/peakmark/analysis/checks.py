@@ -13,9 +13,9 @@ from peakmark import statistics
 from peakmark.analysis import core_checks
 from peakmark.analysis.row import MOST, Details, Measured, Messages
 from peakmark.catalogue import KERNELS, POOLS
+from peakmark.formatting import format_size
 from peakmark.messages import ORDER, Message, Severity, message
 from peakmark.statistics import ENOUGH
-from peakmark.units import format_size
 
 LOSS = 0.01
 """Share of UDP messages that did not arrive: above it a rate is not a throughput in the sense of RFC

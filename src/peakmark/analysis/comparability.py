@@ -11,10 +11,9 @@ from typing import Any
 from peakmark import data
 from peakmark.analysis.row import Series
 from peakmark.catalogue import KERNELS
-from peakmark.formatting import size
+from peakmark.formatting import gigabytes, size
 from peakmark.messages import Message, message
 from peakmark.storage.results import Results
-from peakmark.units import gigabytes
 
 _DEFINED = {
     "isa": "instruction set",

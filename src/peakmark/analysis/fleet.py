@@ -23,11 +23,10 @@ from peakmark.analysis import findings
 from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Row, Rows, SlowRow
-from peakmark.formatting import counted, listed, natural, percent, plural
+from peakmark.formatting import counted, listed, natural, percent, plural, quantity
 from peakmark.messages import Message, Severity, message
 from peakmark.storage.facts import node_class
 from peakmark.tools.tables import Table
-from peakmark.units import quantity
 
 DELTA = 0.03
 """Share of the class's value by which a node must be behind to be called slow."""

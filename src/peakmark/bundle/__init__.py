@@ -32,7 +32,7 @@ from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Series
 from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
-from peakmark.formatting import mapped
+from peakmark.formatting import gigabytes, mapped
 from peakmark.messages import message
 from peakmark.report import (
     ANALYSIS,
@@ -47,7 +47,6 @@ from peakmark.resources import ROOT
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import latex
-from peakmark.units import gigabytes
 
 SUMS = "SHA256SUMS"
 PINNED = ROOT / "envs" / "requirements.txt"

@@ -17,7 +17,7 @@ from peakmark import tables
 from peakmark.analysis import Analysis
 from peakmark.analysis.row import Row, Series
 from peakmark.config.types import CampaignName, Subsystem, TableName, Unit
-from peakmark.units import format_size
+from peakmark.formatting import format_size
 
 TOLERANCE = 0.03
 """A threshold is at least this share of the median away from it, as two runs differ by that."""

@@ -17,10 +17,9 @@ from peakmark import validation, yamlfile
 from peakmark.catalogue import AUTO, SHAPES, SUBSYSTEMS, WORKLOADS
 from peakmark.config.types import Campaign
 from peakmark.errors import ConfigError
-from peakmark.formatting import listed
+from peakmark.formatting import listed, parse_duration, parse_size
 from peakmark.resources import ROOT, of_checkout
 from peakmark.tools import references
-from peakmark.units import parse_duration, parse_size
 
 BASE = Path("config/config.yaml")
 """Read first: in the working directory, else in the checkout."""

@@ -17,10 +17,9 @@ from peakmark import yamlfile
 from peakmark.catalogue import KERNELS, WORKLOADS
 from peakmark.config.types import Positive, Size, Subsystem, TableName, Text
 from peakmark.errors import ConfigError
-from peakmark.formatting import size
+from peakmark.formatting import evaluate, format_size, parse_size, size
 from peakmark.resources import ROOT
 from peakmark.tools.tables import BY_NAME, Program, Table
-from peakmark.units import evaluate, format_size, parse_size
 from peakmark.validation import UNIQUE, Keys, allowed, read
 
 FOLDER = ROOT / "reports" / "layouts"

@@ -19,10 +19,10 @@ from peakmark import files
 from peakmark.catalogue import WORKLOADS
 from peakmark.config.types import TableName
 from peakmark.errors import ConfigError
+from peakmark.formatting import parse_size
 from peakmark.resources import ROOT
 from peakmark.statistics import median
 from peakmark.tools.tables import BY_NAME
-from peakmark.units import parse_size
 from peakmark.validation import allowed, read
 
 FOLDER = ROOT / "reports" / "published"

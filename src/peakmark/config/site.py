@@ -11,8 +11,7 @@ from peakmark import yamlfile
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.types import Site
 from peakmark.errors import ConfigError
-from peakmark.formatting import listed
-from peakmark.units import evaluate
+from peakmark.formatting import evaluate, listed
 from peakmark.validation import read
 
 _CHOSEN = (

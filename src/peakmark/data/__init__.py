@@ -30,8 +30,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from peakmark.formatting import duration, listing, natural, plural
-from peakmark.units import format_size, gigabytes
+from peakmark.formatting import duration, format_size, gigabytes, listing, natural, plural
 
 
 def text(name: str) -> str:
@@ -40,7 +39,7 @@ def text(name: str) -> str:
 
 
 def rendered(name: str, **values: Any) -> str:
-    """The text of a template, without its last line end. Functions of ``formatting`` and ``units``
+    """The text of a template, without its last line end. Functions of ``formatting``
     are its filters, and ``quote`` for a shell.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: for people alone

@@ -13,10 +13,10 @@ from typing import Any
 
 from peakmark.config.site import formula_names
 from peakmark.errors import ConfigError
+from peakmark.formatting import evaluate, names_in, quantity
 from peakmark.limits import cpu, disk, memory, network
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
-from peakmark.units import evaluate, names_in, quantity
 
 __all__ = ["Limit", "Question", "for_row"]
 

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.site import for_host
+from peakmark.formatting import quantity
 from peakmark.messages import Message, message
-from peakmark.units import quantity
 
 Kind = Literal["limit", "at_most", "best_seen", "none"]
 Origin = Literal["measured", "read", "site", "datasheet", "published", "unknown"]

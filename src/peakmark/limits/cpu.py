@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from peakmark import data
-from peakmark.formatting import plural
+from peakmark.formatting import plural, quantity
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
-from peakmark.units import quantity
 
 
 def limit(question: Question) -> Limit:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from peakmark.config import published
+from peakmark.formatting import quantity
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
-from peakmark.units import quantity
 
 
 def limit(question: Question) -> Limit:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from peakmark import data
 from peakmark.catalogue import LADDERS, NUMA, SHAPES
-from peakmark.formatting import plural
+from peakmark.formatting import format_size, plural, quantity
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
-from peakmark.units import format_size, quantity
 
 LINE, PAGE = 64, 4096
 COPY_OFFSET = 33 * LINE

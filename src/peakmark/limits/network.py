@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from peakmark.formatting import quantity
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
-from peakmark.units import quantity
 
 FRAME = 38
 """Bytes a frame costs on the wire beside its IP packet.

@@ -15,13 +15,13 @@ from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPE
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.formatting import parse_size
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.messages import Unavailable
 from peakmark.plan.cluster import ANY, Settings, Turns
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
-from peakmark.units import parse_size
 
 DEFAULT_SIZE = 1 << 30
 MOST_CELLS = 1_000_000

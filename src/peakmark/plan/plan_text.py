@@ -9,11 +9,10 @@ from typing import NamedTuple
 from peakmark import data
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import listing, plural
+from peakmark.formatting import format_size, gigabytes, listing, plural
 from peakmark.plan import Plan, durations, two_nodes, uses_shared_resource
 from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
 from peakmark.storage import planfile
-from peakmark.units import format_size, gigabytes
 
 JOB_S, CELL_S = 0.5, 0.4
 """What a job costs on its node, and each cell besides its measuring, without Slurm's own time."""

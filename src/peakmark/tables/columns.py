@@ -13,11 +13,10 @@ import pandas as pd
 
 from peakmark.analysis.row import CLOCKS, Row, Series, published_names
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import percent, significant, size
+from peakmark.formatting import format_size, percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
 from peakmark.tools.common import SHOWN_PERCENTILES
 from peakmark.tools.tables import Program, Table, count
-from peakmark.units import format_size
 
 NOT_MEASURED = "not measured"
 ENDS = ("Client", "Server")

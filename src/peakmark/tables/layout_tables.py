@@ -12,7 +12,7 @@ import pandas as pd
 
 from peakmark.analysis.row import Row, published_names
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
-from peakmark.formatting import natural, percent, significant
+from peakmark.formatting import evaluate, natural, percent, significant
 from peakmark.storage.results import Results
 from peakmark.tables import presentation
 from peakmark.tables.columns import (
@@ -26,7 +26,6 @@ from peakmark.tables.columns import (
     warning_column,
 )
 from peakmark.tables.presentation import Notes, PrintedTable
-from peakmark.units import evaluate
 
 
 class Line(NamedTuple):

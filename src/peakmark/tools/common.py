@@ -19,6 +19,7 @@ from typing import Any
 from peakmark.catalogue import SHAPES, metrics
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
+from peakmark.formatting import parse_size
 from peakmark.messages import MeasurementError, Unavailable
 from peakmark.tools.base import (
     Completed,
@@ -29,7 +30,6 @@ from peakmark.tools.base import (
     Workspace,
     last_line,
 )
-from peakmark.units import parse_size
 
 MEMORY_SHARE = 0.9
 """Of the memory that a job may use, for what a program allocates on purpose; the rest is for the

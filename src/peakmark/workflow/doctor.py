@@ -16,6 +16,7 @@ from typing import Any
 
 from peakmark import files, machine, output, resources, slurm
 from peakmark.errors import PeakmarkError
+from peakmark.formatting import gigabytes
 from peakmark.machine import storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.messages import MeasurementError, Unavailable
@@ -23,7 +24,6 @@ from peakmark.plan import durations, jobs
 from peakmark.run import build, cleanup, lock
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
-from peakmark.units import gigabytes
 
 FOLDER = Path("results") / "doctor"
 MINUTES = 5

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from peakmark import files, output, plan, resources
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
-from peakmark.formatting import duration, plural
+from peakmark.formatting import duration, parse_duration, plural
 from peakmark.plan import Plan, cluster, jobs
 from peakmark.plan.cluster import settings_of
 from peakmark.plan.plan_text import node_names
@@ -27,7 +27,6 @@ from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
-from peakmark.units import parse_duration
 from peakmark.workflow import startup, status
 
 OVERRIDES = jobs.OVERRIDES

@@ -29,7 +29,7 @@ from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, PeakmarkError, sentence
-from peakmark.formatting import duration, listed, plural
+from peakmark.formatting import duration, gigabytes, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import Plan, durations, jobs, two_nodes
@@ -39,7 +39,6 @@ from peakmark.storage import facts, planfile, records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY, common
-from peakmark.units import gigabytes
 
 FOLDERS = (
     *("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside"),

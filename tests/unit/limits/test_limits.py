@@ -7,8 +7,8 @@ import pytest
 from tests.unit.campaign_data import DATA, VM
 
 from peakmark import catalogue, data, limits
+from peakmark.formatting import quantity
 from peakmark.messages import message
-from peakmark.units import quantity
 
 KIB, MIB = 1 << 10, 1 << 20
 ONE = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}

@@ -9,11 +9,11 @@ import pytest
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell
 
+from peakmark.formatting import format_size
 from peakmark.messages import Unavailable
 from peakmark.run import execute, pair
 from peakmark.tools import REGISTRY
 from peakmark.tools.programs.iozone import Iozone
-from peakmark.units import format_size
 
 KERNELS = Path(__file__).parents[3] / "build" / "kernels"
 MIB = 1 << 20

@@ -10,6 +10,7 @@ from typing import Any
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
+from peakmark.formatting import format_size
 from peakmark.messages import Unavailable
 from peakmark.tools import common
 from peakmark.tools.base import (
@@ -22,7 +23,6 @@ from peakmark.tools.base import (
     Tool,
     Workspace,
 )
-from peakmark.units import format_size
 
 SIZE = 1 << 30
 RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096  # of src/kernels/disk/diskbench.c

@@ -15,6 +15,7 @@ from typing import Any
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
+from peakmark.formatting import parse_size
 from peakmark.messages import Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
@@ -30,7 +31,6 @@ from peakmark.tools.base import (
 )
 from peakmark.tools.common import Output
 from peakmark.tools.programs.rambench import block_of, pool_of, store_of
-from peakmark.units import parse_size
 
 STATS = "pmbw.txt"
 _AREAS = """
