@@ -7,10 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from benchmarks import results
 from benchmarks.method import campaigns, faults, fleets, promises, rows, same
@@ -51,24 +48,6 @@ def simulated(only: str | None, quick: bool) -> Counts:
         yield from fleets.slow_links(64 if quick else 2000)
 
 
-def to_csv(
-    counts: Sequence[tuple[str, Count]], outcomes: Sequence[Outcome], short: dict[str, Any]
-) -> str:
-    """One line per promise and per fault, each with the machine's facts."""
-    lines = [
-        {
-            "kind": "promise",
-            "name": name,
-            **asdict(one),
-            "share": one.share,
-            "interval": one.interval,
-        }
-        for name, one in counts
-    ]
-    lines += [{"kind": "fault", "name": one.fault, **asdict(one)} for one in outcomes]
-    return results.to_csv({**line, **short} for line in lines)
-
-
 def main() -> int:
     """Exit code 1 when a fault was missed or a promise broken."""
     chosen = arguments()
@@ -93,8 +72,7 @@ def main() -> int:
     tables = [promises.table(counts)] if counts else []
     tables += [faults.table(outcomes)] if outcomes else []
     text = "\n".join(tables)
-    files = {"summary.csv": to_csv(counts, outcomes, short), "table.md": text}
-    folder = results.write(chosen.out, facts, files)
+    folder = results.write(chosen.out, facts, {"table.md": text})
     print(text)
     for one in outcomes:
         if one.named:

@@ -22,7 +22,6 @@ PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
     "planning": local.dry_runs,
     "nothing": local.nothing_to_do,
     "jobs": cluster.per_cell,
-    "campaign": cluster.to_the_report,
     "report": local.largest_preset,
     "table": local.many_records,
 }

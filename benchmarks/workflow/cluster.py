@@ -1,11 +1,10 @@
-"""What a cell and a campaign cost on the test cluster, beside other ways to have cells measured."""
+"""What a cell costs on the test cluster, beside other ways to have cells measured."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -83,15 +82,6 @@ def _part(cluster: Cluster) -> None:
 
 
 @dataclass(frozen=True)
-class Spent:
-    """Seconds of nodes in all jobs of a run, from its start to its end, and after its last job."""
-
-    node_s: float
-    wall_s: float
-    after_s: float
-
-
-@dataclass(frozen=True)
 class Ways:
     """The cluster with a checkout of ours and ReFrame's folder."""
 
@@ -111,18 +101,15 @@ class Ways:
             _part(cluster)
             yield cls(cluster, checkout, reframe)
 
-    def spent(self, run: Callable[[], object]) -> Spent:
-        """What the jobs of a run took."""
+    def node_seconds(self, run: Callable[[], object]) -> float:
+        """Seconds of nodes in all jobs of a run. Errors: PeakmarkError when none has ended."""
         log = self.cluster.layout.path("log/slurmctld.log")
         before = len(log.read_text(errors="replace"))
-        began = time.time()
         run()
-        ended = time.time()
         jobs = ended_jobs(log, before)
         if not jobs:
             raise PeakmarkError(f"no job has ended, by {log}")
-        last = max(job.ended for job in jobs)
-        return Spent(sum(job.node_seconds for job in jobs), ended - began, ended - last)
+        return sum(job.node_seconds for job in jobs)
 
     def tests(self, cells: int, seconds: float) -> float:
         """As many tests of ReFrame. Returns the seconds from start to end."""
@@ -158,7 +145,6 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
     What is done once for a node stands apart. Errors: PeakmarkError.
     """
     node: dict[str, list[float]] = defaultdict(list)
-    wall: dict[str, list[float]] = defaultdict(list)
     first: list[float] = []
     with Ways.running(checkout) as ways:
         for turn in range(turns):
@@ -166,48 +152,26 @@ def per_cell(checkout: TimedCheckout, turns: int, cells: int = 20) -> list[Line]
             for number, (name, fan_out) in enumerate(FAN_OUTS.items()):
                 own = f"own-{number}-{turn}"
                 # The first cell of a node collects the facts that the others find.
-                one_each = ways.spent(partial(ways.own, own, fan_out, NODES, SECONDS))
-                first.append(one_each.node_s / NODES - SECONDS)
+                one_each = ways.node_seconds(partial(ways.own, own, fan_out, NODES, SECONDS))
+                first.append(one_each / NODES - SECONDS)
                 runs[name] = partial(ways.own, own, fan_out, cells + NODES, SECONDS)
             for name, run in runs.items():
-                spent = ways.spent(run)
-                node[name].append(spent.node_s / cells - SECONDS)
-                wall[name].append(spent.wall_s)
+                node[name].append(ways.node_seconds(run) / cells - SECONDS)
     what = "node time per cell beside the measuring"
     facts = "node time of the first cell on a node beside the measuring, with the node's facts"
 
-    def line(text: str, way: str, at_most: float | None, times: dict[str, list[float]]) -> Line:
-        return Line(text, "s", times[way], at_most, "ReFrame", times["ReFrame"])
-
-    whole = f"whole run of {cells} cells"
     return [
         Line(facts, "s", first),
         Line(f"{what}, fan_out: cell", "s", node["cell"], 0.3),
-        *(line(f"{what}, fan_out: {name}", name, BESIDE.get(name), node) for name in FAN_OUTS),
-        *(line(f"{whole}, fan_out: {name}", name, None, wall) for name in FAN_OUTS),
-    ]
-
-
-def to_the_report(
-    checkout: TimedCheckout, turns: int, cells: int = 200, seconds: float = 0.2
-) -> list[Line]:
-    """A campaign of short cells from its start to its report, beside as many tests of ReFrame."""
-    walls: dict[str, list[float]] = defaultdict(list)
-    after: list[float] = []
-    with Ways.running(checkout) as ways:
-        for turn in range(turns):
-            walls["ReFrame"].append(ways.tests(cells, seconds))
-            for fan_out in ("cell", "node"):
-                name = f"{fan_out}-{turn}"
-                spent = ways.spent(partial(ways.own, name, fan_out, cells, seconds))
-                walls[fan_out].append(spent.wall_s)
-                if fan_out == "cell":
-                    after.append(spent.after_s - checkout.report(name))
-    what = f"{cells} cells of {seconds} s on {NODES} nodes, start to report"
-    return [
         *(
-            Line(f"{what}, fan_out: {name}", "s", walls[name], 1.2, "ReFrame", walls["ReFrame"])
-            for name in ("cell", "node")
+            Line(
+                f"{what}, fan_out: {name}",
+                "s",
+                node[name],
+                BESIDE.get(name),
+                "ReFrame",
+                node["ReFrame"],
+            )
+            for name in FAN_OUTS
         ),
-        Line("end of the last job to the report, beside making the report", "s", after, 5.0),
     ]

@@ -1,7 +1,5 @@
 """The test of the method: false differences, and real faults, put in and taken out again."""
 
-import csv
-import io
 import os
 import shutil
 import subprocess
@@ -9,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.method import __main__ as command
 from benchmarks.method import faults, fleets, promises, rows, same
 from benchmarks.method.campaigns import Pairs
 from benchmarks.method.faults import FAULTS, Outcome
@@ -77,11 +74,6 @@ def test_what_the_method_missed_is_listed():
     bad = faults.missed([replace(good, named=False), replace(good, found=False)])
     assert bad == ["CPU: found but not named", "CPU: not found"]
     assert "needs root" in faults.table([good, impossible])
-    text = command.to_csv([("real", Count(1, 100))], [good], {"host": "vm"})
-    found = [
-        (line["kind"], line["name"], line["host"]) for line in csv.DictReader(io.StringIO(text))
-    ]
-    assert found == [("promise", "real", "vm"), ("fault", "CPU", "vm")]
 
 
 def test_promises_are_held_against_what_was_counted():

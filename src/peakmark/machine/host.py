@@ -150,6 +150,12 @@ def parse_cpu_list(text: str | None) -> list[int]:
     return numbers
 
 
+def parse_bytes(text: str | None) -> int | None:
+    """``32768K`` or ``32M`` as bytes."""
+    match = re.fullmatch(r"([0-9]+)([KMG]?)", text or "")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
+
+
 def first_int(text: str | None) -> int | None:
     """Leading digits of a text as a number: ``16.0 GT/s`` -> 16. None without digits."""
     match = re.match(r"\s*([0-9]+)", text or "")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from peakmark.machine.host import Facts, Host, parse_cpu_list
+from peakmark.machine.host import Facts, Host, parse_bytes, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
 """Instead of a number of threads: the cores of one NUMA node, of one socket, of the node; all
@@ -84,16 +84,10 @@ def read_caches(host: Host) -> list[Cache]:
     caches = set()
     for place in host.glob(_CPU, "cpu[0-9]*/cache/index[0-9]*"):
         level, size, kind, cpus = host.read_files(place, "level", "size", "type", "shared_cpu_list")
-        size_bytes, kind = cache_bytes(size), kind.lower()
+        size_bytes, kind = parse_bytes(size), kind.lower()
         if level.isdecimal() and size_bytes and kind in ("data", "instruction", "unified"):
             caches.add(Cache(int(level), kind, size_bytes, tuple(parse_cpu_list(cpus))))
     return sorted(caches)
-
-
-def cache_bytes(text: str | None) -> int | None:
-    """``32768K`` or ``32M`` as bytes."""
-    match = re.fullmatch(r"([0-9]+)([KMG]?)", text or "")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
 
 
 def numa(host: Host) -> list[Facts]:

@@ -264,7 +264,8 @@ def _drawn(analysis: Analysis, table: Table) -> list[Drawn]:
 def figure_names(analysis: Analysis) -> list[str]:
     """The figures that the report shows, that of page one first."""
     first = overview(analysis)
-    names = [drawn.name for table in TABLES for drawn in _drawn(analysis, table)]
+    measured = [table for table in TABLES if analysis.rows[table.name]]
+    names = [drawn.name for table in measured for drawn in _drawn(analysis, table)]
     return [first["name"], *names] if first else names
 
 
