@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from testcluster import Cluster, ClusterError, config, why_not
-from testcluster.processes import members, namespace, wait_until
+from testcluster.processes import describe, members, namespace, wait_until
 from testcluster.requirements import groups, why_no_groups
 
 from peakmark.slurm import hostlist
@@ -101,8 +101,20 @@ def namespaces(cluster):
     return own - {(kind, namespace(os.getpid(), kind)) for kind in kinds}
 
 
-def inhabitants(numbers):
-    return [process for kind, number in numbers for process in members(kind, number)]
+def inhabitants(numbers, last=None):
+    """Processes in the namespaces; with ``last`` none that began after it: the kernel gives the
+    numbers of namespaces that have gone to new ones, such as those of tests that run beside.
+    """
+    found = [process for kind, number in numbers for process in members(kind, number)]
+    return [process for process in found if last is None or process.start <= last.start]
+
+
+def newest():
+    """A process that begins now, and ends at once."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        found = describe(process.pid)
+        process.kill()
+    return found
 
 
 def sleeper(cluster):
@@ -179,9 +191,10 @@ def test_the_command_line(machine):
         assert inside.stdout.split() == ["login", str(CHECKOUT), "node1"], inside.stderr
         assert inside.returncode == 5
     finally:
+        last = newest()
         down = cli("down")
     assert down.returncode == 0, down.stderr
-    assert inhabitants(numbers) == [] and not directory.exists()
+    assert inhabitants(numbers, last) == [] and not directory.exists()
     gone = cli("status")
     assert gone.returncode == 1 and "no test cluster runs" in gone.stderr
     assert "Traceback" not in gone.stderr + again.stderr

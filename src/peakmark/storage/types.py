@@ -267,7 +267,7 @@ class RecordContext(TypedDict):
     server_host: NotRequired[OptionalText]
     network: NotRequired[Connection | None]
     job_id: NotRequired[OptionalText]
-    library: NotRequired[dict[str, str | float | bool]]
+    library: NotRequired[dict[str, str | float | bool | None]]
     allowed: NotRequired[Allowed | None]
     placed: NotRequired[Placed | None]
     clock_hz_before: NotRequired[OptionalNumber]

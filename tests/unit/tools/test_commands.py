@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import typing
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell, command
 
+from peakmark import validation
 from peakmark.errors import ConfigError
 from peakmark.messages import MeasurementError, Unavailable
+from peakmark.storage.types import RecordContext
 from peakmark.tools import REGISTRY, base, common
 from peakmark.tools.base import Completed
 from peakmark.tools.programs import hpl, likwid_bench, ping, pmbw
@@ -412,3 +415,5 @@ def test_core_type(vendor, family, model, flags, expected):
     assert argv[3:-1] == words
     parsed = REGISTRY["hpl"].parse(of, dataclasses.replace(done, argv=argv))
     assert parsed.library == {"blas": "OpenBLAS", "core_type": "Zen", "requested": expected}
+    kept = typing.get_type_hints(RecordContext)["library"]
+    assert validation.convert(dict(parsed.library), kept, "the library") == parsed.library
