@@ -23,7 +23,7 @@ from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import DELTA, RATE, node_names
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row
-from peakmark.messages import Severity, message
+from peakmark.messages import message
 from peakmark.plan.cluster import Behind, crossed
 
 LEAST_PAIRS = 2
@@ -192,9 +192,7 @@ class LinkMap(NamedTuple):
 
 def is_mapped(row: Row) -> bool:
     """Whether a row has a figure of a pair: that of a link which ``tc`` slows down is right here."""
-    notes = row.warnings_of(row.table.own.instrument)
-    wrong = {note.code for note in notes if note.severity is Severity.WRONG}
-    return row.is_pair and row.own is not None and wrong <= {"shaped"}
+    return row.is_pair and row.own is not None and not row.is_wrong_but_for("shaped")
 
 
 def points(rows: Iterable[Row]) -> list[list[Row]]:

@@ -159,7 +159,7 @@ def _features(results: Results, rows: Iterable[Row]) -> dict[str, Features]:
             facts = comparability.facts(results, row.own.hosts)
             recorded = comparability.recorded(row.own, facts)
             own |= {title: (text, text) for title, text in recorded.items()}
-        for warning in row.warnings_of(row.table.own.instrument):
+        for warning in row.own_warnings:
             if warning.code not in NO_CAUSE and not warning.is_shared:
                 own.setdefault(f"warning {warning.code}", (warning.code, warning.fact))
     return features
