@@ -182,6 +182,13 @@ class Repetition(RunValue):
     left_out: tuple[str, ...] = ()
 
 
+def hosts_of(points: Iterable[RunValue], end: str = "host") -> list[str]:
+    """The hosts that measured, or those of the servers (``server_host``), in the order of their
+    names.
+    """
+    return sorted({str(host) for point in points if (host := point.context.get(end))}, key=natural)
+
+
 class Percentile(NamedTuple):
     """A percentile in SI units with its interval over repetitions, None without histograms: that of
     the median, widened to the value.
@@ -257,8 +264,8 @@ class Series:
 
     @property
     def hosts(self) -> list[str]:
-        """The hosts that measured, in the order of their names."""
-        return sorted({str(point.context["host"]) for point in self.points}, key=natural)
+        """The hosts that measured."""
+        return hosts_of(self.points)
 
     @cached_property
     def histogram(self) -> Counter[int]:
