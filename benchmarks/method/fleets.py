@@ -256,7 +256,7 @@ def certificates(many: int, campaigns: int, seed: int = 1) -> Counts:
         wrong = [0, 0]
         for number in range(many):
             values, _ = of.campaign(lot, slow=False)
-            drawn = suspects.of_records(values, (), number)
+            drawn = suspects.of_records(values, fleet.judge(values), (), number)
             for place in (0, 1):
                 low, high = statistics.wilson(*drawn[2 * place : 2 * place + 2])
                 least, most = statistics.wilson(*truth[2 * place : 2 * place + 2])

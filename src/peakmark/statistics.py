@@ -124,7 +124,8 @@ def stdev(values: Values) -> float:
     scale = float(np.abs(distance).max())
     if scale == 0:
         return 0.0
-    return scale * math.sqrt(math.fsum((distance / scale) ** 2) / (array.size - 1))
+    squares = math.fsum((distance / scale) ** 2)
+    return scale * math.sqrt(squares / (array.size - 1))
 
 
 def median(values: Values) -> float:
@@ -203,10 +204,12 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
         centre += n * (total + 1)
         variance += n * (total - n) / (total - 1) * float(twice.var())
         if exact:
-            distribution = np.convolve(distribution, _rank_sums(tuple(np.sort(twice).tolist()), n))
+            ranks = tuple(np.sort(twice).tolist())
+            distribution = np.convolve(distribution, _rank_sums(ranks, n))
     distance = abs(observed - centre)
     if not exact:
-        return 1.0 if variance == 0 else math.erfc(max(0.0, distance - 1) / math.sqrt(2 * variance))
+        beyond = max(0.0, distance - 1)
+        return math.erfc(beyond / math.sqrt(2 * variance)) if variance else 1.0
     sums = np.abs(np.arange(distribution.size) - centre)
     return float(min(1.0, distribution[sums >= distance].sum()))
 
@@ -272,12 +275,14 @@ def changes(
         warnings.simplefilter("ignore")  # of rows without values
         means = [np.nanmean(values, axis=1) for values in samples]
         errors = [values - mean[:, None] for values, mean in zip(samples, means, strict=True)]
-        variance = np.nansum(np.hstack(errors) ** 2, axis=1) / freedom
-        variance, freedom = _moderated(variance, freedom)
+        squares = np.nansum(np.hstack(errors) ** 2, axis=1)
+        variance, freedom = _moderated(squares / freedom, freedom)
         mean = means[1] - means[0] if len(means) > 1 else means[0]
-        error = np.sqrt(variance * (1.0 / counts).sum(axis=0))
+        parts = 1.0 / counts
+        error = np.sqrt(variance * parts.sum(axis=0))
         half = error * stats.t.isf((1 - confidence) / 2, freedom)
-        p = np.where(mean == 0, 1.0, 2 * stats.t.sf(np.abs(mean) / error, freedom))
+        beyond = stats.t.sf(np.abs(mean) / error, freedom)
+        p = np.where(mean == 0, 1.0, 2 * beyond)
     half[few] = p[few] = math.nan
     return [Change(*map(float, row)) for row in zip(mean, half, p, strict=True)]
 
@@ -309,8 +314,10 @@ def wilson(count: float, of: float) -> tuple[float, float]:
     """The 95 % interval of a rate [Wil]."""
     z, share = 1.96, count / of
     middle = share + z * z / (2 * of)
-    half = z * math.sqrt(share * (1 - share) / of + (z / (2 * of)) ** 2)
-    return max(0.0, (middle - half) / (1 + z * z / of)), (middle + half) / (1 + z * z / of)
+    variance = share * (1 - share) / of
+    half = z * math.sqrt(variance + (z / (2 * of)) ** 2)
+    scale = 1 + z * z / of
+    return max(0.0, (middle - half) / scale), (middle + half) / scale
 
 
 def less_others(

@@ -5,7 +5,7 @@ warnings.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from peakmark.analysis.row import (
     Row,
     Rows,
     Series,
+    hosts_of,
     seen_clock,
 )
 from peakmark.analysis.suspects import SecondMeasurement
@@ -164,9 +165,8 @@ def _table_rows(
     )
     table_rows = [_row(results, table, key, drafts[key], centre) for key in ordered]
     if layout is None:
-        printed = table.fitted(
-            series.centre for row in table_rows for series in row.series.values()
-        )
+        centres = (series.centre for row in table_rows for series in row.series.values())
+        printed = table.fitted(centres)
         return [replace(row, table=printed) for row in table_rows]
     return [
         replace(row, layout_table=layout.layout_table_of(table, row.key.workload, row.key.variant))
@@ -221,7 +221,7 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
         for name, points in draft.points.items()
     }
     own_points = counted.get(kernel) or next(iter(counted.values()), [])
-    hosts = [host for host in _hosts(own_points) if host in results.facts]
+    hosts = [host for host in hosts_of(own_points) if host in results.facts]
     facts = [results.facts_for(key.node, host) for host in hosts or (None,)]
     site = results.config.get("site_facts") or {}
     # Where equal nodes have different limits, the row has the best one: it is none too low.
@@ -259,15 +259,6 @@ def _row(results: Results, table: Table, key: Key, draft: _Draft, centre: str) -
     return replace(row, warnings=row_warnings.of_row(results, row, question, planned))
 
 
-def _hosts(points: Iterable[Repetition], end: str = "host") -> list[str]:
-    """The hosts that measured, or those of the servers (``server_host``), in the order of their
-    names.
-    """
-    return sorted(
-        {str(point.context[end]) for point in points if point.context.get(end)}, key=natural
-    )
-
-
 def _unequal_nodes(
     results: Results, points: Mapping[str, Sequence[Repetition]], own: Sequence[Repetition]
 ) -> dict[str, str]:
@@ -280,10 +271,9 @@ def _unequal_nodes(
     for name, theirs in points.items():
         differ: list[str] = []
         for end in ("host", "server_host"):
-            hosts = _hosts([*own, *theirs], end)
-            differ += differences(
-                {host: node_class(results.facts.get(host) or {}) for host in hosts}
-            )
+            hosts = hosts_of([*own, *theirs], end)
+            classes = {host: node_class(results.facts.get(host) or {}) for host in hosts}
+            differ += differences(classes)
         if differ:
             unequal_nodes[name] = "; ".join(dict.fromkeys(differ))
     return unequal_nodes

@@ -100,18 +100,14 @@ def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, 
     """How a row reads and writes: by what was asked for and what the program told of it, else as
     programs here do.
     """
-    ways: dict[str, str] = {}
     writes = "W" in workload
     if subsystem == "memory" and writes and details.get("store"):
-        ways["stores"] = str(details["store"])
-    if subsystem == "disk":
-        ways["O_DIRECT"] = "no" if details.get("direct") is False else "yes"
-        if writes:
-            ways |= {
-                "sync": str(details.get("sync", "end")),
-                "fill": str(details.get("fill", "overwrite")),
-            }
-    return ways
+        return {"stores": str(details["store"])}
+    if subsystem != "disk":
+        return {}
+    direct = {"O_DIRECT": "no" if details.get("direct") is False else "yes"}
+    usual = {"sync": "end", "fill": "overwrite"} if writes else {}
+    return direct | {name: str(details.get(name, way)) for name, way in usual.items()}
 
 
 def defined(definition: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -127,10 +127,10 @@ def compare(
         for point in old
         if point in new
     }
-    groups: dict[tuple[str, ...], list[Comparison]] = {}
+    groups: dict[tuple[str, ...], list[Comparison]] = defaultdict(list)
     for point, row in matched.items():
         like = (point.table, point.percentile, point.variant, point.node, row.verdict)
-        groups.setdefault(like, []).append(row)
+        groups[like].append(row)
     for members in groups.values():
         first, second = (
             np.log(pd.DataFrame([row.rounds[side] for row in members], dtype=float).to_numpy())
@@ -283,13 +283,13 @@ def _apart(before: Dataset, after: Dataset) -> Message:
 
 def _shifts(rows: Sequence[Comparison]) -> list[Message]:
     """By how much tables moved as a whole."""
-    groups: dict[tuple[str, str], list[Comparison]] = {}
+    ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row in rows:
         if row.verdict in DRIFTS:
-            groups.setdefault((row.point.table, row.verdict), []).append(row)
+            ratios[row.point.table, row.verdict].append(row.ratio)
     found = []
-    for (table, _), moved in groups.items():
-        change = speed_change(moved[0].table, statistics.median([row.ratio for row in moved]))
+    for (table, _), moved in ratios.items():
+        change = speed_change(BY_NAME[table], statistics.median(moved))
         found.append(message("shift", table=table, rows=len(moved), change=change))
     return found
 
@@ -320,12 +320,14 @@ def _line(row: Comparison, width: int) -> str:
     unit = row.table.shown or row.table.quantity
     change, interval = speed_change(row.table, row.ratio).text, ""
     if row.change.p >= 0:
-        ends = (math.exp(row.change.mean + side * row.change.half) for side in (-1, 1))
-        low, high = sorted(100 * _speed(row.table, end) - 100 for end in ends)
+        mean, half = row.change.mean, row.change.half
+        ends = (_speed(row.table, math.exp(end)) for end in (mean - half, mean + half))
+        low, high = sorted(100 * end - 100 for end in ends)
         interval = message("interval", low=low, high=high).text
     counts = f"n {len(row.before)}, {len(row.after)}"
     warned = zip("AB", row.warnings, strict=True)
     doubts = ", ".join(f"{side} {warning}" for side, warning in warned if warning)
     verdict = f"{row.verdict} ({doubts})" if doubts else row.verdict
     values = f"{old:>10} -> {new:>10} {unit:<8}"
-    return f"{describe(row.point):<{width}}  {values} {change:<17} {interval:<21} {counts:<9} {verdict}"
+    name = describe(row.point).ljust(width)
+    return f"{name}  {values} {change:<17} {interval:<21} {counts:<9} {verdict}"

@@ -311,25 +311,18 @@ def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
             yield boost.hz, message("clock-of-datasheet", best=boost.hz)
 
     judged = list(rows)
-    for place, by_host in enumerate(seen):
+    for place, (row, by_host) in enumerate(zip(rows, seen, strict=True)):
         if not by_host:
             continue
-        row = rows[place]
         hz = statistics.median([clock.hz for clock in by_host.values()])
         others = [each for host, clock in by_host.items() for each in known(host, clock)]
         best, source = max(others, key=lambda other: other[0], default=(None, ""))
         share = min(1.0, hz / best) if best else None
-        low = message(
-            "clock-below-best",
-            Severity.UNSURE,
-            about=row.table.own.instrument,
-            share=share or 1.0,
-            clock=hz,
-            source=source,
-        )
-        warnings = (low,) if share is not None and share < THROTTLED else ()
-        reached = ReachedClock(hz, share)
-        judged[place] = replace(row, clock=reached, warnings=(*row.warnings, *warnings))
+        warnings = row.warnings
+        if share is not None and share < THROTTLED:
+            low = message("clock-below-best", Severity.UNSURE, share=share, clock=hz, source=source)
+            warnings = (*warnings, replace(low, about=row.table.own.instrument))
+        judged[place] = replace(row, clock=ReachedClock(hz, share), warnings=warnings)
     return judged
 
 
@@ -354,7 +347,8 @@ def _seen(results: Results, row: Row) -> dict[str, SeenClock]:
     seen = {}
     for host, runs in clean.items():
         known = node_class(results.facts[host])
-        isa, day = str(runs[0].details.get("isa") or ""), str(runs[0].context["started"])[:10]
+        isa = str(runs[0].details.get("isa") or "")
+        day = str(runs[0].context["started"])[:10]
         work = Work(known.cpu if known else "", row.key.workload, isa, row.key.concurrency)
         hz = statistics.median([seen_clock([run]) or 0.0 for run in runs])
         seen[host] = SeenClock(work, hz, day)

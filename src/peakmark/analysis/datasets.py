@@ -48,9 +48,8 @@ def turns(points: Iterable[Repetition]) -> dict[int, Turn]:
     for point in points:
         context = point.context
         begun = datetime.fromisoformat(str(context["started"])).timestamp()
-        by_repetition[point.repetition] = Turn(
-            point.value, begun, begun + float(context["seconds"] or 0), str(context["host"])
-        )
+        ended = begun + float(context["seconds"] or 0)
+        by_repetition[point.repetition] = Turn(point.value, begun, ended, str(context["host"]))
     return by_repetition
 
 
@@ -162,10 +161,9 @@ def read(name: str) -> Dataset:
             for instrument, series in row.series.items():
                 settings = comparability.settings(series, row.key.workload)
                 contexts = [point.context for point in series.points]
-                hosts = {
-                    context.get(end) for context in contexts for end in ("host", "server_host")
-                }
-                settings |= comparability.recorded(series, facts(frozenset(hosts)))
+                ends = ("host", "server_host")
+                hosts = frozenset(context.get(end) for context in contexts for end in ends)
+                settings |= comparability.recorded(series, facts(hosts))
                 if row.key.word:
                     settings[f"threads of {row.key.word}"] = str(row.key.concurrency)
                 entry = DatasetRow(

@@ -77,12 +77,10 @@ def _compared(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[tuple[Top
     for topic in (Topic.WORKLOADS, Topic.BLOCKS, Topic.THREADS, Topic.REFERENCE):
         of_topic = [comparison for comparison in compared if comparison.topic is topic]
         proportions = _proportions(of_topic) if topic is Topic.WORKLOADS else None
-        for text in (
-            [proportions] if proportions else (_sentence(labels, each) for each in of_topic)
-        ):
-            yield topic, text
-        for text in _trends(labels, rows) if topic is Topic.THREADS else ():
-            yield topic, text
+        texts = [proportions] if proportions else [_sentence(labels, each) for each in of_topic]
+        if topic is Topic.THREADS:
+            texts += _trends(labels, rows)
+        yield from ((topic, text) for text in texts)
 
 
 def _bests(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:
@@ -108,14 +106,14 @@ def _sentence(labels: LabelFormatter, comparison: PairedComparison) -> Message:
     """What one comparison says in one working set."""
     groups = sorted(comparison.groups, key=lambda group: (group.direction == 0, -len(group.pairs)))
     working_set = labels.working_set(comparison.pairs[0].row)
-    cases = ["first", *["more"] * (len(groups) - 1)]
+    parts = [
+        _group(labels, comparison, group, "more" if place else "first")
+        for place, group in enumerate(groups)
+    ]
     return message(
         "compared",
         where=f"{working_set}, " if working_set else "",
-        parts=tuple(
-            _group(labels, comparison, group, case)
-            for group, case in zip(groups, cases, strict=True)
-        ),
+        parts=tuple(parts),
         why=_mechanism(labels, comparison, groups),
         tested=_remark_on_test(groups),
     )
@@ -160,10 +158,12 @@ def _group(
     values = {"case": case, "where": _where(labels, group)}
     factor = Range(*group.factors)
     if not group.direction or factor.high <= TINY:
-        is_level = factor.low >= 1 / LEVEL_UNTIL and factor.high <= LEVEL_UNTIL
-        is_mixed = factor.low < 1 < factor.high
-        code = "level" if is_level else "undecided" if is_mixed else "unclear"
-        if code == "unclear" and factor.low < 1:
+        code = "unclear"
+        if factor.low >= 1 / LEVEL_UNTIL and factor.high <= LEVEL_UNTIL:
+            code = "level"
+        elif factor.low < 1 < factor.high:
+            code = "undecided"
+        elif factor.low < 1:
             first, second = second, first
             factor = Range(1 / factor.high, 1 / factor.low)
         return message(code, first=first, second=second, factor=factor, **values)
@@ -293,7 +293,8 @@ def _limits(labels: LabelFormatter, rows: Sequence[Row]) -> Iterator[Message]:
         inside = [share for share in sorted(shares, key=itemgetter(0)) if share[0] <= MOST]
         name = labels.program(program)
         if inside:
-            low, high = (f"{percent(share)}% ({point})" for share, point in (inside[0], inside[-1]))
+            ends = inside[0], inside[-1]
+            low, high = (f"{percent(share)}% ({point})" for share, point in ends)
             yield message(
                 "limit-share",
                 case="" if len(inside) > 1 else "one",

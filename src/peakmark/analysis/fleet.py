@@ -94,10 +94,20 @@ class NodeGroup:
         """The table to which the point belongs."""
         return self.rows[0].table
 
+    @property
+    def point(self) -> PointOf:
+        """What its rows have in common, see ``place``."""
+        return place(self.rows[0])
+
+    @cached_property
+    def centres(self) -> list[float]:
+        """The nodes' summarised values, in SI units."""
+        return [row.measured.centre for row in self.rows]
+
     @cached_property
     def median(self) -> float:
-        """Of the nodes' summarised values, in SI units."""
-        return statistics.median([row.measured.centre for row in self.rows])
+        """Of the nodes' values."""
+        return statistics.median(self.centres)
 
     @cached_property
     def middle(self) -> Row:
@@ -109,19 +119,18 @@ class NodeGroup:
     @cached_property
     def worst(self) -> Row:
         """The slowest node."""
-        return (max if self.table.lower_is_better else min)(
-            self.rows, key=lambda row: row.measured.centre
-        )
+        worst = self.high if self.table.lower_is_better else self.low
+        return self.rows[self.centres.index(worst)]
 
-    @cached_property
+    @property
     def low(self) -> float:
         """The lowest node's value, in SI units."""
-        return min(row.measured.centre for row in self.rows)
+        return min(self.centres)
 
-    @cached_property
+    @property
     def high(self) -> float:
         """The highest node's."""
-        return max(row.measured.centre for row in self.rows)
+        return max(self.centres)
 
     @property
     def range(self) -> float:
@@ -320,16 +329,13 @@ def typical_rows(rows: Sequence[Row]) -> list[Row]:
     """
     off: dict[str, list[float]] = {}
     groups = group_rows(rows)
-    for group in groups:
-        for row in group.rows if group.node_class == groups[0].node_class else ():
+    largest = (group for group in groups if group.node_class == groups[0].node_class)
+    for group in largest:
+        for row in group.rows:
             off.setdefault(row.key.node, []).append(abs(group.behind(row)))
     if not off:
         return list(rows)
-    most = max(map(len, off.values()))
-    node = min(
-        (name for name, shares in off.items() if len(shares) == most),
-        key=lambda name: statistics.median(off[name]),
-    )
+    node = min(off, key=lambda name: (-len(off[name]), statistics.median(off[name])))
     return [row for row in rows if row.key.node == node]
 
 
@@ -360,17 +366,16 @@ def unjudged(rows: Rows, every: Sequence[FleetClass]) -> Iterator[Message]:
     """What no verdict was possible on: nodes without a value, small classes, rows of few
     repetitions.
     """
-    lines = [row for table in rows.values() for row in table]
-    with_value = {*node_names({"": [*filter(_usable, lines)]})}
+    usable = [row for table in rows.values() for row in filter(_usable, table)]
+    with_value = node_names({"": usable})
     empty = [node for node in node_names(rows) if node not in with_value]
     if empty:
         yield message("unjudged", case="empty", nodes=counted(empty, NAMED))
     few = [node for each in every if len(each.nodes) < LEAST_NODES for node in each.nodes]
     if few:
         yield message("unjudged", case="class", nodes=counted(few, NAMED), least=LEAST_NODES)
-    single = (row for row in filter(_usable, lines) if not row.is_pair)
-    points = {(row.table.name, place(row)) for row in single}
-    judged = {(row.table.name, place(row)) for row in filter(is_judged, lines)}
+    points = {(row.table.name, place(row)) for row in usable if not row.is_pair}
+    judged = {(row.table.name, place(row)) for row in filter(is_judged, usable)}
     short = len(points - judged)
     if short:
         yield message("unjudged", case="rows", rows=short, of=len(points), least=LEAST_REPETITIONS)
@@ -495,12 +500,17 @@ def _bulk(values: Array) -> tuple[float, float, float]:
     if ordered.size < LEAST_NODES:
         return np.nan, np.nan, np.nan
     half = ordered.size // 2 + 1
-    first = int((ordered[half - 1 :] - ordered[: ordered.size - half + 1]).argmin())
-    bulk, end = ordered[first : first + half], NORMAL.inv_cdf((1 + half / ordered.size) / 2)
+    widths = ordered[half - 1 :] - ordered[: 1 - half]
+    first = int(widths.argmin())
+    bulk = ordered[first : first + half]
+    end = NORMAL.inv_cdf((1 + half / ordered.size) / 2)
     for _ in range(ROUNDS):
         centre = float(np.median(bulk))
         # Of a normal distribution only the middle is seen, up to so many standard deviations.
-        seen = 1 - 2 * end * NORMAL.pdf(end) / (2 * NORMAL.cdf(end) - 1)
-        scale = max(float(bulk.std(ddof=1)) / math.sqrt(seen), statistics.LEAST_SPREAD)
-        bulk, end = ordered[np.abs(ordered - centre) <= CUT * scale], CUT
+        within = 2 * NORMAL.cdf(end) - 1
+        seen = 1 - 2 * end * NORMAL.pdf(end) / within
+        spread = float(bulk.std(ddof=1)) / math.sqrt(seen)
+        scale = max(spread, statistics.LEAST_SPREAD)
+        end = CUT
+        bulk = ordered[np.abs(ordered - centre) <= end * scale]
     return centre, scale, bulk.size - 1.0

@@ -185,15 +185,19 @@ def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
     logs = np.log(values) - np.log(values).mean()
     best, found, chance = 0.0, 0, 1.0
     for place, reach in tests:
-        before, after = values[max(0, place - reach) : place], values[place : place + reach]
+        before = values[max(0, place - reach) : place]
+        after = values[place : place + reach]
         p = len(tests) * statistics.rank_test([(before, after)])
         explained = logs[:place].sum() ** 2 / (place * (count - place))
         if p <= LEVEL and explained > best:
             best, found, chance = explained, place, p
-    if found and abs(np.log(np.median(values[found:]) / np.median(values[:found]))) > STEP:
-        yield from change_points(values[:found])
+    if not found:
+        return
+    earlier, later = values[:found], values[found:]
+    if abs(np.log(np.median(later) / np.median(earlier))) > STEP:
+        yield from change_points(earlier)
         yield found, chance
-        yield from ((found + place, p) for place, p in change_points(values[found:]))
+        yield from ((found + place, p) for place, p in change_points(later))
 
 
 def follow(campaigns: Sequence[StoredCampaign], node: str = "") -> list[Trend]:
@@ -204,11 +208,12 @@ def follow(campaigns: Sequence[StoredCampaign], node: str = "") -> list[Trend]:
         node: the only node to be followed; empty for the median of all.
     """
     present = Counter(row.point for campaign in campaigns[::-1] for row in campaign.rows)
-    chosen = {}
-    for point, _ in reversed(present.most_common()):
-        chosen[BY_NAME[point.table].subsystem] = point
+    chosen: dict[str, ComparedPoint] = {}
+    for point, _ in present.most_common():
+        chosen.setdefault(BY_NAME[point.table].subsystem, point)
     trends = []
-    for point in (chosen[subsystem] for subsystem in SUBSYSTEMS if subsystem in chosen):
+    for subsystem in filter(chosen.get, SUBSYSTEMS):
+        point = chosen[subsystem]
         found = []
         for campaign in campaigns:
             for row in campaign.rows:

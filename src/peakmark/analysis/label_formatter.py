@@ -190,8 +190,3 @@ def repeated(counts: Iterable[int]) -> str:
 def noun(table: Table) -> str:
     """What the concurrency of a table counts: ``thread`` or ``stream``."""
     return SUBSYSTEMS[table.subsystem].counted
-
-
-def quantity(table: Table, value: float) -> str:
-    """A value in SI units as text in the table's unit: ``38.4 GigaOPS``."""
-    return LabelFormatter(table).quantity(value)

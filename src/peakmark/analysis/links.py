@@ -23,7 +23,7 @@ from peakmark.analysis.findings import Conclusion
 from peakmark.analysis.fleet import DELTA, RATE, node_names
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
 from peakmark.analysis.row import Key, Row
-from peakmark.messages import Severity, message
+from peakmark.messages import message
 from peakmark.plan.cluster import Behind, crossed
 
 LEAST_PAIRS = 2
@@ -106,7 +106,8 @@ def find(
     for name in sorted(known, key=lambda name: (-len(known[name]), name)):
         through = np.array([name in path for path in paths])
         others = fit.healthy - known[name]
-        shares = fit.pairs[through & [not others.isdisjoint(each.split("+")) for each in measured]]
+        with_healthy = [not others.isdisjoint(each.split("+")) for each in measured]
+        shares = fit.pairs[through & with_healthy]
         if shares.size < LEAST_CLASS or shares.quantile(0.25) <= DELTA:
             continue
         interval = statistics.median_interval(shares.to_numpy())
@@ -119,7 +120,8 @@ def find(
         add("switch", name, *limits, pairs=int(through.sum()))
         worse = worse - shares.median() * through
         fit = _fit(worse, ends, kinds)
-    spread = stats.median_abs_deviation(rest(fit.nodes[fit.nodes > DELTA]), scale="normal")
+    unexplained = rest(fit.nodes[fit.nodes > DELTA])
+    spread = stats.median_abs_deviation(unexplained, scale="normal")
     # The standard error of a median of normal values.
     errors = np.sqrt(np.pi / 2 / counts[fit.nodes.index]) * spread
     slow = list(_beyond(fit.nodes, errors, worse.size))
@@ -127,7 +129,8 @@ def find(
         add("node", name, low, middle, high, pairs=int(counts[name]))
     links = rest(fit.nodes[[name for name, *_ in slow]])
     for name, low, middle, high in _beyond(links, pd.Series(spread, links.index), worse.size):
-        interval = statistics.median_interval(logs[name] - np.median(logs[name]))
+        distances = logs[name] - np.median(logs[name])
+        interval = statistics.median_interval(distances)
         if interval.enough and middle + interval.low > DELTA:
             add("link", name, middle + interval.low, middle, middle + interval.high)
         else:
@@ -176,8 +179,9 @@ def _beyond(
     freedom = max(1, int(EFFICIENCY * count))
     errors = errors.clip(lower=np.finfo(float).eps)
     half = stats.t.ppf(0.975, freedom) * errors
-    p = stats.false_discovery_control(stats.t.sf(behind / errors, freedom)) if len(behind) else []
-    found = behind[(np.array(p) <= RATE) & (behind - half > DELTA)]
+    chances = stats.t.sf(behind / errors, freedom).tolist()
+    is_slow = np.array(statistics.discoveries(chances, RATE), dtype=bool)
+    found = behind[is_slow & (behind - half > DELTA)]
     for name, middle in found.sort_values(ascending=False).items():
         yield str(name), middle - half[name], middle, middle + half[name]
 
@@ -192,9 +196,7 @@ class LinkMap(NamedTuple):
 
 def is_mapped(row: Row) -> bool:
     """Whether a row has a figure of a pair: that of a link which ``tc`` slows down is right here."""
-    notes = row.warnings_of(row.table.own.instrument)
-    wrong = {note.code for note in notes if note.severity is Severity.WRONG}
-    return row.is_pair and row.own is not None and wrong <= {"shaped"}
+    return row.is_pair and row.own is not None and not row.is_wrong_but_for("shaped")
 
 
 def points(rows: Iterable[Row]) -> list[list[Row]]:

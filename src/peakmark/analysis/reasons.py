@@ -119,16 +119,16 @@ def signatures(shares: Shares, subsystem: str, channels: int | None = None) -> l
             continue
         if channels and line["channels"] and channels != int(line["channels"]):
             continue
-        known = all(shares.get(kind) for kind in ranges)
-        known = known and not any(line[kind] == UNKNOWN for kind in shares if kind in line)
-        if known and all(
-            low <= statistics.median(shares[kind]) <= high for kind, (low, high) in ranges.items()
-        ):
-            slow = [share for kind in behind for share in shares[kind]]
-            if max(slow) - min(slow) <= float(line["alike"]) / 100:
-                found[line["code"]] = message(
-                    "signature", case=line["code"], channels=line["channels"]
-                )
+        if any(line.get(kind) == UNKNOWN for kind in shares):
+            continue
+        fits = all(
+            kind in shares and low <= statistics.median(shares[kind]) <= high
+            for kind, (low, high) in ranges.items()
+        )
+        slow = [share for kind in behind for share in shares.get(kind, ())]
+        if fits and max(slow) - min(slow) <= float(line["alike"]) / 100:
+            fault = message("signature", case=line["code"], channels=line["channels"])
+            found[line["code"]] = fault
     return list(found.values())
 
 
@@ -143,7 +143,8 @@ def lost_time(groups: Iterable[NodeGroup], slow: SlowNode) -> list[Message]:
             continue
         behind, usual = group.behind(row), statistics.median(others)
         speed = 1 / (1 + behind) if row.table.lower_is_better else 1 - behind
-        if own < usual * (1 - fleet.DELTA) and 1 / ALIKE < own / usual / speed < ALIKE:
+        share = own / usual
+        if share < 1 - fleet.DELTA and 1 / ALIKE < share / speed < ALIKE:
             return [message("lost-time", share=own, usual=usual)]
     return []
 
@@ -159,7 +160,7 @@ def _features(results: Results, rows: Iterable[Row]) -> dict[str, Features]:
             facts = comparability.facts(results, row.own.hosts)
             recorded = comparability.recorded(row.own, facts)
             own |= {title: (text, text) for title, text in recorded.items()}
-        for warning in row.warnings_of(row.table.own.instrument):
+        for warning in row.own_warnings:
             if warning.code not in NO_CAUSE and not warning.is_shared:
                 own.setdefault(f"warning {warning.code}", (warning.code, warning.fact))
     return features

@@ -182,6 +182,13 @@ class Repetition(RunValue):
     left_out: tuple[str, ...] = ()
 
 
+def hosts_of(points: Iterable[RunValue], end: str = "host") -> list[str]:
+    """The hosts that measured, or those of the servers (``server_host``), in the order of their
+    names.
+    """
+    return sorted({str(host) for point in points if (host := point.context.get(end))}, key=natural)
+
+
 class Percentile(NamedTuple):
     """A percentile in SI units with its interval over repetitions, None without histograms: that of
     the median, widened to the value.
@@ -224,9 +231,8 @@ class Series:
             centre: ``median`` or ``mean``.
         """
         left_out = [point for point in points if point.left_out]
-        good = sorted(
-            (point for point in points if not point.left_out), key=lambda point: point.repetition
-        )
+        good = [point for point in points if not point.left_out]
+        good.sort(key=lambda point: point.repetition)
         wrong = [point for point in good if point.share(limit, clock_hz) > MOST]
         if 2 * len(wrong) > len(good):
             wrong = []
@@ -258,8 +264,8 @@ class Series:
 
     @property
     def hosts(self) -> list[str]:
-        """The hosts that measured, in the order of their names."""
-        return sorted({str(point.context["host"]) for point in self.points}, key=natural)
+        """The hosts that measured."""
+        return hosts_of(self.points)
 
     @cached_property
     def histogram(self) -> Counter[int]:
@@ -377,11 +383,10 @@ class Row:
         """The words of a note behind the name of the program that it is about, as the row's table
         calls it.
         """
-        name = next(
-            (program.heading for program in self.table.series if program.instrument == note.about),
-            "",
-        )
-        return sentence._replace(fact=f"{name}: {sentence.fact}") if name else sentence
+        for program in self.table.series:
+            if program.instrument == note.about:
+                return sentence._replace(fact=f"{program.heading}: {sentence.fact}")
+        return sentence
 
     def said(self, notes: Iterable[Message]) -> tuple[str, ...]:
         """Notes as sentences, each once."""
@@ -392,28 +397,32 @@ class Row:
         return tuple(note for note in self.warnings if note.about in ("", instrument))
 
     @cached_property
+    def own_warnings(self) -> tuple[Message, ...]:
+        """The notes on the own kernel's figure."""
+        return self.warnings_of(self.table.own.instrument)
+
+    @cached_property
     def specific_warnings(self) -> tuple[Message, ...]:
         """What speaks against the own kernel's figure."""
-        return tuple(
-            note
-            for note in self.warnings_of(self.table.own.instrument)
-            if note.is_warning and not note.is_shared
-        )
+        return tuple(note for note in self.own_warnings if note.is_warning and not note.is_shared)
 
     @cached_property
     def level(self) -> Severity | None:
         """``wrong`` or ``unsure``, None where nothing speaks against the own kernel's figure."""
-        return worst(self.warnings_of(self.table.own.instrument))
+        return worst(self.own_warnings)
+
+    def is_wrong_but_for(self, code: str = "") -> bool:
+        """Whether the own kernel's figure is wrong by another warning than this one."""
+        wrong = {note.code for note in self.own_warnings if note.severity is Severity.WRONG}
+        return not wrong <= {code}
 
     @cached_property
     def comparable(self) -> bool:
         """Whether the own kernel's figure may stand beside those of other rows: a value above a
         limit that the site file states is right where the limit is doubtful.
         """
-        doubtful = {"above-limit"} if self.limit.origin == "site" else set()
-        warnings = self.warnings_of(self.table.own.instrument)
-        wrong = {note.code for note in warnings if note.severity is Severity.WRONG}
-        return self.own is not None and wrong <= doubtful
+        doubtful = "above-limit" if self.limit.origin == "site" else ""
+        return self.own is not None and not self.is_wrong_but_for(doubtful)
 
     @cached_property
     def endpoints(self) -> tuple[tuple[str, str], ...]:
@@ -430,10 +439,9 @@ class Row:
     @cached_property
     def loopback(self) -> bool:
         """Whether it was measured within one machine, where no network lies between the two ends."""
-        return any(
-            (point.context.get("network") or {}).get("loopback")
-            for point in (self.own.points if self.own else ())
-        )
+        points = self.own.points if self.own else ()
+        networks = (point.context.get("network") or {} for point in points)
+        return any(network.get("loopback") for network in networks)
 
     def column_of(self, instrument: str) -> Series | None:
         """What stands in an instrument's column: its own figures, or those of the one that filled

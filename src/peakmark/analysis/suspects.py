@@ -80,6 +80,11 @@ def link_families(maps: Iterable[LinkMap]) -> Iterator[Family]:
         yield from by_kind.values()
 
 
+def _families(tables: Rows, maps: Iterable[LinkMap]) -> Iterator[Family]:
+    yield from fleet.families(tables)
+    yield from link_families(maps)
+
+
 def check_values(results: Results, row: Row, purpose: str) -> list[float]:
     """What the extra cells of a row measured, in SI units."""
     wanted = (row.key.workload, row.key.variant, row.table.metric)
@@ -101,7 +106,7 @@ def choose(results: Results, tables: Rows, maps: Iterable[LinkMap]) -> dict[str,
     """Rows of the plan in which nodes or links are slow -> those of healthy ones of their class."""
     chosen: dict[str, list[str]] = {}
     lot = random.Random(f"{results.config.get('seed', 1)}/controls")  # noqa: S311 - not a secret
-    for family in (*fleet.families(tables), *link_families(maps)):
+    for family in _families(tables, maps):
         slow = {place: row for place, row in family.items() if row.slow}
         healthy = {node for node, _ in family} - {node for node, _ in slow}
         controls = lot.sample(sorted(healthy), min(CONTROLS, len(healthy)))
@@ -115,8 +120,8 @@ def outcomes(results: Results, tables: Rows, maps: Iterable[LinkMap]) -> list[Se
     """What came of each slow row that was measured again, in the order of the nodes."""
     if not results.suspects:
         return []
-    every = (*fleet.families(tables), *link_families(maps))
-    found = [each for family in every for each in _outcomes(results, family)]
+    families = _families(tables, maps)
+    found = [each for family in families for each in _outcomes(results, family)]
     return sorted(found, key=lambda each: natural(each.row.key.node))
 
 
@@ -142,7 +147,8 @@ def _outcomes(results: Results, family: Family) -> Iterator[SecondMeasurement]:
     for place, values in later.items():
         row, verdict = family[place], slow.get(place)
         sign = 1 if row.table.lower_is_better else -1
-        typical = row.measured.summary.median / (1 + sign * (row.slow.behind if row.slow else 0))
+        behind = row.slow.behind if row.slow else 0
+        typical = row.measured.summary.median / (1 + sign * behind)
         lost = [sign * (value / typical - 1) for value in values]
         share = statistics.median(lost)
         if row.is_pair:  # as for a link with enough repetitions: its own interval decides
@@ -206,16 +212,17 @@ class Rates(NamedTuple):
 
     def messages(self, case: str) -> list[Message]:
         """What stands beside the verdict. ``case``: ``trials`` or ``records``."""
-        parts = [
-            ("certificate-found", self.found, self.slowed),
-            ("certificate-false", self.false, self.healthy),
-        ]
-        return [
-            message(code, case=case, count=count, of=of, loss=LOSS, low=low, high=high)
-            for code, count, of in parts
-            if of
-            for low, high in [statistics.wilson(count, of)]
-        ]
+        parts = {
+            "certificate-found": (self.found, self.slowed),
+            "certificate-false": (self.false, self.healthy),
+        }
+        messages = []
+        for code, (count, of) in parts.items():
+            if of:
+                low, high = statistics.wilson(count, of)
+                each = message(code, case=case, count=count, of=of, loss=LOSS, low=low, high=high)
+                messages.append(each)
+        return messages
 
 
 def certify(results: Results, tables: Rows) -> list[Message]:
@@ -225,7 +232,8 @@ def certify(results: Results, tables: Rows) -> list[Message]:
     tried, drawn = Rates(), Rates()
     for family in fleet.families(tables):
         times, values = fleet.times(family), fleet.values_of(family)
-        trials = {place: check_values(results, row, TRIAL) for place, row in family.items()}
+        healthy = {place: row for place, row in family.items() if not row.slow}
+        trials = {place: check_values(results, row, TRIAL) for place, row in healthy.items()}
         trials = {place: each for place, each in trials.items() if len(each) >= statistics.ENOUGH}
 
         def opened(family: Family = family) -> set[Place]:
@@ -234,7 +242,8 @@ def certify(results: Results, tables: Rows) -> list[Message]:
 
         with suppress(RecordError):  # without its seal a trial tells nothing
             tried = tried.plus(of_trials(values, trials, opened, times))
-        drawn = drawn.plus(of_records(values, times, int(results.config.get("seed", 1))))
+        seed = int(results.config.get("seed", 1))
+        drawn = drawn.plus(of_records(values, family.keys() - healthy.keys(), times, seed))
     return [*tried.messages("trials"), *drawn.messages("records")]
 
 
@@ -248,28 +257,37 @@ def of_trials(
 
     Args:
         values: by which the verdict was made.
-        trials: repetitions of the extra measurements, by the row whose place they take.
+        trials: repetitions of the extra measurements, by the healthy row whose
+            place they take.
         opened: opens the seal: the places of those that were slowed.
         lower_is_better: rows of times.
     """
-    tried = trials.keys() - fleet.judge(values, lower_is_better).keys()
-    replaced = {**values, **{place: trials[place] for place in tried}}
-    slow = fleet.judge(replaced, lower_is_better).keys()
-    secret = tried & set(opened())
-    healthy = tried - secret
+    slow = fleet.judge({**values, **trials}, lower_is_better).keys()
+    secret = trials.keys() & set(opened())
+    healthy = trials.keys() - secret
     return Rates(len(slow & secret), len(secret), len(slow & healthy), len(healthy))
 
 
 def of_records(
-    values: Values, lower_is_better: Collection[Hashable], seed: int, cases: int = CASES
+    values: Values,
+    known: Collection[Place],
+    lower_is_better: Collection[Hashable],
+    seed: int,
+    cases: int = CASES,
 ) -> Rates:
     """Rates in fleets that are drawn from the records of rows that are not slow.
 
     A node's level and the deviations of its repetitions are drawn each for itself, so that nodes and
     repetitions differ as much as those of the records.
+
+    Args:
+        values: of all rows.
+        known: the places of the slow ones.
+        lower_is_better: rows of times.
+        seed: of the draw.
+        cases: so many slow rows at least.
     """
     lot = np.random.default_rng(seed)
-    known = fleet.judge(values, lower_is_better)
     places: dict[Hashable, list[Place]] = defaultdict(list)
     for place in values:
         places[place[1]].append(place)
@@ -287,14 +305,15 @@ def of_records(
             for number in lot.choice(len(each), max(1, len(each) // PART), replace=False):
                 slowed.add(each[number])
                 logs[number] += change
-            drawn |= {place: np.exp(one).tolist() for place, one in zip(each, logs, strict=True)}
+            drawn |= zip(each, (np.exp(one).tolist() for one in logs), strict=True)
         slow = fleet.judge(drawn, lower_is_better).keys()
         healthy = len(drawn) - len(slowed)
         rates = rates.plus(Rates(len(slow & slowed), len(slowed), len(slow - slowed), healthy))
     # Few records tell little of the spread on which the rate depends, however many fleets are drawn.
     most = len(values) * SHARE
     parts = [min(1.0, most / max(1, of)) for of in (rates.slowed, rates.healthy)]
-    return Rates(*np.multiply(rates, np.repeat(parts, 2)).tolist())
+    scaled = np.multiply(rates, np.repeat(parts, 2))
+    return Rates(*scaled.tolist())
 
 
 def _fleet(

@@ -5,7 +5,7 @@ A row with a wrong value speaks for nothing, and one that is unsure only where n
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ HEADLINE_ROWS: Mapping[str, tuple[str, Callable[[Row], bool]]] = {
     "disk": ("disk_throughput", lambda _: True),
     "network": ("network_throughput", lambda row: row.key.workload == "TCP"),
 }
-"""The table that speaks for a subsystem, and which of its rows are preferred."""
+"""The table of rates that speaks for a subsystem, and which of its rows are preferred."""
 TELLING_BOUND = 0.1
 """A bound of which less is reached is too far away to stand on page one."""
 
@@ -83,23 +83,15 @@ def headline_groups(rows: Rows, subsystem: str) -> list[NodeGroup]:
     without a warning on most nodes of that class, else of all that are not wrong.
     """
     groups = fleet.group_rows(candidates(rows, subsystem))
-    firsts = [group.rows[0] for group in groups]
-    largest = [
-        group
-        for group, row in zip(groups, firsts, strict=True)
-        if row.node_class == firsts[0].node_class
-    ]
-    sure = [
-        group
-        for group in largest
-        if 2 * sum(row.level is None for row in group.rows) > len(group.rows)
-    ]
-    best = min if firsts and firsts[0].table.lower_is_better else max
-    chosen = best(sure or largest, key=lambda group: group.median, default=None)
-    if chosen is None:
-        return []
-    point = fleet.place(chosen.rows[0])
-    return [group for group in groups if fleet.place(group.rows[0]) == point]
+    largest = [group for group in groups if group.node_class == groups[0].node_class]
+    sure = [group for group in largest if _is_sure(group)]
+    best = max(sure or largest, key=lambda group: group.median, default=None)
+    return [group for group in groups if best and group.point == best.point]
+
+
+def _is_sure(group: NodeGroup) -> bool:
+    """Whether most of its nodes are without a warning."""
+    return 2 * sum(row.level is None for row in group.rows) > len(group.rows)
 
 
 def headline_group(rows: Rows, subsystem: str) -> NodeGroup | None:
@@ -111,20 +103,18 @@ def headline(rows: Rows, subsystem: str) -> Row | None:
     """The row that stands for a subsystem; None when nothing was measured, or all of it is wrong.
     Of several nodes it is the one nearest to their median: the best node does not speak for others.
     """
-    group = headline_group(rows, subsystem)
-    return group.middle if group else None
+    groups = headline_groups(rows, subsystem)
+    return groups[0].middle if groups else None
 
 
 def with_limit(rows: Rows) -> list[tuple[str, Row]]:
     """Title and headline row of each resource whose limit is known: what can be drawn as a share of
     it.
     """
-    headlines = [
-        (SUBSYSTEMS[subsystem].title, headline(rows, subsystem)) for subsystem in planned(rows)
-    ]
-    return [
-        (title, row) for title, row in headlines if row is not None and row.limit.value is not None
-    ]
+    headlines = {
+        SUBSYSTEMS[subsystem].title: headline(rows, subsystem) for subsystem in planned(rows)
+    }
+    return [(title, row) for title, row in headlines.items() if row and row.limit.value is not None]
 
 
 def verdicts(rows: Rows) -> list[Verdict]:
@@ -207,8 +197,6 @@ def _reference(rows: Sequence[Row]) -> Message | str:
         for ratio in comparisons.ratios(row.measured, row.series[program.instrument])
     ]
     low, high = min(every), max(every)
-    if rows[0].table.lower_is_better:
-        low, high = 1 / high, 1 / low
     factor, case = Range(low, high), "unclear"
     if low >= 1:
         case = "faster"
@@ -252,11 +240,11 @@ def conditions(rows: Rows) -> list[Message]:
 
 def _by_code(measured: Sequence[Row]) -> dict[str, list[Message]]:
     """Code -> the warnings of it that rows share, one of each row."""
-    kinds: dict[str, list[Message]] = {}
+    kinds: dict[str, list[Message]] = defaultdict(list)
     for row in measured:
         shared = {each.code: replace(each, about="") for each in row.warnings if each.is_shared}
-        for each in shared.values():
-            kinds.setdefault(each.code, []).append(each)
+        for code, each in shared.items():
+            kinds[code].append(each)
     return kinds
 
 
@@ -279,12 +267,11 @@ def _wrong(every: Sequence[Row], measured: Sequence[Row]) -> Iterator[Message]:
 
 def _shared(measured: Sequence[Row]) -> Iterator[Message]:
     """What most rows share, in one sentence: the first page has no room for the numbers."""
-    codes = [code for code in _by_code(measured) if code in row_warnings.SHARED]
-    disturbed = [
-        message("in-short", case=code) for code in codes if code not in ("few", "short-runs")
-    ]
+    codes = _by_code(measured)
+    disturbed = [code for code in codes if code in row_warnings.DISTURBANCES]
     if disturbed:
-        yield message("disturbed-rows", parts=tuple(disturbed))
+        parts = tuple(message("in-short", case=code) for code in disturbed)
+        yield message("disturbed-rows", parts=parts)
     runs = max((row.measured.summary.n for row in measured), default=ENOUGH)
     if runs < ENOUGH:
         yield message("few-runs", case="once" if runs == 1 else "", runs=runs, enough=ENOUGH)
@@ -298,7 +285,9 @@ def _part_of_node(rows: Rows) -> Iterator[Message]:
     """
     for subsystem in planned(rows):
         row, part = headline(rows, subsystem), SUBSYSTEMS[subsystem]
-        contexts = [point.context for point in row.measured.points] if row and part.pinned else []
+        if row is None:
+            continue
+        contexts = [point.context for point in row.measured.points] if part.pinned else []
         known = [
             (context["placed"]["cores"], context["allowed"].get("node_cores") or 0)
             for context in contexts
@@ -307,9 +296,7 @@ def _part_of_node(rows: Rows) -> Iterator[Message]:
         used, cores = max(known, default=(0, 0))
         if used < cores:
             yield message("part-of-node", resource=part.title, used=used, cores=cores)
-        yield from (
-            (warning for warning in row.warnings if warning.code == "narrower") if row else ()
-        )
+        yield from (warning for warning in row.warnings if warning.code == "narrower")
 
 
 def _limits(measured: Sequence[Row]) -> Iterator[Message]:

@@ -15,7 +15,7 @@ from matplotlib.ticker import PercentFormatter
 
 from peakmark import files
 from peakmark.analysis import Analysis, comparisons, fleet, links, shapes
-from peakmark.analysis.label_formatter import LabelFormatter, quantity
+from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
 from peakmark.analysis.verdict import with_limit
 from peakmark.config.layouts import Drawing, Layout
@@ -200,6 +200,6 @@ def _draw_shares(axis: Axes, position: int, row: Row) -> None:
         axis.scatter(min(theirs, FARTHEST), height, s=42, marker=look.marker, facecolor=look.face,
                      edgecolor=look.colour, linewidth=1.4, zorder=3)  # fmt: skip
         caption += f", {program.heading} {percent(theirs)} %"
-    caption += f" of {quantity(row.table, limit)}"
+    caption += f" of {LabelFormatter(row.table).quantity(limit)}"
     axis.annotate(caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center", fontsize=style.SMALL,
                   bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=6)  # fmt: skip

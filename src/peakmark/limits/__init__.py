@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from peakmark.config.site import formula_names
@@ -35,11 +36,11 @@ def for_row(question: Question) -> Limit:
     limit = _by_formula(question) or _PARTS[question.subsystem](question)
     if limit.value is not None or question.subsystem not in _BOUNDS:
         return limit
-    bounds = [(each.bound, each) for each in _BOUNDS[question.subsystem](question) if each]
-    known = [(bound, each) for bound, each in bounds if bound is not None]
+    bounds = _BOUNDS[question.subsystem](question)
+    known = [each for each in bounds if each and each.bound is not None]
     if not known:
         return limit
-    _, tightest = min(known, key=lambda entry: entry[0])
+    tightest = min(known, key=attrgetter("bound"))
     return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))
 
 

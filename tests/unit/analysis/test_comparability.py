@@ -179,6 +179,8 @@ def test_a_published_definition_is_noted(tmp_path, instrument, workload, value, 
     row = make.only_row(tmp_path / "c", records, config={"report": {"published": [report]}})
     notes = [dict(note.values) for note in row.warnings if note.code == "defined"]
     assert sorted(note["name"] for note in notes) == settings
+    words = {"source": report, "name": "instruction set", "there": "scalar", "here": "auto"}
+    assert (words in notes) == ("instruction set" in settings)
     assert instrument != "rambench" or row.published[report] == pytest.approx(value)
 
 

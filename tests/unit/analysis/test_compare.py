@@ -110,7 +110,8 @@ def test_what_all_rows_of_a_table_do_in_a_round_hides_no_change():
 
 
 def test_two_campaigns_row_by_row(tmp_path):
-    before, after = disk(tmp_path / "a"), disk(tmp_path / "b", 0.5)
+    """Nodes of other names are compared where each side has one."""
+    before, after = disk(tmp_path / "a", node="n1"), disk(tmp_path / "b", 0.5, node="other")
     found, *only = compare.compare(before, after)
     assert [one.point.table for one in found] == ["disk_throughput", "disk_latency", "disk_iops"]
     assert {one.verdict for one in found} == {"worse"}
@@ -119,6 +120,7 @@ def test_two_campaigns_row_by_row(tmp_path):
     text, counts = compare.report(before, after)
     assert counts == {"worse": 3}
     assert "3 worse" in text and "unsure" not in text
+    assert "A has n1, B has other" in text.splitlines()[0]
 
 
 def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
@@ -126,13 +128,6 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
     found, _, _ = compare.compare(before, after)
     assert [one.warnings for one in found] == [("", "wrong"), ("", ""), ("", "")]
     assert "(B wrong)" in compare.report(before, after)[0]
-
-
-def test_nodes_of_other_names_are_compared_where_each_side_has_one(tmp_path):
-    before, after = disk(tmp_path / "a", node="n1"), disk(tmp_path / "b", 0.5, node="other")
-    text, counts = compare.report(before, after)
-    assert counts == {"worse": 3}
-    assert "A has n1, B has other" in text.splitlines()[0]
 
 
 def test_nothing_in_common_is_said(tmp_path):

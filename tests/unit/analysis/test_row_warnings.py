@@ -149,16 +149,6 @@ def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path, isa, code):
     assert {note.code for note in row.warnings} & {"disagreement", "otherwise"} == {code}
 
 
-@pytest.mark.parametrize("isa", ["auto", "scalar"])
-def test_a_published_value_that_was_defined_otherwise_says_so(tmp_path, isa):
-    name = "four-subsystems-2018-hyperion"
-    config = {"report": {"published": [name]}}
-    row = make.only_row(tmp_path / "c", make.runs("cpubench", "DP", 3e9, isa=isa), config=config)
-    expected = {"source": name, "name": "instruction set", "there": "scalar", "here": "auto"}
-    defined = [dict(note.values) for note in notes(row, "defined")]
-    assert defined == ([expected] if isa == "auto" else [])
-
-
 @pytest.mark.parametrize(("disturbed", "shared"), [(1, False), (6, True)])
 @pytest.mark.parametrize(("code", "bad", "good"), [
     ("waited", {"cpu_share": 0.5}, {"cpu_share": 1.0}),

@@ -113,14 +113,11 @@ def test_the_best_row_without_a_warning_speaks(tmp_path, fast, slow):
     assert (found.warning is None) == (slow is SLOW_SURE)
 
 
-def test_where_all_rows_are_wrong_none_speaks(tmp_path):
-    found = verdict_of(judge(tmp_path / "c", FAST_CACHED), "disk")
+def test_wrong_rows_do_not_speak_and_what_was_measured_once_says_so(tmp_path):
+    of = judge(tmp_path / "c", FAST_CACHED + runs("cpubench", "DP", 5e10))
+    found = verdict_of(of, "disk")
     assert (found.row, found.text.code) == (None, "no-row")
     assert found.warning is not None
-
-
-def test_what_was_measured_once_says_so(tmp_path):
-    of = judge(tmp_path / "c", runs("cpubench", "DP", 5e10))
     warning = verdict_of(of, "cpu").warning
     assert warning is not None and warning.code == "one-run"
 
