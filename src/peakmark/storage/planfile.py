@@ -66,16 +66,13 @@ def write_new(path: Path, plan: Mapping[str, Any]) -> None:
     Errors: RecordError when something else than a plan of this campaign is there; OSError.
     """
     if path.exists() or path.is_symlink():
-        try:
+        known = ""
+        with suppress(RecordError):
             known = read(path)["campaign"]
-        except RecordError as error:
-            raise RecordError(
-                f"{path} is there already and is no plan: nothing was overwritten, give another name"
-            ) from error
         if known != plan["campaign"]:
+            what = f"the plan of the campaign {known}" if known else "no plan"
             raise RecordError(
-                f"{path} is there already and is the plan of the campaign {known}: nothing was overwritten, give "
-                "another name"
+                f"{path} is there already and is {what}: nothing was overwritten, give another name"
             )
     write(path, plan)
 

@@ -9,7 +9,7 @@ import re
 import shlex
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,15 +92,15 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
     missing = [standing for standing in standings if standing.state != "done"]
-    cells_of: dict[str, list[str]] = {one.job.number: [] for one in standings if one.job}
+    cells_of = defaultdict[str, list[str]](list)
     for one in standings:
-        if one.job and one.state == "running":
-            cells_of[one.job.number].append(one.cell.id)
+        if one.job:
+            cells_of[one.job.number] += [one.cell.id] if one.state == "running" else []
     jobs = [job for job in queue if job.number in cells_of]
-    failed = [standing.failure for standing in missing if standing.state == "failed"]
-    by_reason: dict[str, list[Failure]] = {}
-    for failure in filter(None, failed):
-        by_reason.setdefault(failure.shared, []).append(failure)
+    failed = [one.failure for one in missing if one.failure and one.state == "failed"]
+    by_reason = defaultdict[str, list[Failure]](list)
+    for failure in failed:
+        by_reason[failure.shared].append(failure)
     return _rendered(
         "status.txt.j2",
         campaign,
