@@ -355,16 +355,8 @@ def neighbours(cpus: Iterable[int], share: float) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for cpu in cpus if share else ():
-            argv = [
-                sys.executable,
-                "-I",
-                "-S",
-                "-c",
-                _NEIGHBOUR,
-                str(cpu),
-                str(share),
-                str(PERIOD_S),
-            ]
+            words = map(str, (cpu, share, PERIOD_S))
+            argv = [sys.executable, "-I", "-S", "-c", _NEIGHBOUR, *words]
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.kill)
