@@ -91,7 +91,7 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
     """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
-    missing = [standing for standing in standings if standing.state != "done"]
+    missing = [one for one in standings if one.state != "done"]
     cells_of = defaultdict[str, list[str]](list)
     for one in standings:
         if one.job:
@@ -112,16 +112,11 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
         running=[(job, cells_of[job.number]) for job in jobs if job.state != "PENDING"],
         pending=Counter(job.reason for job in jobs if job.state == "PENDING").most_common(),
         trouble=trouble,
-        unfit=[
-            *(standing.reason for standing in standings if standing.reason),
-            *campaign.damaged_facts.values(),
-        ],
-        impossible=_impossible(
-            (standing.cell, standing.record) for standing in standings if standing.record
-        ),
+        unfit=[*filter(None, (one.reason for one in standings)), *campaign.damaged_facts.values()],
+        impossible=_impossible((one.cell, one.record) for one in standings if one.record),
         failed=len(failed),
         reasons=by_reason,
-        others=[standing.cell.id for standing in missing if standing.state != "failed"],
+        others=[one.cell.id for one in missing if one.state != "failed"],
         full=files.full(campaign.directory),
     )
 
@@ -153,10 +148,10 @@ def summary(directory: Path) -> str:
 
 def _impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, list[str]]:
     """Reason -> cells that this machine cannot measure, the reason of most first."""
-    reasons: dict[str, list[str]] = {}
+    reasons = defaultdict[str, list[str]](list)
     for cell, record in records_of:
         if record["status"] == "unavailable":
-            reasons.setdefault(str(record["reason"]), []).append(cell.id)
+            reasons[record["reason"]].append(cell.id)
     return dict(sorted(reasons.items(), key=lambda entry: -len(entry[1])))
 
 
