@@ -337,8 +337,9 @@ class Queue:
         try:
             known = {job.number: job for job in slurm.jobs("all")}
         except slurm.SlurmError as error:
-            self._silent_since = now if self._silent_since is None else self._silent_since
-            if now - self._silent_since > SILENT_S:
+            if self._silent_since is None:
+                self._silent_since = now
+            elif now - self._silent_since > SILENT_S:
                 self._tell("silent", "slurm-silent", error=str(error))
             return []
         self._silent_since = None
