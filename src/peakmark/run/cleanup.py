@@ -112,8 +112,8 @@ def end_cleanly(*others: int) -> None:
 
     ``others``: signals that do the same, unless they are ignored.
     """
-    signals: list[int] = [signal.SIGTERM]
-    signals += [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
+    heeded = [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
+    signals = [signal.SIGTERM, *heeded]
 
     def terminated(*_: object) -> None:
         for number in signals:

@@ -299,17 +299,20 @@ def modules_loaded(names: Sequence[str]) -> Iterator[None]:
     Raises:
         Unavailable: with what the module command printed.
     """
-    before = dict(os.environ)
+    if not names:
+        yield
+        return
+    before, loaded = dict(os.environ), _module_environment(names)
     try:
-        if names:
-            loaded = _module_environment(names)
-            os.environ.clear()
-            os.environ.update(loaded)
+        _set_environment(loaded)
         yield
     finally:
-        if names:
-            os.environ.clear()
-            os.environ.update(before)
+        _set_environment(before)
+
+
+def _set_environment(variables: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
 
 
 def _module_environment(names: Sequence[str]) -> dict[str, str]:
@@ -355,16 +358,8 @@ def neighbours(cpus: Iterable[int], share: float) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for cpu in cpus if share else ():
-            argv = [
-                sys.executable,
-                "-I",
-                "-S",
-                "-c",
-                _NEIGHBOUR,
-                str(cpu),
-                str(share),
-                str(PERIOD_S),
-            ]
+            words = map(str, (cpu, share, PERIOD_S))
+            argv = [sys.executable, "-I", "-S", "-c", _NEIGHBOUR, *words]
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.kill)

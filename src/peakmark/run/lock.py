@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,15 +74,11 @@ def _open(path: Path) -> int:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         try:
-            descriptor = os.open(path, flags)
+            return os.open(path, flags)
         except FileNotFoundError:
-            descriptor = os.open(path, flags | os.O_CREAT, 0o644)
+            return os.open(path, flags | os.O_CREAT, 0o644)
     except OSError as error:
         raise PeakmarkError(f"cannot open the lock {path}: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise PeakmarkError(f"the lock {path} is not a regular file: remove it and start again")
-    return descriptor
 
 
 def _holder(path: Path) -> str:

@@ -49,6 +49,11 @@ STACK_BYTES = 16 << 20
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 """What one file of a cell, and all of them together, may have beside twice its estimate."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
+_UNKNOWN = (
+    *("load_after", "server_host", "network", "tool", "allowed", "placed", "clock_hz_before"),
+    *("clock_hz_after", "scratch", "noise", "server_noise", "io_limits"),
+)
+"""Keys of a record's context that a failed attempt may leave empty."""
 _PLAIN = (str, int, float, list, tuple)
 
 
@@ -169,37 +174,25 @@ def _keep_failed(request: Request, failure: PeakmarkError, attempt: _Attempt) ->
 def _new_context(campaign: Path) -> Facts:
     """The record's context as far as it is known before the attempt."""
     return {
+        **dict.fromkeys(_UNKNOWN),
         "host": gethostname(),
         "started": datetime.now().astimezone().isoformat(timespec="milliseconds"),
         "peakmark": build.running_version(campaign),
         "load_before": os.getloadavg()[0],
-        "load_after": None,
         "seconds": 0.0,
         "job_id": os.environ.get("SLURM_JOB_ID"),
-        "server_host": None,
-        "network": None,
-        "tool": None,
         "library": {},
         "cpus": [],
-        "allowed": None,
-        "placed": None,
-        "clock_hz_before": None,
-        "clock_hz_after": None,
-        "scratch": None,
-        "noise": None,
-        "server_noise": None,
-        "io_limits": None,
         "commands": [],
     }
 
 
 def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
     """The record of a cell, without the raw output of its tool."""
-    status, measurements = "ok", attempt.parsed.measurements
-    if failure is not None:
-        status, measurements = "failed", ()
+    status = "ok" if failure is None else "failed"
     if isinstance(failure, Unavailable):
         status = "unavailable"
+    measurements = () if failure else attempt.parsed.measurements
     context = attempt.context
     if isinstance(failure, Reason) and failure.code is not None:
         values = {

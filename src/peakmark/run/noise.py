@@ -46,7 +46,7 @@ def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
     """CPUs of a node that a measurement leaves to others: what runs there takes nothing from pinned
     threads. 0 where threads are not pinned.
     """
-    pinned = SUBSYSTEMS[subsystem].pinned and cpus
+    pinned = SUBSYSTEMS[subsystem].pinned
     return float(max(0, cpus - threads)) if pinned and cpus else 0.0
 
 
@@ -72,19 +72,20 @@ def find(
         Code of the row's warning -> CPUs' worth of time, share of that time, of the clock or of the
         rate of DRAM.
     """
-    noise, server = (context.get(name) or {} for name in ("noise", "server_noise"))
-    during, far = noise.get("during") or {}, server.get("during") or {}
+    ends = [context.get(name) or {} for name in ("noise", "server_noise")]
+    sides = [end.get("during") or {} for end in ends]
+    during, far = sides
     before, after = context.get("clock_hz_before"), context.get("clock_hz_after")
     waited = _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0
     if waited > MATTERS:
         spare = 0.0
     amounts = {
         "other-load": max(others(during, spare), others(far)),
-        "steal": max(during.get("steal") or 0.0, far.get("steal") or 0.0),
+        "steal": max(side.get("steal") or 0.0 for side in sides),
         "waited": waited,
         "clock-moved": abs(after / before - 1) if before and after else 0.0,
         "memory-load": memory_load(context, details),
-        "hot": max(_heat(during), _heat(far)),
+        "hot": max(map(_heat, sides)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
 
@@ -268,7 +269,7 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
 def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
     """The node now. ``cpus``: those that the measurement may use."""
     host = host or Host()
-    usages = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
+    usages = map(resource.getrusage, (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
     used, stolen = _cpu_seconds(host, cpus)
     load = (host.read("/proc/loadavg") or "").split()
     return Reading(
@@ -309,16 +310,12 @@ def between(before: Reading, after: Reading) -> Facts | None:
     # Besides this process and its ended children: those that started it, kernel threads, and
     # children that live on.
     known = set(growth) - set(after.others) - {os.getpid()}
-    rest = (
-        after.used
-        - before.used
-        - (after.ours - before.ours)
-        - sum(growth[number] for number in known)
-    )
+    ours = after.ours - before.ours + sum(growth[number] for number in known)
+    rest = after.used - before.used - ours
     busy = [process for number, process in after.others.items() if growth[number] > BUSY * seconds]
     steal = max(0.0, after.stolen - before.stolen)
     moved = moved_counters(before.counters, after.counters)
-    hot = [moved.pop(name, 0) for name in TIMES_HOT]
+    hot = sum(moved.pop(name, 0) for name in TIMES_HOT)
     return {
         "seconds": round(seconds, 3),
         "steal": round(steal / (seconds * after.cpus), 4) if after.cpus else None,
@@ -326,7 +323,7 @@ def between(before: Reading, after: Reading) -> Facts | None:
         "busy": len(busy),
         "users": _count_users(busy),
         "throttled_s": _difference(before.throttled, after.throttled),
-        "hot": sum(hot),
+        "hot": hot,
         "moved": moved,
     }
 

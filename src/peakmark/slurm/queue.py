@@ -167,9 +167,7 @@ class Queue:
     def __post_init__(self) -> None:
         self.waiting: list[Task] = []
         self.active: dict[str, Task] = {}
-        self.interval = LOOK_S
-        self._looked = -LONGEST_S
-        self._submit_at = self._nodes_at = self._pairs_at = 0.0
+        self._submit_at = self._look_at = self._nodes_at = self._pairs_at = 0.0
         self._silent_since: float | None = None
         self._idle_since: float | None = None
         self._messages: set[Hashable] = set()
@@ -208,14 +206,14 @@ class Queue:
     def _step(self) -> list[Ended]:
         ended = [*self._submit(), *self._made()]
         now = self.clock()
-        if self.active and now >= self._looked + self.interval:
+        if self.active and now >= self._look_at:
             ended += self._look(now)
             for task in self._running:
                 cell = task.cell() if task.present else None
                 if cell is not None:
                     self.on_cell(task.output, cell.id)
-            self.interval = min(max(LOOK_S, SHARE * (self.clock() - now)), LONGEST_S)
-            self._looked = now
+            pause = max(LOOK_S, SHARE * (self.clock() - now))
+            self._look_at = now + min(pause, LONGEST_S)
         return ended
 
     def cancel(self) -> None:
@@ -339,8 +337,9 @@ class Queue:
         try:
             known = {job.number: job for job in slurm.jobs("all")}
         except slurm.SlurmError as error:
-            self._silent_since = now if self._silent_since is None else self._silent_since
-            if now - self._silent_since > SILENT_S:
+            if self._silent_since is None:
+                self._silent_since = now
+            elif now - self._silent_since > SILENT_S:
                 self._tell("silent", "slurm-silent", error=str(error))
             return []
         self._silent_since = None

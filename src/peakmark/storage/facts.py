@@ -9,6 +9,7 @@ keeps its own, and the best of earlier campaigns in the same folder, which a bun
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -115,10 +116,10 @@ def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
     """
     found = []
     for place, title in enumerate(TITLES):
-        hosts: dict[str, list[str]] = {}
+        hosts = defaultdict[str, list[str]](list)
         for host, known in classes.items():
-            if known is not None and known[place]:
-                hosts.setdefault(known[place], []).append(host)
+            if known and known[place]:
+                hosts[known[place]].append(host)
         if len(hosts) > 1:
             each = [f"{value} on {_named(names)}" for value, names in hosts.items()]
             found.append(f"{title} {listed(each)}")

@@ -66,16 +66,13 @@ def write_new(path: Path, plan: Mapping[str, Any]) -> None:
     Errors: RecordError when something else than a plan of this campaign is there; OSError.
     """
     if path.exists() or path.is_symlink():
-        try:
+        known = ""
+        with suppress(RecordError):
             known = read(path)["campaign"]
-        except RecordError as error:
-            raise RecordError(
-                f"{path} is there already and is no plan: nothing was overwritten, give another name"
-            ) from error
         if known != plan["campaign"]:
+            what = f"the plan of the campaign {known}" if known else "no plan"
             raise RecordError(
-                f"{path} is there already and is the plan of the campaign {known}: nothing was overwritten, give "
-                "another name"
+                f"{path} is there already and is {what}: nothing was overwritten, give another name"
             )
     write(path, plan)
 
@@ -173,8 +170,9 @@ def write_suspects(directory: Path, suspects: Suspects) -> None:
 
 def read_suspects(directory: Path) -> Suspects:
     """The rows that are measured again. Errors: RecordError when the file is missing or damaged."""
-    what, remedy = f"the file of suspects {directory / SUSPECTS}", "the next run decides again"
-    chosen = read_json(directory / SUSPECTS, what, remedy)
+    path, remedy = directory / SUSPECTS, "the next run decides again"
+    what = f"the file of suspects {path}"
+    chosen = read_json(path, what, remedy)
     return convert(chosen, _Chosen, f"{what} is damaged", remedy).suspects
 
 
@@ -222,5 +220,7 @@ def write_seal(directory: Path, slowed: Collection[str]) -> None:
 
 def open_seal(directory: Path) -> frozenset[str]:
     """The rows of trial cells that are slowed. Errors: RecordError without a whole file."""
-    what = f"the seal {directory / SEAL}"
-    return frozenset(convert(read_json(directory / SEAL, what), _Seal, f"{what} is damaged").slowed)
+    path = directory / SEAL
+    what = f"the seal {path}"
+    seal = convert(read_json(path, what), _Seal, f"{what} is damaged")
+    return frozenset(seal.slowed)

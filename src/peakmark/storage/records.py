@@ -23,6 +23,7 @@ from peakmark import files
 from peakmark.catalogue import metrics
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, Sentence
+from peakmark.formatting import natural
 from peakmark.storage.types import Record
 from peakmark.validation import convert
 
@@ -112,9 +113,7 @@ def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
     """Records of the failed attempts of a cell, oldest first."""
     folder = campaign / "attempts" / cell.id
     if folder.is_dir():
-        yield from sorted(
-            folder.glob("*.json"), key=lambda path: int(path.stem) if path.stem.isdigit() else 0
-        )
+        yield from sorted(folder.glob("*.json"), key=lambda path: natural(path.stem))
 
 
 def new_attempt(campaign: Path, cell: Cell) -> Path:

@@ -167,12 +167,17 @@ class CommandRun(TypedDict):
     env: NotRequired[dict[str, Any]]
 
 
-class ToolUsed(TypedDict):
+class ToolFacts(TypedDict):
+    """A program that measures."""
+
+    path: str
+    version: str
+
+
+class ToolUsed(ToolFacts):
     """The program that measured."""
 
     name: str
-    path: str
-    version: str
 
 
 class Allowed(TypedDict):
@@ -220,18 +225,24 @@ class PcieLink(TypedDict):
     max_speed: Text
 
 
-class Link(TypedDict, total=False):
-    """A network interface, as the facts have it."""
+class NetworkFacts(TypedDict, total=False):
+    """A network interface of a node.
+
+    Attributes:
+        mode: of a bond
+        stream_bps: of a bond: what one stream can have
+    """
 
     interface: OptionalText
-    kind: OptionalText
+    kind: Literal["loopback", "ethernet", "infiniband", "bond", "virtual"] | None
     driver: OptionalText
     speed_bps: OptionalPositive
     speed_note: OptionalText
     mtu: OptionalCount
     members: OptionalList
-    stream_bps: OptionalPositive
     loopback: OptionalBool
+    mode: OptionalText
+    stream_bps: OptionalPositive
     pcie: PcieLink | None
 
 
@@ -241,7 +252,7 @@ class Connection(TypedDict):
     interface: OptionalText
     loopback: NotRequired[OptionalBool]
     shaping: NotRequired[OptionalText]
-    link: NotRequired[Link | None]
+    link: NotRequired[NetworkFacts | None]
 
 
 class RecordContext(TypedDict):
@@ -496,27 +507,6 @@ class StorageFacts(TypedDict, total=False):
     pcie: PcieLink | None
 
 
-class NetworkFacts(TypedDict, total=False):
-    """The network interface of a node.
-
-    Attributes:
-        mode: of a bond
-        stream_bps: of a bond: what one stream can have
-    """
-
-    interface: OptionalText
-    kind: Literal["loopback", "ethernet", "infiniband", "bond", "virtual"] | None
-    driver: OptionalText
-    speed_bps: OptionalPositive
-    speed_note: OptionalText
-    mtu: OptionalCount
-    members: OptionalList
-    loopback: bool
-    mode: OptionalText
-    stream_bps: OptionalNumber
-    pcie: PcieLink | None
-
-
 class SlurmLimits(TypedDict, total=False):
     """What Slurm granted a job."""
 
@@ -541,13 +531,6 @@ class LimitFacts(TypedDict, total=False):
     memory_bytes: OptionalCount
     memory_limited_by: OptionalText
     slurm: SlurmLimits | None
-
-
-class ToolFacts(TypedDict):
-    """A program that measures."""
-
-    path: str
-    version: str
 
 
 class SlurmFacts(TypedDict, total=False):

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,10 +59,9 @@ def _line(mark: str, subject: str, text: str) -> str:
 def _cpus() -> Iterator[Finding]:
     """The CPUs that a job may use of those of its node, and threads a core."""
     usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 0
-    if usable == present:
-        yield "ok", "CPUs", f"{usable} of {present}"
-    else:
-        yield "note", "CPUs", f"{usable} of {present}; the job is bound to a part of its node"
+    cpus = f"{usable} of {present}"
+    bound = "note", "CPUs", f"{cpus}; the job is bound to a part of its node"
+    yield ("ok", "CPUs", cpus) if usable == present else bound
     siblings = Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
     yield "ok", "threads", f"{len(parse_cpu_list(siblings)) or 1} a core"
 
@@ -120,11 +120,9 @@ def tools() -> str:
     lines = []
     for name, instrument in references().items():
         lines.append(_line(*_reference(instrument)))
-        lines += [f"{'':<8}{place:<14}{line}" for place, line in ways(instrument)]
-        lines += [
-            f"{'':<8}{'elsewhere':<14}tools: {{{name}: /path/to/{instrument.executables[0]}}}",
-            "",
-        ]
+        lines += [_line("", place, line) for place, line in ways(instrument)]
+        path = f"/path/to/{instrument.executables[0]}"
+        lines += [_line("", "elsewhere", f"tools: {{{name}: {path}}}"), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -196,9 +194,10 @@ def examine_cluster(
         lines.append(_line("missing" if refusal else "ok", subject, answer))
         if refusal and wanted is single:
             return "\n".join(lines), False
-    kinds: dict[tuple[int, int, str], list[slurm.Node]] = {}
+    kinds = defaultdict[tuple[int, int, str], list[slurm.Node]](list)
     for node in nodes:
-        kinds.setdefault((node.cpus, node.memory, " ".join(sorted(node.features))), []).append(node)
+        features = " ".join(sorted(node.features))
+        kinds[node.cpus, node.memory, features].append(node)
     for (cpus, memory, _), equal in sorted(kinds.items()):
         names = ", ".join(node.name for node in equal[:4])
         lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]

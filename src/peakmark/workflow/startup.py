@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -60,9 +60,9 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     """
     sites = plan.config["site"]
     lines = list(site.conflicts(sites)) if isinstance(sites, list) else []
-    by_reason: dict[str, list[str]] = {}
+    by_reason = defaultdict[str, list[str]](list)
     for row, reason in _empty(plan, {cell.row: cell for cell in cells}):
-        by_reason.setdefault(reason, []).append(row)
+        by_reason[reason].append(row)
     for reason, rows in by_reason.items():
         more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         lines.append(f"not possible: {rows[0]}{more}: {reason}")

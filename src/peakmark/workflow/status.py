@@ -9,7 +9,7 @@ import re
 import shlex
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,16 +91,16 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
     """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
-    missing = [standing for standing in standings if standing.state != "done"]
-    cells_of: dict[str, list[str]] = {one.job.number: [] for one in standings if one.job}
+    missing = [one for one in standings if one.state != "done"]
+    cells_of = defaultdict[str, list[str]](list)
     for one in standings:
-        if one.job and one.state == "running":
-            cells_of[one.job.number].append(one.cell.id)
+        if one.job:
+            cells_of[one.job.number] += [one.cell.id] if one.state == "running" else []
     jobs = [job for job in queue if job.number in cells_of]
-    failed = [standing.failure for standing in missing if standing.state == "failed"]
-    by_reason: dict[str, list[Failure]] = {}
-    for failure in filter(None, failed):
-        by_reason.setdefault(failure.shared, []).append(failure)
+    failed = [one.failure for one in missing if one.failure and one.state == "failed"]
+    by_reason = defaultdict[str, list[Failure]](list)
+    for failure in failed:
+        by_reason[failure.shared].append(failure)
     return _rendered(
         "status.txt.j2",
         campaign,
@@ -112,16 +112,11 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
         running=[(job, cells_of[job.number]) for job in jobs if job.state != "PENDING"],
         pending=Counter(job.reason for job in jobs if job.state == "PENDING").most_common(),
         trouble=trouble,
-        unfit=[
-            *(standing.reason for standing in standings if standing.reason),
-            *campaign.damaged_facts.values(),
-        ],
-        impossible=_impossible(
-            (standing.cell, standing.record) for standing in standings if standing.record
-        ),
+        unfit=[*filter(None, (one.reason for one in standings)), *campaign.damaged_facts.values()],
+        impossible=_impossible((one.cell, one.record) for one in standings if one.record),
         failed=len(failed),
         reasons=by_reason,
-        others=[standing.cell.id for standing in missing if standing.state != "failed"],
+        others=[one.cell.id for one in missing if one.state != "failed"],
         full=files.full(campaign.directory),
     )
 
@@ -153,10 +148,10 @@ def summary(directory: Path) -> str:
 
 def _impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, list[str]]:
     """Reason -> cells that this machine cannot measure, the reason of most first."""
-    reasons: dict[str, list[str]] = {}
+    reasons = defaultdict[str, list[str]](list)
     for cell, record in records_of:
         if record["status"] == "unavailable":
-            reasons.setdefault(str(record["reason"]), []).append(cell.id)
+            reasons[record["reason"]].append(cell.id)
     return dict(sorted(reasons.items(), key=lambda entry: -len(entry[1])))
 
 

@@ -119,9 +119,13 @@ def test_the_end_is_no_error_while_slurm_does_not_answer(site, monkeypatch):
 
 def test_one_late_answer_does_not_hide_the_end_of_a_job_for_an_hour(site, monkeypatch):
     """Twenty times as long as the answer took would be hours where the machine had stood still for
-    some minutes.
+    some minutes. A controller that does not answer ends no job.
     """
-    site.queue()
+    queue = site.queue()
+    site.steps(2)
+    site.silent = True
+    assert site.steps(60) == [] and len(queue.active) == 4 and len(site.messages) == 1
+    site.silent = False
     site.steps(2)
 
     def late(_states=""):
@@ -184,17 +188,6 @@ def test_a_refusal_is_an_attempt_like_any_failure(site):
     for place in range(4):
         (reason,) = reasons(site, place)
         assert "Invalid account" in reason and "slurm.account" in reason and "sbatch" not in reason
-
-
-def test_a_controller_that_does_not_answer_ends_no_job(site):
-    queue = site.queue()
-    site.steps(2)
-    site.silent = True
-    assert site.steps(60) == [] and len(queue.active) == 4
-    assert len(site.messages) == 1
-    site.silent = False
-    site.all_are("COMPLETED")
-    assert len(site.steps(30)) == 4
 
 
 def test_a_forgotten_job_is_known_by_what_it_made(site):

@@ -96,14 +96,6 @@ def test_an_edited_or_cut_record_is_seen(tmp_path, change, state):
     assert "\n" not in finding.reason
 
 
-def test_a_record_copied_to_another_repetition_is_seen(tmp_path):
-    path = stored(tmp_path)
-    copy = path.with_name("1.json")
-    copy.write_text(path.read_text())
-    finding = records.look(copy, dataclasses.replace(CELL, repetition=1))
-    assert finding.state == DAMAGED and "another cell" in finding.reason
-
-
 @pytest.mark.parametrize(("host", "state"), [
     ("node1", GOOD), ("node2", DAMAGED), ("node2.site", DAMAGED), ("ip-10-0-0-1", GOOD),
 ])  # fmt: skip
@@ -115,8 +107,13 @@ def test_a_record_of_another_node_is_not_that_nodes(tmp_path, host, state):
     assert finding.state == state and (host in finding.reason) == (state == DAMAGED)
 
 
-def test_a_folder_that_is_called_as_a_record_is_listed(tmp_path):
+def test_a_copied_record_is_seen_and_a_folder_that_is_called_as_one_is_listed(tmp_path):
     path = stored(tmp_path)
+    copy = path.with_name("1.json")  # of another repetition
+    copy.write_text(path.read_text())
+    finding = records.look(copy, dataclasses.replace(CELL, repetition=1))
+    assert finding.state == DAMAGED and "another cell" in finding.reason
+    copy.unlink()
     (path.parent / "7.json").mkdir()
     (path.parent / "7.raw").mkdir()
     (path.parent / "7.raw" / "8.json").touch()

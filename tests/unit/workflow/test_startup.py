@@ -175,38 +175,25 @@ def test_only_a_limit_of_jobs_a_second_of_the_command_line_stays(words, stays):
     assert (scheduler.job_rate_limiter is not None) == stays
 
 
-def test_the_thread_that_the_interface_starts_finds_all_it_needs(monkeypatch):
-    """It starts in the interface's own ``__init__``: whatever is missing then ends the thread, and
-    the run waits for ever.
-    """
-    present = set()
-
-    def begins(self, workflow, logger):
-        present.update(vars(self))
-
-    monkeypatch.setattr(RemoteExecutor, "__init__", begins)
-    run = SimpleNamespace(plan=SimpleNamespace(cluster=object()), queue=lambda **_: object())
-    monkeypatch.setattr(Run, "current", run)
-    made = Executor(None, None)
-    assert present == set(vars(made)) >= {"queue", "_lock", "added", "infos", "run_of"}
-
-
 def test_another_workflow_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(Run, "current", None)
     with pytest.raises(UserError, match="runs the Snakefile of peakmark"):
         Executor(None, None)
 
 
-def test_a_disk_that_takes_no_folder_is_a_failed_job(tmp_path, monkeypatch):
-    """An error out of ``run_job`` would end Snakemake with a traceback, and leave all other jobs
-    alone.
+def test_the_executor_is_whole_when_its_thread_starts_and_a_disk_without_room_fails_a_job(
+    tmp_path, monkeypatch
+):
+    """The thread starts in the interface's own ``__init__``: whatever is missing then ends it, and
+    the run waits for ever. An error out of ``run_job`` would end Snakemake with a traceback, and
+    leave all other jobs alone.
     """
-    monkeypatch.setattr(RemoteExecutor, "__init__", lambda *_: None)
-    run = SimpleNamespace(
-        plan=SimpleNamespace(cluster=object(), directory=tmp_path), queue=lambda **_: object()
-    )
-    monkeypatch.setattr(Run, "current", run)
+    present = set()
+    monkeypatch.setattr(RemoteExecutor, "__init__", lambda self, *_: present.update(vars(self)))
+    plan_of = SimpleNamespace(cluster=object(), directory=tmp_path)
+    monkeypatch.setattr(Run, "current", SimpleNamespace(plan=plan_of, queue=lambda **_: object()))
     executor = Executor(None, None)
+    assert present == set(vars(executor)) >= {"queue", "_lock", "added", "infos", "run_of"}
     told = []
     monkeypatch.setattr(
         executor, "report_job_error", lambda info, msg: told.append((info.job, msg))

@@ -73,7 +73,7 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six):
     assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
 
 
-def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swept):
+def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swept, monkeypatch):
     text = status.summary(swept)
     assert str(swept / "report.pdf") in text
     assert "report.html" not in text  # no page was made
@@ -82,9 +82,7 @@ def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swe
     titles = [line.split()[0] for line in numbers if line[2] != " "]
     assert titles == ["CPU", "Memory", "Disk", "Network"]
     assert "GigaOPS" in numbers[0] and "HPL" in numbers[0]
-
-
-def test_a_summary_has_the_warnings_of_its_numbers(swept, monkeypatch):
+    # With the warnings of its numbers.
     found = analysis.build_rows(Results.read(swept))
     warning = message("spread", Severity.UNSURE, spread=0.2)
     found["cpu"] = [replace(row, warnings=(warning,)) for row in found["cpu"]]
