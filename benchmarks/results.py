@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from peakmark import statistics
 from peakmark.errors import PeakmarkError
 from peakmark.files import write_text
@@ -21,7 +19,7 @@ from peakmark.formatting import significant
 
 
 def facts_in_short(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The scalars that stand in every line of the CSV."""
+    """What a line below a table says of the machine."""
     cpu = facts["cpu"]
     return {
         "host": facts["host"],
@@ -30,7 +28,6 @@ def facts_in_short(facts: Mapping[str, Any]) -> dict[str, Any]:
         "cpus": len(facts["limits"]["cpus_allowed"]),
         "clock_hz": (cpu.get("clock_hz") or {}).get("observed"),
         "kernel": facts["os"].get("kernel"),
-        "date": facts["collected"],
         "load": round(os.getloadavg()[0], 2),
     }
 
@@ -44,18 +41,15 @@ def markdown(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in padded)
 
 
-def to_csv(lines: Iterable[Mapping[str, Any]]) -> str:
-    """Lines with the columns of all of them, in the order in which they first appear."""
-    text: str = pd.DataFrame(list(lines), dtype=object).to_csv(index=False)
-    return text
-
-
-def write(directory: Path, facts: Mapping[str, Any], files: Mapping[str, str]) -> Path:
-    """Write the files and ``machine.json`` into a folder named after the time. Returns it."""
+def publish(directory: Path, facts: Mapping[str, Any], table: str, *more: str) -> Path:
+    """Print a table, ``more`` and the machine in short; write ``table.md`` and ``machine.json`` into
+    a folder named after the time. Returns it.
+    """
     folder = directory / datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    machine = json.dumps(facts, indent=1, sort_keys=True) + "\n"
-    for name, text in {**files, "machine.json": machine}.items():
-        write_text(folder / name, text)
+    write_text(folder / "table.md", table)
+    write_text(folder / "machine.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    short = ", ".join(f"{key} {value}" for key, value in facts_in_short(facts).items())
+    print(table, *more, short, f"written to {folder}", sep="\n")
     return folder
 
 
@@ -113,10 +107,9 @@ class Line:
             f"{significant(statistics.median(list(values)))} {self.unit}" if values else ""
             for values in (self.ours, self.reference)
         )
-        target = "" if self.at_most is None else f"at most {self.at_most:g}"
-        if target and not self.reference:
-            target += f" {self.unit}"
+        unit = "" if self.reference else f" {self.unit}"
+        target = "" if self.at_most is None else f"at most {self.at_most:g}{unit}"
         ratio = f"{statistics.median(self.judged):.3f}" if self.reference else ""
         spread = f"{min(self.judged):.3g} to {max(self.judged):.3g}"
-        numbers = [ours, self.beside, reference, ratio, spread, str(len(self.judged))]
-        return [self.name, *numbers, target, self.verdict]
+        n = str(len(self.judged))
+        return [self.name, ours, self.beside, reference, ratio, spread, n, target, self.verdict]

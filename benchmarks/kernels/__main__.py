@@ -18,6 +18,7 @@ from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
 from peakmark.errors import PeakmarkError
+from peakmark.files import write_text
 from peakmark.messages import Unavailable
 
 FEWEST = 5
@@ -120,7 +121,6 @@ def main() -> int:
         return 0
     named = {name: getattr(chosen, name.replace("-", "_")) for name in ELSEWHERE}
     paths = {name: path for name, path in named.items() if path}
-    short = results.facts_in_short(facts)
     with ExitStack() as stack:
         runner = Runner(chosen.kernels, chosen.scratch, facts, paths)
         if any(row.route == "namespaces" for row in rows):
@@ -135,13 +135,11 @@ def main() -> int:
         except (KeyboardInterrupt, SystemExit):
             stopped = True  # what was measured until then is shown and kept
     tools = {name: tool.version for name, tool in sorted(runner.tools.items())}
-    text = table.markdown(lines)
-    files = {"summary.csv": table.summary_csv(lines, short), "table.md": text}
-    folder = results.write(chosen.out, {**facts, "bench_tools": tools}, files)
-    print(text)
-    print(table.legend(lines))
-    print(", ".join(f"{key} {value}" for key, value in {**short, **tools}.items()))
-    print(f"written to {folder}")
+    versions = ", ".join(f"{name} {version}" for name, version in tools.items())
+    known = {**facts, "bench_tools": tools}
+    text, legend = table.markdown(lines), table.legend(lines)
+    folder = results.publish(chosen.out, known, text, legend, versions)
+    write_text(folder / "summary.csv", table.to_csv(lines))
     return 130 if stopped else 0
 
 

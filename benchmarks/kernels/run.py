@@ -207,11 +207,9 @@ class Runner:
         cell = row.ours
         point = (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency)
         clock = sum(seen) / len(seen)
-        limit = limits.for_row(
-            limits.Question(
-                *point, row.metric, self.facts, clock_hz=clock, clock_loaded=bool(under_work)
-            )
-        )
+        loaded = bool(under_work)
+        asked = limits.Question(*point, row.metric, self.facts, clock_hz=clock, clock_loaded=loaded)
+        limit = limits.for_row(asked)
         if limit.value is None:
             raise Unavailable(limit.reason.text if limit.reason else "no limit is known")
         return limit.value

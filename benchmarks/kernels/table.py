@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import pandas as pd
 
 from benchmarks import results
 from benchmarks.kernels.pairs import Row, Target
@@ -130,24 +132,15 @@ def markdown(lines: Sequence[Line]) -> str:
     return "\n".join(parts)
 
 
+def to_csv(lines: Sequence[Line]) -> str:
+    """A line for each row: the table's columns, with numbers in SI units."""
+    rows = [{"group": line.row.group, **cells(line), **line.values} for line in lines]
+    units = [line.unit for line in lines]
+    return str(pd.DataFrame(rows).assign(unit=units).to_csv(index=False))
+
+
 def legend(lines: Sequence[Line]) -> str:
     """How many targets were met; what the columns mean is in docs/performance.md."""
     words = [line.verdict.removesuffix("?") for line in lines]
     counts = (f"{words.count(word)} {word}" for word in ("met", "missed", "no pair"))
     return f"{', '.join(counts)}; columns: docs/performance.md"
-
-
-def summary_csv(lines: Sequence[Line], machine: Mapping[str, Any]) -> str:
-    """One line per row in SI units, the machine's facts (scalars) repeated in each."""
-    return results.to_csv({**_summary(line), **machine} for line in lines)
-
-
-def _summary(line: Line) -> dict[str, Any]:
-    row, ours = line.row, line.row.ours
-    return {
-        **{"group": row.group, "row": row.name, "workload": ours.workload, "variant": ours.variant},
-        **{"block": ours.block, "concurrency": ours.concurrency, "route": row.route},
-        **{"against": row.against, "unit": line.unit, **line.values},
-        **{"target_low": row.target.low, "target_high": row.target.high, "verdict": line.verdict},
-        "note": line.note,
-    }

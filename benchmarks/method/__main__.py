@@ -68,17 +68,11 @@ def main() -> int:
             outcomes.append(faults.judge(bench, fault, number, 4 if chosen.quick else 8))
             progress(fault.name)
     counts += simulated(chosen.only, chosen.quick)
-    short = results.facts_in_short(facts)
     tables = [promises.table(counts)] if counts else []
     tables += [faults.table(outcomes)] if outcomes else []
-    text = "\n".join(tables)
-    folder = results.write(chosen.out, facts, {"table.md": text})
-    print(text)
-    for one in outcomes:
-        if one.named:
-            print(f"{one.fault}: {one.note}")
-    print(", ".join(f"{key} {value}" for key, value in short.items()))
-    print(f"{time.monotonic() - started:.0f} s; written to {folder}")
+    notes = [f"{one.fault}: {one.note}" for one in outcomes if one.named]
+    took = f"{time.monotonic() - started:.0f} s"
+    results.publish(chosen.out, facts, "\n".join(tables), *notes, took)
     wrong = [*faults.missed(outcomes), *promises.broken(counts)]
     for sentence in wrong:
         print(f"missed: {sentence}")

@@ -31,7 +31,6 @@ from peakmark.storage.results import Results
 
 READY_S = 30.0
 
-
 Put = Callable[[Bench, Surroundings, float], AbstractContextManager[Surroundings]]
 """Given the bench, the plain surroundings and the median without the fault: the surroundings with
 it, until the block is left.

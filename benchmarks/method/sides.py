@@ -28,8 +28,6 @@ from peakmark.run.measure import Request, measure
 from peakmark.run.pair import Peer
 from peakmark.tools.base import Command
 
-FarEnd = Callable[[Command, Path], AbstractContextManager[Peer]]
-
 LIMIT_S = 180.0
 ROOT = Path(__file__).parents[2]
 
@@ -99,7 +97,7 @@ class Bench:
             raise MeasurementError([*wrong, *last, end][0])
 
 
-def beyond(names: Namespaces) -> FarEnd:
+def beyond(names: Namespaces) -> Callable[[Command, Path], AbstractContextManager[Peer]]:
     """The far end in the other namespace; this process runs in the client's."""
 
     @contextmanager

@@ -42,7 +42,6 @@ def main() -> int:
     # Where it is set each process would compile what it imports, as no user's does.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     facts = machine.collect()
-    short = results.facts_in_short(facts)
     table: list[Line] = []
     work = Path(tempfile.mkdtemp(prefix="peakmark-bench-"))
     try:
@@ -57,10 +56,7 @@ def main() -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     text = results.markdown(results.HEADINGS, [line.cells() for line in table])
-    folder = results.write(chosen.out, facts, {"table.md": text})
-    print(text)
-    print(", ".join(f"{key} {value}" for key, value in short.items()))
-    print(f"written to {folder}")
+    results.publish(chosen.out, facts, text)
     return 0
 
 

@@ -55,11 +55,6 @@ class TimedCheckout:
         """One of our commands. Errors: PeakmarkError."""
         return self.run(sys.executable, "-m", "peakmark", *words)
 
-    def report(self, name: str) -> float:
-        """Seconds that tables and report of a campaign take."""
-        words = ("tables", "report")
-        return sum(self.peakmark(word, f"results/{name}").wall for word in words)
-
     def snakemake(self, config: str, *words: str) -> Cost:
         """The workflow with the local profile."""
         # The targets first: --configfile would take them for more files.

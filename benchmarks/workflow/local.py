@@ -64,13 +64,11 @@ def nothing_to_do(checkout: TimedCheckout, turns: int, cells: int = 5_000) -> li
     fill(checkout, config, "finished")
     # Snakemake is told that it made these records itself, as it would have; then the real tables
     # and report.
-    target = ["--until", "measure"]
-    checkout.snakemake(config, "--quiet=all", "--touch", *target)
+    checkout.snakemake(config, "--quiet=all", "--touch", "--until", "measure")
     checkout.snakemake(config, "--quiet=all")
-    costs = [checkout.snakemake(config) for _ in range(turns)]
+    walls = [checkout.snakemake(config).wall for _ in range(turns)]
     said = (checkout.directory / ".said").read_text()
     assert "nothing to do" in said, said  # noqa: S101 - otherwise something else was timed
-    walls = [cost.wall for cost in costs]
     return [Line(f"nothing to do, {cells} finished cells", "s", walls, 15.0)]
 
 
@@ -81,7 +79,8 @@ def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
     # The kinds of cells are measured as briefly as they can be; the grid stays as it is.
     (checkout.directory / config).write_text(f"{text}\nscale: 0.0001\n", encoding="utf-8")
     cells = fill(checkout, config, "full")
-    walls = [checkout.report("full") for _ in range(turns)]
+    turn = [(word, "results/full") for word in ("tables", "report")]
+    walls = [sum(checkout.peakmark(*words).wall for words in turn) for _ in range(turns)]
     name = f"records to tables, figures and PDF, preset full ({cells} cells)"
     return [Line(name, "s", walls, 20.0)]
 
@@ -101,10 +100,8 @@ def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> l
 # the others take over its numbers. What is timed reads, checks and shows records; how they came
 # about makes no difference to it.
 
-Kind = tuple[str, str, str]
 
-
-def kind(cell: Cell) -> Kind:
+def kind(cell: Cell) -> tuple[str, str, str]:
     """Cells of one kind have records of the same form."""
     return cell.instrument, cell.workload, cell.variant
 
@@ -119,7 +116,7 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     plan = folder.relative_to(checkout.directory) / "plan.json"
     checkout.peakmark("plan", "--configfile", config, "--write", str(plan))
     campaign = Results.read(folder)
-    models: dict[Kind, tuple[dict[str, Any], Path]] = {}
+    models: dict[tuple[str, str, str], tuple[dict[str, Any], Path]] = {}
     for cell in sorted(campaign.cells, key=lambda one: (one.concurrency, one.block or 0)):
         if kind(cell) not in models and cell.repetition == 0:
             models[kind(cell)] = _measured(checkout, campaign, cell)

@@ -82,12 +82,16 @@ def test_the_table_scales_and_the_csv_is_in_si_units():
     latency = Line(row("LAT", "pmbw"), [Pair(2e-9, 1e-9), Pair(None, 1e-9)], "cut")
     lines = [latency, Line(row("TCP", "iperf3"), note="n/a: iperf3 not found")]
     assert "iperf3 not found" in table.markdown(lines)
-    summary = table.summary_csv(lines, {"host": "n1", "load": 0.5})
+    summary = table.to_csv(lines)
     first, second = csv.DictReader(io.StringIO(summary))
     assert (float(first["ours"]), float(first["ratio"]), first["unit"]) == (2e-9, 2.0, "s")
-    keys = ("n", "failed", "verdict", "note")
-    assert [first[key] for key in keys] == ["1", "1", "missed", "cut"]
-    assert [second[key] for key in ("unit", "ratio", "n", "host")] == ["bit/s", "", "0", "n1"]
+    assert [first[key] for key in ("n", "failed", "verdict", "row")] == [
+        "1",
+        "1",
+        "missed",
+        latency.row.name,
+    ]
+    assert [second[key] for key in ("unit", "ratio", "n")] == ["bit/s", "", "0"]
 
 
 def test_both_sides_of_every_row_can_be_measured_alike():
