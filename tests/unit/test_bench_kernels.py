@@ -192,8 +192,8 @@ def test_one_real_turn(tmp_path):
     (first, _), (second, why), (third, unknown) = here.turn(rows)
     assert first.ratio is not None and first.ratio > 0
     assert second.ratio is None and "not found" in why
-    # Where the CPU's design is in no table there is no peak, and the line says so.
-    assert third.ratio is not None or unknown.startswith("n/a: ")
+    # Where the CPU's design is in no table, or others use its pipes, the line says so.
+    assert third.ratio is not None or unknown
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -97,8 +98,7 @@ class Plan:
     @cached_property
     def results(self) -> Results:
         """What the folder of the campaign holds."""
-        planned = (*self.cells, *self.again)
-        return Results(self.directory, self.to_json(), planned)
+        return Results(self.directory, self.to_json(), tuple(self.wanted()))
 
     @cached_property
     def again(self) -> list[Cell]:
@@ -319,12 +319,10 @@ def _reference(config: Settings, name: str) -> Reference:
 
 def _largest_record(path: str, local: bool) -> int:
     """The largest record that a build of IOZone takes; IOZone reports it where it is ``local``."""
-    if not local:
-        return iozone.USUAL_LARGEST
-    try:
-        return iozone.Iozone().largest(path)
-    except Unavailable:  # Its cells will report that.
-        return iozone.USUAL_LARGEST
+    with suppress(Unavailable):  # Its cells will report that.
+        if local:
+            return iozone.Iozone().largest(path)
+    return iozone.USUAL_LARGEST
 
 
 def two_nodes(cell: Cell) -> bool:
