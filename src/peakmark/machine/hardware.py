@@ -141,7 +141,7 @@ def _clocks(
     bogomips = fields.get("bogomips") if constant_tsc else None
     readings: tuple[tuple[str, str | float | None, float, str], ...] = (
         ("nominal", host.read_int(cpufreq, "base_frequency"), 1e3, "cpufreq base_frequency"),
-        ("nominal", cppc or None, 1e6, "acpi_cppc nominal_freq"),
+        ("nominal", cppc, 1e6, "acpi_cppc nominal_freq"),
         ("nominal", in_name[1] if in_name else None, 1e9, "CPU model name"),
         ("nominal", bogomips, 5e5, "rate of the time stamp counter (BogoMIPS / 2)"),
         ("maximum", host.read_int(cpufreq, "cpuinfo_max_freq"), 1e3, "cpufreq cpuinfo_max_freq"),
@@ -150,8 +150,9 @@ def _clocks(
     clocks: dict[str, float | None] = dict.fromkeys(("nominal", "maximum", "observed"))
     sources: dict[str, str | None] = dict.fromkeys(clocks)
     for name, value, unit, source in readings:
-        if value is not None and clocks[name] is None:
-            clocks[name], sources[name] = float(value) * unit, source
+        clock = float(value or 0.0) * unit  # some kernels show 0 for what they do not know
+        if clock and clocks[name] is None:
+            clocks[name], sources[name] = clock, source
     for name in ("nominal", "maximum"):
         if clocks[name] is None:
             how = f"write cpu.{name}_hz in the site file, from the CPU's datasheet"

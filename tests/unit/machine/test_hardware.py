@@ -116,6 +116,7 @@ def test_what_the_kernel_sets_on_the_processor(tmp_path):
         /sys/devices/system/cpu/vulnerabilities/mds Not affected
         /sys/devices/system/cpu/vulnerabilities/retbleed Mitigation: IBRS
         /sys/devices/system/cpu/cpu0/cpufreq/base_frequency 2600000
+        /sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq 0
         /proc/cpuinfo microcode : 0x2b000590
         """,
     )

@@ -20,6 +20,8 @@ WIRES = """
     /sys/class/net/ib0/device/infiniband/mlx5_0/ports/1/rate 56 Gb/sec (4X FDR)
     /sys/class/net/ib1/type 32
     /sys/class/net/ib1/device/infiniband/mlx4_0/ports/1/rate 40 Gb/sec (4X FDR10)
+    /sys/class/net/ib2/type 32
+    /sys/class/net/ib2/device/infiniband/mlx5_1/ports/1/rate 0 Gb/sec (4X SDR)
     /sys/class/net/bond0/type 1
     /sys/class/net/bond0/speed 50000
     /sys/class/net/bond0/bonding/slaves eno1 eno2
@@ -47,6 +49,7 @@ def test_virtio_network_tells_no_speed(tmp_path):
     ("br0", 25e9, "eno1"),
     ("ib0", pytest.approx(54.545e9, rel=1e-4), "FDR"),
     ("ib1", 40e9, "FDR10"),  # what it carries
+    ("ib2", None, "no InfiniBand port"),  # without a cable
     ("bond0", 50e9, "single stream"),
     ("lo", None, "loopback"),
 ])  # fmt: skip
