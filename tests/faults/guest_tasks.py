@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.kernels import namespaces
 from benchmarks.kernels.namespaces import Namespaces
-from benchmarks.method.sides import FarEnd, beyond
+from benchmarks.method.sides import beyond
 from tests.programs import wait_for
 
 from peakmark.cell import Cell
@@ -49,7 +49,7 @@ def everything(orders: Mapping[str, Order]) -> dict[str, Any]:
     return seen
 
 
-def attempt(order: Order, cell: Cell, _: str = "", far_end: FarEnd | None = None) -> dict[str, Any]:
+def attempt(order: Order, cell: Cell, _: str = "", far_end: Any = None) -> dict[str, Any]:
     """One cell by the measuring process's own code: why it failed, and how long it took by the
     clock that nobody sets.
     """
