@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ import yaml
 
 from peakmark import cli, messages
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.errors import ExitCode
 from peakmark.tables.columns import columns
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES
@@ -35,12 +37,10 @@ SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
 
 def commands() -> str:
     """Every command with its options."""
-    parser = cli.build_parser()
-    (group,) = (action for action in parser._actions if action.nargs == argparse.PARSER)
-    lines = ["# Commands", "", f"{parser.description}.", ""]
-    helps = {choice.dest: choice.help for choice in group._choices_actions}  # type: ignore[attr-defined]
-    for name, command in dict(group.choices or {}).items():
-        lines += [f"## peakmark {name}", "", command.description or f"{helps[name]}.".capitalize()]
+    commands = cli.build_commands()
+    lines = ["# Commands", "", f"{commands.parser.description}.", ""]
+    for name, command in commands.parsers.items():
+        lines += [f"## peakmark {name}", "", _cell(command.description or "")]
         usage = command.format_usage().removeprefix("usage: ")
         lines += ["", "```text", " ".join(usage.split()), "```", ""]
         rows = [
@@ -50,7 +50,23 @@ def commands() -> str:
         ]
         if rows:
             lines += [*_table(("argument", "meaning"), rows), ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_exit_codes()])
+
+
+def _exit_codes() -> Iterator[str]:
+    """Yield the section on the exit codes, with what the docstring of each says."""
+    yield from ("## Exit codes", "", "All commands share one list of exit codes.", "")
+    about = inspect.getdoc(ExitCode) or ""
+    rows = []
+    for name, meaning in re.findall(r"^    ([A-Z_]+): (.*)$", about, re.MULTILINE):
+        rows.append((f"`{ExitCode[name].value}`", meaning))
+    rows.append(("more than 128", "a signal stopped it: 130 for Ctrl-C, 143 for SIGTERM"))
+    yield from _table(("code", "meaning"), rows)
+    yield from (
+        "",
+        "Snakemake started by hand ends with 1 for every failure but a wrong option.",
+        "",
+    )
 
 
 def _option(action: argparse.Action) -> str:

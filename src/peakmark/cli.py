@@ -1,6 +1,5 @@
-"""The command line: the commands, a function for each, which imports what does the work when it is
-called; and how each ends: one sentence for every mistake, and the exit code. Their arguments are in
-``data/commands.toml``.
+"""The command line: the arguments of each command, a function that runs it, and how it ends: one
+sentence for every mistake, and an exit code. A command imports what does its work when it is called.
 """
 
 from __future__ import annotations
@@ -11,68 +10,27 @@ import os
 import shlex
 import signal
 import sys
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from peakmark import __version__, data, files, output, resources
-from peakmark.errors import ConfigError, PeakmarkError, Terminated, sentence
+from peakmark import __version__, files, output, resources
+from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Terminated, sentence
 from peakmark.messages import message
 from peakmark.run import build, cleanup
 
-
-def build_parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
-    parser = argparse.ArgumentParser(
-        prog="peakmark",
-        description="How close a cluster node comes to its physical limits. To measure: peakmark run",
-    )
-    parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
-    group = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, entry in tomllib.loads(data.text("commands.toml")).items():
-        arguments, one_of = entry.pop("arguments", {}), entry.pop("one_of", {})
-        command = group.add_parser(name, **entry)
-        command.set_defaults(run=globals()[name])
-        _declare(command, arguments)
-        if one_of:
-            _declare(command.add_mutually_exclusive_group(required=True), one_of)
-    return parser
-
-
-def _declare(group: Any, arguments: Mapping[str, dict[str, Any]]) -> None:
-    """Add arguments to the parser of a command, or to a group of it."""
-    for names, settings in arguments.items():
-        if "between" in settings:
-            settings["type"] = partial(_number, settings.pop("between"))
-        elif "type" in settings:
-            settings["type"] = TYPES[settings["type"]]
-        group.add_argument(*names.split(", "), **settings)
-
-
-def _number(bounds: Sequence[float], text: str) -> float:
-    least, most = bounds
-    if not least <= float(text) <= most:
-        raise argparse.ArgumentTypeError(
-            f"{text} is not allowed: give a number from {least:g} to {most:g}"
-        )
-    return float(text)
-
-
-TYPES: dict[str, Callable[[str], Any]] = {
-    "path": Path,
-    "integer": int,
-    "kernels": lambda text: Path(text) if text else build.folder(),
-}
-"""Type of an argument in ``commands.toml`` -> what converts its text."""
+Handler = Callable[[argparse.Namespace], int | None]
+"""Function that runs a command and returns its exit code; None is that of success."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0, 1 (failed), 2 (wrong use), and 128 and more when
-    told to end.
+    """Run one command.
+
+    Returns:
+        One of ``ExitCode``, or 128 plus the number of the signal that stopped the command.
     """
     output.open_streams()
     os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
@@ -82,32 +40,430 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _execute(list(sys.argv[1:] if arguments is None else arguments))
             finally:
                 output.flush()  # here, where what cannot be written is still one sentence
+    except ConfigError as error:
+        return _failed(str(error), ExitCode.USAGE)
     except PeakmarkError as error:
-        return _said(str(error), 2 if isinstance(error, ConfigError) else 1)
+        return _failed(str(error), ExitCode.ERROR)
     except BrokenPipeError:
         output.drop()
-        return 1
+        return ExitCode.ERROR
     except OSError as error:
         output.drop()
-        return _said(sentence(error), 1)
+        return _failed(sentence(error), ExitCode.ERROR)
     except Terminated:
-        return _said("told to end", 128 + signal.SIGTERM)
+        return _failed("terminated", 128 + signal.SIGTERM)
     except KeyboardInterrupt:
-        return _said("interrupted", 130)
+        return _failed("interrupted", 128 + signal.SIGINT)
 
 
 def _execute(words: list[str]) -> int:
-    end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
+    """Parse a command line and run its command. Returns the exit code."""
     resources.keep_matplotlib()
-    options = build_parser().parse_args(words[:end])
+    commands = build_commands()
+    if not words:
+        commands.parser.print_help(sys.stderr)
+        return ExitCode.USAGE
+    commands.check(words[0])
+    end = words.index("--") if words[0] == "run" and "--" in words else len(words)
+    options = commands.parser.parse_args(words[:end])
     options.snakemake = words[end + 1 :]
-    return int(options.run(options) or 0)
+    code: int | None = options.run(options)
+    return code or ExitCode.GOOD
 
 
-def _said(text: str, code: int) -> int:
+def _failed(text: str, code: int) -> int:
+    """Print why a command has failed. Returns its exit code."""
     with suppress(OSError):
         output.tell(text)
     return code
+
+
+# -- arguments
+
+
+class Commands:
+    """The parsers of all commands, and the groups in which ``--help`` lists them.
+
+    Attributes:
+        parser: of the whole command line.
+        parsers: command -> its parser.
+        groups: heading -> command -> what it does; without the commands that only rules and jobs
+            call.
+    """
+
+    def __init__(self) -> None:
+        self.parser = argparse.ArgumentParser(
+            prog="peakmark",
+            usage="peakmark COMMAND ...",
+            description="How close a cluster node comes to its physical limits. Begin with: peakmark run quick",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.parser.add_argument("--version", action="version", version=f"peakmark {__version__}")
+        self._subparsers = self.parser.add_subparsers(
+            prog="peakmark", required=True, metavar="COMMAND", help=argparse.SUPPRESS
+        )
+        self.parsers: dict[str, argparse.ArgumentParser] = {}
+        self.groups: dict[str, dict[str, str]] = {}
+
+    def add(
+        self, heading: str, run: Handler, help: str, details: str = "", usage: str | None = None
+    ) -> argparse.ArgumentParser:
+        """Add the command that has the name of its function.
+
+        Args:
+            heading: of its group; empty for a command that only rules and jobs call.
+            run: the function.
+            help: what the command does, without a full stop.
+            details: further sentences for the command's own help.
+            usage: its synopsis; by default that of argparse.
+        """
+        name = run.__name__
+        command = self._subparsers.add_parser(
+            name, usage=usage, description=f"{help}. {details}".rstrip()
+        )
+        command.set_defaults(run=run)
+        self.parsers[name] = command
+        if heading:
+            self.groups.setdefault(heading, {})[name] = help
+        return command
+
+    def list_groups(self) -> str:
+        """Return a line for each command below the heading of its group."""
+        lines = []
+        for heading, commands in self.groups.items():
+            lines.append(f"{heading}:")
+            lines += [f"  {name:<9} {text}" for name, text in commands.items()]
+            lines.append("")
+        return "\n".join([*lines, "peakmark COMMAND --help lists the options of a command."])
+
+    def check(self, word: str) -> None:
+        """Check that the first word of a command line is a command or an option.
+
+        Raises:
+            ConfigError: it is neither; the sentence suggests the nearest command.
+        """
+        if word.startswith("-") or word in self.parsers:
+            return
+        from peakmark.validation import did_you_mean
+
+        known = [name for commands in self.groups.values() for name in commands]
+        raise ConfigError(
+            f"there is no command {word!r}{did_you_mean(word, known)} (peakmark --help lists all)"
+        )
+
+
+def build_commands() -> Commands:
+    """Build the parsers of all commands."""
+    commands = Commands()
+    _add_measuring(commands, "Measure")
+    _add_reading(commands, "Read the results of a campaign")
+    _add_comparing(commands, "Compare and pass on")
+    _add_internal(commands, "")
+    commands.parser.epilog = commands.list_groups()
+    return commands
+
+
+def _add_measuring(commands: Commands, heading: str) -> None:
+    """Add the commands that prepare a campaign and measure it."""
+    command = commands.add(
+        heading, init, "Write config/config.yaml and config/sites/mine.yaml, to be edited"
+    )
+
+    command = commands.add(
+        heading, doctor, "Show what is installed, what is missing, and the command that gets it"
+    )
+    command.add_argument("--scratch", type=Path, help="directory for the disk cells")
+    command.add_argument(
+        "--slurm", action="store_true", help="the same by a job on one node of each kind"
+    )
+    command.add_argument(
+        "--site",
+        type=Path,
+        help="site file with partition, account and the like, for --slurm",
+    )
+    command.add_argument(
+        "--wait",
+        type=partial(_number, 0, 1e6),
+        default=300.0,
+        metavar="SECONDS",
+        help="how long a job may wait, for --slurm; default: 300",
+    )
+    command.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
+
+    commands.add(
+        heading, tools, "List the reference tools, their versions, and how to install them"
+    )
+
+    command = commands.add(
+        heading, machine, "Print the facts of this machine, as any user can read them (JSON)"
+    )
+    command.add_argument("--scratch", type=Path, help="directory whose disk is described")
+    _add_kernels(command)
+
+    command = commands.add(
+        heading, plan, "Show what would be measured: cells, tools, time, disk space"
+    )
+    _add_configuration(command)
+    command.add_argument(
+        "--configfile",
+        "--configfiles",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="as for snakemake, e.g. config/presets/quick.yaml",
+    )
+    command.add_argument(
+        "--config",
+        "-C",
+        nargs="*",
+        default=[],
+        metavar="KEY=VALUE",
+        help="as for snakemake, e.g. scale=0.1",
+    )
+    command.add_argument(
+        "--write",
+        type=Path,
+        metavar="results/NAME/plan.json",
+        help="write the plan there, to measure cells by hand",
+    )
+    command.add_argument(
+        "--slurm",
+        action="store_true",
+        help="for a cluster: also its nodes, node-hours and wall time",
+    )
+    command.add_argument(
+        "--partition", help="of the cluster; default: the site file's, else Slurm's default"
+    )
+    command.add_argument(
+        "--cells", action="store_true", help="list every cell, not only the points"
+    )
+
+    command = commands.add(
+        heading,
+        run,
+        "Measure a campaign and write its report, in ./results",
+        "A second run measures only what is missing. Options after -- are Snakemake's: -- --dry-run",
+        usage="peakmark run [PRESET|FILE ...] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]",
+    )
+    _add_configuration(command)
+    command.add_argument("--slurm", action="store_true", help="measure every cell in a Slurm job")
+
+
+def _add_reading(commands: Commands, heading: str) -> None:
+    """Add the commands that show one campaign."""
+    command = commands.add(heading, status, "Count the cells that are done, missing and failed")
+    _add_campaign(command)
+    command.add_argument("--failed", action="store_true", help="only what failed or is missing")
+
+    command = commands.add(
+        heading, summary, "Show where the results are, and the most telling numbers"
+    )
+    _add_campaign(command)
+
+    command = commands.add(heading, tables, "Make tables and figures from the records")
+    _add_campaign(command)
+
+    command = commands.add(heading, report, "Make report.pdf from tables and figures")
+    _add_campaign(command, "folder of the campaign, e.g. results/quick, or a bundle")
+    _add_partial(command)
+    _add_output(command)
+    command.add_argument("--html", action="store_true", help="make report.html too")
+    command.add_argument(
+        "--artifact",
+        action="store_true",
+        help="artifact/appendix.tex too, as SC and ACM ask for, and the files of HPL",
+    )
+
+    command = commands.add(heading, html, "Make report.html, one file, from tables and figures")
+    _add_campaign(command)
+    _add_partial(command)
+    _add_output(command)
+
+
+def _add_comparing(commands: Commands, heading: str) -> None:
+    """Add the commands that compare nodes and campaigns, and those that hand results on."""
+    command = commands.add(
+        heading,
+        compare,
+        "Show what became better or worse between two campaigns",
+        "Every row that both have gets the speed of B against A, with an interval and a verdict.",
+    )
+    command.add_argument("a", metavar="A", help="folder of a campaign")
+    command.add_argument("b", metavar="B", help="folder of a campaign")
+    command.add_argument(
+        "--interleave",
+        action="store_true",
+        help="A and B are configuration files: measure both on this machine in turn, then compare them round by round; "
+        "of B one without a grid says what it does otherwise than A",
+    )
+    _add_kernels(command)
+    command.add_argument(
+        "--confidence",
+        type=partial(_number, 0, 0.9999),
+        default=0.95,
+        help="level of the intervals, default 0.95",
+    )
+    command.add_argument(
+        "--tolerance",
+        type=partial(_number, 0, 0.9999),
+        help="share by which a row may differ without a verdict, default 0.03; 0.01 for what was measured in turn",
+    )
+    command.add_argument(
+        "--changed",
+        metavar="FACT",
+        action="append",
+        default=[],
+        help="a fact that differs on purpose, such as kernel: it stops no verdict (may be repeated)",
+    )
+    command.add_argument(
+        "--fail-on",
+        choices=["worse", "drift"],
+        help="exit with 1 (for CI) when a row is worse; drift: also when one is worse or drift, which --interleave tells apart",
+    )
+
+    command = commands.add(
+        heading,
+        fleet,
+        "Name the slow nodes of a campaign, and the command that drains them",
+        "The commands are printed, never run.",
+    )
+    _add_campaign(command, "folder of the campaign, e.g. results/nodes")
+    command.add_argument(
+        "--fail-on", choices=["slow"], help="exit with 1 (for cron) when a node is slow"
+    )
+
+    command = commands.add(
+        heading,
+        history,
+        "Show which rows changed over many campaigns, when, and what changed with them",
+        "The headline rows are followed over time, with change points and the recorded facts that changed there. "
+        "Only the stored analysis of each campaign is read.",
+    )
+    command.add_argument(
+        "campaigns",
+        type=Path,
+        nargs="+",
+        metavar="CAMPAIGN",
+        help="folders of campaigns and bundles, e.g. results/*",
+    )
+    command.add_argument("--node", default="", help="this node alone, not the median of all")
+    _add_output(
+        command,
+        "write it there too: a figure (.svg, .png), else a table (CSV); may be repeated",
+        action="append",
+        default=[],
+    )
+
+    command = commands.add(
+        heading,
+        bundle,
+        "Pack a campaign into one zip file, from which its report can be built elsewhere",
+        "It holds records, raw outputs, plan, configuration, machine facts, tables, report, checksums and an RO-Crate description. "
+        "`peakmark report FILE.zip` builds the same PDF from it.",
+    )
+    _add_campaign(command)
+    _add_output(command, "default: beside the campaign's folder", metavar="FILE.zip")
+    _add_partial(command)
+    command.add_argument(
+        "--license",
+        metavar="NAME",
+        help="of the data: an SPDX identifier such as CC-BY-4.0, or an address",
+    )
+    command.add_argument(
+        "--anonymise",
+        action="store_true",
+        help="without names of hosts and users, and addresses",
+    )
+
+    command = commands.add(
+        heading, export, "Print measured values for ReFrame, Prometheus and scripts"
+    )
+    _add_campaign(command)
+    _add_output(command)
+    form = command.add_mutually_exclusive_group(required=True)
+    _add_form(form, "reframe", "reference of a ReFrame test, with thresholds")
+    _add_form(form, "nhc", "checks for LBNL Node Health Check")
+    _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
+    _add_form(
+        form, "json-lines", "one object a row, as config/schema/export.schema.json describes it"
+    )
+
+
+def _add_internal(commands: Commands, heading: str) -> None:
+    """Add the commands that only rules and jobs call."""
+    command = commands.add(
+        heading, decide, "Choose the slow nodes and suspected links that are measured again"
+    )
+    command.add_argument("--plan", type=Path, required=True, help="results/<campaign>/plan.json")
+
+    command = commands.add(heading, measure, "Measure one cell of a plan, or the cells of one job")
+    command.add_argument("--plan", type=Path, required=True, help="results/<campaign>/plan.json")
+    what = command.add_mutually_exclusive_group(required=True)
+    what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
+    what.add_argument(
+        "--job", metavar="NAME", help="a job of several cells: measure those without a record"
+    )
+    _add_kernels(command)
+
+    commands.add(heading, serve, "Run the server of a two-node cell (started by measure)")
+
+
+def _add_campaign(
+    command: argparse.ArgumentParser, help: str = "folder of the campaign, e.g. results/quick"
+) -> None:
+    command.add_argument("campaign", type=Path, help=help)
+
+
+def _add_configuration(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "campaign",
+        nargs="*",
+        metavar="PRESET|FILE",
+        help="presets such as quick, or configuration files, later ones over earlier ones; default: config/config.yaml",
+    )
+    command.add_argument("--site", metavar="NAME|FILE", help="site file with what no tool can read")
+
+
+def _add_partial(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--partial", action="store_true", help="also when cells are missing, with the holes marked"
+    )
+
+
+def _add_output(
+    command: argparse.ArgumentParser,
+    help: str = "write it there",
+    metavar: str = "FILE",
+    **settings: Any,
+) -> None:
+    command.add_argument("-o", "--output", type=Path, metavar=metavar, help=help, **settings)
+
+
+def _add_kernels(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--kernels", type=_kernels, default="", help="folder of the compiled kernels"
+    )
+
+
+def _add_form(group: Any, name: str, help: str) -> None:
+    """Add an option that chooses the function of ``bundle.export`` of its name."""
+    group.add_argument(
+        f"--{name}", dest="form", action="store_const", const=name.replace("-", "_"), help=help
+    )
+
+
+def _kernels(text: str) -> Path:
+    """Return the folder that an option names, else that of the compiled kernels."""
+    return Path(text) if text else build.folder()
+
+
+def _number(least: float, most: float, text: str) -> float:
+    if not least <= float(text) <= most:
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give a number from {least:g} to {most:g}"
+        )
+    return float(text)
 
 
 # -- the commands
@@ -124,7 +480,7 @@ def run(options: argparse.Namespace) -> int:
     from peakmark.config import campaign
 
     profile = resources.of_checkout("slurm" if options.slurm else "local")
-    argv = resources.snakemake()
+    argv = resources.snakemake("peakmark.workflow.launch")
     if options.campaign:
         files = [campaign.shipped(name, PRESETS) for name in options.campaign]
         argv += ["--configfile", *files]
@@ -248,7 +604,7 @@ def doctor(options: argparse.Namespace) -> int:
     else:
         text, healthy = doctor.examine(options.scratch, build.folder(), options.node)
     output.say(text)
-    return 0 if healthy else 1
+    return ExitCode.GOOD if healthy else ExitCode.ERROR
 
 
 def tools(_: argparse.Namespace) -> None:
@@ -350,7 +706,14 @@ def compare(options: argparse.Namespace) -> int:
     if options.fail_on == "worse" and drift:
         output.tell(message("drift-passes", rows=drift).text)
         drift = 0
-    return 1 if options.fail_on and worse + drift else 0
+    if not options.fail_on:
+        return ExitCode.GOOD
+    if worse + drift:
+        return ExitCode.DIFFERENT
+    if counts.total() == counts["cannot tell"] + counts["not alike"]:
+        output.tell("cannot tell: no row that both have could be judged")
+        return ExitCode.CANNOT_TELL
+    return ExitCode.GOOD
 
 
 def fleet(options: argparse.Namespace) -> int:
@@ -369,7 +732,7 @@ def fleet(options: argparse.Namespace) -> int:
         command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]
         lines += ["", message("drain").text, shlex.join(command)]
     output.say("\n".join(lines))
-    return 1 if options.fail_on and slow else 0
+    return ExitCode.DIFFERENT if options.fail_on and slow else ExitCode.GOOD
 
 
 def history(options: argparse.Namespace) -> None:

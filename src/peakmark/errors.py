@@ -5,7 +5,26 @@ how to go on.
 from __future__ import annotations
 
 import errno
+from enum import IntEnum
 from typing import NamedTuple
+
+
+class ExitCode(IntEnum):
+    """How a command ends; a signal that stopped it adds 128 to its number instead.
+
+    Attributes:
+        GOOD: it did what it was asked for.
+        DIFFERENT: a node is slow or a row is worse, where ``--fail-on`` asks for that.
+        USAGE: the command line or a configuration file is wrong.
+        CANNOT_TELL: nothing could be judged, where ``--fail-on`` asks for a verdict.
+        ERROR: it failed, or what it needs is missing or damaged.
+    """
+
+    GOOD = 0
+    DIFFERENT = 1
+    USAGE = 2
+    CANNOT_TELL = 3
+    ERROR = 4
 
 
 class Sentence(NamedTuple):

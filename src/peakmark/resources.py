@@ -68,7 +68,6 @@ def program(name: str) -> str:
     return quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
 
 
-def snakemake(*words: str) -> list[str]:
-    """argv of Snakemake with the Snakefile of this installation."""
-    argv = [sys.executable, "-m", "snakemake", "--snakefile", str(of_checkout("Snakefile"))]
-    return [*argv, *words]
+def snakemake(module: str = "snakemake") -> list[str]:
+    """argv of a module that runs Snakemake, with the Snakefile of this installation."""
+    return [sys.executable, "-m", module, "--snakefile", str(of_checkout("Snakefile"))]

@@ -25,7 +25,7 @@ def test_too_little_room_is_said_before_anything_is_written(bench, mount, instru
     mount(bench.scratch, "tmpfs", "size=8m")
     cell = disk_cell(instrument, "ALL" if instrument == "iozone" else "WS", size=64 * MIB)
     done = bench.measure(cell)
-    assert done.returncode == 1
+    assert done.returncode == 4
     bench.assert_failed(cell, done.stderr, "free some space")
 
 
@@ -43,7 +43,7 @@ def test_a_disk_that_fills_up_in_the_middle_gives_no_number(bench, mount, instru
     )
     cell = disk_cell(instrument, "ALL" if instrument == "iozone" else "WS", size=4 * MIB)
     done = bench.measure(cell, str(tool), kernels=tool.parent)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 4, done.stderr
     assert thief.stat().st_size > 0
     thief.unlink()
     bench.assert_failed(cell, done.stderr)
@@ -55,6 +55,6 @@ def test_a_read_only_disk_is_named(bench, mount):
     mount(bench.scratch, "tmpfs", "size=8m,ro")
     cell = disk_cell()
     done = bench.measure(cell)
-    assert done.returncode == 1
+    assert done.returncode == 4
     reason = f"cannot use the scratch directory {bench.scratch}: Read-only file system"
     bench.assert_failed(cell, done.stderr, reason)

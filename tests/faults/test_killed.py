@@ -27,7 +27,7 @@ def test_a_killed_server_ends_its_cell_and_is_named(bench, instrument):
         wait_for(lambda: len(bench.processes(instrument)) == 2, "server and client run")
         os.kill(bench.processes(instrument)[0], signal.SIGKILL)
         words = said(process)
-    assert process.returncode == 1
+    assert process.returncode == 4
     bench.assert_failed(long, words)
     bench.assert_completes(short)
 

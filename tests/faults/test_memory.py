@@ -59,6 +59,6 @@ def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench, grou
         assert beside.stdin and beside.stdout and beside.stdout.readline() == "held\n"
         done = bench.run([*join, *bench.argv(cell)])
         beside.stdin.write("\n")
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 4, done.stderr
     bench.assert_failed(cell, done.stderr, "signal SIGKILL", "OUT_OF_MEMORY", "180MiB")
     bench.assert_completes(cell)

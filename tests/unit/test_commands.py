@@ -1,6 +1,7 @@
 """`peakmark run`, `init`, `compare --interleave`: what is started, what is refused, what stays."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,13 @@ def test_run_starts_snakemake(words, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "execv", lambda _, argv: started.append(argv))
     assert cli.main(words.split()) == 0
     (argv,) = started
-    assert argv[1:] == ["-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *expected]
+    assert argv[1:] == [
+        "-m",
+        "peakmark.workflow.launch",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        *expected,
+    ]
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
@@ -72,3 +79,46 @@ def test_what_has_no_turn_is_one_sentence(values, words, tmp_path, monkeypatch, 
     done = peakmark("compare", "--interleave", "a.yaml", "b.yaml")
     assert done.returncode == 2 and not Path("results").exists()
     refused(done.stderr, words)
+
+
+INTERNAL = {"decide", "measure", "serve"}
+
+
+def printed(capsys, *words):
+    """What a command line prints and its exit code, argparse's own ends too."""
+    try:
+        code = cli.main(words)
+    except SystemExit as end:
+        code = end.code
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_help_lists_every_command_in_a_group_but_those_of_rules(capsys):
+    code, text, _ = printed(capsys, "--help")
+    listed = re.findall(r"^  ([a-z]+) +[A-Z]", text, re.MULTILINE)
+    parsers = cli.build_commands().parsers
+    assert code == 0 and len(re.findall(r"^[A-Z].*:$", text, re.MULTILINE)) == 3
+    assert sorted(listed) == sorted(parsers.keys() - INTERNAL) and parsers.keys() >= INTERNAL
+
+
+@pytest.mark.parametrize("command", sorted(cli.build_commands().parsers))
+def test_help_of_a_command_shows_no_hidden_option(command, capsys):
+    code, text, _ = printed(capsys, command, "--help")
+    assert code == 0 and text.startswith(f"usage: peakmark {command}")
+    assert "SUPPRESS" not in text and "--node  " not in text
+
+
+@pytest.mark.parametrize(("word", "near"), [
+    ("compar", "did you mean compare?"), ("stauts", "did you mean status?"), ("xyzzy", "no command"),
+    ("mesure", "no command"),
+])  # fmt: skip
+def test_a_wrong_command_is_one_sentence_that_suggests_the_nearest(word, near, capsys):
+    code, _, text = printed(capsys, word, "--any", "thing")
+    (line,) = text.splitlines()
+    assert code == 2 and near in line and f"'{word}'" in line
+
+
+def test_without_a_command_the_whole_help_is_printed(capsys):
+    code, out, text = printed(capsys)
+    assert code == 2 and not out and "Measure:" in text and "  run  " in text

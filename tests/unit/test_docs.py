@@ -12,6 +12,7 @@ from tests import pages
 from tests.unit import campaign_data as make
 
 from peakmark import cli, messages
+from peakmark.errors import ExitCode
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
 from peakmark.tools import references
@@ -45,7 +46,7 @@ def test_the_commands_of_a_page_can_be_typed(page):
         program = Path(words[0]).name
         if program == "peakmark":
             end = words.index("--") if "--" in words else len(words)
-            cli.build_parser().parse_args(words[1:end])
+            cli.build_commands().parser.parse_args(words[1:end])
         if program == "make":
             makefile = (ROOT / "Makefile").read_text()
             goals = [word for word in words[1:] if "=" not in word]
@@ -71,6 +72,8 @@ def test_generated_pages_name_everything(reference):
     texts = {name: page() for name, page in reference.PAGES.items()}
     for word in ("plan", "report", "export", "tools", "--fail-on"):
         assert word in texts["reference/commands.md"]
+    for code in ExitCode:
+        assert f"| `{code.value}` | " in texts["reference/commands.md"]
     for name in ("config", "site", "layout"):
         schema = json.loads((ROOT / f"config/schema/{name}.schema.json").read_text())
         for part in (schema, *schema["$defs"].values()):

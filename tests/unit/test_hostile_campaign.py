@@ -68,10 +68,10 @@ def spoil(folder, name, broken):
 
 ENDS = {
     "plan.json": {
-        "status": 1, "summary": 1, "tables": 1, "report": 1, "html": 1, "bundle": 1,
+        "status": 4, "summary": 4, "tables": 4, "report": 4, "html": 4, "bundle": 4,
     },
-    RECORD: {"status": 0, "summary": 0, "tables": 0, "report": 1},
-    RAW: {"status": 0, "tables": 0, "report": 1},
+    RECORD: {"status": 0, "summary": 0, "tables": 0, "report": 4},
+    RAW: {"status": 0, "tables": 0, "report": 4},
     FACTS: {"status": 0, "summary": 0, "tables": 0},
 }  # fmt: skip
 """File of a campaign -> the exit code of commands where it is broken."""
@@ -161,7 +161,7 @@ def test_nothing_is_written_over_a_file_or_through_a_link(
         path.symlink_to(precious / ("notes.txt" if path.suffix else "tables"))
     done = peakmark(command, campaign)
     if kind == "a link" or not path.suffix:
-        assert done.returncode == 1
+        assert done.returncode == 4
         refused(done.stderr, str(campaign))
     if kind == "a file" and not path.suffix:
         assert path.read_text() == WORDS
@@ -173,10 +173,10 @@ LIST = ["html", "campaign"]
 
 @pytest.mark.parametrize(("name", "broken", "command", "code", "words"), [
     ("config.yaml", HUGE, ["plan", "--configfile", "config.yaml"], 2, ["config.yaml"]),
-    ("inputs/inputs.json", '{"text": {"a.typ": "\\u0000"}}', LIST, 1, ["inputs.json"]),
-    ("inputs/inputs.json", '{"text": {"a.typ": "\\ud800"}}', LIST, 1, ["inputs.json"]),
+    ("inputs/inputs.json", '{"text": {"a.typ": "\\u0000"}}', LIST, 4, ["inputs.json"]),
+    ("inputs/inputs.json", '{"text": {"a.typ": "\\ud800"}}', LIST, 4, ["inputs.json"]),
     ("inputs/inputs.json", '{"text": {"a.typ": "inputs/loop.typ"}}', LIST, 2, ["loop.typ"]),
-    ("inputs/inputs.json", "[", LIST, 1, ["inputs.json"]),
+    ("inputs/inputs.json", "[", LIST, 4, ["inputs.json"]),
 ])  # fmt: skip
 def test_a_broken_file_beside_the_campaign(
     name, broken, command, code, words,
@@ -251,12 +251,12 @@ def test_a_bundle_that_was_sealed_again_is_blamed_itself(campaign, tmp_path, pea
         inside = {entry: one for entry, one in content.items() if not entry.startswith("ro-crate")}
         sums = bundle.checksums(inside).encode()
         done = peakmark("report", pack(tmp_path / "c.zip", {**content, "SHA256SUMS": sums}))
-        assert done.returncode == 1
+        assert done.returncode == 4
         refused(done.stderr.splitlines()[-1], Path(name).name)
         assert "Typst could not" not in done.stderr and "peakmark-bundle" not in done.stderr
     # Names with escapes are shown as such.
     name = "../\033[2Jx"
     sums = bundle.checksums({name: b""}).encode()
     done = peakmark("report", pack(tmp_path / "d.zip", {**whole, name: b"", "SHA256SUMS": sums}))
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "\033" not in done.stderr and "x1b" in done.stderr

@@ -11,7 +11,6 @@ signatures.csv          faults -> by how much which rows of a node are behind it
 sockets.csv             microarchitecture -> the best memory that any machine of it was sold with
 HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
                         hpcc's: sizes of its transposition, none
-commands.toml           the commands and their arguments
 subsystems.toml         the parts of a node that are measured, and their workloads
 tables.yaml             the tables of a report; tools.tables reads it
 refusals.yaml           Slurm's answers -> what to do; slurm.failures reads it

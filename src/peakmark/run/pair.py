@@ -27,7 +27,7 @@ from subprocess import Popen
 from typing import Any
 
 from peakmark import files, resources, slurm
-from peakmark.errors import PeakmarkError
+from peakmark.errors import ExitCode, PeakmarkError
 from peakmark.machine import network
 from peakmark.messages import MeasurementError
 from peakmark.run import cleanup, execute, noise
@@ -302,9 +302,9 @@ def serve() -> int:
             _wait(peer)
     except PeakmarkError as error:
         _answer(failed=str(error))
-        return 1
+        return ExitCode.ERROR
     _answer(noise=load)
-    return 0
+    return ExitCode.GOOD
 
 
 def _read_request(line: str) -> Json:

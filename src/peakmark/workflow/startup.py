@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from snakemake_interface_common.exceptions import ApiError
 
@@ -28,7 +28,7 @@ from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.config.campaign import named
-from peakmark.errors import ConfigError, PeakmarkError, sentence
+from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence
 from peakmark.formatting import duration, gigabytes, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
@@ -430,7 +430,12 @@ Result = TypeVar("Result")
 class UserError(ApiError):
     """Printed by Snakemake as one line: without a traceback there is no place in the rules that it
     would add.
+
+    Attributes:
+        exit_code: how ``peakmark run`` ends when Snakemake fails.
     """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.ERROR
 
     @property
     def __traceback__(self) -> TracebackType | None:
@@ -442,10 +447,16 @@ class UserError(ApiError):
 
 
 def as_workflow_error(function: Callable[[], Result]) -> Result:
-    """What a user or his machine did wrong is told in a sentence. Errors: Mistake."""
+    """Call a function; what a user or the machine did wrong becomes a sentence of Snakemake's.
+
+    Raises:
+        UserError: the function raised an error that a user can meet.
+    """
     try:
         return function()
     except PeakmarkError as error:
+        if isinstance(error, ConfigError):
+            UserError.exit_code = ExitCode.USAGE
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(sentence(error)) from None

@@ -160,6 +160,34 @@ def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(tmp_path,
     assert not capsys.readouterr().err
 
 
+def test_without_a_verdict_a_comparison_that_may_fail_cannot_tell(tmp_path, capsys):
+    once, more = str(tmp_path / "once"), str(tmp_path / "more")
+    make.write(tmp_path / "once", make.runs("cpubench", "DP", 4e10))
+    make.write(tmp_path / "more", make.runs("cpubench", "DP", *make.near(3e10)))
+    assert cli.main(["compare", once, more]) == 0
+    capsys.readouterr()
+    for choice in ("worse", "drift"):
+        assert cli.main(["compare", once, more, "--fail-on", choice]) == 3
+        assert "cannot tell" in capsys.readouterr().err
+
+
+@pytest.mark.xfail(strict=True, reason="compare prints each value in the unit of its table")
+@pytest.mark.parametrize(("instrument", "workload", "value", "printed"), [
+    ("rambench", "LAT", 9.376e-10, "0.9376 ns"), ("rambench", "LAT", 1.2e-7, "120.0 ns"),
+    ("rambench", "RS", 6.082e10, "60.82 GB/s "), ("rambench", "RS", 1.23e12, "1.230 TB/s "),
+    ("diskbench", "RS", 3.2e9, "3.200 GB/s "),
+])  # fmt: skip
+def test_values_have_the_unit_that_people_would_use(
+    instrument, workload, value, printed, tmp_path, capsys
+):
+    folder = make.write(
+        tmp_path / "c", make.runs(instrument, workload, *[value] * 6, block=1 << 20)
+    )
+    assert cli.main(["compare", str(folder), str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert printed in text and "/sec" not in text
+
+
 def many(folder, seed, slow=-1):
     """Forty rows of six noisy values of one machine; one at four fifths of the rate."""
     random = np.random.default_rng(seed)

@@ -141,3 +141,16 @@ def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, 
     assert (done.returncode, peakmark("fleet", slow).returncode) == (1, 0)
     command = shlex.split(done.stdout.splitlines()[-1])
     assert command[:4] == ["scontrol", "update", "nodename=n[8-9]", "state=drain"]
+
+
+@pytest.mark.xfail(strict=True, reason="fleet counts no nodes that it judged")
+@pytest.mark.parametrize(("nodes", "repetitions"), [(2, 6), (5, 3)])
+def test_nodes_that_cannot_be_judged_are_no_good_news(nodes, repetitions, tmp_path, peakmark):
+    """It takes four nodes of a class and six repetitions."""
+    records = []
+    for node in range(1, nodes + 1):
+        values = make.near(4e10)[:repetitions]
+        records += make.runs("cpubench", "DP", *values, node=f"n{node}", host=f"n{node}")
+    done = peakmark("fleet", make.write(tmp_path / "c", records), "--fail-on", "slow")
+    assert f"cannot tell: 0 of {nodes} nodes judged" in done.stdout
+    assert done.returncode == 3 and "0 slow nodes" not in done.stdout

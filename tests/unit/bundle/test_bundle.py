@@ -238,7 +238,7 @@ def test_what_cannot_be_bundled_is_one_sentence(tmp_path, peakmark):
 
     def refused(*words):
         done = peakmark(*words)
-        assert done.returncode == 1
+        assert done.returncode == 4
         return done.stderr
 
     absent = tmp_path / "no"
@@ -259,6 +259,6 @@ def test_a_partial_bundle_says_how_to_report_it(tmp_path, peakmark):
     assert "1 of 3 planned cells" in peakmark("bundle", folder).stderr
     assert peakmark("bundle", "--partial", folder, "-o", made).returncode == 0
     done = peakmark("report", made)
-    assert done.returncode == 1 and f"peakmark report --partial {made}" in done.stderr
+    assert done.returncode == 4 and f"peakmark report --partial {made}" in done.stderr
     done = peakmark("report", "--partial", made)
     assert done.returncode == 0 and "the same" in done.stdout

@@ -1,0 +1,31 @@
+"""Snakemake as ``peakmark run`` starts it: with the command line of Snakemake, and the exit codes of
+peakmark.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from peakmark.errors import ExitCode
+from peakmark.workflow.startup import UserError
+
+_FAILED = 1
+"""Exit code of Snakemake for every failure but a wrong command line, which is 2."""
+
+
+def main() -> int:
+    """Run Snakemake with the arguments of this process. Returns the exit code."""
+    from snakemake import cli
+
+    sys.argv[0] = "snakemake"
+    try:
+        cli.main()
+    except SystemExit as end:
+        if end.code == _FAILED:
+            return UserError.exit_code
+        return int(end.code or 0)
+    return ExitCode.GOOD
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
