@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 DEFINITION = "definition"
 """A further column, which a file of one's own need not have."""
+_MAY_BE_EMPTY = frozenset({"", "block", "run", "note", DEFINITION})
 COPIES = ("RWS", "RWR")
 THEORETICAL = "theoretical"
 RUNS = ("run", "mean", "", "final")
@@ -252,34 +254,58 @@ def load(name: str) -> Published:
 
 @cache
 def _load(path: Path) -> Published:
-    """Byte order mark, ``;`` between fields (then ``,`` may be the decimal mark), and columns in
-    any order are read.
+    """Byte order mark, ``;`` between fields (then ``,`` may be the decimal mark), columns in any
+    order, and the empty rows and columns of spreadsheets are read.
     """
     try:
-        with io.StringIO(files.read_bytes(path, LARGEST).decode("utf-8-sig"), newline="") as file:
-            first = file.readline()
-            file.seek(0)
-            separator = max((",", ";", "\t"), key=first.count)
-            reader = csv.DictReader(file, delimiter=separator)
-            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            if sorted(name for name in reader.fieldnames if name != DEFINITION) != sorted(COLUMNS):
-                raise ConfigError(
-                    f"{path}, line 1: the columns must be {', '.join(COLUMNS)}, each once"
-                )
-            entries = tuple(_entry(path, reader.line_num, line, separator) for line in reader)
+        text = files.read_bytes(path, LARGEST).decode("utf-8-sig")
+        separator, text = _separated(text)
+        with io.StringIO(text, newline="") as file:
+            reader = csv.reader(file, delimiter=separator)
+            lines = [(reader.line_num, fields) for fields in reader if "".join(fields).strip()]
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read: byte {error.start + 1} is no UTF-8") from error
     except (OSError, csv.Error) as error:
         raise ConfigError(
             f"{path} cannot be read as CSV: {getattr(error, 'strerror', None) or error}"
         ) from error
-    return Published(path.stem, entries)
+    number, names = lines[0] if lines else (1, [])
+    names = [name.strip() for name in names]
+    if sorted(name for name in names if name not in ("", DEFINITION)) != sorted(COLUMNS):
+        raise ConfigError(
+            f"{path}, line {number}: the columns must be {', '.join(COLUMNS)}, each once"
+        )
+    entries = []
+    for number, fields in lines[1:]:
+        where = f"{path}, line {number}"
+        entries.append(_entry(where, _by_name(where, names, fields), separator))
+    return Published(path.stem, tuple(entries))
 
 
-def _entry(path: Path, number: int, line: dict[str, str], separator: str) -> Entry:
-    where = f"{path}, line {number}"
-    if None in line.values() or None in line:
-        raise ConfigError(f"{where} does not have {len(line.keys() - {None})} fields")
+def _separated(text: str) -> tuple[str, str]:
+    """Return what stands between the fields, and the text without Excel's own line ``sep=;``."""
+    hint = re.match(r'"?sep=([,;\t])"?[ \t]*(?=[\r\n])', text)
+    if hint:
+        return hint[1], text[hint.end() :]
+    first = next((line for line in text.splitlines() if line.strip(" ,;\t")), "")
+    return max((",", ";", "\t"), key=first.count), text
+
+
+def _by_name(where: str, names: list[str], fields: list[str]) -> dict[str, str]:
+    """Return the fields of a line by the names of their columns.
+
+    A column without a name must be empty. A spreadsheet may leave out empty fields at the end of a
+    line.
+    """
+    missing = names[len(fields) :]
+    unnamed = [text for place, text in enumerate(fields) if not "".join(names[place : place + 1])]
+    if any(text.strip() for text in unnamed) or not _MAY_BE_EMPTY.issuperset(missing):
+        raise ConfigError(f"{where} does not have {len(names) - names.count('')} fields")
+    filled = fields + [""] * len(missing)
+    return {name: text for name, text in zip(names, filled, strict=False) if name}
+
+
+def _entry(where: str, line: dict[str, str], separator: str) -> Entry:
     text = line["value"].replace(",", ".") if separator == ";" else line["value"]
     number_read = _parsed(float, text)
     factor, unit = UNITS.get(line["unit"].strip(), (1.0, line["unit"].strip()))

@@ -30,11 +30,14 @@ from peakmark.tools.base import (
     Workspace,
     last_line,
 )
+from peakmark.tools.json_text import find_object
 
 MEMORY_SHARE = 0.9
 """Of the memory that a job may use, for what a program allocates on purpose; the rest is for the
 programs themselves.
 """
+_NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
+"""What C prints, and Python, for a quotient by 0 and the like."""
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
@@ -183,9 +186,14 @@ class Output(dict[str, Any]):
         self.program = program
 
     @classmethod
+    def of_tool(cls, program: str, text: str) -> Output:
+        """Read the JSON object among the notes of a tool of the field. Raises ParseError."""
+        return cls(program, find_object(program, text))
+
+    @classmethod
     def of_json(cls, program: str, text: str) -> Output:
-        """The JSON object in ``text``. Raises ParseError when it is not exactly one whole object,
-        or holds NaN.
+        """The JSON object that ``text`` of a kernel is. Raises ParseError when it is not exactly
+        one whole object, or holds NaN.
         """
 
         def refuse(constant: str) -> Any:
@@ -205,12 +213,15 @@ class Output(dict[str, Any]):
         raise ParseError(f"{self.program}: {name} is missing in its output")
 
     def number(self, name: str, *, zero: bool = False) -> float:
-        """A positive, finite number; 0 too with ``zero``. Raises ParseError for anything else.
+        """A positive, finite number; 0 too with ``zero``. Raises ParseError for anything else, and
+        says so of ``nan`` and ``inf``: what the program computed was no number.
 
         float() takes ``1_000``, ``nan`` and digits of other scripts: none of them is what a tool
         prints in the C locale.
         """
         value = self[name]
+        if re.fullmatch(_NO_NUMBER, str(value).strip()):
+            raise ParseError(f"{self.program}: {name} is {value}, which is no number")
         if isinstance(value, str) and re.fullmatch(_NUMBER, value.strip()):
             value = float(value)
         usable = isinstance(value, int | float) and not isinstance(value, bool)
@@ -231,6 +242,13 @@ class Output(dict[str, Any]):
             return self.number(name, zero=True)
         except ParseError:
             return None
+
+    def signed(self, name: str) -> float | None:
+        """A finite number of either sign that is only worth keeping; None for anything else."""
+        value = self.get(name)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        return float(value) if abs(value) <= sys.float_info.max else None
 
     def expect(self, values: Mapping[str, Any]) -> None:
         """Raises ParseError when the program printed other values than the cell's."""

@@ -152,6 +152,42 @@ def test_what_a_spreadsheet_writes_is_read(tmp_path, separator):
     assert (second.value, second.unit) == (pytest.approx(85e-6), "s")
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("change", [
+    lambda rows: [[], [""] * 15, *rows],
+    lambda rows: [rows[0], ["", " "], *rows[1:], [""] * 13, []],
+    lambda rows: [["", *row, "", ""] for row in rows],
+    lambda rows: [[*row[:5], "", *row[5:]] for row in rows],
+    lambda rows: [rows[0], *(row[:-2] for row in rows[1:])],  # run and note
+    lambda rows: [rows[0], *([*row, "", ""] for row in rows[1:])],
+], ids=("above", "between", "around", "inside", "short", "long"))  # fmt: skip
+def test_empty_rows_and_columns_of_a_spreadsheet_are_passed_over(tmp_path, separator, change):
+    path = tmp_path / "mine.csv"
+    row = ["s", "h", "disk_throughput", "RS", "1", "64KiB", "X", "throughput", "3", "GB/s", "", ""]
+    rows = change([list(published.COLUMNS), row])
+    lines = [separator.join(fields) for fields in rows]
+    path.write_text("\r\n".join(lines) + "\r\n")
+    (entry,) = published.load(str(path)).entries
+    assert (entry.value, entry.block, entry.run, entry.note) == (3e9, 65536, "", "")
+
+
+def test_the_hint_of_a_spreadsheet_on_its_separator_is_read(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("sep=;\r\n" + LINE.replace(",", ";"))
+    assert len(published.load(str(path)).entries) == 1
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (HEADER.replace("\n", ",\n") + LINE.partition("\n")[2] + ",lost", ["line 2", "13 fields"]),
+    (f"\n,,\n{LINE}".replace("4096", "4KB"), ["line 4", "column block"]),
+    (",,\n,,\n", ["line 1: the columns must be"]),
+])  # fmt: skip
+def test_what_is_beside_an_empty_column_is_not_lost(tmp_path, text, words):
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    refuses(lambda: published.load(str(path)), "mine.csv", *words)
+
+
 def test_a_definition_is_read(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(f"{LINE}sync=each; fill = new\n")

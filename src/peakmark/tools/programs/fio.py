@@ -84,12 +84,10 @@ class Fio(Instrument):
         return Invocation(self.command(cell, [tool.path, *words.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        # Some versions print notes before the document.
-        _, brace, rest = done.stdout.partition("{")
-        if not brace:
+        if "{" not in done.stdout:
             message = first_line(done.stderr + done.stdout) or "it printed nothing"
             raise ParseError(f"fio printed no JSON: {message}")
-        output = Output.of_json(self.name, brace + rest)
+        output = Output.of_tool(self.name, done.stdout)
         jobs = output["jobs"]
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
             raise ParseError("fio: jobs does not hold exactly one group")

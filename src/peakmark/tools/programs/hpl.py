@@ -44,11 +44,12 @@ THREAD_VARIABLES = (
 
 # HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
 _COLUMNS = ("N", "NB", "P", "Q", "Time", "Gflops")
-_FIELD = r"\s+([0-9.eE+-]+)"
-_RESULT = re.compile(rf"^W[RC]\S+{_FIELD * len(_COLUMNS)}\s*$", re.MULTILINE)
-_RESIDUAL = re.compile(
-    r"^\|\|Ax-b\|\|_oo.*=\s*([0-9.eE+-]+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE
+_ROW = re.compile(r"^W[RC]\S+[ \t]+(\S.*?)\s*$", re.MULTILINE)
+_RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE)
+_OF_GPUS = re.compile(
+    r"Gflops[ \t]*\([ \t]*per GPU\)|^W[RC]\S+.*\(\s*[0-9.eE+]+\)\s*$", re.MULTILINE
 )
+"""Of NVIDIA's HPL: its rows have the rate of each GPU behind the whole."""
 _TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
 _ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
 _REQUEST = "OPENBLAS_CORETYPE="
@@ -172,7 +173,7 @@ class Hpl(Instrument):
                 "OpenBLAS did not name its core type: with the reference BLAS HPL reaches a small part of its rate; "
                 "apt-get install libopenblas0-pthread fixes it"
             )
-        version = re.search(r"^HPLinpack (\S+)", text, re.MULTILINE)
+        version = re.search(r"^HPL(?:inpack|-NVIDIA) +(\S+)", text, re.MULTILINE)
         row = Measurement.of(cell, "rate", rate, details)
         return Parsed((row,), version[1] if version else None, library, tuple(warnings))
 
@@ -260,11 +261,14 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
 
     Raises:
         ParseError: when it is not whole, its residual check failed, or the test was skipped.
+        Unavailable: when it is of an HPL that solves on GPUs.
     """
+    if not hpcc and _OF_GPUS.search(text):
+        raise Unavailable("hpl-of-gpus", program="NVIDIA's HPL")
     # The other tests of hpcc print lines like HPL's.
     section = ("Begin of HPL section.", "End of HPL section.")
-    begin, end = section if hpcc else ("HPLinpack", "End of Tests.")
-    start = text.find(begin)
+    begin, end = section if hpcc else ("HPL(inpack|-NVIDIA) ", "End of Tests.")
+    start = next((match.start() for match in re.finditer(begin, text)), -1)
     stop = text.find(end, start)
     if start < 0 or stop < 0 or (hpcc and "End of HPC Challenge tests." not in text[stop:]):
         raise ParseError(f"HPL did not come to its end: {common.excerpt(text)}")
@@ -274,11 +278,15 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
         raise ParseError(
             "HPL skipped its test because of illegal input values or too little memory"
         )
-    residuals, results = _RESIDUAL.findall(hpl), _RESULT.findall(hpl)
+    residuals, results = _RESIDUAL.findall(hpl), [row.split() for row in _ROW.findall(hpl)]
     if any(verdict == "FAILED" for _, verdict in residuals):
         raise ParseError(f"HPL's solution is wrong: its residual check FAILED ({residuals[0][0]})")
     if len(results) != 1 or len(residuals) != 1 or tests != _ONE_PASSED:
         raise ParseError("HPL's output does not hold exactly one test with a passed residual check")
+    if len(results[0]) != len(_COLUMNS):
+        raise ParseError(
+            f"HPL's row has other columns than {' '.join(_COLUMNS)}: {' '.join(results[0])!r}"
+        )
     output = Output("HPL", dict(zip(_COLUMNS, results[0], strict=True)))
     output["residual"] = residuals[0][0]
     details: dict[str, Any] = {name: output.whole(name) for name in ("N", "NB", "P", "Q")}

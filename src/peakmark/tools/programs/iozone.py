@@ -59,12 +59,15 @@ _WORKLOADS = {
 }
 """Workload -> the phase it is read from, and one that is kept in its details."""
 _CHILDREN = re.compile(
-    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+(kB|ops)/sec\s*$",
+    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$",
     re.MULTILINE,
 )
+"""Up to 3.420 it wrote KB, since then kB: 1024 bytes in both."""
 _HEADER = re.compile(
-    r"^\s+kB\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b.*\n", re.MULTILINE
+    r"^\s+[kK]B\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b.*\n", re.MULTILINE
 )
+_DIRECT = re.compile(r"O_DIRECT(?:IO)? feature enabled|VX_DIRECT enabled")
+"""What -I makes it print, but in builds with DONT_HAVE_O_DIRECT, which take the option in silence."""
 _VERSION = r"Version \$Revision: ([0-9.]+) \$"
 
 
@@ -126,11 +129,13 @@ class Iozone(Instrument):
         if not text.rstrip().endswith("iozone test complete."):
             raise ParseError(f"IOZone did not come to its end: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
-        if ("OPS Mode" in text) != ops or ("Output is in kBytes/sec" in text) == ops:
+        if ("OPS Mode" in text) != ops or ("output is in kbytes/sec" in text.lower()) == ops:
             unit = "operations" if ops else "kB"
             raise ParseError(f"IOZone's output is not in {unit} per second")
-        if not re.search(rf"^\tRecord Size {record // _KB} kB$", text, re.MULTILINE):
+        if not re.search(rf"^\tRecord Size {record // _KB} [kK]B$", text, re.MULTILINE):
             raise ParseError("IOZone did not use the cell's record size")
+        if not _DIRECT.search(text):
+            raise Unavailable("no-direct", program="this build of IOZone")
         phases = _several(text, cell) if cell.concurrency > 1 else _single(text, cell)
         rows = [row for workload in _WORKLOADS for row in _rows(cell, workload, phases)]
         version = re.search(_VERSION, text)
@@ -151,7 +156,9 @@ class Iozone(Instrument):
 
 def _largest(text: str) -> int | None:
     """The largest record that IOZone names when it refuses one, in bytes."""
-    refused = re.search(r"record size \d+ kB is greater than maximum buffer size (\d+) kB", text)
+    refused = re.search(
+        r"record size \d+ [kK]B is greater than maximum buffer size (\d+) [kK]B", text
+    )
     return int(refused[1]) * _KB if refused else None
 
 
@@ -181,7 +188,7 @@ def _several(text: str, cell: Cell) -> Output:
     phases = Output("IOZone", {})
     wanted = (str(cell.concurrency), "ops" if in_ops(cell) else "kB")
     for count, phase, value, unit in _CHILDREN.findall(text):
-        if (count, unit) != wanted or phase not in _PHASES:
+        if (count, unit.replace("K", "k")) != wanted or phase not in _PHASES:
             raise ParseError(
                 f"IOZone: the cell is not for phase {phase!r} of {count} processes in {unit}/sec"
             )

@@ -74,7 +74,7 @@ class Iperf3(Instrument):
         return Invocation(client, self.server(client, [tool.path, *server.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        output = Output.of_json(self.name, done.stdout)
+        output = Output.of_tool(self.name, done.stdout)
         if "error" in output:
             raise ParseError(f"iperf3: {output['error']}")
         test = {"protocol": cell.workload, "num_streams": cell.concurrency, "blksize": cell.block}
@@ -129,12 +129,12 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
         raise ParseError(
             f"iperf3 sent no datagram in the {counted:.3g} s that it counted after its warm-up: the machine was busy"
         )
-    lost = output.number("end.sum.lost_packets", zero=True)
+    lost, jitter = map(output.signed, ("end.sum.lost_packets", "end.sum.jitter_ms"))
     details: dict[str, Any] = {
         "seconds": output.number("end.sum.seconds"),
         "packets": packets,
         "lost_reported": lost,
-        "jitter": output.number("end.sum.jitter_ms", zero=True) / 1e3,
+        "jitter": None if jitter is None else jitter / 1e3,
         "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
     }
     if any(name.startswith("end.sum_received.") for name in output):
@@ -142,6 +142,12 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
         # what was sent is right.
         received, sent = (output.number(f"end.sum_{side}.bytes") for side in ("received", "sent"))
         return _received(output), {**details, "loss": max(0.0, 1 - received / sent)}
+    if lost is None:
+        raise ParseError(
+            "iperf3 tells neither the rate of the receiver nor how many datagrams were lost"
+        )
+    # Datagrams that come late, after those of the warm-up were counted as lost, count as found.
+    lost = max(0.0, lost)
     if lost >= packets:
         raise ParseError("iperf3: no datagram arrived")
     share = 1 - lost / packets

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
@@ -65,10 +66,21 @@ _ISAS = (
     _Isa("avx2", frozenset({"avx2", "fma"}), "_avx_fma", 45e9),
     _Isa("avx2", frozenset({"avx"}), "_avx", 30e9),
     _Isa("sse2", frozenset({"sse2"}), "_sse", 12e9),
+    _Isa("sve", frozenset({"sve512"}), "_sve512_fma", 30e9),
+    _Isa("sve", frozenset({"sve512"}), "_sve512", 30e9),
+    _Isa("sve", frozenset({"sve256"}), "_sve256_fma", 20e9),
+    _Isa("sve", frozenset({"sve256"}), "_sve256", 20e9),
+    _Isa("neon", frozenset({"neon"}), "_neon_fma", 15e9),
+    _Isa("sve", frozenset({"sve128"}), "_sve128_fma", 15e9),
     _Isa("neon", frozenset({"neon"}), "_neon", 15e9),
+    _Isa("sve", frozenset({"sve128"}), "_sve128", 15e9),
+    # Arm's scalar multiply-adds need no instruction set of their own; on x86 there is no such kernel.
+    _Isa("scalar", frozenset({"neon"}), "_fma", 6e9),
     _Isa("scalar", frozenset(), "", 6e9),
 )
 """From the best to the plainest."""
+_SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
+"""Bytes of a vector of SVE that a process is given."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ class LikwidBench(Instrument):
         self.check(cell)
         common.need_memory(self.name, size_of(cell), workspace)
         offered = re.findall(r"^(\w+) - ", base.ask(tool.path, "-a"), re.MULTILINE)
-        run = plan(cell, frozenset(offered), workspace.isa)
+        run = plan(cell, frozenset(offered), workspace.isa | vector_length(_SVE_LENGTH))
         # Rounded up to the next kB where a plain number would not fit.
         size = f"{run.size}B" if run.size < 1 << 31 else f"{-(-run.size // 1000)}kB"
         # -W: each thread touches its own part first, so that it lies in its NUMA node.
@@ -134,6 +146,7 @@ class LikwidBench(Instrument):
         warnings = [*common.crowded(done.argv, cell.concurrency)]
         if seconds < _SHORT_S:
             warnings.append(f"likwid-bench ran for less than {_SHORT_S} s: set a longer time")
+        warnings += narrow(cell, output["Test"])
         wanted = size_of(cell)
         if abs(size - wanted) > 0.05 * wanted:
             warnings.append(
@@ -179,6 +192,34 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
             passes = max(least, round(common.seconds_of(cell) / seconds))
             return Execution(stem + isa.suffix, size, passes)
     raise Unavailable("routine", program="likwid-bench", routine=stem, isa=str(wanted))
+
+
+def vector_length(file: Path) -> frozenset[str]:
+    """Return ``sve512`` for vectors of 512 bits, nothing where the kernel tells no length.
+
+    A kernel of likwid-bench is written for one length: with another one it counts operations that
+    were not done.
+    """
+    try:
+        return frozenset({f"sve{8 * int(file.read_text())}"})
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def narrow(cell: Cell, test: str) -> list[str]:
+    """Return a warning where the best kernel that likwid-bench offers is far from what the CPU can
+    do: before 5.3 it has no NEON kernel for Arm, and some builds no fused one.
+    """
+    best = next((isa for isa in _ISAS if isa.suffix and test.endswith(isa.suffix)), _ISAS[-1])
+    if best.name == "scalar" and cell.options.get("isa") != "scalar":
+        return [
+            f"likwid-bench has no vector kernel for this CPU: {test} is scalar, far below what the CPU can do"
+        ]
+    if cell.subsystem == "cpu" and best.name in ("neon", "sve") and not test.endswith("_fma"):
+        return [
+            f"likwid-bench has no fused multiply-add for this CPU: {test} reaches at most half of what the CPU can do"
+        ]
+    return []
 
 
 def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:

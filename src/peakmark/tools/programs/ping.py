@@ -60,7 +60,8 @@ class Ping(Instrument):
     fedora = "iputils"
     opensuse = "iputils"
     homes = ("https://github.com/iputils/iputils",)
-    version = ("-V", r"ping.* from iputils[ -](\S+)")
+    # "ping utility, iputils-s20180629" before 2019, "ping from iputils 20221126" since.
+    version = ("-V", r"\bping6?\b.*\biputils[ -]([^\s,]+)")
     options = ("count",)
     unused = frozenset(["seconds", "warmup", "seed"])
     two_nodes = True

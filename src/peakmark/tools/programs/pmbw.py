@@ -47,6 +47,8 @@ _STRIDE = 512  # and are whole turns of the widest unrolled loop: 16 accesses of
 _SECONDS_PER_ROUTINE = 2.0
 
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
+_POINTER = 8
+"""Bytes of a load of CHASE: each holds the address of the next."""
 _NEEDS = {"RS": (READ,), "WS": (WRITE,), "RWS": (READ, WRITE), "LAT": (CHASE,)}
 _ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
 
@@ -194,8 +196,7 @@ def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
     if cell.workload == "LAT":
         result = results[CHASE]
         details |= {"routine": CHASE, "seconds": result.number("time")}
-        # rate divides by the accesses of all threads: one thread waits that many times longer.
-        return Measurement.of(cell, "latency", result.number("rate") * cell.concurrency, details)
+        return Measurement.of(cell, "latency", _load_s(result, cell.concurrency), details)
     best = [_best(kind, results) for kind in _NEEDS[cell.workload]]
     rates = [result.number("bandwidth") for result in best]
     details["routine"] = ", ".join(result["funcname"] for result in best)
@@ -207,6 +208,21 @@ def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
     read, write = rates
     details |= {"estimate": True, "formula": _ESTIMATE, "read": read, "write": write}
     return Measurement.of(cell, "throughput", 2 / (1 / read + 1 / write), details)
+
+
+def _load_s(result: Output, threads: int) -> float:
+    """Return the seconds of one dependent load.
+
+    ``rate`` divides by the accesses of all threads: one thread waits that many times longer. On Arm
+    pmbw 0.6.3 counts each load as two accesses of 4 B (funcs_arm64.h: REGISTER_PERM with 4), on
+    x86-64 as one of 8 B: the bytes of an access, testvol / testaccess, say which.
+    """
+    size = result.whole("testvol") / result.whole("testaccess")
+    if size not in (_POINTER, _POINTER / 2):
+        raise ParseError(
+            f"pmbw: an access of {CHASE} has {size:g} B by testvol / testaccess, not 8 B, or 4 B as on Arm"
+        )
+    return result.number("rate") * threads * _POINTER / size
 
 
 def _best(kind: str, results: Mapping[str, Output]) -> Output:

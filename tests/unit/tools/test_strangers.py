@@ -1,0 +1,274 @@
+"""Outputs of versions and machines that are not here, in the forms in which people published them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.unit.tools import samples
+from tests.unit.tools.test_commands import MIB
+
+from peakmark.errors import ParseError
+from peakmark.messages import Unavailable
+from peakmark.tools import REGISTRY, common
+from peakmark.tools.base import Completed
+from peakmark.tools.json_text import find_object
+from peakmark.tools.programs import likwid_bench
+
+NOTE = "Increasing socket buffer size to 2496\n"  # iperf 3.10.1 and older, esnet/iperf#1223
+JSON_CASES = ("iperf3/tcp-x2", "iperf3/udp-x1", "fio/rr-psync-x2")
+
+
+def pretty(text):
+    return json.dumps(json.loads(text), indent=1)
+
+
+@pytest.mark.parametrize("case", JSON_CASES)
+@pytest.mark.parametrize("noisy", [
+    lambda text: NOTE + text,
+    lambda text: f"note: {{x}} of {{}}\n{NOTE}{text}",
+    lambda text: "\ufeff" + text,
+    lambda text: text + "\niperf3: error - unable to close the control socket {3}\n",  # #1631
+    lambda text: text + "\n" + text,  # #1716
+    lambda text: pretty(text).replace("\n", "\nwarning: clock {0} went back\n", 3),
+    lambda text: pretty(text).replace("{\n", '{\n "of no interest": -nan,\n', 1),  # #613
+    lambda text: text.replace("{", '{"of": [nan, inf, -inf, nan(0x8)], ', 1),
+], ids=("before", "braces", "bom", "behind", "twice", "inside", "nan", "list"))  # fmt: skip
+def test_notes_around_and_in_json_are_passed_over(case, noisy):
+    text = samples.text_of(case)
+    assert noisy(text) != text
+    assert samples.values(samples.parse(case, noisy(text))) == samples.values(samples.parse(case))
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("", "printed nothing"),
+    (f"{NOTE}nothing else", "printed no JSON: Increasing socket buffer size to 2496"),
+    ('{"a": 1}\n{"a": 2}\n', "two JSON objects that differ"),
+    ('{\n "a": 1,\n "b": 1.5.2\n}', "line 3, '\"b\": 1.5.2'"),
+    ('{\n "a": 1,\n', "line 3: its end is missing"),
+    ('{\n "a": 1\n },\n "b": 2\n}\n', "a line is missing before its end"),
+    ('{\n "a":\n[node1:77] PMIX ERROR\n1}', "'\\[node1:77\\] PMIX ERROR'"),
+    ('{"a":\n' + "note\n" * 30 + "1}", "more than 20 notes"),
+])  # fmt: skip
+def test_text_that_is_no_whole_json_is_named(text, words):
+    with pytest.raises(ParseError, match=words):
+        find_object("fio", text)
+
+
+@pytest.mark.parametrize("changes", [
+    {"lost_packets": -3}, {"jitter_ms": None}, {"jitter_ms": -0.5}, {"lost_packets": None},
+    {"lost_percent": None}, {"jitter_ms": float("nan")},
+])  # fmt: skip
+def test_losses_and_jitter_of_iperf3_need_not_be_sensible(changes):
+    """Late datagrams of the omitted warm-up are subtracted, esnet/iperf#412, #914."""
+    document = json.loads(samples.text_of("iperf3/udp-x1"))
+    document["end"]["sum"] |= changes
+    row = samples.only(samples.parse("iperf3/udp-x1", json.dumps(document)))
+    assert row.value == pytest.approx(524391444.4699747)
+    assert row.details["loss"] > 0  # of the bytes
+    assert row.details["jitter"] is None or row.details["jitter"] == row.details["jitter"]
+
+
+def test_iperf3_without_the_receivers_rate_needs_the_losses():
+    document = json.loads(samples.text_of("iperf3/udp-x1"))
+    del document["end"]["sum_received"]
+    document["end"]["sum"]["lost_packets"] = -3
+    row = samples.only(samples.parse("iperf3/udp-x1", json.dumps(document)))
+    assert (row.value, row.details["loss"]) == (document["end"]["sum"]["bits_per_second"], 0.0)
+    document["end"]["sum"]["lost_packets"] = None
+    with pytest.raises(ParseError, match="neither the rate of the receiver nor"):
+        samples.parse("iperf3/udp-x1", json.dumps(document))
+
+
+@pytest.mark.parametrize("printed", ["nan", "-nan", "NaN", "inf", "-inf", "Infinity", "-nan(ind)"])
+@pytest.mark.parametrize(("case", "number", "name"), [
+    ("fio/rr-psync-x2", '"mean" : 154466.494637', "lat_ns.mean"),
+    ("iperf3/tcp-x2", '"bits_per_second":\t7908617042.6355276', "bits_per_second"),
+    ("iozone/single-1m", "2140873", "rewrite"),
+    ("iozone/t2-1m", "1771920.12", "rewrite"),
+    ("likwid-bench/dp-x2", "2.341073e+00", "Time"),
+    ("ping/loopback", "0.015", "avg"),
+    ("pmbw/lat-x2", "1.1063592407852982855e-08", "rate"),
+    ("hpl/xhpl-x2", "1.2646e+01", "Gflops"),
+    ("qperf/all", "12300 ns", "latency"),
+])  # fmt: skip
+def test_what_is_no_number_is_told(case, number, name, printed):
+    """One rule for all tools: the value that is read is named, and what it is."""
+    text = samples.text_of(case)
+    assert number in text
+    bare = number.rpartition(":")[2].strip().partition(" ")[0]
+    changed = text.replace(number, number.replace(bare, printed))
+    with pytest.raises(ParseError, match=f"(?i){name} is .*(nan|inf).*, which is no number"):
+        samples.parse(case, changed)
+
+
+@pytest.mark.parametrize("residual", ["nan", "-nan", "inf", "             nan", "2.1e+305"])
+def test_a_wrong_solution_of_hpl_is_told_whatever_its_residual(residual):
+    """OpenMathLib/OpenBLAS#5408: DGEMV gave nan on RISC-V."""
+    text = samples.text_of("hpl/failed")
+    start, stop = (text.index(word) for word in ("*N)=", "......"))
+    changed = f"{text[: start + 4]} {residual} {text[stop:]}"
+    with pytest.raises(ParseError, match=rf"residual check FAILED \({residual.strip()[:3]}"):
+        samples.parse("hpl/failed", changed)
+
+
+ROW = "WR01C2R4        5568   192     1     1               9.10             1.2646e+01"
+GPU_ROW = "WC0           299008  1024     2     4        52.88       3.370e+05 ( 4.213e+04)"
+
+
+def test_nvidias_hpl_is_refused_with_the_reason():
+    text = samples.text_of("hpl/xhpl-x2")
+    banner = "HPL-NVIDIA 24.3.0  -- NVIDIA accelerated HPL benchmark -- NVIDIA\n"
+    _, _, rest = text.partition("\n")
+    changed = banner + rest.replace(ROW, GPU_ROW)
+    for printed in (changed, text.replace(ROW, GPU_ROW)):
+        with pytest.raises(Unavailable, match=r"NVIDIA's HPL solves on GPUs.*cores of the CPU"):
+            samples.parse("hpl/xhpl-x2", printed)
+    with pytest.raises(ParseError, match=r"other columns than N NB P Q Time Gflops: '5568 .* 0.5'"):
+        samples.parse("hpl/xhpl-x2", text.replace(ROW, f"{ROW} 0.5"))
+
+
+@pytest.mark.parametrize(("printed", "version", "pause"), [
+    ("ping utility, iputils-s20180629", "s20180629", 0.2),
+    ("ping utility, iputils-s20121221", "s20121221", 0.2),
+    ("ping utility, iputils-sss20101006", "sss20101006", 0.2),
+    ("ping utility, iputils-ss020927", "ss020927", 0.2),
+    ("ping from iputils s20190709", "s20190709", 0.2),
+    ("ping from iputils 20221126", "20221126", 0.002),
+    ("ping from iputils 20240117\nlibcap: yes, IDN: yes", "20240117", 0.002),
+])  # fmt: skip
+def test_every_ping_of_iputils_is_known(tmp_path, monkeypatch, printed, version, pause):
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    tool = REGISTRY["ping"].find(samples.script(tmp_path / "ping", f"echo '{printed}'"))
+    assert tool.version == version
+    cell = samples.cell("ping", "LAT-ICMP", "", 1, 1, count=50)
+    argv = REGISTRY["ping"].prepare(cell, tool, samples.workspace(tmp_path)).command.argv
+    assert argv[argv.index("-i") + 1] == f"{pause:g}"
+
+
+@pytest.mark.parametrize("printed", [
+    "BusyBox v1.36.1 (2023-11-07) multi-call binary.", "ping (GNU inetutils) 2.4",
+    "arping utility, iputils-s20180629",
+])  # fmt: skip
+def test_another_ping_is_refused(tmp_path, printed):
+    with pytest.raises(Unavailable, match="does not look like ping"):
+        REGISTRY["ping"].find(samples.script(tmp_path / "ping", f"echo '{printed}'"))
+
+
+def in_capitals(text):
+    """The same output as IOZone 3.420 wrote it (seen of May 2019, and of 2014)."""
+    text = text.replace("3.489", "3.420").replace("kBytes", "Kbytes").replace("kB", "KB")
+    return text.replace("    write  rewrite", "   write rewrite")
+
+
+@pytest.mark.parametrize("case", ["single-1m", "t2-1m", "single-ops-4k", "t2-ops-4k"])
+def test_iozone_with_capital_units(case):
+    name = f"iozone/{case}"
+    old = samples.parse(name, in_capitals(samples.text_of(name)))
+    assert samples.values(old) == samples.values(samples.parse(name))
+
+
+def test_iozone_with_capital_units_names_its_largest_record():
+    cell, _ = samples.load("iozone/record-error")
+    text = samples.text_of("iozone/record-error")
+    with pytest.raises((ParseError, Unavailable), match="17408"):
+        samples.parse("iozone/record-error", in_capitals(text), block=cell.block)
+
+
+@pytest.mark.parametrize("case", ["single-1m", "t2-ops-4k"])
+def test_iozone_without_o_direct_is_refused(case):
+    """Its makefile compiles linux-powerpc, linux-sparc and linux-s390x with DONT_HAVE_O_DIRECT."""
+    text = samples.text_of(f"iozone/{case}").replace("\tO_DIRECT feature enabled\n", "")
+    with pytest.raises(Unavailable, match=r"compiled without O_DIRECT.*use fio"):
+        samples.parse(f"iozone/{case}", text)
+
+
+def chase(access_bytes, threads=1):
+    """A result of pmbw that walks 256 MiB once, 100 ns for each of 32 Mi loads of 8 B."""
+    volume, loads = 256 << 20, 32 << 20
+    seconds, count = loads * 100e-9 / threads, volume / access_bytes
+    pairs = {
+        "version": "0.6.3", "funcname": "PermRead64SimpleLoop", "nthreads": threads,
+        "areasize": volume, "testvol": volume, "testaccess": int(count), "time": seconds,
+        "bandwidth": volume / seconds, "rate": seconds / count,
+    }  # fmt: skip
+    text = "\t".join(
+        ["RESULT", *(f"{name}={value!r}".replace("'", "") for name, value in pairs.items())]
+    )
+    argv = ("taskset", "-c", "0", "pmbw", "-f", "PermRead64SimpleLoop")
+    cell = samples.cell("pmbw", "LAT", "", volume // threads, threads)
+    return REGISTRY["pmbw"].parse(cell, Completed(argv, 0, "", "", {"pmbw.txt": f"{text}\n"}))
+
+
+@pytest.mark.parametrize("access_bytes", [8, 4])  # x86-64, AArch64 (bingmann/pmbw, funcs_arm64.h)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_load_of_pmbw_takes_as_long_on_arm(access_bytes, threads):
+    assert samples.only(chase(access_bytes, threads)).value == pytest.approx(100e-9)
+
+
+def test_another_count_of_pmbws_accesses_is_refused():
+    with pytest.raises(ParseError, match="has 16 B by testvol / testaccess"):
+        chase(16)
+
+
+SVE = [f"_sve{bits}" for bits in (128, 256, 512)]
+ARM_PEAK = ("peakflops", "peakflops_fma", "peakflops_sp", "peakflops_sp_fma")
+LIKWID_5_2 = frozenset([*ARM_PEAK, "load", "store", "copy"])
+LIKWID_5_4 = LIKWID_5_2 | {
+    *(f"peakflops{sp}_neon{fma}" for sp in ("", "_sp") for fma in ("", "_fma")),
+    *(f"peakflops{sp}{sve}{fma}" for sp in ("", "_sp") for sve in SVE for fma in ("", "_fma")),
+    *(f"{stem}{suffix}" for stem in ("load", "store") for suffix in ("_neon", *SVE)),
+}
+
+
+@pytest.mark.parametrize(("workload", "offered", "flags", "test"), [
+    ("DP", LIKWID_5_4, {"neon"}, "peakflops_neon_fma"),
+    ("FP32", LIKWID_5_4, {"neon"}, "peakflops_sp_neon_fma"),
+    ("DP", LIKWID_5_4, {"neon", "sve"}, "peakflops_neon_fma"),  # of no known length
+    ("DP", LIKWID_5_4, {"neon", "sve", "sve512"}, "peakflops_sve512_fma"),
+    ("FP32", LIKWID_5_4, {"neon", "sve", "sve256"}, "peakflops_sp_sve256_fma"),
+    ("DP", LIKWID_5_4, {"neon", "sve", "sve128"}, "peakflops_neon_fma"),
+    ("DP", LIKWID_5_4 - {"peakflops_neon_fma"}, {"neon", "sve128"}, "peakflops_sve128_fma"),
+    ("DP", LIKWID_5_2, {"neon"}, "peakflops_fma"),
+    ("DP", {"peakflops", "peakflops_neon"}, {"neon"}, "peakflops_neon"),
+    ("RS", LIKWID_5_4, {"neon", "sve", "sve512"}, "load_sve512"),
+    ("RS", LIKWID_5_4, {"neon"}, "load_neon"),
+    ("WS", LIKWID_5_2, {"neon"}, "store"),
+])  # fmt: skip
+def test_the_best_kernel_of_likwid_on_arm(workload, offered, flags, test):
+    """Kernels of bench/armv8 in likwid 5.2.2 to 5.4.1; A64FX in RRZE-HPC/likwid#414."""
+    cell = samples.cell(
+        "likwid-bench", workload, "" if workload in ("DP", "FP32") else "block", MIB, 1
+    )
+    assert likwid_bench.plan(cell, frozenset(offered), frozenset(flags)).test == test
+
+
+def test_the_length_of_a_vector_is_read_from_the_kernel(tmp_path):
+    file = tmp_path / "length"
+    assert likwid_bench.vector_length(file) == frozenset()
+    file.write_text("32\n")
+    assert likwid_bench.vector_length(file) == {"sve256"}
+
+
+@pytest.mark.parametrize(("test", "options", "words"), [
+    ("peakflops_fma", {}, "no vector kernel for this CPU: peakflops_fma is scalar"),
+    ("peakflops", {"isa": "scalar"}, None),
+    ("peakflops_neon", {}, "no fused multiply-add for this CPU: peakflops_neon reaches at most half"),
+    ("peakflops_sve256", {}, "at most half"),
+    ("peakflops_neon_fma", {}, None),
+    ("peakflops_avx", {}, None),
+])  # fmt: skip
+def test_a_narrow_kernel_of_likwid_is_told(test, options, words):
+    cell, done = samples.load("likwid-bench/dp-x2")
+    routine = "peakflops_avx_fma"
+    argv = tuple(test if word == routine else word for word in done.argv)
+    changed = replace(done, argv=argv, stdout=done.stdout.replace(routine, test))
+    of = replace(cell, options={**cell.options, **options})
+    warnings = REGISTRY["likwid-bench"].parse(of, changed).warnings
+    assert [words in warning for warning in warnings] == ([True] if words else [])
+
+
+def test_a_kernel_of_peakmark_prints_one_object_alone():
+    text = samples.text_of("cpubench/dp-x2")
+    for noisy in (NOTE + text, text.replace("{", '{"of": NaN, ', 1), text.rstrip() + " note"):
+        with pytest.raises(ParseError):
+            common.Output.of_json("cpubench", noisy)
