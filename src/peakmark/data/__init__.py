@@ -4,7 +4,7 @@ Never changed at run time.
 microarchitecture.csv   CPUID -> microarchitecture
 operations.csv          microarchitecture, workload, ISA -> operations per cycle and core
 caches.csv              microarchitecture, cache level -> bytes per cycle and core, load latency in
-                        cycles
+                        cycles, each with its source
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
 comparability.csv       which fact that differs between two campaigns stops which verdicts
 signatures.csv          faults -> by how much which rows of a node are behind its class

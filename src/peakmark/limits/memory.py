@@ -214,12 +214,12 @@ def levels(question: Question) -> list[Level]:
 
 
 def _cache(question: Question, working_set: int, taken: int) -> Limit:
-    """Limit of the cache level that a thread's working set fits in: it is the path that the rest
-    must take.
+    """Return the limit of the cache level that a thread's working set fits in.
 
     ``working_set`` bytes are moved, the buffers take ``taken`` bytes: a copy of 1 MiB does not fit
-    2 MiB. What the levels above can keep need not come from this one, so only the remainder is
-    charged to it: a true bound.
+    2 MiB. A sweep returns to a line after all others. A level that is smaller than the working set
+    has replaced the line by then, so every byte comes from the level that holds all of it, and the
+    narrowest path on its way to the core limits the rate.
     """
     size, caches = format_size(working_set), levels(question)
     (cores, counted), clock = question.cores, question.clock
@@ -231,49 +231,45 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
         if working_set >= DRAM_FACTOR * last.share:
             return _moved(question, dram(question))
         return question.unknown("between", size=working_set, level=last.number)
-    needed = column(question.workload)
-    cycles, above, slowest = 0.0, 0.0, caches[0]
-    for level in caches[:fitting]:
+    needed, way = column(question.workload), caches[:fitting]
+    for level in way:
         if not level.line.get(needed):
             model = question.fact("cpu", "model_name")
             design = question.design or model or "this CPU"
             return question.unknown("width", level=level.number, processor=str(design))
-        need = (working_set - above) / float(level.line[needed])
-        if need >= cycles:
-            cycles, slowest = need, level
-        above += level.share
-    value = cores * clock.hz * working_set / cycles
+    # Of paths of equal width, the one from the level that holds the working set.
+    narrowest = min(reversed(way), key=lambda level: float(level.line[needed]))
+    width = float(narrowest.line[needed])
+    value = cores * clock.hz * width
     formula = (
-        f"{size} per thread fits L{caches[fitting - 1].number}; {plural(cores, 'core')}"
-        f" x {clock.text()}"
-        f" x {working_set / cycles:.4g} B per cycle = {quantity(value, 'B/s')}"
+        f"{size} per thread fits L{way[-1].number}; {plural(cores, 'core')}"
+        f" x {clock.text()} x {width:.4g} B per cycle = {quantity(value, 'B/s')}"
     )
-    rest = "" if slowest == caches[0] else " for what the levels above cannot hold"
-    detail = f"L{slowest.number}: {slowest.line[needed]} B per cycle and core ({needed}){rest}"
+    detail = f"L{narrowest.number}: {width:g} B per cycle and core ({needed})"
     texts = {"clock": clock.name, "detail": detail, "cores": counted}
-    return question.limit(value, formula, slowest.line["source"], clock.origin, **texts)
+    return question.limit(value, formula, narrowest.line["source"], clock.origin, **texts)
 
 
 def _latency(question: Question) -> Limit:
-    """Seconds per dependent load: cycles of the level that the chased area fits in, less what hits
-    above it.
+    """Return the seconds per dependent load: the cycles of the level that holds the chased area.
+
+    The chase goes through all lines of the area in turn before it returns to one. A smaller level
+    has replaced the line by then, so none of the loads hits it.
     """
     area, caches, clock = question.block or 0, levels(question), question.clock
-    expected, beyond, parts = 0.0, float(area), []
-    for level in caches:
-        cycles = level.line.get("latency_cycles")
-        if not cycles or beyond <= 0:
-            break
-        inside = min(beyond, level.share)
-        expected += inside / area * float(cycles)
-        parts.append(f"{inside / area:.0%} of the area in L{level.number} at {cycles} cycles")
-        beyond -= inside
-    if area > 0 and beyond <= 0 and clock is not None:
-        value = expected / clock.hz
-        formula = f"{' + '.join(parts)}, at {clock.text()} = {quantity(value, 's')}"
-        source = f"load-to-use latency: {caches[0].line['source']}"
+    level = next((level for level in caches if 0 < area <= level.share), None)
+    cycles = level.line.get("latency_cycles") if level else None
+    if level and cycles:
+        if clock is None:
+            return question.unknown("clock", key="cpu.nominal_hz")
+        value = float(cycles) / clock.hz
+        formula = (
+            f"{format_size(area)} fits L{level.number}: {cycles} cycles at {clock.text()}"
+            f" = {quantity(value, 's')}"
+        )
+        source = level.line["latency_source"]
         return question.limit(value, formula, source, clock.origin, clock=clock.name)
-    if caches and beyond > 0 and 0 < area < DRAM_FACTOR * caches[-1].share:
+    if caches and 0 < area < DRAM_FACTOR * caches[-1].share:
         return question.unknown("area-between", size=area, level=caches[-1].number)
     stated = question.stated("memory", "latency")
     if stated is not None:
@@ -335,16 +331,21 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
 
 
 def _beyond_cache(question: Question) -> Limit | None:
-    """What lies beyond a cache takes no less than the cache."""
-    clock, caches = question.clock, levels(question)
-    known = [level for level in caches if level.line.get("latency_cycles")]
-    if not (clock and known and question.block):
+    """Return the latency of the last cache with a known one that the chased area exceeds: a load
+    from beyond takes no less.
+    """
+    area, clock = question.block or 0, question.clock
+    smaller = [
+        level
+        for level in levels(question)
+        if level.line.get("latency_cycles") and level.share < area
+    ]
+    if not (clock and smaller):
         return None
-    *above, last = known
-    beyond = 1 - sum(level.share for level in above) / question.block
-    value = float(last.line["latency_cycles"]) * beyond / clock.hz
+    last = smaller[-1]
+    value = float(last.line["latency_cycles"]) / clock.hz
     formula = (
-        f"{beyond:.0%} of the area at more than the {last.line['latency_cycles']} cycles of"
-        f" L{last.number}, at {clock.text(2)} = {quantity(value, 's', 2)}"
+        f"{last.line['latency_cycles']} cycles of L{last.number}, which the area of {format_size(area)} exceeds,"
+        f" at {clock.text(2)} = {quantity(value, 's', 2)}"
     )
-    return question.bound(value, formula, last.line["source"], "datasheet")
+    return question.bound(value, formula, last.line["latency_source"], "datasheet")

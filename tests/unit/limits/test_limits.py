@@ -205,15 +205,68 @@ def test_unknown_memory_says_why_and_a_stated_one_where_it_is_from():
     ("WS-block", KIB, 32, "L1"),
     ("RWR-block", 12 * KIB, 64, "L1"),
     # Source, target and the odd lines between them: 2112 B more than a first level of 32 KiB.
-    ("RWR-block", 16 * KIB, 64, "L2"),
-    ("RS-block", 256 * KIB, 32 * 256 / (256 - 32), "L2"),
-    # All that L1 cannot keep passes between L2 and L1, wherever it comes from.
-    ("RS-block", 8 * MIB, 32 * 8192 / (8192 - 32), "L3"),
+    ("RWR-block", 16 * KIB, 32, "L2"),
+    ("RS-block", 33 * KIB, 32, "L2"),
+    ("RS-block", 256 * KIB, 32, "L2"),
+    ("RS-block", 8 * MIB, 32, "L3"),
 ])  # fmt: skip
 def test_a_block_meets_its_cache(row, block, per_cycle, level):
     limit = memory(row, block, 2, VM, clock_hz=3e9)
     assert limit.value == pytest.approx(2 * 3e9 * per_cycle)
     assert f"fits {level}" in limit.formula
+
+
+SIZES = {1: 32 * KIB, 2: MIB, 3: 32 * MIB}
+DESIGNS = [
+    (name, int(line["level"]), line)
+    for line in data.table("caches")
+    for name in line["microarchitecture"].split("|")
+]
+NAMES = [f"{name} L{level}" for name, level, _ in DESIGNS]
+
+
+def cached(name):
+    """The facts of a machine with such cores and caches of ``SIZES``."""
+    kinds = {1: "data", 2: "unified", 3: "unified"}
+    caches = [
+        {"level": level, "type": kinds[level], "size": size, "shared_by": 1, "count": 1}
+        for level, size in SIZES.items()
+    ]
+    return machine(cpu={"microarchitecture": name, "caches": caches})
+
+
+@pytest.mark.parametrize(("name", "level", "line"), DESIGNS, ids=NAMES)
+@pytest.mark.parametrize("workload", ["RS", "WS", "RWS"])
+def test_a_row_of_each_level_of_each_design_has_the_path_of_that_level(name, level, line, workload):
+    """Just above the level before, where a share of the sweep could be thought to hit that one."""
+    above = SIZES.get(level - 1, 0)
+    block = above // 2 + 4 * KIB if workload == "RWS" else above + KIB
+    limit = memory(f"{workload}-block", block, 1, cached(name), clock_hz=1e9)
+    column = {"RS": "load", "WS": "store", "RWS": "copy"}[workload]
+    narrower = [
+        float(other[column])
+        for design, number, other in DESIGNS
+        if design == name and number < level
+    ]
+    assert limit.value == pytest.approx(1e9 * min([float(line[column]), *narrower]))
+    assert f"fits L{level}" in limit.formula
+
+
+@pytest.mark.parametrize(("name", "level", "line"), DESIGNS, ids=NAMES)
+def test_a_latency_of_each_level_of_each_design_is_its_own_and_cites_a_source_of_it(
+    name, level, line
+):
+    assert bool(line["latency_cycles"]) == bool(line["latency_source"])
+    area = SIZES.get(level - 1, 0) + KIB
+    limit = memory("LAT", area, 1, cached(name), clock_hz=1e9)
+    if line["latency_cycles"]:
+        assert limit.value == pytest.approx(float(line["latency_cycles"]) * 1e-9)
+        assert limit.source == line["latency_source"]
+    else:
+        assert reason(limit)
+        known = [other["latency_source"] for design, _, other in DESIGNS if design == name]
+        assert limit.source in known
+    assert "B per cycle" not in limit.source and "path" not in limit.source
 
 
 def test_threads_share_the_last_cache():
@@ -261,9 +314,12 @@ def test_latency_of_caches_and_of_memory():
         memory("LAT", area * KIB, 1, VM, clock_hz=4e9) for area in (16, 512, 256 << 10)
     )
     assert first.value == pytest.approx(1e-9)
-    assert second.value == pytest.approx((4 * 32 + 12 * 480) / 512 / 4e9)
+    assert second.value == pytest.approx(12 / 4e9)
     assert reason(dram)
     assert memory("LAT", 256 * MIB, 1, VM, site=site).value == 80e-9
+    # Without a clock, a cache has no limit, and memory's is not taken for it.
+    still = machine(cpu={"clock_hz": {}})
+    assert "clock" in reason(memory("LAT", 16 * KIB, 1, still, site=site))
     # The VM's L3 has 32 MiB.
     assert "L3 cache or" in reason(memory("LAT", 48 * MIB, 1, VM, site=site))
 
@@ -419,8 +475,7 @@ def test_a_guests_memory_has_a_bound(name, row, threads, bound):
 
 def test_a_bound_of_a_latency_is_the_last_cache_on_the_way():
     limit = memory("LAT", 256 * MIB, 1, VM, clock_hz=4e9)
-    first = 32 * KIB / (256 * MIB)
-    assert 4e9 * (limit.bound or 0) == pytest.approx(12 * (1 - first))
+    assert 4e9 * (limit.bound or 0) == pytest.approx(12)
     assert limit.share(100e-9) == pytest.approx((limit.bound or 0) / 100e-9)
     assert memory("LAT", 256 * MIB, 1, design("New Chip"), clock_hz=4e9).kind == "none"
 
