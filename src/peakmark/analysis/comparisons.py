@@ -24,7 +24,7 @@ from typing import Any
 
 from peakmark import statistics
 from peakmark.analysis.label_formatter import LabelFormatter, Topic
-from peakmark.analysis.row import Key, Row, Series
+from peakmark.analysis.row import Key, Row, Series, solved_too_little
 from peakmark.tools.tables import Program
 
 LEVEL = 0.02
@@ -53,8 +53,6 @@ NOT_ALIKE = ("ping",)
 """An echo is answered by the kernel, without waking a program: no reference for a round trip of
 programs.
 """
-HPL_SECONDS = 1.0
-"""A matrix that HPL solves sooner is too small to show its rate."""
 
 
 def ratios(own: Series, reference: Series) -> list[float]:
@@ -86,12 +84,7 @@ def is_measured(series: Series) -> bool:
     a too small matrix.
     """
     return not any(
-        point.details.get("estimate")
-        or point.details.get("derived")
-        or (
-            point.record.cell.instrument == "hpl"
-            and 0 < float(point.details.get("seconds") or 0) < HPL_SECONDS
-        )
+        point.details.get("estimate") or point.details.get("derived") or solved_too_little(point)
         for point in series.points
     )
 

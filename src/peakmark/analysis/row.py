@@ -18,6 +18,7 @@ from peakmark.messages import Message, Severity, Value, message, worst
 from peakmark.statistics import Summary, median_interval, summarise
 from peakmark.storage.results import StoredRecord
 from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
+from peakmark.tools.programs import hpl
 from peakmark.tools.tables import Table
 
 Details = Mapping[str, Any]
@@ -182,6 +183,11 @@ class Repetition(RunValue):
     left_out: tuple[str, ...] = ()
 
 
+def solved_too_little(point: Repetition) -> bool:
+    """Return whether it is a run of HPL too small for a share of the limit."""
+    return point.record.cell.instrument == "hpl" and hpl.is_too_small(point.details)
+
+
 def hosts_of(points: Iterable[RunValue], end: str = "host") -> list[str]:
     """The hosts that measured, or those of the servers (``server_host``), in the order of their
     names.
@@ -204,6 +210,7 @@ class Series:
     """What one instrument measured in one row; ``centre`` is the summarised value that the table
     shows, in SI units.
 
+    efficiency  share of the limit; None without a limit, and of HPL where its matrix is too small
     left_out  repetitions that are not part of the summary, nor of ``points``
     """
 
@@ -240,7 +247,9 @@ class Series:
         left_out += [replace(point, left_out=(ABOVE,)) for point in wrong]
         summary = summarise([point.value for point in counted])
         value = float(getattr(summary, centre))
-        return cls(counted, summary, value, limit.efficiency(value), tuple(left_out))
+        is_telling = not any(map(solved_too_little, counted))
+        efficiency = limit.efficiency(value) if is_telling else None
+        return cls(counted, summary, value, efficiency, tuple(left_out))
 
     @cached_property
     def disturbed(self) -> tuple[float, ...]:

@@ -346,17 +346,20 @@ def efficiency_column(program: Program) -> Column:
     it.
     """
     centre = of_series(program, lambda series: series.centre)
+    efficiency = of_series(program, lambda series: series.efficiency)
 
     def text(row: Row) -> str:
+        if row.limit.kind == "limit":
+            reached = efficiency(row)
+            return "" if reached is None else percent(reached)
         share = row.limit.share(centre(row) or 0.0)
         if share is None:
             return ""
-        sign = SHARE_SIGNS[row.limit.kind]
-        return f"{sign}{significant(100 * share, 2)}" if sign else percent(share)
+        return f"{SHARE_SIGNS[row.limit.kind]}{significant(100 * share, 2)}"
 
     return Column(
         heading=f"{program.heading} {EFFICIENCY}",
-        of=of_series(program, lambda series: series.efficiency),
+        of=efficiency,
         factor=100,
         label=program.heading,
         group=EFFICIENCY,

@@ -140,8 +140,10 @@ def _value(column: LayoutColumn, row: Row) -> float | None:
     if series is None:
         return None
     if column.value == "efficiency":
+        if series.efficiency is None:
+            return None
         if column.formula is None or limit is None:
-            return None if series.efficiency is None else 100 * series.efficiency
+            return 100 * series.efficiency
         return evaluate(column.formula, {"measured": series.centre, "theoretical": limit})
     if column.value == "run":
         runs = {point.repetition: point.value for point in series.points}

@@ -6,7 +6,9 @@ from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
 
 from peakmark import tables
-from peakmark.tables import columns, presentation
+from peakmark.analysis import findings
+from peakmark.config import layouts
+from peakmark.tables import columns, layout_tables, presentation
 from peakmark.tools.tables import BY_NAME, TABLES
 
 
@@ -35,6 +37,31 @@ def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workloa
     assert line[f"Bound ({table.shown})"] == pytest.approx((row.limit.bound or 0) * table.factor)
     texts = [column.text(row) for column in columns.columns(table, [row])]
     assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
+
+
+@pytest.mark.parametrize(("n", "seconds", "is_shown"), [(1920, 0.035, False), (30_000, 90.0, True)])
+def test_a_small_matrix_of_hpl_has_no_share_of_the_limit(tmp_path, n, seconds, is_shown):
+    details = {"N": n, "seconds": seconds}
+    records = make.runs("cpubench", "DP", 4e10) + make.runs("hpl", "DP", 3e10, details=details)
+    row = make.only_row(tmp_path / "c", records, facts=VM)
+    assert row.limit.value and row.measured.efficiency
+    (line,) = tables.frame(row.table, [row]).fillna("").to_dict("records")
+    assert (line[f"HPL {columns.EFFICIENCY}"] != "") is is_shown
+    printed = {
+        column.label: column.text(row)
+        for column in columns.columns(row.table, [row])
+        if column.group == columns.EFFICIENCY
+    }
+    assert bool(printed["HPL"]) is is_shown and printed["MyCPUBench"]
+    shares = [each for each in findings.conclusions([row]) if "HPL reaches" in each.text]
+    assert bool(shares) is is_shown
+    (layout_table,) = [
+        each
+        for each in layouts.load("four-subsystems-2018-hyperion").layout_tables
+        if each.table.name == "cpu"
+    ]
+    in_layout = layout_tables.frame(layout_table, [row])["HPL Efficiency (%)"]
+    assert in_layout.notna().all() == is_shown
 
 
 @pytest.mark.parametrize(("name", "instrument", "workload", "value", "unit", "per_joule"), [

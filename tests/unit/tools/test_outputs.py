@@ -16,6 +16,7 @@ from peakmark.errors import ParseError
 from peakmark.messages import Unavailable
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
+from peakmark.tools.programs import hpl
 
 
 def disk(workload, throughput, iops, latency):
@@ -270,6 +271,27 @@ def test_details(case, metric, expected):
     found = next(row.details for row in rows if row.metric.startswith(metric))
     for key, value in expected.items():
         assert found.get(key) == (pytest.approx(value) if type(value) is float else value), key
+
+
+def test_hpl_says_what_a_small_matrix_lacks_for_a_share_of_the_limit():
+    (said,) = [text for text in samples.parse("hpl/hpcc-x2").warnings if "N =" in text]
+    assert "N = 2688 in 0.28 s" in said and "install xhpl" in said
+    budget = float(said.rpartition(" ")[2])
+    rate = samples.parse("hpl/hpcc-x2").measurements[0].value
+    assert hpl.wall_seconds(hpl.LEAST_N, rate, hpcc=True) <= budget
+    (said,) = [text for text in samples.parse("hpl/xhpl-x2").warnings if "N =" in text]
+    assert "set budget_s" in said and "xhpl" not in said
+    # A large machine solves N = 10,000 at once, and needs more.
+    n, rate = 12_000, 1e12
+    text = hpl._say_too_small({"N": n, "seconds": 1.2}, rate, hpcc=False)
+    assert float(text.rpartition(" ")[2]) >= hpl.wall_seconds(20_000, rate, hpcc=False)
+
+
+@pytest.mark.parametrize(("n", "seconds", "is_small"), [
+    (1920, 0.035, True), (9999, 60.0, True), (50_000, 4.9, True), (0, 0.0, True), (10_000, 5.0, False),
+])  # fmt: skip
+def test_a_matrix_is_small_by_its_size_or_its_time(n, seconds, is_small):
+    assert hpl.is_too_small({"N": n, "seconds": seconds}) is is_small
 
 
 def test_hpl_names_the_blas_and_hpcc_without_its_file_the_reason():

@@ -35,6 +35,14 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 
 HPCC_OUTPUT = "hpccoutf.txt"
+LEAST_N = 10_000
+"""Smallest matrix whose rate is compared with the limit: the panels and the exchange of rows, which
+grow with N^2, take a large part of the time of a smaller one.
+"""
+LEAST_SECONDS = 5.0
+"""Shortest solution whose rate is compared with the limit, in s: a shorter one ends before the clock
+and the threads have settled.
+"""
 THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
@@ -53,7 +61,6 @@ _OF_GPUS = re.compile(
 _TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
 _ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
 _REQUEST = "OPENBLAS_CORETYPE="
-_SMALL_N = 10000
 _FASTEST = 1e12  # flop/s of one core, several times what any has
 
 # flop per cycle of one core in double precision, by what the CPU can do. A guess for N, not a
@@ -154,10 +161,8 @@ class Hpl(Instrument):
         text = done.files[HPCC_OUTPUT] if hpcc else done.stdout
         rate, details = _read_hpl(text, hpcc)
         warnings = [*common.crowded(done.argv, cell.concurrency)]
-        if details["N"] < _SMALL_N:
-            warnings.append(
-                f"HPL solved N = {details['N']} only: its rate grows with N, raise budget_s for its best"
-            )
+        if is_too_small(details):
+            warnings.append(_say_too_small(details, rate, hpcc))
         requests = [word for word in done.argv if word.startswith(_REQUEST)]
         core = re.search(r"^Core: (\S+)\s*$", done.stderr, re.MULTILINE)
         library: dict[str, Any] = {
@@ -182,6 +187,25 @@ class Hpl(Instrument):
         n = choose_n(budget, 15e9 * cell.concurrency, 1 << 50, _nb(cell), hpcc=False) or 0
         # Of the matrix, a fifth more for all else.
         return Cost(fixed_s=0.0, work_s=budget + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2))
+
+
+def is_too_small(details: Mapping[str, Any]) -> bool:
+    """Return whether a measurement solved too little for its rate to be compared with the limit."""
+    n, seconds = details.get("N", LEAST_N), details.get("seconds", LEAST_SECONDS)
+    return bool(n < LEAST_N or seconds < LEAST_SECONDS)
+
+
+def _say_too_small(details: Mapping[str, Any], rate: float, hpcc: bool) -> str:
+    """Say what was solved, what a share of the limit takes, and how to get there."""
+    seconds = _operations(details["N"]) / rate
+    # A large matrix has up to twice the rate of a small one.
+    n = max(LEAST_N, math.ceil((3 * LEAST_SECONDS * rate) ** (1 / 3)))
+    budget = math.ceil(wall_seconds(n, rate, hpcc) / 10) * 10
+    program = "install xhpl, as hpcc's other tests take most of budget_s, or " if hpcc else ""
+    return (
+        f"HPL solved N = {details['N']} in {seconds:.2g} s: no share of the limit, which takes"
+        f" N = {LEAST_N} and {LEAST_SECONDS:g} s: {program}set budget_s: {budget}"
+    )
 
 
 def _budget(cell: Cell) -> float:
