@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from socket import gethostname
-from typing import Any
+from typing import Any, NoReturn
 
 from peakmark import __version__, files, output, resources
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Terminated, sentence
@@ -106,18 +106,24 @@ class Commands:
         self.groups: dict[str, dict[str, str]] = {}
 
     def add(
-        self, heading: str, run: Handler, help: str, details: str = "", usage: str | None = None
+        self,
+        heading: str,
+        name: str,
+        run: Handler,
+        help: str,
+        details: str = "",
+        usage: str | None = None,
     ) -> argparse.ArgumentParser:
-        """Add the command that has the name of its function.
+        """Add a command.
 
         Args:
             heading: of its group; empty for a command that only rules and jobs call.
-            run: the function.
+            name: of the command.
+            run: the function that runs it.
             help: what the command does, without a full stop.
             details: further sentences for the command's own help.
             usage: its synopsis; by default that of argparse.
         """
-        name = run.__name__
         command = self._subparsers.add_parser(
             name, usage=usage, description=f"{help}. {details}".rstrip()
         )
@@ -166,11 +172,14 @@ def build_commands() -> Commands:
 def _add_measuring(commands: Commands, heading: str) -> None:
     """Add the commands that prepare a campaign and measure it."""
     command = commands.add(
-        heading, init, "Write config/config.yaml and config/sites/mine.yaml, to be edited"
+        heading, "init", init, "Write config/config.yaml and config/sites/mine.yaml, to be edited"
     )
 
     command = commands.add(
-        heading, doctor, "Show what is installed, what is missing, and the command that gets it"
+        heading,
+        "doctor",
+        doctor,
+        "Show what is installed, what is missing, and the command that gets it",
     )
     command.add_argument("--scratch", type=Path, help="directory for the disk cells")
     command.add_argument(
@@ -191,17 +200,20 @@ def _add_measuring(commands: Commands, heading: str) -> None:
     command.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
 
     commands.add(
-        heading, tools, "List the reference tools, their versions, and how to install them"
+        heading, "tools", tools, "List the reference tools, their versions, and how to install them"
     )
 
     command = commands.add(
-        heading, machine, "Print the facts of this machine, as any user can read them (JSON)"
+        heading,
+        "machine",
+        machine,
+        "Print the facts of this machine, as any user can read them (JSON)",
     )
     command.add_argument("--scratch", type=Path, help="directory whose disk is described")
     _add_kernels(command)
 
     command = commands.add(
-        heading, plan, "Show what would be measured: cells, tools, time, disk space"
+        heading, "plan", plan, "Show what would be measured: cells, tools, time, disk space"
     )
     _add_configuration(command)
     command.add_argument(
@@ -241,6 +253,7 @@ def _add_measuring(commands: Commands, heading: str) -> None:
 
     command = commands.add(
         heading,
+        "run",
         run,
         "Measure a campaign and write its report, in ./results",
         "A second run measures only what is missing. Options after -- are Snakemake's: -- --dry-run",
@@ -252,19 +265,21 @@ def _add_measuring(commands: Commands, heading: str) -> None:
 
 def _add_reading(commands: Commands, heading: str) -> None:
     """Add the commands that show one campaign."""
-    command = commands.add(heading, status, "Count the cells that are done, missing and failed")
+    command = commands.add(
+        heading, "status", status, "Count the cells that are done, missing and failed"
+    )
     _add_campaign(command)
     command.add_argument("--failed", action="store_true", help="only what failed or is missing")
 
     command = commands.add(
-        heading, summary, "Show where the results are, and the most telling numbers"
+        heading, "summary", summary, "Show where the results are, and the most telling numbers"
     )
     _add_campaign(command)
 
-    command = commands.add(heading, tables, "Make tables and figures from the records")
+    command = commands.add(heading, "tables", tables, "Make tables and figures from the records")
     _add_campaign(command)
 
-    command = commands.add(heading, report, "Make report.pdf from tables and figures")
+    command = commands.add(heading, "report", report, "Make report.pdf from tables and figures")
     _add_campaign(command, "folder of the campaign, e.g. results/quick, or a bundle")
     _add_partial(command)
     _add_output(command)
@@ -275,7 +290,9 @@ def _add_reading(commands: Commands, heading: str) -> None:
         help="artifact/appendix.tex too, as SC and ACM ask for, and the files of HPL",
     )
 
-    command = commands.add(heading, html, "Make report.html, one file, from tables and figures")
+    command = commands.add(
+        heading, "html", html, "Make report.html, one file, from tables and figures"
+    )
     _add_campaign(command)
     _add_partial(command)
     _add_output(command)
@@ -285,6 +302,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     """Add the commands that compare nodes and campaigns, and those that hand results on."""
     command = commands.add(
         heading,
+        "compare",
         compare,
         "Show what became better or worse between two campaigns",
         "Every row that both have gets the speed of B against A, with an interval and a verdict.",
@@ -324,6 +342,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
 
     command = commands.add(
         heading,
+        "fleet",
         fleet,
         "Name the slow nodes of a campaign, and the command that drains them",
         "The commands are printed, never run.",
@@ -335,6 +354,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
 
     command = commands.add(
         heading,
+        "history",
         history,
         "Show which rows changed over many campaigns, when, and what changed with them",
         "The headline rows are followed over time, with change points and the recorded facts that changed there. "
@@ -357,6 +377,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
 
     command = commands.add(
         heading,
+        "bundle",
         bundle,
         "Pack a campaign into one zip file, from which its report can be built elsewhere",
         "It holds records, raw outputs, plan, configuration, machine facts, tables, report, checksums and an RO-Crate description. "
@@ -377,27 +398,36 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     )
 
     command = commands.add(
-        heading, export, "Print measured values for ReFrame, Prometheus and scripts"
+        heading, "export", export, "Print measured values for ReFrame, Prometheus and scripts"
     )
     _add_campaign(command)
     _add_output(command)
     form = command.add_mutually_exclusive_group(required=True)
     _add_form(form, "reframe", "reference of a ReFrame test, with thresholds")
-    _add_form(form, "nhc", "checks for LBNL Node Health Check")
     _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
     _add_form(
         form, "json-lines", "one object a row, as config/schema/export.schema.json describes it"
+    )
+    _add_removed(
+        command,
+        "--nhc",
+        "its checks would have drained healthy nodes; peakmark export --json-lines gives the measured values to write one's own from",
     )
 
 
 def _add_internal(commands: Commands, heading: str) -> None:
     """Add the commands that only rules and jobs call."""
     command = commands.add(
-        heading, decide, "Choose the slow nodes and suspected links that are measured again"
+        heading,
+        "decide",
+        decide,
+        "Choose the slow nodes and suspected links that are measured again",
     )
     command.add_argument("--plan", type=Path, required=True, help="results/<campaign>/plan.json")
 
-    command = commands.add(heading, measure, "Measure one cell of a plan, or the cells of one job")
+    command = commands.add(
+        heading, "measure", measure, "Measure one cell of a plan, or the cells of one job"
+    )
     command.add_argument("--plan", type=Path, required=True, help="results/<campaign>/plan.json")
     what = command.add_mutually_exclusive_group(required=True)
     what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
@@ -406,7 +436,7 @@ def _add_internal(commands: Commands, heading: str) -> None:
     )
     _add_kernels(command)
 
-    commands.add(heading, serve, "Run the server of a two-node cell (started by measure)")
+    commands.add(heading, "serve", serve, "Run the server of a two-node cell (started by measure)")
 
 
 def _add_campaign(
@@ -444,6 +474,18 @@ def _add_kernels(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kernels", type=_kernels, default="", help="folder of the compiled kernels"
     )
+
+
+def _add_removed(command: argparse.ArgumentParser, option: str, instead: str) -> None:
+    """Add an option of an earlier version, which ends with a sentence that says what to do instead."""
+    command.add_argument(option, action=_Removed, nargs=0, const=instead, help=argparse.SUPPRESS)
+
+
+class _Removed(argparse.Action):
+    """An option that is no more; its constant says what to do instead."""
+
+    def __call__(self, *_: object) -> NoReturn:
+        raise ConfigError(f"{self.option_strings[0]} was removed: {self.const}")
 
 
 def _add_form(group: Any, name: str, help: str) -> None:

@@ -122,3 +122,10 @@ def test_a_wrong_command_is_one_sentence_that_suggests_the_nearest(word, near, c
 def test_without_a_command_the_whole_help_is_printed(capsys):
     code, out, text = printed(capsys)
     assert code == 2 and not out and "Measure:" in text and "  run  " in text
+
+
+def test_a_removed_option_is_one_sentence_that_says_what_to_do(capsys):
+    code, _, text = printed(capsys, "export", "results/x", "--nhc")
+    (line,) = text.splitlines()
+    assert code == 2 and "--nhc was removed" in line and "--json-lines" in line
+    assert "--nhc" not in printed(capsys, "export", "--help")[1]

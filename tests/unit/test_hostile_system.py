@@ -38,11 +38,11 @@ def system_error(number, *names):
 
 
 @pytest.mark.parametrize(("error", "code", "words"), [
-    (system_error(errno.ENOSPC, "/t/a"), 1, "/t/a: No space left on device; make"),
-    (system_error(errno.EDQUOT, "/t/a"), 1, "/t/a: Disk quota exceeded; your quota"),
-    (system_error(errno.EIO, "/t/a"), 1, "/t/a: Input/output error; its disk"),
-    (system_error(errno.EXDEV, "/a", None, "/b"), 1, "/a -> /b: "),
-    (OSError("it went wrong"), 1, "it went wrong"),
+    (system_error(errno.ENOSPC, "/t/a"), 4, "/t/a: No space left on device; make"),
+    (system_error(errno.EDQUOT, "/t/a"), 4, "/t/a: Disk quota exceeded; your quota"),
+    (system_error(errno.EIO, "/t/a"), 4, "/t/a: Input/output error; its disk"),
+    (system_error(errno.EXDEV, "/a", None, "/b"), 4, "/a -> /b: "),
+    (OSError("it went wrong"), 4, "it went wrong"),
     (KeyboardInterrupt(), 130, "interrupted"),
 ], ids=repr)  # fmt: skip
 def test_what_the_system_refuses_is_one_sentence(error, code, words, peakmark, monkeypatch):
@@ -58,7 +58,7 @@ def test_what_the_system_refuses_is_one_sentence(error, code, words, peakmark, m
 
 
 @pytest.mark.parametrize(("streams", "code", "words"), [
-    ("1>/dev/full", 1, ["standard output", "No space left"]),
+    ("1>/dev/full", 4, ["standard output", "No space left"]),
     ("2>&-", 0, []),
     ("0>&- 1>&- 2>&-", 0, []),
 ])  # fmt: skip
@@ -117,6 +117,7 @@ def test_a_job_is_not_waited_for_at_every_length(seconds, peakmark):
 def test_doctor_takes_no_scratch_that_takes_no_file(scratch, tmp_path):
     place = tmp_path if scratch == "here" else Path(scratch)
     text, healthy = doctor.examine(place, KERNELS)
+    assert text.splitlines()[-1].startswith("ready: " if healthy else "not ready: ")
     (line,) = [line for line in text.splitlines() if "scratch" in line and str(place) in line]
     usable = scratch in ("/dev/shm", "here")
     assert line.startswith("missing") != usable

@@ -1,6 +1,4 @@
-"""The rows of a campaign for other programs: ReFrame, LBNL Node Health Check, OpenMetrics, and JSON
-lines.
-"""
+"""Print the rows of a campaign for other programs: ReFrame, OpenMetrics, and JSON lines."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ import json
 import pprint
 from collections import defaultdict
 from collections.abc import Iterator
-from shlex import join
 from typing import Any, Literal
 
 import msgspec
@@ -21,8 +18,6 @@ from peakmark.formatting import format_size
 
 TOLERANCE = 0.03
 """A threshold is at least this share of the median away from it, as two runs differ by that."""
-MEMORY_TOLERANCE = "2%"
-"""Memory that another kernel may keep for itself."""
 METRICS: dict[Unit, str] = {
     "op/s": "operations_per_second",
     "B/s": "bytes_per_second",
@@ -108,12 +103,12 @@ class ExportRow(msgspec.Struct):
         return max(self.high, self.median * (1 + TOLERANCE))
 
 
-def rows(analysis: Analysis) -> Iterator[tuple[ExportRow, Row, Series]]:
-    """The measured rows of all tables, by each program."""
+def rows(analysis: Analysis) -> Iterator[ExportRow]:
+    """Yield the measured rows of all tables, by each program."""
     for table_rows in analysis.rows.values():
         for row in table_rows:
             for instrument, series in row.series.items():
-                yield _export_row(analysis.results.name, row, instrument, series), row, series
+                yield _export_row(analysis.results.name, row, instrument, series)
 
 
 def _export_row(campaign: str, row: Row, instrument: str, series: Series) -> ExportRow:
@@ -134,13 +129,9 @@ def _export_row(campaign: str, row: Row, instrument: str, series: Series) -> Exp
     return msgspec.convert(values, ExportRow)
 
 
-def _healthy(analysis: Analysis) -> Iterator[tuple[ExportRow, Row, Series]]:
-    return (each for each in rows(analysis) if each[0].doubt != "wrong")
-
-
 def json_lines(analysis: Analysis) -> str:
     """One object a row, as ``config/schema/export.schema.json`` says."""
-    lines = (msgspec.json.encode(row).decode() for row, _, _ in rows(analysis))
+    lines = (msgspec.json.encode(row).decode() for row in rows(analysis))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -152,7 +143,9 @@ def reframe(analysis: Analysis) -> str:
     Source: ReFrame, reference guide, RegressionTest.reference.
     """
     references: dict[str, dict[str, tuple[float, float | None, float | None, str]]] = {}
-    for row, _, _ in _healthy(analysis):
+    for row in rows(analysis):
+        if row.doubt == "wrong":
+            continue
         system = "*" if row.node == "any" else row.node
         share = round(row.worst_value / row.median - 1, 4)
         lower, upper = (share, None) if row.better == "higher" else (None, share)
@@ -166,7 +159,7 @@ def openmetrics(analysis: Analysis) -> str:
     Source: OpenMetrics 1.0, section Text format.
     """
     families: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for row, _, _ in rows(analysis):
+    for row in rows(analysis):
         labels = {name: getattr(row, name) for name in LABELS}
         unit = METRICS[row.unit]
         metric = f"peakmark_{row.table}_{unit}"
@@ -189,39 +182,3 @@ def _sample(metric: str, labels: dict[str, Any], value: float) -> str:
         f"{name}={json.dumps(text, ensure_ascii=False)}" for name, text in texts.items()
     )
     return f"{metric}{{{pairs}}} {value!r}"
-
-
-def nhc(analysis: Analysis) -> str:
-    """Lines of an ``nhc.conf``: what each node has, and the speed of its processor and memory.
-
-    Rows of disks and networks need a file or a second node and are left out, as are wrong ones.
-
-    Source: LBNL Node Health Check 1.4.3, README, sections on built-in checks.
-    """
-    lines = [f"# {analysis.results.name}: what the nodes have, and what they reach"]
-    for host, facts in analysis.results.facts.items():
-        cpu, memory = facts.get("cpu") or {}, facts.get("memory") or {}
-        counts = [cpu.get(name) for name in ("sockets", "cores", "threads")]
-        if all(counts):
-            lines.append(f"{host} || check_hw_cpuinfo {' '.join(map(str, counts))}")
-        if memory.get("total"):
-            size = f"{memory['total'] >> 10}k"
-            lines.append(f"{host} || check_hw_physmem {size} {size} {MEMORY_TOLERANCE}")
-    for row, table_row, series in _healthy(analysis):
-        if table_row.own is series and row.subsystem in ("cpu", "memory"):
-            target = row.hosts[0] if len(row.hosts) == 1 else f"{{{','.join(row.hosts)}}}"
-            lines += [
-                f"# {row.name}: {row.median:.4g} {row.unit}",
-                f"{target} || {_check(row, series)}",
-            ]
-    return "\n".join(lines) + "\n"
-
-
-def _check(row: ExportRow, series: Series) -> str:
-    """A pipe that runs the kernel as it was measured, and fails where the value in its JSON is
-    worse than it may be. It holds no backslash, as NHC removes them.
-    """
-    command = series.points[0].record.data["context"]["commands"][0]["argv"]
-    passes = f"$2 + 0 {'>=' if row.better == 'higher' else '<='} {row.worst_value:.4g}"
-    program = f"{{ ok = NF > 1 && {passes} }} END {{ exit !ok }}"
-    return f"{join(command)} | awk -F '\"value\":' '{program}'"

@@ -17,7 +17,7 @@ from typing import Any
 
 from peakmark import files, machine, output, resources, slurm
 from peakmark.errors import PeakmarkError
-from peakmark.formatting import gigabytes
+from peakmark.formatting import gigabytes, listed
 from peakmark.machine import storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.messages import MeasurementError, Unavailable
@@ -25,6 +25,7 @@ from peakmark.plan import durations, jobs
 from peakmark.run import build, cleanup, lock
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
+from peakmark.tools.base import Tool
 
 FOLDER = Path("results") / "doctor"
 MINUTES = 5
@@ -49,7 +50,22 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     others = [*map(_reference, references().values()), *_toolchain(kernels), *_settings(), *_busy()]
     lines = [_line(*finding) for finding in (*(_cpus() if node else ()), *needed, *others)]
-    return "\n".join(lines), all(mark in ("ok", "note") for mark, _, _ in needed)
+    lacking = [subject for mark, subject, _ in needed if mark not in ("ok", "note")]
+    if not node:
+        lines += ["", _verdict(lacking)]
+    return "\n".join(lines), not lacking
+
+
+def _verdict(lacking: list[str]) -> str:
+    """Return whether this machine can be measured, and how to go on."""
+    if lacking:
+        return f"not ready: {listed(lacking)}, as said above; then peakmark doctor again"
+    return f"ready: {resources.program('peakmark')} run quick"
+
+
+def _found(tool: Tool) -> str:
+    """Return the version that a tool prints, empty for one that prints none."""
+    return "" if tool.version == "unknown" else f" {tool.version}"
 
 
 def _line(mark: str, subject: str, text: str) -> str:
@@ -94,7 +110,7 @@ def _reference(instrument: Instrument) -> Finding:
         _, fix = next(ways(instrument))
         return "missing", name, f"its columns stay empty; {fix}"
     try:
-        return "ok", name, f"{path} {instrument.find(path).version}"
+        return "ok", name, f"{path}{_found(instrument.find(path))}"
     except Unavailable as error:
         return "missing", name, str(error)
 

@@ -329,7 +329,8 @@ class Run:
     def print_failures(self) -> None:
         """Print what a run lacks that has failed."""
         campaign = Results.read(self.plan.directory)
-        output.say(status.describe(campaign, only_failed=True, interrupted=cleanup.pressed))
+        ending: status.Ending = "interrupted" if cleanup.pressed else "failed"
+        output.say(status.describe(campaign, only_failed=True, ending=ending))
 
 
 def _log(folder: Path) -> str:

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from peakmark import data, files, slurm
 from peakmark.catalogue import SUBSYSTEMS
@@ -80,14 +80,18 @@ class Standing:
         return self.failure.host if self.failure and self.state == "failed" else self.cell.node
 
 
-def describe(campaign: Results, only_failed: bool = False, interrupted: bool = False) -> str:
-    """Counts by subsystem and node, jobs, then every cell that has failed, with reason, log and
-    command.
+Ending = Literal["", "failed", "interrupted"]
+"""How the run of this process has ended; empty outside of a run."""
+
+
+def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") -> str:
+    """Return counts by subsystem and node, jobs, then every cell that has failed, with reason, log
+    and command.
 
     Args:
         campaign: the campaign.
-        only_failed: only what it lacks, as a run prints that has failed.
-        interrupted: that run was ended by Ctrl-C.
+        only_failed: only what it lacks.
+        ending: how the run has ended that prints this.
     """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
@@ -105,7 +109,7 @@ def describe(campaign: Results, only_failed: bool = False, interrupted: bool = F
         "status.txt.j2",
         campaign,
         only_failed=only_failed,
-        interrupted=interrupted,
+        ending=ending,
         total=len(standings),
         missing=len(missing),
         counts=list(_counts(campaign, standings, missing)),
@@ -137,6 +141,7 @@ def summary(directory: Path) -> str:
     return _rendered(
         "summary.txt.j2",
         results,
+        is_complete=not results.missing,
         documents=[
             (name, directory / file) for name, file in documents if (directory / file).exists()
         ],

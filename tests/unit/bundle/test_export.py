@@ -1,8 +1,7 @@
-"""What ``peakmark export`` writes is what ReFrame, NHC, OpenMetrics and the schema expect."""
+"""What ``peakmark export`` writes is what ReFrame, OpenMetrics and the schema expect."""
 
 import json
 import re
-import subprocess
 
 import jsonschema
 import pytest
@@ -34,7 +33,7 @@ def test_a_reference_of_reframe_takes_the_interval_and_no_wrong_row(analysis):
     names = {}
     exec(export.reframe(analysis), names)  # noqa: S102 - as ReFrame does with a test
     reference = names["reference"]["*"]
-    rows = {row.name: row for row, _, _ in export.rows(analysis)}
+    rows = {row.name: row for row in export.rows(analysis)}
     assert set(reference) == {name for name, row in rows.items() if row.doubt != "wrong"}
     for name, (value, lower, upper, _) in reference.items():
         row = rows[name]
@@ -58,25 +57,3 @@ def test_openmetrics_has_families_in_one_piece_and_an_end(analysis):
     assert len(order) == len(set(order)) and lines[-1] == "# EOF"
     samples = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
     assert len(samples) == len(set(samples))
-
-
-def test_a_check_of_nhc_fails_where_the_value_is_worse(analysis, tmp_path):
-    text = export.nhc(analysis)
-    assert "\\" not in text  # NHC reads its file without them
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    assert any("check_hw_cpuinfo" in line for line in lines)
-    by_name = {row.name: row for row, _, _ in export.rows(analysis)}
-    _, *names = re.findall(r"^# (\w+): ", text, re.MULTILINE)
-    checks = [line for line in lines if "awk" in line]
-    for name, check in list(zip(names, checks, strict=True))[::8]:
-        row = by_name[name]
-        worse = row.worst_value * (0.98 if row.better == "higher" else 1.02)
-        for value, passes in ((row.median, True), (worse, False), (None, False)):
-            (tmp_path / "answer").write_text(
-                "" if value is None else f'{{"value": {value}, "x": 1}}'
-            )
-            _, _, program = check.rpartition(" | ")
-            command = f"cat {tmp_path / 'answer'} | {program}"
-            argv = ["bash", "-c", "CHECK=$1; eval $CHECK", "nhc", command]  # as NHC does
-            done = subprocess.run(argv)
-            assert (done.returncode == 0) is passes, (name, value)

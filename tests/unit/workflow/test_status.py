@@ -66,10 +66,12 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six):
         records.write(Path(six.record_name(cell)), record | {"raw": {}})
     campaign = planned(six)
     assert status.describe(campaign).splitlines()[-1] == "complete"
-    last = status.describe(campaign, only_failed=True)
+    # Asked for later, it knows of no failure.
+    assert status.describe(campaign, only_failed=True).splitlines()[-1] == "complete"
+    last = status.describe(campaign, only_failed=True, ending="failed")
     assert "report" in last
     assert "complete" not in last.splitlines()
-    ended = status.describe(campaign, only_failed=True, interrupted=True)
+    ended = status.describe(campaign, only_failed=True, ending="interrupted")
     assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
 
 
@@ -138,3 +140,13 @@ def test_cells_that_are_not_possible_have_their_reason(tmp_path, peakmark):
         assert "and 1 more" in done.stdout
         assert "report.html" not in done.stdout  # what is not there is not named
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
+    failed = peakmark("status", folder, "--failed").stdout
+    assert failed.splitlines()[-1] == "complete" and "log" not in failed
+
+
+def test_only_what_lacks_cells_is_told_how_to_measure_them(swept, tmp_path):
+    folder = Path(shutil.copytree(swept, tmp_path / "sweep"))
+    assert "what is missing" not in status.summary(folder)
+    next(folder.glob("cells/cpu/*/*/*/0.json")).unlink()
+    (line,) = (line for line in status.summary(folder).splitlines() if "what is missing" in line)
+    assert line.endswith(status.command(Results.read(folder)))
