@@ -8,10 +8,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import pwd
 import shutil
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,51 @@ _KINDS = (
     (stat.S_ISCHR, errno.EINVAL, "it is a device, not a file"),
     (stat.S_ISBLK, errno.EINVAL, "it is a device, not a file"),
 )
+_REFUSALS = {
+    errno.ENXIO: "it is a socket or a device, not a file",
+    errno.ENODEV: "it is a device, not a file",
+    errno.EISDIR: "it is a folder",
+    errno.ELOOP: "it is a link",
+}
+"""What is no regular file, by the error with which the kernel refuses to open it."""
+_NO_FOLDER_SYNC = frozenset(
+    (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
+)
+"""Errors of filesystems that do not sync folders, or of folders that may be written and not read. The
+file itself is whole by then (PostgreSQL's ``fsync_fname`` ignores the same ones).
+"""
+_NO_SYNC = frozenset((errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP))
+"""Errors of filesystems that sync no files at all."""
+
+
+def open_regular(path: Path, flags: int, mode: int = 0o666) -> int:
+    """Return a descriptor of a regular file, as ``os.open``. All else is refused at once: a named
+    pipe would be waited for, and a lock on a device keeps nobody away.
+
+    Raises:
+        OSError: it cannot be opened or is no regular file.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
+    except OSError as error:
+        reason = _REFUSALS.get(error.errno or 0)
+        if reason is None or not os.path.lexists(path):
+            raise
+        raise OSError(error.errno, reason, str(path)) from None
+    kind = os.fstat(descriptor).st_mode
+    for is_kind, number, reason in _KINDS:
+        if is_kind(kind):
+            os.close(descriptor)
+            raise OSError(number, reason, str(path))
+    return descriptor
+
+
+def user_name(number: int) -> str:
+    """Return a user's name, or the number where the system knows none."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 def read_bytes(path: Path, most: int = LARGEST) -> bytes:
@@ -38,12 +85,9 @@ def read_bytes(path: Path, most: int = LARGEST) -> bytes:
 
     Errors: OSError, at once also for a named pipe, which would be waited for.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = open_regular(path, os.O_RDONLY)
     try:
         about = os.fstat(descriptor)
-        for is_kind, number, reason in _KINDS:
-            if is_kind(about.st_mode):
-                raise OSError(number, reason, str(path))
         if about.st_size > most:
             reason = f"it has {gigabytes(about.st_size)}, allowed are {gigabytes(most)}"
             raise OSError(errno.EFBIG, reason, str(path))
@@ -149,20 +193,54 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file in one step, durably. Errors: OSError; the old file is then untouched."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with naming(path):
+        try:
+            with temporary.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                _sync(stream.fileno(), _NO_SYNC)
+            temporary.replace(path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name ``path`` in an OSError of the block that names no file, as those of ``write``, ``fsync``
+    and locks.
+    """
     try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
-    directory = os.open(path.parent, os.O_RDONLY)
+
+
+def _sync(descriptor: int, passed_over: Collection[int]) -> None:
+    """Write a file or folder through to the disk, where its filesystem can."""
     try:
-        os.fsync(directory)
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in passed_over:
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write the names of a folder through to the disk, where its filesystem can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _NO_FOLDER_SYNC:
+            return
+        raise
+    try:
+        _sync(descriptor, _NO_FOLDER_SYNC)
     finally:
-        os.close(directory)
+        os.close(descriptor)
 
 
 def renew(path: Path, text: str) -> None:

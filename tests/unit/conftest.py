@@ -5,7 +5,9 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 from functools import cache
+from pathlib import Path
 
 import pytest
 from tests import mounts
@@ -145,3 +147,43 @@ def own_mounts():
     """Mounts from here on are those of this process alone."""
     if reason := mounts.take():
         pytest.skip(reason)
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def shared_folder():
+    """A folder that every user reaches and may write into, which pytest's own are not."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+
+
+@pytest.fixture
+def as_nobody():
+    """Call a function as another user; what it returns, or the text of its error."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+
+    def call(function):
+        read_fd, write_fd = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups([])
+                os.setresgid(NOBODY, NOBODY, NOBODY)
+                os.setresuid(NOBODY, NOBODY, NOBODY)
+                os.write(write_fd, str(function()).encode())
+            except BaseException as error:
+                os.write(write_fd, str(error).encode())
+            finally:
+                os._exit(0)
+        os.close(write_fd)
+        with os.fdopen(read_fd) as stream:
+            said = stream.read()
+        os.waitpid(child, 0)
+        return said
+
+    return call

@@ -166,6 +166,23 @@ def test_a_job_is_called_by_a_name(thesis, tmp_path, peakmark):
 
 def test_a_lock_is_no_link(campaign, thesis):
     (campaign / "running").symlink_to(thesis)
-    with pytest.raises(OSError, match="symbolic links"):
+    with pytest.raises(OSError, match="it is a link"):
         startup.lock(campaign)
     assert thesis.read_text() == WORDS
+
+
+@pytest.mark.parametrize(("mask", "rights"), [(0o002, 0o664), (0o022, 0o644), (0o027, 0o640)])
+def test_who_may_write_a_campaign_may_lock_it(campaign, mask, rights):
+    before = os.umask(mask)
+    try:
+        os.close(startup.lock(campaign))
+    finally:
+        os.umask(before)
+    assert (campaign / "running").stat().st_mode & 0o777 == rights
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_a_campaigns_lock_is_a_file(campaign, make):
+    make(campaign / "running")
+    with pytest.raises(OSError, match=r"it is a (named pipe|folder).*running"):
+        startup.lock(campaign)

@@ -34,6 +34,7 @@ from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import Plan, durations, jobs, two_nodes
 from peakmark.plan.cluster import ANY, settings_of
+from peakmark.run import lock as run_lock
 from peakmark.slurm import failures
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.records import Finding
@@ -207,22 +208,23 @@ def lock(directory: Path) -> int:
 
     Raises:
         PeakmarkError: another process holds it; the message names that.
+        OSError: its file cannot be opened or written.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "running"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    try:
-        # Not flock: on a shared filesystem these are the locks that other nodes see.
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    # Whoever may write into the campaign's folder may write this file too: the umask decides.
+    descriptor = files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
+    # Not flock: on a shared filesystem these are the locks that other nodes see.
+    if not run_lock.take(fcntl.lockf, descriptor, path, f"start no second run of {directory}"):
         holder = os.read(descriptor, 200).decode(errors="replace").strip()
         os.close(descriptor)
         raise PeakmarkError(
             f"the campaign {directory} is being measured already by {holder or 'another process'}: "
             f"peakmark status {directory} shows how far it is"
-        ) from None
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        )
+    with files.naming(path):
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
     return descriptor
 
 
@@ -297,7 +299,7 @@ def ignore_sighup(log: Path) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError:  # a full disk is no reason to end either
             descriptor = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):

@@ -1,8 +1,12 @@
+import os
+import socket
+import stat
 import subprocess
 import sys
 from socket import gethostname
 
 import pytest
+from tests.unit.hostile import in_time, refuses
 
 from peakmark.errors import PeakmarkError
 from peakmark.run import lock, measure
@@ -70,3 +74,70 @@ def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch, tmp_path):
     with pytest.raises(PeakmarkError, match="open the lock"), lock.held("cell"):
         pass
     assert not (tmp_path / "target").exists()
+
+
+@pytest.fixture
+def umask():
+    before = os.umask(0o022)
+    yield os.umask
+    os.umask(before)
+
+
+@pytest.mark.parametrize("name", ["campaign", "cell", "node-n1"])
+@pytest.mark.parametrize("mask", [0o077, 0o777, 0o002])
+def test_every_user_may_lock_whatever_the_umask_of_the_first(
+    shared_folder, as_nobody, monkeypatch, umask, mask, name
+):
+    monkeypatch.setattr(lock, "DIRECTORY", shared_folder)
+    monkeypatch.setitem(lock.WAIT_S, "node", 0.0)
+    umask(mask)
+    with lock.held(name):
+        said = as_nobody(lambda: os.close(lock.acquire(name)))
+        assert f"is being measured by process {os.getpid()}" in said
+    assert as_nobody(lambda: os.close(lock.acquire(name))) == "None"
+    assert not lock.path_of(name).stat().st_mode & stat.S_IWOTH
+
+
+def test_a_lock_that_was_closed_to_others_is_opened_by_its_owner(tmp_path):
+    lock.path_of("campaign").touch(0o600)
+    with lock.held("campaign"):
+        assert lock.path_of("campaign").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_lock_that_is_closed_names_who_can_open_it(shared_folder, as_nobody, monkeypatch):
+    monkeypatch.setattr(lock, "DIRECTORY", shared_folder)
+    path = lock.path_of("campaign")
+    path.touch(0o600)
+    said = as_nobody(lambda: lock.acquire("campaign"))
+    assert said == (
+        f"cannot open the lock {path}: Permission denied: it belongs to root, who (or root) must run chmod 644 {path}"
+    )
+
+
+def listening(path):
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.close()
+
+
+@pytest.mark.parametrize(("make", "word"), [
+    (os.mkfifo, "named pipe"),
+    (listening, "socket"),
+    (os.mkdir, "folder"),
+    (lambda path: path.symlink_to("/dev/zero"), "link"),
+], ids=["pipe", "socket", "folder", "link"])  # fmt: skip
+def test_what_is_no_file_is_refused_at_once(make, word, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    path = lock.path_of("campaign")
+    make(path)
+    with in_time():
+        refuses(lambda: lock.acquire("campaign"), str(path), word, "remove it")
+
+
+def test_a_device_is_no_lock():
+    path = lock.path_of("campaign")
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    refuses(lambda: lock.acquire("campaign"), str(path), "device", "remove it")
