@@ -15,7 +15,6 @@ report: "reports/snakemake/workflow.rst"
 
 include: "rules/common.smk"
 include: "rules/cells.smk"
-include: "rules/repetitions.smk"
 include: "rules/tables.smk"
 include: "rules/report.smk"
 
@@ -25,7 +24,7 @@ rule all:
     input:
         rules.report.output,
         rules.tables.output,
-        lost_records,
+        RUN.lost_records,
 
 
 onstart:

@@ -4,7 +4,7 @@
 rule tables:
     input:
         RUN.plan_trigger,
-        all_records,
+        RUN.records,
     output:
         [for_report(table.name, table.full_title) for table in TABLES],
         for_report("runs", "Every run", "runs"),

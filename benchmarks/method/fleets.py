@@ -1,5 +1,5 @@
 """Simulated fleets: how often healthy nodes and links are called slow, how often slow ones are not
-found, and whether a certificate tells these rates truly.
+found.
 
 Values are lognormal. Healthy nodes differ by ``EQUAL``, in all rows of a resource alike.
 """
@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
-from peakmark import statistics
-from peakmark.analysis import fleet, links, suspects
+from peakmark.analysis import fleet, links
 from peakmark.analysis.fleet import Place
-from peakmark.analysis.suspects import PART, Rates
 from peakmark.plan.cluster import Behind, crossed, rounds
-from peakmark.storage.planfile import LOSS
 
 Values = NDArray[np.float64]
 
@@ -205,62 +201,3 @@ def slow_links(nodes: int, seed: int = 1) -> Counts:
         yield f"healthy nodes called slow by pairs, {of}", Count(false, campaigns * of.nodes)
         if judged:
             yield f"slow nodes not found by pairs, {of}", Count(missed, judged)
-
-
-class Cluster(NamedTuple):
-    """Equal nodes, rows and repetitions; how far repetitions of a row and nodes lie apart."""
-
-    nodes: int
-    rows: int
-    noise: float
-    spread: float
-    repetitions: int = 6
-
-    def campaign(self, lot: np.random.Generator, slow: bool) -> tuple[fleet.Values, set[Place]]:
-        """The values of a campaign, and the rows of nodes that are slow."""
-        shape = self.nodes, self.rows, self.repetitions
-        levels = lot.normal(0, self.spread, shape[:2])
-        logs = levels[:, :, None] + lot.normal(0, self.noise, shape)
-        slowed: set[Place] = set()
-        for row in range(self.rows if slow else 0):
-            for node in lot.choice(self.nodes, max(1, self.nodes // PART), replace=False):
-                logs[node, row] += np.log(1 - LOSS)
-                slowed.add((f"node{node}", row))
-        values: fleet.Values = {
-            (f"node{node}", row): np.exp(logs[node, row]).tolist()
-            for node, row in np.ndindex(shape[:2])
-        }
-        return values, slowed
-
-
-CLUSTERS = (
-    Cluster(4, 12, 0.01, 0.005),
-    Cluster(16, 10, 0.02, 0.005),
-    Cluster(64, 10, 0.03, 0.01),
-)
-
-
-def certificates(many: int, campaigns: int, seed: int = 1) -> Counts:
-    """Certificates, each drawn from the records of one campaign, whose interval does not meet that
-    of the rate of all campaigns, in which the slow rows are known.
-    """
-    for of in CLUSTERS:
-        lot = np.random.default_rng((seed, of.nodes))
-        truth = Rates()
-        for _ in range(campaigns):
-            values, slowed = of.campaign(lot, slow=True)
-            found = fleet.judge(values).keys()
-            healthy = of.nodes * of.rows - len(slowed)
-            rates = len(found & slowed), len(slowed), len(found - slowed), healthy
-            truth = truth.plus(Rates(*rates))
-        wrong = [0, 0]
-        for number in range(many):
-            values, _ = of.campaign(lot, slow=False)
-            drawn = suspects.of_records(values, fleet.judge(values), (), number)
-            for place in (0, 1):
-                low, high = statistics.wilson(*drawn[2 * place : 2 * place + 2])
-                least, most = statistics.wilson(*truth[2 * place : 2 * place + 2])
-                wrong[place] += high < least or low > most
-        for name, count in zip(("detection", "false alarms"), wrong, strict=True):
-            about = f"the rate of {name} of {campaigns} campaigns, {of.nodes} nodes"
-            yield f"certificates that miss {about}", Count(count, many)

@@ -17,7 +17,6 @@ from peakmark.formatting import format_size
 from peakmark.validation import allowed, convert
 
 Scalar = str | int | float | bool | None
-AGAIN, TRIAL = "again", "trial"
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -45,7 +44,6 @@ class CellKeys(TypedDict):
     ]
     repetition: Annotated[int, Meta(ge=0)]
     options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
-    purpose: NotRequired[Literal["again", "trial"]]
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,6 @@ class Cell:
                  cell anew.
     word         instead of a number: one of ``machine.topology.WORDS``, a part of the node; empty
                  where a number was asked
-    purpose      empty for a row of the tables; ``AGAIN`` for one that checks a slow node, ``TRIAL`` for
-                 one that checks the verdict
     peer         the node of the server where ``pairs`` names it, ``node`` then has the client; else
                  empty
     """
@@ -86,7 +82,6 @@ class Cell:
     repetition: int
     options: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
     word: str = ""
-    purpose: str = ""
     peer: str = ""
 
     @property
@@ -124,9 +119,7 @@ class Cell:
     @cached_property
     def row(self) -> str:
         """What the repetitions of one measurement share: the id without the repetition."""
-        # No name holds a plus.
-        purpose = f"+{self.purpose}" if self.purpose else ""
-        return f"{self.subsystem}/{self.instrument}/{self.point}{purpose}/{self.place}"
+        return f"{self.subsystem}/{self.instrument}/{self.point}/{self.place}"
 
     @property
     def place(self) -> str:
@@ -136,9 +129,8 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """The cell as JSON values; ``block`` in bytes, keys as the fields."""
         fields = {name: getattr(self, name) for name in CellKeys.__annotations__}
-        for name in ("peer", "purpose"):
-            if not fields[name]:
-                del fields[name]
+        if not self.peer:
+            del fields["peer"]
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:

@@ -56,6 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed("interrupted", 128 + signal.SIGINT)
 
 
+REMOVED = {
+    "decide": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures slow nodes again",
+}
+"""Command that earlier versions had -> what is there in its place."""
+
+
 def _execute(words: list[str]) -> int:
     """Parse a command line and run its command. Returns the exit code."""
     resources.keep_matplotlib()
@@ -146,10 +152,13 @@ class Commands:
         """Check that the first word of a command line is a command or an option.
 
         Raises:
-            ConfigError: it is neither; the sentence suggests the nearest command.
+            ConfigError: it is neither; the sentence suggests the nearest command, or names what took
+                the place of a removed one.
         """
         if word.startswith("-") or word in self.parsers:
             return
+        if word in REMOVED:
+            raise ConfigError(f"the command {word} was removed: {REMOVED[word]}")
         from peakmark.validation import did_you_mean
 
         known = [name for commands in self.groups.values() for name in commands]
@@ -351,6 +360,12 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     command.add_argument(
         "--fail-on", choices=["slow"], help="exit with 1 (for cron) when a node is slow"
     )
+    command.add_argument(
+        "--suspects",
+        type=Path,
+        metavar="FILE",
+        help="write the campaign that measures slow nodes and suspected links again, beside healthy ones",
+    )
 
     command = commands.add(
         heading,
@@ -417,14 +432,6 @@ def _add_comparing(commands: Commands, heading: str) -> None:
 
 def _add_internal(commands: Commands, heading: str) -> None:
     """Add the commands that only rules and jobs call."""
-    command = commands.add(
-        heading,
-        "decide",
-        decide,
-        "Choose the slow nodes and suspected links that are measured again",
-    )
-    command.add_argument("--plan", type=Path, required=True, help="results/<campaign>/plan.json")
-
     command = commands.add(
         heading, "measure", measure, "Measure one cell of a plan, or the cells of one job"
     )
@@ -572,17 +579,6 @@ def plan(options: argparse.Namespace) -> None:
 
         notes = startup.check(planned, planned.cells)
         output.say("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
-
-
-def decide(options: argparse.Namespace) -> None:
-    from peakmark.analysis import Analysis, suspects
-    from peakmark.storage import planfile
-    from peakmark.storage.results import Results
-
-    campaign = Results.read(options.plan.parent)
-    analysis = Analysis(campaign)
-    chosen = suspects.choose(campaign, analysis.rows, analysis.link_maps)
-    planfile.write_suspects(campaign.directory, chosen)
 
 
 def measure(options: argparse.Namespace) -> None:
@@ -773,8 +769,26 @@ def fleet(options: argparse.Namespace) -> int:
         nodes, reason = slurm.hostlist(slow), f"reason=peakmark: slow in {campaign}"
         command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]
         lines += ["", message("drain").text, shlex.join(command)]
+    if options.suspects:
+        lines += ["", *_write_suspects(options.campaign, options.suspects)]
     output.say("\n".join(lines))
     return ExitCode.DIFFERENT if options.fail_on and slow else ExitCode.GOOD
+
+
+def _write_suspects(campaign: Path, target: Path) -> list[str]:
+    """Write the campaign that measures the suspects again, and return the line that runs it."""
+    import yaml
+
+    from peakmark.analysis import Analysis, suspects
+
+    analysis = Analysis.of(campaign)
+    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    if not chosen.beside:
+        return [f"No node or link is slow: {target} is not written."]
+    config = suspects.configuration(analysis.results, chosen)
+    text = yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=100)
+    files.write_document(target, text.encode(), campaign)
+    return ["To measure them again:", shlex.join(["peakmark", "run", str(target), "--slurm"])]
 
 
 def history(options: argparse.Namespace) -> None:

@@ -298,7 +298,7 @@ def write_document(target: Path, content: bytes, campaign: Path | None = None) -
         if not _may_replace(target, place, campaign):
             raise PeakmarkError(
                 f"{target} is there already, and not as this campaign wrote it: nothing was overwritten; move it away, or "
-                "give another name with -o"
+                "give another name"
             )
         if campaign is not None and place.parent != campaign.resolve():
             # A campaign that is read-only can be reported, but not be told where. Its list is

@@ -1,6 +1,5 @@
 """Pairs of four nodes behind two switches, of which one link is slow."""
 
-import csv
 import json
 from datetime import datetime
 from itertools import pairwise
@@ -10,6 +9,7 @@ from testcluster.config import address
 from tests.checkout import TO_TABLES
 
 from conftest import start
+from peakmark.analysis import Analysis, suspects
 from peakmark.plan.cluster import crossed
 from workflow import Workflow
 
@@ -40,9 +40,7 @@ def test_the_slow_link_is_named_from_three_rounds(four, tmp_path):
     plan = json.loads((workflow.results / "plan.json").read_text())
     leaves = {"leaf1": ["node1", "node2"], "leaf2": ["node3", "node4"]}
     assert plan["cluster"]["switches"] == leaves
-    # A suspected link is measured again, with more records.
-    every = [each for each in workflow.records().values() if "purpose" not in each["cell"]]
-    records = [record for record in every if record["status"] == "ok"]
+    records = [record for record in workflow.records().values() if record["status"] == "ok"]
     assert len(records) == 36
     known = {name: frozenset(nodes) for name, nodes in leaves.items()}
     crossing = []
@@ -68,9 +66,14 @@ def test_a_suspected_link_is_measured_again_beside_two_others(four, tmp_path):
     grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": "all"}
     workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.3)
     workflow.snakemake(*TO_TABLES)
-    with (workflow.results / "tables" / "suspects.csv").open() as file:
-        found = [line for line in csv.DictReader(file) if {*line["node"].split("+")} == {*SLOW}]
-    assert [line["outcome"] in ("confirmed", "worse") for line in found] == [True], found
-    assert len(found[0]["beside"].split()) == 2
-    again = [name for name in workflow.records() if f"+again/{found[0]['node']}/" in name]
-    assert len(again) == 6 and workflow.planned() == set()
+    analysis = Analysis.of(workflow.results)
+    suspected = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    (link,) = (name for name in suspected.beside if {*name.split("+")} == {*SLOW})
+    assert len(suspected.beside[link]) == 2
+    config = suspects.configuration(analysis.results, suspected)
+    workflow.campaign = config["campaign"]
+    workflow.configure(**config)
+    workflow.snakemake(*TO_TABLES)
+    again = Analysis.of(workflow.results).second_verdicts
+    assert again[link].case == "confirmed", again
+    assert workflow.planned() == set()

@@ -81,7 +81,7 @@ def test_what_has_no_turn_is_one_sentence(values, words, tmp_path, monkeypatch, 
     refused(done.stderr, words)
 
 
-INTERNAL = {"decide", "measure", "serve"}
+INTERNAL = {"measure", "serve"}
 
 
 def printed(capsys, *words):

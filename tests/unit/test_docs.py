@@ -53,7 +53,7 @@ def test_the_commands_of_a_page_can_be_typed(page):
             assert [goal for goal in goals if f"\n{goal}:" not in makefile] == []
         files = [word for word in words if word.endswith((".yaml", ".smk"))]
         if program in ("peakmark", "snakemake") and not PLACEHOLDER.search(" ".join(words)):
-            known = titles | {"config/sites/mine.yaml", "before.yaml", "after.yaml"}
+            known = titles | {"config/sites/mine.yaml", "before.yaml", "after.yaml", "again.yaml"}
             named = {word.rpartition("=")[2] for word in files}
             assert [name for name in named - known if not (ROOT / name).exists()] == []
 

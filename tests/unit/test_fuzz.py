@@ -17,7 +17,7 @@ from tests.unit.hostile import changed, refuses
 from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import GOOD
 
-from peakmark import files, tables, yamlfile
+from peakmark import tables, yamlfile
 from peakmark.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
@@ -131,15 +131,11 @@ VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 
 
 @settings(max_examples=EXAMPLES // 2, suppress_health_check=FOLDER, derandomize=True)
-@given(file=st.sampled_from(("plan.json", "cells", "machine", "repetitions")), chance=CHANCES)
+@given(file=st.sampled_from(("plan.json", "cells", "machine")), chance=CHANCES)
 def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
     """Sealed as it is now, so that nothing but its values tells."""
-    of = make.cell("cpubench", "DP", subsystem="cpu")
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=VM)
-    path = folder / "repetitions" / "suspects.json"
-    files.write_text(path, json.dumps({"schema": 1, "suspects": {of.row: [of.row]}}))
-    if file != "repetitions":
-        (path,) = folder.glob(f"{file}*" if "." in file else f"{file}/**/*.json")
+    (path,) = folder.glob(f"{file}*" if "." in file else f"{file}/**/*.json")
     value = json.loads(path.read_text())
     value.pop(records.CHECKSUM, None)
     value = changed(value, chance, chance.choice((1, 2, 5)))

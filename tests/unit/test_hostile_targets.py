@@ -147,11 +147,6 @@ def test_a_plan_replaces_no_plan_of_another_campaign(tmp_path, monkeypatch, peak
     assert contents[0] == contents[1] != contents[2]
 
 
-def test_decisions_are_written_where_the_campaign_has_them(campaign, peakmark):
-    assert peakmark("decide", "--plan", campaign / "plan.json").returncode == 0
-    assert (campaign / "repetitions" / "suspects.json").exists()
-
-
 def test_a_job_is_called_by_a_name(thesis, tmp_path, peakmark):
     name = os.path.relpath(thesis, tmp_path / "m" / "nodes")
     plan = {"schema": 1, "campaign": "m", "cluster": None}

@@ -33,7 +33,6 @@ from peakmark.analysis.row import (
     hosts_of,
     seen_clock,
 )
-from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
 from peakmark.config import layouts, published
@@ -140,7 +139,7 @@ def _table_rows(
     }
     for cell in cells:
         is_of_table = cell.instrument in headings and table.takes(cell.workload, cell.block)
-        is_left_out = cell.row in lacking or cell.purpose or cell.workload in ("ALL", ECHO)
+        is_left_out = cell.row in lacking or cell.workload in ("ALL", ECHO)
         if is_left_out or not is_of_table:
             continue
         block = None if cell.automatic else cell.block
@@ -345,8 +344,7 @@ class Analysis:
         if place not in self._conclusions:
             conclude = fleet.fleet_conclusions if self.is_fleet else findings.conclusions
             maps = [each for each in self.link_maps if each.rows[0] in rows]
-            again = {each.row.key: each.case for each in self.suspects}
-            self._conclusions[place] = [*conclude(rows), *links.conclusions(maps, again)]
+            self._conclusions[place] = [*conclude(rows), *links.conclusions(maps)]
         return self._conclusions[place]
 
     @cached_property
@@ -354,17 +352,9 @@ class Analysis:
         return {}
 
     @cached_property
-    def suspects(self) -> list[SecondMeasurement]:
-        """What came of slow nodes and suspected links that were measured again."""
-        return suspects.outcomes(self.results, self.rows, self.link_maps)
-
-    @cached_property
-    def checks(self) -> list[Message]:
-        """What stands beside the verdict on nodes: the second measurement and the certificate."""
-        return [
-            *suspects.second_verdicts(self.suspects),
-            *suspects.certify(self.results, self.rows),
-        ]
+    def second_verdicts(self) -> dict[str, Message]:
+        """What is said of each slow node or link that this campaign measures a second time."""
+        return suspects.second_verdicts(self.results, self.rows)
 
     @cached_property
     def link_maps(self) -> list[LinkMap]:

@@ -217,13 +217,9 @@ def link_maps(rows: Iterable[Row], known: Behind) -> list[LinkMap]:
     return maps
 
 
-def conclusions(maps: Sequence[LinkMap], again: Mapping[Key, str]) -> list[Conclusion]:
+def conclusions(maps: Sequence[LinkMap]) -> list[Conclusion]:
     """What is slow among the pairs of one table, each once, by the row in which it is furthest
     behind.
-
-    Args:
-        maps: of the table.
-        again: row of a suspected link -> what its second measurement showed.
     """
     found: dict[tuple[str, str], list[tuple[SlowPart, Row]]] = defaultdict(list)
     for each in maps:
@@ -232,11 +228,10 @@ def conclusions(maps: Sequence[LinkMap], again: Mapping[Key, str]) -> list[Concl
     messages = []
     for same in found.values():
         part, row = max(same, key=lambda one: (one[0].confirmed, one[0].behind))
-        outcome = again.get(row.key._replace(node=part.name), "suspect")
         messages.append(
             message(
                 "slow-link",
-                case=part.kind if part.confirmed else outcome,
+                case=part.kind if part.confirmed else "suspect",
                 name=part.name.replace("+", " → "),
                 behind=part.behind,
                 low=part.low,

@@ -161,16 +161,14 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
         written.append(path_of(name))
 
     folder = results.directory
-    paths = [
-        folder / name for name in ("plan.json", "config.json", planfile.SEAL, planfile.SUSPECTS)
-    ]
+    paths = [folder / name for name in ("plan.json", "config.json")]
     paths += [*folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
             put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))
     for node, known in results.facts.items():
         put(f"machine/{node}.json", records.text_of(mapped(known, replace)).encode())
-    for record in (*results.records, *results.checks, *results.attempts):
+    for record in (*results.records, *results.attempts):
         digests = {}
         for name, raw in raw_outputs(results, record):
             text = replace(raw.decode("utf-8", "surrogateescape"))

@@ -99,7 +99,7 @@ def _hosts(results: Results) -> Iterator[str]:
     names += [name for cell in results.cells for name in (cell.node, cell.peer)]
     for facts in results.facts.values():
         names += [facts.get("host"), (facts.get("slurm") or {}).get("node")]
-    for record in (*results.records, *results.checks, *results.attempts):
+    for record in (*results.records, *results.attempts):
         context = record.data["context"]
         names += [context.get("host"), context.get("server_host")]
     return (name for name in names if name and name.lower() not in _COMMON)

@@ -138,6 +138,13 @@ def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
     return values
 
 
+REMOVED = {
+    "repeat_suspects": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures "
+    "slow nodes again",
+    "certify": "docs/method.md tells how often the verdict on nodes is wrong",
+}
+"""Key that earlier versions had -> what is there in its place."""
+
 NO_TOOL = ("false", "none", "no", "off")
 """Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a
 program.
@@ -151,6 +158,8 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: names the key, the value and what is allowed.
     """
     plain = _plain(config)
+    for key in REMOVED.keys() & plain.keys():
+        raise ConfigError(f"the key {key} was removed: delete it; {REMOVED[key]}")
     validation.read(plain, Campaign)
     completed = merged([msgspec.to_builtins(Campaign()), plain])
     completed["tools"] = {

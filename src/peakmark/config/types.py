@@ -28,6 +28,13 @@ NodeName = Annotated[
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z",
     ),
 ]
+NodeOrLink = Annotated[
+    str,
+    allowed(
+        "the name of a node, or of a link: client+server",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*([+][A-Za-z0-9][A-Za-z0-9._-]*)?\Z",
+    ),
+]
 InterfaceName = Annotated[
     str,
     allowed(
@@ -304,11 +311,9 @@ class Campaign(Keys):
         reference_repetitions: Repetitions of each cell of a reference tool.
         repeat_disturbed: How often a repetition is measured again at most that other programs, the
             hypervisor, lost CPU time or a clock that moved have disturbed. 0: never.
-        repeat_suspects: Whether nodes that are slow in rows are measured there once more, beside two
-            healthy nodes of their class. It takes four equal nodes and six repetitions. Pairs of
-            nodes whose link may be slow are measured again at least six times.
-        certify: Whether the verdict on nodes is tried: up to 20 healthy rows of CPU and memory are
-            measured once more slowed in secret, and as many unchanged. Tables leave them out.
+        suspects: Slow nodes and links of an earlier campaign -> the healthy ones that are measured
+            beside them. peakmark fleet --suspects writes it, and peakmark fleet of this campaign
+            says whether they are slow again. A link is client+server.
         placement: One thread for each core first; compact fills a last-level cache, a NUMA node, a
             socket before the next one, spread takes sockets, NUMA nodes and caches in turn. numa
             and socket are always compact.
@@ -354,8 +359,7 @@ class Campaign(Keys):
     repetitions: Repetitions = 3
     reference_repetitions: Repetitions = 1
     repeat_disturbed: Annotated[int, Meta(ge=0, le=100)] = 2
-    repeat_suspects: bool = True
-    certify: bool = False
+    suspects: dict[NodeOrLink, list[NodeOrLink]] = field(default_factory=dict)
     placement: Literal["compact", "spread"] = "compact"
     isa: InstructionSet = "auto"
     scratch: Text | None = None

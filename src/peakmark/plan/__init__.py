@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from peakmark.catalogue import SHAPES, SUBSYSTEMS
-from peakmark.cell import TRIAL, Cell
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import inputs, layouts, published, site
 from peakmark.errors import ConfigError
@@ -33,15 +32,12 @@ from peakmark.plan.cluster import (
     shares,
 )
 from peakmark.plan.durations import Durations
-from peakmark.statistics import ENOUGH
-from peakmark.storage.results import Results, again_cells
+from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 from peakmark.tools.programs import iozone
 
 RESULTS = Path("results")
-LEAST_NODES = 4
-"""Of fewer equal nodes it is not known which one is slow."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,6 @@ class Plan:
         references: tools that the grids name.
         cluster: None without one.
         impossible: row -> why its reference tool can measure it on no machine.
-        slowed: rows of trial cells that are slowed in secret.
     """
 
     config: Settings
@@ -83,7 +78,6 @@ class Plan:
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
     impossible: Mapping[str, str] = field(default_factory=dict)
-    slowed: tuple[str, ...] = ()
 
     @property
     def campaign(self) -> str:
@@ -98,36 +92,7 @@ class Plan:
     @cached_property
     def results(self) -> Results:
         """What the folder of the campaign holds."""
-        return Results(self.directory, self.to_json(), tuple(self.wanted()))
-
-    @cached_property
-    def again(self) -> list[Cell]:
-        """The cells that are measured again to check slow nodes and links, as far as that is decided."""
-        return again_cells(self.directory, self.config, self.cells)
-
-    @cached_property
-    def judged_cells(self) -> list[Cell]:
-        """The required cells of own kernels whose rows tell which node of a class is slow, or which
-        link.
-        """
-        nodes = [kind.nodes for kind in self.cluster.kinds] if self.cluster else []
-        known = {cell.node for cell in self.cells}
-        classes = [known.intersection(names) for names in nodes]
-        judged = {node for names in classes if len(names) >= LEAST_NODES for node in names}
-        cells = [
-            cell
-            for cell in self.cells
-            if (cell.peer or cell.node in judged)
-            and not REGISTRY[cell.instrument].reference
-            and not cell.purpose
-        ]
-        counts = Counter(cell.row for cell in cells)
-        return [cell for cell in cells if cell.peer or counts[cell.row] >= ENOUGH]
-
-    @property
-    def checks_suspects(self) -> bool:
-        """Whether slow nodes and suspected links are measured again."""
-        return self.config["repeat_suspects"] and bool(self.judged_cells)
+        return Results(self.directory, self.to_json(), self.cells)
 
     @cached_property
     def durations(self) -> Durations:
@@ -142,10 +107,6 @@ class Plan:
     def record_name(self, cell: Cell) -> str:
         """Path of a cell's record as text: Path objects cost time with ten thousand cells."""
         return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
-
-    def wanted(self) -> list[Cell]:
-        """The cells that are required so far, in running order."""
-        return [*self.cells, *self.again]
 
     @cached_property
     def peers(self) -> dict[str, str]:
@@ -253,19 +214,13 @@ def build(completed: Settings, cluster: Cluster | None = None) -> Plan:
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
         cluster = cluster.choose(cpus, memory, len(single) < len(ordered))
-    plan = Plan(
+    return Plan(
         config=completed,
         cells=tuple(ordered),
         references=tuple(tools[name] for name in sorted(tools)),
         cluster=cluster,
         impossible=grids.impossible(ordered),
     )
-    # A neighbour would slow down the jobs of others too.
-    if not completed["certify"] or not settings_of(completed).get("exclusive", True):
-        return plan
-    drawn = draw_trials(plan.judged_cells, completed["seed"])
-    every = grids.interleaved((*ordered, *drawn.cells), completed["seed"])
-    return replace(plan, cells=tuple(sorted(every, key=turn)), slowed=tuple(drawn.slowed))
 
 
 def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
@@ -403,39 +358,3 @@ def _jobs(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
             name = f"{name}.{batch}"
         jobs.setdefault(name, []).extend(unit)
     return {name: [cells[place] for place in sorted(places)] for name, places in jobs.items()}
-
-
-MOST_TRIALS = 40
-TRIED_SHARE = 8
-"""One node of so many is tried in a row at most, so that most stay as they are."""
-
-
-class Trials(NamedTuple):
-    """Extra cells, and the rows of those that are slowed."""
-
-    cells: list[Cell]
-    slowed: list[str]
-
-
-def draw_trials(cells: Iterable[Cell], seed: int) -> Trials:
-    """Trials of rows whose CPUs a neighbour can slow down, at most ``MOST_TRIALS``.
-
-    Args:
-        cells: by which nodes are judged.
-        seed: the campaign's.
-    """
-    rows: dict[str, list[Cell]] = defaultdict(list)
-    points: dict[str, list[str]] = defaultdict(list)
-    for cell in cells:
-        if SUBSYSTEMS[cell.subsystem].pinned and cell.workload not in SHAPES:
-            if cell.row not in rows:
-                points[f"{cell.subsystem}/{cell.point}"].append(cell.row)
-            rows[cell.row].append(cell)
-    lot = random.Random(f"{seed}/trials")  # noqa: S311 - not a secret from anybody who has the seed
-    tried = []
-    for nodes in points.values():
-        tried += lot.sample(sorted(nodes), max(1, len(nodes) // TRIED_SHARE))
-    chosen = lot.sample(tried, min(MOST_TRIALS, len(tried)))
-    trials = [replace(cell, purpose=TRIAL) for row in chosen for cell in rows[row]]
-    slowed = chosen[: (len(chosen) + 1) // 2]
-    return Trials(trials, [replace(rows[row][0], purpose=TRIAL).row for row in slowed])

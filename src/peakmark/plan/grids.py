@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPES, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.errors import ConfigError, PeakmarkError
-from peakmark.formatting import parse_size
+from peakmark.formatting import format_size, parse_size
 from peakmark.machine import topology
 from peakmark.machine.host import Host
 from peakmark.messages import Unavailable
@@ -98,6 +98,36 @@ def _grid_cells(
                 "into a grid of their own"
             )
         yield from planned
+
+
+def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
+    """Return the grid that asks for a cell of an own kernel, with no other point than the cell's,
+    without references and repetitions.
+
+    Raises:
+        ConfigError: no grid of the configuration asks for it.
+    """
+    point = _Point(cell.workload, cell.variant, cell.block, cell.asked)
+    for keys in config[cell.subsystem]:
+        is_paired = cell.subsystem == "network" and "pairs" in keys
+        if is_paired != bool(cell.peer) or point not in _points(cell.subsystem, keys):
+            continue
+        own = {"workloads": [cell.workload], "concurrency": [cell.asked]}
+        grid = {key: value for key, value in keys.items() if key not in _OF_MANY}
+        if cell.variant:
+            own["variants"] = [cell.variant]
+        if cell.block is not None:
+            own["blocks"] = [format_size(cell.block)]
+        elif cell.automatic:
+            own["blocks"] = [AUTO]
+        elif "blocks" in keys:
+            own["blocks"] = keys["blocks"]
+        return own | grid
+    raise ConfigError(f"no grid of {cell.subsystem} asks for {cell.row}")
+
+
+_OF_MANY = ("workloads", "concurrency", "variants", "blocks", "references", "repetitions")
+"""Keys of a grid that name several points, or how often and with what each is measured."""
 
 
 def check_number(config: Settings, nodes: int, turns: Turns) -> None:

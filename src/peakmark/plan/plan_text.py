@@ -12,7 +12,6 @@ from peakmark.cell import Cell
 from peakmark.formatting import format_size, gigabytes, listing, plural
 from peakmark.plan import Plan, durations, two_nodes, uses_shared_resource
 from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
-from peakmark.storage import planfile
 
 JOB_S, CELL_S = 0.5, 0.4
 """What a job costs on its node, and each cell besides its measuring, without Slurm's own time."""
@@ -43,8 +42,6 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
     for cell in plan.cells:
         fillers[str(cell.options.get("instead_of"))].add(cell.instrument)
     disk, memory = durations.largest(plan.cells)
-    judged = plan.judged_cells
-    again = planfile.measured_again(judged, {cell.row: [] for cell in judged})
     values = {
         "plan": plan,
         "times": times,
@@ -55,7 +52,6 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         "assumes_link": times.link_bps is None and any(map(two_nodes, unmeasured)),
         "ORDINARY_LINK": durations.ORDINARY_LINK,
         "SUBSYSTEMS": SUBSYSTEMS,
-        "again_s": times.total(again),
         "points": _points,
         "fillers": fillers,
         "disk": disk,

@@ -169,7 +169,7 @@ def problems(analysis: Analysis) -> dict[str, Any]:
     """
     results = analysis.results
     events = [(each.cell, "not possible here", each.data["reason"]) for each in results.refused]
-    answered = {record.cell.id for record in (*results.records, *results.checks)}
+    answered = {record.cell.id for record in results.records}
     failed = set[str]()
     for record in results.attempts:
         failed.add(record.cell.id)

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import ChainableUndefined, Environment, Template
 
 from peakmark import yamlfile
-from peakmark.analysis import Analysis, fleet, suspects
+from peakmark.analysis import Analysis, fleet
 from peakmark.analysis.fleet import SlowNode
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row
@@ -204,7 +204,7 @@ def slow_paragraphs(analysis: Analysis) -> list[str]:
         last.append(message("also-slow", nodes=counted(names, 2 * fleet.NAMED)))
     if judged and not groups:
         last.append(message("none-slow", nodes=len(judged)))
-    paragraphs += [each.full_sentence for each in (*last, *analysis.checks)]
+    paragraphs += [each.full_sentence for each in (*last, *analysis.second_verdicts.values())]
     paragraphs.append(_joined(fleet.unjudged(analysis.rows, analysis.classes)))
     paragraphs.append(message("slow-means", beyond=fleet.DELTA).full_sentence)
     return [typeset(text) for text in paragraphs if text]
@@ -238,17 +238,22 @@ def _slow(nodes: Sequence[SlowNode]) -> Message:
 
 
 def fleet_data(analysis: Analysis) -> dict[str, Any]:
-    """The table of slow rows, and for ``peakmark fleet`` the nodes that are slow, without those that
-    a second measurement found as fast as others; empty for one node.
+    """Return the table of slow rows, and for ``peakmark fleet`` the nodes that are slow: a second
+    measurement overrides the verdict on its suspects. Empty for one node.
     """
     if not analysis.has_several_nodes:
         return {}
     lines = [_line(row) for node, _ in analysis.slow for row in node.rows]
     shown = lines[:LINES]
     remark = message("slow-lines", shown=LINES, rows=len(lines))
-    not_confirmed = suspects.not_confirmed(analysis.suspects)
+    slow = {node.node for node, _ in analysis.slow}
+    for name, verdict in analysis.second_verdicts.items():
+        if verdict.case == "not-confirmed":
+            slow.discard(name)
+        elif verdict.case == "confirmed" and "+" not in name:
+            slow.add(name)
     return {
-        "slow": sorted({node.node for node, _ in analysis.slow} - not_confirmed),
+        "slow": sorted(slow),
         "headings": HEADINGS,
         "lines": shown,
         "breaks": changes([line[:2] for line in shown]),

@@ -1,6 +1,5 @@
 """Run one program: no shell, a process group, limits in time, memory and disk, output kept whole,
-nothing left behind; with environment modules (Environment Modules or Lmod) where it needs them, and
-beside a paced neighbour that takes a share of the time of some CPUs, as a slow node would.
+nothing left behind; with environment modules (Environment Modules or Lmod) where it needs them.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ import resource
 import select
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -333,34 +331,3 @@ def _module_environment(names: Sequence[str]) -> dict[str, str]:
     entries = done.stdout.decode(errors="surrogateescape").split("\0")
     pairs = [entry.split("=", 1) for entry in entries if "=" in entry]
     return {name: value for name, value in pairs if not name.startswith("BASH_FUNC_")}
-
-
-PERIOD_S = 0.01
-_NEIGHBOUR = """
-import os, sys, time
-cpu, share, period = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
-os.sched_setaffinity(0, [cpu])
-parent, begun = os.getppid(), time.monotonic()
-while os.getppid() == parent:
-    if time.thread_time() < share * (time.monotonic() - begun):
-        continue
-    time.sleep(period * (1 - share))
-"""
-
-
-@contextmanager
-def neighbours(cpus: Iterable[int], share: float) -> Iterator[None]:
-    """Let a process take a share of the time of each of the CPUs while the block runs.
-
-    Args:
-        cpus: those of the measurement.
-        share: 0 for none, below 0.5: the kernel gives each of two that want it no more.
-    """
-    with ExitStack() as stack:
-        for cpu in cpus if share else ():
-            words = map(str, (cpu, share, PERIOD_S))
-            argv = [sys.executable, "-I", "-S", "-c", _NEIGHBOUR, *words]
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-        yield

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, output
-from peakmark.cell import TRIAL, Cell
+from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.messages import MeasurementError
 from peakmark.run.measure import Request, measure
-from peakmark.storage import planfile, records
+from peakmark.storage import records
 from peakmark.storage.planfile import Part
 from peakmark.tools import REGISTRY
 
@@ -37,7 +37,6 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
     """What to measure for a cell of a plan."""
     config: Mapping[str, Any] = part.plan.get("config") or {}
     tool = config.get("tools", {}).get(cell.instrument)
-    slowed = cell.purpose == TRIAL and cell.row in planfile.open_seal(part.directory)
     return Request(
         cell,
         _record_path(part, cell),
@@ -47,8 +46,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
-        repeats=0 if slowed else int(config.get("repeat_disturbed", 0)),
-        loss=planfile.LOSS if slowed else 0.0,
+        repeats=int(config.get("repeat_disturbed", 0)),
     )
 
 

@@ -72,7 +72,6 @@ class Request:
         node_bytes: memory that Slurm has of this node, where the plan tells it.
         far_end: brings a server up elsewhere; None for this machine, over loopback.
         repeats: how often a disturbed measurement is repeated at most.
-        loss: share of the time of its CPUs that a neighbour takes from it.
     """
 
     cell: Cell
@@ -85,7 +84,6 @@ class Request:
     node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
     repeats: int = 0
-    loss: float = 0.0
 
 
 @dataclass
@@ -278,8 +276,7 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
         attempt.spare = noise.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         invocation = instrument.prepare(cell, tool, space)
-        with execute.neighbours(context["placed"]["cpus"], request.loss):
-            _execute(request, invocation, space, attempt)
+        _execute(request, invocation, space, attempt)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
 

@@ -1,38 +1,27 @@
-"""What a campaign consists of: ``plan.json``, plain JSON with a line for each cell;
-``repetitions/suspects.json``: which rows are measured again; ``seal.json``: which trial cells are
-slowed in secret. Who measures them reads it; tables open it only when the verdict is made.
-"""
+"""What a campaign consists of: ``plan.json``, plain JSON with a line for each cell."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from peakmark import files, output
-from peakmark.cell import AGAIN, Cell
+from peakmark import files
+from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.storage.records import ASIDE, read_json
 from peakmark.storage.types import PlanFile
 from peakmark.validation import convert
 
 ANEW = "the next run of this campaign writes it anew"
-SUSPECTS = "repetitions/suspects.json"
-SEAL = "seal.json"
-LOSS = 0.08
-"""Share of the time of its CPUs that a slowed cell loses."""
 WAIT_S = 10.0
 """How long one cell waits at most until other programs have stopped."""
-Suspects = Mapping[str, list[str]]
-"""Row of a slow node or link -> rows of the healthy ones that are measured again with it."""
 
 
 @dataclass(frozen=True)
@@ -113,21 +102,8 @@ def _shorter(content: bytes, words: str) -> bytes:
 
 
 def cell(path: Path, name: str) -> Part:
-    """One cell by its id; the plan holds a cell that is measured again only once, and of
-    repetitions beyond the planned ones the first.
-
-    Errors: RecordError when there is no plan, or it has no such cell.
-    """
-    planned = name.replace(f"+{AGAIN}/", "/")
-    if planned == name:
-        return _part(path, "id", name)
-    row, _, number = planned.rpartition("/")
-    try:
-        part = _part(path, "id", planned)
-    except RecordError:
-        part = _part(path, "id", f"{row}/0")
-    again = replace(part.cells[0], purpose=AGAIN, repetition=int(number))
-    return replace(part, cells=(again,))
+    """Return one cell by its id. Errors: RecordError when there is no plan, or it has no such cell."""
+    return _part(path, "id", name)
 
 
 def job(path: Path, name: str) -> Part:
@@ -150,77 +126,3 @@ def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ..
     if twice:
         raise RecordError(f"{path} is damaged (it has the cell {twice[0]} twice)", ANEW)
     return cells
-
-
-class _Chosen(Struct, frozen=True):
-    schema: Literal[1]
-    suspects: dict[str, list[str]] = {}
-
-
-class _Seal(Struct, frozen=True, forbid_unknown_fields=True):
-    schema: int
-    slowed: list[str]
-
-
-def write_suspects(directory: Path, suspects: Suspects) -> None:
-    """Store which rows are measured again. Errors: OSError."""
-    stored = {"schema": 1, "suspects": suspects}
-    files.write_text(directory / SUSPECTS, json.dumps(stored, indent=1, sort_keys=True) + "\n")
-
-
-def read_suspects(directory: Path) -> Suspects:
-    """The rows that are measured again. Errors: RecordError when the file is missing or damaged."""
-    path, remedy = directory / SUSPECTS, "the next run decides again"
-    what = f"the file of suspects {path}"
-    chosen = read_json(path, what, remedy)
-    return convert(chosen, _Chosen, f"{what} is damaged", remedy).suspects
-
-
-def suspects(directory: Path) -> Suspects:
-    """The rows that are measured again; none while that is not decided."""
-    with suppress(RecordError):
-        return read_suspects(directory)
-    return {}
-
-
-def measured_again(cells: Iterable[Cell], suspects: Suspects) -> list[Cell]:
-    """The cells of a second measurement of suspects and of the nodes or links beside them: as many
-    repetitions as planned, and at least ``ENOUGH``.
-    """
-    from peakmark.statistics import ENOUGH  # with numpy, which no cell needs
-
-    rows = {*suspects, *(row for controls in suspects.values() for row in controls)}
-    chosen = [replace(cell, purpose=AGAIN) for cell in cells if cell.row in rows]
-    counts = Counter(cell.row for cell in chosen)
-    chosen += [
-        replace(cell, repetition=number)
-        for cell in chosen
-        for number in range(counts[cell.row], ENOUGH)
-        if not cell.repetition
-    ]
-    return sorted(chosen, key=lambda cell: cell.repetition)
-
-
-def set_aside_suspects(directory: Path) -> None:
-    """Move a damaged file of suspects to where it is kept, and say so. Errors: OSError."""
-    path = directory / SUSPECTS
-    try:
-        if path.exists():
-            read_suspects(directory)
-    except RecordError as error:
-        kept = files.set_aside(path, directory / ASIDE / path.parent.name)
-        output.tell(f"{error.fact}: decided again, the file as it was is {kept}")
-
-
-def write_seal(directory: Path, slowed: Collection[str]) -> None:
-    """Store the rows of the trial cells that are slowed. Errors: OSError."""
-    text = json.dumps({"schema": 1, "slowed": sorted(slowed)}, indent=1)
-    files.renew(directory / SEAL, f"{text}\n")
-
-
-def open_seal(directory: Path) -> frozenset[str]:
-    """The rows of trial cells that are slowed. Errors: RecordError without a whole file."""
-    path = directory / SEAL
-    what = f"the seal {path}"
-    seal = convert(read_json(path, what), _Seal, f"{what} is damaged")
-    return frozenset(seal.slowed)

@@ -4,8 +4,6 @@ attempts, read once.
 
 from __future__ import annotations
 
-import operator
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +15,6 @@ from peakmark.cell import Cell
 from peakmark.config import inputs
 from peakmark.errors import RecordError
 from peakmark.storage import facts, planfile, records
-from peakmark.storage.planfile import Suspects
 from peakmark.storage.records import Finding
 
 
@@ -61,7 +58,7 @@ class Results:
     first asked for and then kept.
 
     plan      all but its cells
-    cells     every cell of the plan, in its order; then those that are measured again
+    cells     every cell of the plan, in its order
     jobs      cell id -> the job that measures it together with others; a cell with a job to itself
               has no entry
     """
@@ -81,8 +78,7 @@ class Results:
         cells = planfile.cells_of(directory / "plan.json", entries)
         names = [entry.get("job") for entry in entries]
         jobs = {cell.id: name for cell, name in zip(cells, names, strict=True) if name}
-        again = again_cells(directory, plan.get("config") or {}, cells)
-        return cls(directory, plan, (*cells, *again), jobs)
+        return cls(directory, plan, cells, jobs)
 
     @property
     def name(self) -> str:
@@ -145,32 +141,8 @@ class Results:
 
     @cached_property
     def records(self) -> tuple[StoredRecord, ...]:
-        """Those that count, by path: whole, unchanged, of planned cells with the plan's options,
-        which a table shows.
-        """
-        return tuple(record for record in self._good_records if not record.cell.purpose)
-
-    @property
-    def checks(self) -> tuple[StoredRecord, ...]:
-        """The others: measured to check a slow node, or the verdict."""
-        return tuple(record for record in self._good_records if record.cell.purpose)
-
-    @cached_property
-    def checks_by_row(self) -> Mapping[str, Sequence[StoredRecord]]:
-        """Row -> its extra records that hold measurements."""
-        by_row: dict[str, list[StoredRecord]] = defaultdict(list)
-        for record in filter(operator.attrgetter("ok"), self.checks):
-            by_row[record.cell.row].append(record)
-        return by_row
-
-    @cached_property
-    def _good_records(self) -> tuple[StoredRecord, ...]:
+        """Those that count, by path: whole, unchanged, of planned cells with the plan's options."""
         return _good(self._found)
-
-    @cached_property
-    def suspects(self) -> Suspects:
-        """Rows of slow nodes that are measured again."""
-        return planfile.suspects(self.directory) if self.config.get("repeat_suspects") else {}
 
     @cached_property
     def attempts(self) -> tuple[StoredRecord, ...]:
@@ -211,7 +183,7 @@ class Results:
     @cached_property
     def missing(self) -> tuple[Cell, ...]:
         """Planned cells without a record, in the order of the plan."""
-        present = {record.path for record in self._good_records}
+        present = {record.path for record in self.records}
         return tuple(cell for cell in self.cells if f"cells/{cell.id}.json" not in present)
 
     @property
@@ -219,7 +191,7 @@ class Results:
         """Path below the campaign and SHA-256 of every raw output that the records name."""
         return [
             (f"{record.path.rpartition('/')[0]}/{name}", digest)
-            for record in (*self._good_records, *self.attempts)
+            for record in (*self.records, *self.attempts)
             for name, digest in sorted(record.data["raw"].items())
         ]
 
@@ -234,13 +206,6 @@ class Results:
         """
         only = next(iter(self.facts.values())) if len(self.facts) == 1 else {}
         return self.facts.get(host or node) or self.facts.get(node) or only
-
-
-def again_cells(directory: Path, config: Mapping[str, Any], planned: Sequence[Cell]) -> list[Cell]:
-    """The cells of a plan that are measured again, as far as that is decided."""
-    if not config.get("repeat_suspects"):
-        return []
-    return planfile.measured_again(planned, planfile.suspects(directory))
 
 
 def _attempt(path: Path) -> Finding:

@@ -17,7 +17,6 @@ import pandas as pd
 from peakmark import files, output
 from peakmark.analysis import Analysis, core_checks, fleet
 from peakmark.analysis.row import ABOVE, Row, Rows
-from peakmark.analysis.suspects import SecondMeasurement
 from peakmark.messages import worst
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import columns, latex, layout_tables, presentation
@@ -113,14 +112,12 @@ def build(campaign: Path | Analysis) -> None:
         if rows[name]
     }
     # Of rows that are gone, or of an earlier choice of nodes.
-    for stale in (*folder.glob("*.tex"), folder / "nodes.csv", folder / "suspects.csv"):
+    for stale in (*folder.glob("*.tex"), folder / "nodes.csv"):
         stale.unlink(missing_ok=True)
     frames["summary"] = summary([row for table in TABLES for row in rows[table.name]])
     frames["findings"] = sentences(analysis)
     if analysis.has_several_nodes:
         frames["nodes"] = nodes(rows)
-    if analysis.suspects:
-        frames["suspects"] = suspects(analysis.suspects)
     frames["runs"] = runs(long_table(results), rows)
     if layout:
         (folder / layout.name).mkdir(exist_ok=True)
@@ -215,21 +212,6 @@ def nodes(rows: Rows) -> pd.DataFrame:
         for table in rows.values()
         for group in fleet.group_rows(table)
         for row in group.rows
-    )
-
-
-def suspects(outcomes: Iterable[SecondMeasurement]) -> pd.DataFrame:
-    """Rows of slow nodes that were measured again: how far behind they were before and are now."""
-    return _lines_of_rows(
-        {
-            **_point(each.row),
-            "node": each.row.key.node,
-            "beside": " ".join(each.controls),
-            "behind": each.row.slow and each.row.slow.behind,
-            "behind_again": each.behind,
-            "outcome": each.case,
-        }
-        for each in outcomes
     )
 
 

@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -73,7 +73,6 @@ class Run:
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
         self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
-        self._add(self.plan.again)
         startup.check_campaign(self.plan.directory)
         self.findings = startup.survey(self.plan.results)
         self.kernels_ready = build.up_to_date()
@@ -86,8 +85,8 @@ class Run:
 
     @cached_property
     def missing_cells(self) -> list[Cell]:
-        """The cells that are wanted by now and have no record that counts, in running order."""
-        return [cell for cell in self.plan.wanted() if not self.is_measured(cell)]
+        """The planned cells that have no record that counts, in running order."""
+        return [cell for cell in self.plan.cells if not self.is_measured(cell)]
 
     def missing_of(self, name: str) -> list[Cell]:
         """The cells that the job still has to measure."""
@@ -104,33 +103,21 @@ class Run:
             return [self.plan.record_name(cell) for cell in self.plan.cells]
         return [self.job_output(name) for name in self.plan.jobs]
 
-    def lost(self, records: Sequence[str]) -> list[str]:
-        """Those of the files that tables stand without. The output of a job of several cells hides
-        a record that is lost.
+    def lost_records(self, _: Any) -> list[str]:
+        """Return the records without which tables stand, so that the rule asks for them by name:
+        behind tables that still stand, Snakemake would not miss one. The output of a job of several
+        cells hides a record that is lost too.
         """
         if not self._exists("tables"):
             return []
         jobs = [self.job_output(name) for name in self.plan.jobs if self.missing_of(name)]
-        return [*jobs, *(path for path in records if not Path(path).exists())]
+        return [*jobs, *(path for path in self.records if not Path(path).exists())]
 
     def job_output(self, name: str) -> str:
         return str(job.output_path(self.plan.directory, name))
 
     def _exists(self, name: str) -> bool:
         return (self.plan.directory / name).exists()
-
-    def records_of_suspects(self, suspects: str) -> list[str]:
-        """Records of the second measurement of slow nodes, by the file that names them."""
-        chosen = planfile.suspects(Path(suspects).parents[1])
-        cells = planfile.measured_again(self.plan.cells, chosen)
-        self._add(cells)
-        return [suspects, *map(self.plan.record_name, cells)]
-
-    def _add(self, cells: Iterable[Cell]) -> None:
-        """Let rules know cells that the plan did not have when it was made."""
-        for cell in cells:
-            self.cells[cell.id] = cell
-            self.places.setdefault(cell.id, len(self.places))
 
     # -- inputs and options of rules
 
@@ -294,8 +281,6 @@ class Run:
         # Everything that a cell needs to be measured; the plan last, as it says that all is there.
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
-        if self.plan.slowed:
-            planfile.write_seal(directory, self.plan.slowed)
         planfile.write(directory / "plan.json", self.plan.results.plan)
         if self.opened is not None:
             self.opened.adopted |= startup.adopt(self.plan)

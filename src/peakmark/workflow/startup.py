@@ -36,7 +36,7 @@ from peakmark.plan import Plan, durations, jobs, two_nodes
 from peakmark.plan.cluster import ANY, settings_of
 from peakmark.run import lock as run_lock
 from peakmark.slurm import failures
-from peakmark.storage import facts, planfile, records
+from peakmark.storage import facts, records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY, common
@@ -268,7 +268,6 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
             output.tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts.set_aside(plan.directory, host)
-    planfile.set_aside_suspects(plan.directory)
     kept = f"kept in {plan.directory / records.ASIDE}"
     if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")
@@ -340,8 +339,7 @@ def check_allocation_overlap(plan: Plan) -> None:
 
 def groups(plan: Plan) -> Iterable[Sequence[Cell]]:
     """The cells of each job of the plan."""
-    planned = plan.jobs.values() if plan.jobs else ([cell] for cell in plan.cells)
-    return [*planned, *([cell] for cell in plan.again)]
+    return plan.jobs.values() if plan.jobs else ([cell] for cell in plan.cells)
 
 
 def adopt(plan: Plan) -> dict[str, str]:

@@ -1,20 +1,25 @@
 """Pairs of nodes: which node, switch or link is slow, and what the campaign says of it."""
 
+from collections import Counter
+
 import pandas as pd
 import pytest
 from benchmarks.method.fleets import PAIRED, Paired
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
-from peakmark import figures, tables
+from peakmark import figures, plan, tables
 from peakmark.analysis import Analysis, links, suspects
 from peakmark.cell import Cell
+from peakmark.config import campaign as configuration
+from peakmark.report import nodes
 from peakmark.storage import planfile
-from peakmark.storage.records import text_of
 
 RATE = 9.4e9
 LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}
-CLUSTER = where(nodes=("n1", "n2", "n3", "n4")).to_json()
+CLUSTER_OF_FOUR = where(nodes=("n1", "n2", "n3", "n4"))
+CLUSTER = CLUSTER_OF_FOUR.to_json()
+GRID = {"workloads": ["TCP"], "blocks": ["1MiB"], "concurrency": [1], "pairs": "all"}
 EVERY = [(f"n{a}", f"n{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 
 
@@ -79,7 +84,7 @@ def campaign(folder, repetitions, slow):
         for client, server in EVERY
         for repetition in range(repetitions)
     ]
-    config = {"seed": 1, "repeat_suspects": True, "site_facts": {"shared": LEAVES}}
+    config = {"seed": 1, "network": [GRID], "site_facts": {"shared": LEAVES}}
     write(folder, records(cells, {slow: 0.5}), config=config)
     plan = planfile.read(folder / "plan.json")
     entries = [{"id": cell.id, **cell.to_json()} for cell in cells]
@@ -94,46 +99,49 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, cas
     found = [each.message for each in analysis.conclusions(rows) if "link" in each.message.code]
     assert [(each.case, dict(each.values)["name"]) for each in found] == [(case, "n2 → n3")]
     chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
-    again = {row.rpartition("/")[2] for row in chosen}
-    assert again == ({"n2+n3"} if case == "suspect" else set())
+    assert {*chosen.beside} == ({"n2+n3"} if case == "suspect" else set())
     assert not analysis.is_fleet and analysis.has_several_nodes
     drawn = figures.figures_of(rows[0].table, analysis.rows)
     assert [each.name for each in drawn if each.rows] == ["network_throughput_links"]
+
+
+def configured(analysis):
+    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    return configuration.complete(suspects.configuration(analysis.results, chosen))
+
+
+def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(tmp_path):
+    config = configured(campaign(tmp_path / "c", 1, ("n2", "n3")))
+    ((suspect, beside),) = config["suspects"].items()
+    assert suspect == "n2+n3" and len({*beside}) == 2 and {*beside} < {"n1+n3", "n1+n4", "n2+n4"}
+    (grid,) = config["network"]
+    assert {"+".join(pair) for pair in grid["pairs"]} == {suspect, *beside}
+    cells = plan.build({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
+    assert Counter(cell.place for cell in cells) == dict.fromkeys((suspect, *beside), 6)
+    assert {cell.point for cell in cells} == {"TCP_1MiB_x1"}
 
 
 @pytest.mark.parametrize(
     ("link", "others", "case"),
     [
         (0.5, 1, "confirmed"),
-        (0.3, 1, "worse"),
-        (1, 1, "flaky"),
-        (0.5, 0.5, "flaky"),  # All were slower meanwhile.
+        (1, 1, "not-confirmed"),
+        (0.5, 0.5, "not-confirmed"),  # All were slower meanwhile.
     ],
 )
-def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(link, others, case, tmp_path):
-    analysis = campaign(tmp_path / "c", 1, ("n2", "n3"))
-    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
-    ((_, beside),) = chosen.items()
-    crossing = {"n1+n3", "n1+n4", "n2+n4"}
-    assert len(beside) == 2 and {row.rpartition("/")[2] for row in beside} < crossing
-    planfile.write_suspects(tmp_path / "c", chosen)
-    again = [cell for cell in Analysis.of(tmp_path / "c").results.cells if cell.purpose]
-    assert [cell.repetition for cell in again] == [n for n in range(6) for _ in range(3)]
-    for cell in again:
-        assert planfile.cell(tmp_path / "c" / "plan.json", cell.id).cells == (cell,)
+def test_the_campaign_of_suspects_confirms_a_link_or_not(link, others, case, tmp_path):
+    config = configured(campaign(tmp_path / "c", 1, ("n2", "n3")))
+    cells = plan.build({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
     factors = {**dict.fromkeys(EVERY, others), ("n2", "n3"): link}
-    for entry in records(again, factors):
-        path = tmp_path / "c" / "cells" / f"{Cell.from_json(entry['cell']).id}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text_of(entry))
-    tables.build(tmp_path / "c")
-    (line,) = pd.read_csv(tmp_path / "c" / "tables" / "suspects.csv").itertuples()
-    assert (line.node, line.outcome) == ("n2+n3", case)
-    assert line.behind_again == pytest.approx(1 - link / others, abs=0.02)
-    analysis = Analysis.of(tmp_path / "c")
-    (said,) = analysis.conclusions(analysis.rows["network_throughput"])[-1:]
-    assert (said.message.code, said.message.case) == ("slow-link", case)
-    assert [each.case for each in analysis.checks] == [case]
+    folder = tmp_path / config["campaign"]
+    analysis = Analysis.of(write(folder, records(cells, factors), config=config))
+    (said,) = analysis.second_verdicts.values()
+    assert (said.code, said.case) == ("second-measurement", case)
+    assert dict(said.values)["node"] == "n2 → n3"
+    assert (
+        dict(said.values)["behind"] == pytest.approx(1 - link / others, abs=0.02) or link == others
+    )
+    assert nodes.fleet_data(analysis)["slow"] == []  # no node is
 
 
 def test_client_and_server_stand_in_every_row(tmp_path):

@@ -178,8 +178,8 @@ GRID = {
 
 EVERY_KEY = {
     "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "peers": "ring", "give_up_after": "1 h", "retries": 2, "interface": "lo", "seconds": 0.1, "warmup": 0.1,
-    "scale": 0.5, "repetitions": 2, "reference_repetitions": 1, "repeat_disturbed": 2, "repeat_suspects": True,
-    "certify": False, "isa": "auto", "placement": "compact", "scratch": "/tmp",
+    "scale": 0.5, "repetitions": 2, "reference_repetitions": 1, "repeat_disturbed": 2, "suspects": {"node2": ["node1"]},
+    "isa": "auto", "placement": "compact", "scratch": "/tmp",
     "site": None, "formula_set": None, "tools_on": "nodes", "tools": {"fio": "/bin/fio"},
     "modules": {"hpl": ["hpl/2.3"]},
     "cpu": [

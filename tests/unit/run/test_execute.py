@@ -107,23 +107,3 @@ def test_waiting_for_the_end_wakes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("woke up beside the measurement"))
     done = execute.run(python("import time; time.sleep(0.2)"), tmp_path)
     assert done.returncode == 0 and done.elapsed_s >= 0.2
-
-
-def children():
-    path = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
-    return set(map(int, path.read_text().split()))
-
-
-def test_a_neighbour_takes_time_of_its_cpu_until_the_block_ends():
-    before = children()
-    cpu = min(os.sched_getaffinity(0))
-    with execute.neighbours([cpu], 0.3):
-        (process,) = children() - before
-        stat = Path(f"/proc/{process}/stat")
-        deadline = time.monotonic() + 60
-        while os.sched_getaffinity(process) != {cpu} or int(stat.read_text().split()[13]) < 10:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-    with execute.neighbours([cpu], 0.0):
-        assert children() == before
-    assert children() == before

@@ -9,7 +9,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.hostile import change, stored
 
-from peakmark import files, machine, plan
+from peakmark import machine, plan
 from peakmark.errors import RecordError
 from peakmark.storage import facts, planfile
 from peakmark.storage.facts import differences, node_class
@@ -51,23 +51,6 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(damage, known, tmp_
     assert not path.exists() and not made.results.record_path(again).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
     assert machine.cached(folder / "machine")["host"] == facts.read(path)["host"] == host
-
-
-def test_a_damaged_file_of_suspects_is_set_aside_by_the_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    made = plan.make({"campaign": "c", "cpu": [GRID], "tools_on": "nodes"}, None)
-    planfile.write(made.directory / "plan.json", made.to_json())
-    path = made.directory / planfile.SUSPECTS
-    files.write_text(path, '{"schema": 1, "suspects": {"a": 5}}')
-    with pytest.raises(RecordError, match=r"suspects\.json is damaged"):
-        planfile.read_suspects(made.directory)
-    results = Results.read(made.directory)
-    assert results.suspects == {}
-    startup.set_aside(made, startup.survey(results))
-    assert not path.exists()
-    assert [one.name for one in (made.directory / "set-aside/repetitions").iterdir()] == [
-        "suspects.0.json"
-    ]
 
 
 VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
