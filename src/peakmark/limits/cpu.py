@@ -23,6 +23,9 @@ def limit(question: Question) -> Limit:
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{question.design}, {line['isa'].upper()}: {line['how']}"
+    elif kinds := question.fact("cpu", "kinds"):
+        names = ", ".join(kind["name"] for kind in kinds)
+        return question.unknown("kinds", key=f"cpu.operations_per_cycle.{workload}", kinds=names)
     else:
         processor = str(question.design or question.fact("cpu", "model_name") or "this CPU")
         key = f"cpu.operations_per_cycle.{workload}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ holds.
 _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
 """What is counted of what the channels move where each line that is written is read before: 1 of 2,
 2 of 3.
+"""
+_NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
+"""Memory types as SMBIOS and EDAC name them whose channels have not the 8 bytes of a DIMM's: firmware
+counts 2 or 4 bytes as a channel of LPDDR5 (JESD209-5: 16 bits), and 8 or 16 of HBM.
 """
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
 """Designs that turn stores of whole lines into writes without that read, when the memory is busy or
@@ -133,13 +138,13 @@ def _node(question: Question) -> Limit:
         return question.by_site(whole, "memory")
     channels, speed = (question.known("memory", name) for name in ("channels", "speed_mts"))
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
-    if channels is not None and speed is not None:
-        width = question.stated("memory", "bytes_per_transfer") or 8
+    width = _channel_width(question)
+    if channels is not None and speed is not None and width is not None:
         product = _bandwidth(int(channels), "", float(speed), float(width))
         if any(question.stated("memory", name) is not None for name in ("channels", "speed_mts")):
             return question.limit(*product, question.site_source("memory"), "site")
         source = "memory modules as the firmware describes them"
-        finding = _empty_channels(line, sockets, int(channels))
+        finding = _empty_channels(line, sockets, int(channels), width)
         return question.limit(*product, source, "read", finding=finding)
     keys = "memory.channels and memory.speed_mts"
     if question.fact("cpu", "virtualised"):
@@ -151,12 +156,30 @@ def _node(question: Question) -> Limit:
         return question.limit(*product, line["source"], "datasheet", remarks=remarks)
     if line:
         return question.unknown("memory-speed", key=keys, channels=int(line["channels"]))
+    if channels is not None and speed is not None:
+        kind = str(question.known("memory", "type"))
+        return question.unknown("channel-width", key="memory.bytes_per_transfer", memory=kind)
     return question.unknown("channels", key=keys)
 
 
-def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int) -> Message | None:
+def _channel_width(question: Question) -> float | None:
+    """Return the bytes that a channel moves at once: as stated or read, else the 8 of a DIMM; None
+    for memory whose channels have several widths.
+    """
+    width = question.known("memory", "bytes_per_transfer")
+    if width is not None:
+        return float(width)
+    kind = str(question.known("memory", "type") or "")
+    return None if re.search(_NARROW_OR_WIDE, kind, re.IGNORECASE) else 8.0
+
+
+def _empty_channels(
+    line: dict[str, str] | None, sockets: int, channels: int, width: float
+) -> Message | None:
     """A finding where fewer channels hold modules than the CPU has, which lowers the limit."""
-    if line is None or channels >= sockets * int(line["channels"]):
+    if line is None or float(line["bytes_per_transfer"]) != width:
+        return None
+    if channels >= sockets * int(line["channels"]):
         return None
     each = int(line["channels"])
     return message(

@@ -13,7 +13,7 @@ from typing import Any
 
 from peakmark import data
 from peakmark.machine import topology
-from peakmark.machine.host import Facts, Host, chosen, first_int
+from peakmark.machine.host import Facts, Host, chosen, first_int, parse_cpu_list
 
 _SYSTEM = "/sys/devices/system/cpu"
 # Instruction sets that a kernel or a limit depends on, as the kernel's flags name them.
@@ -52,6 +52,26 @@ _LSCPU_NAMES = {
     "flags": "Flags",
     "Features": "Flags",
 }
+LOWEST_HZ, HIGHEST_HZ = 5e7, 2e10
+"""Clocks outside them, in Hz, are no clocks: kernels and tools show 0 or the largest number for what
+they do not know.
+"""
+_ARM_IMPLEMENTER = 0x41
+_ARM_CORES = {
+    0xD03: "Cortex-A53", 0xD04: "Cortex-A35", 0xD05: "Cortex-A55", 0xD07: "Cortex-A57",
+    0xD08: "Cortex-A72", 0xD09: "Cortex-A73", 0xD0A: "Cortex-A75", 0xD0B: "Cortex-A76",
+    0xD0D: "Cortex-A77", 0xD41: "Cortex-A78", 0xD44: "Cortex-X1", 0xD46: "Cortex-A510",
+    0xD47: "Cortex-A710", 0xD48: "Cortex-X2", 0xD4B: "Cortex-A78C", 0xD4C: "Cortex-X1C",
+    0xD4D: "Cortex-A715", 0xD4E: "Cortex-X3", 0xD80: "Cortex-A520", 0xD81: "Cortex-A720",
+    0xD82: "Cortex-X4", 0xD85: "Cortex-X925", 0xD87: "Cortex-A725",
+}  # fmt: skip
+"""Cores that are combined with others -> their names, by the part number of Arm's MIDR (Linux,
+arch/arm64/include/asm/cputype.h, and util-linux, sys-utils/lscpu-arm.c).
+"""
+_DIMM_BYTES = 8
+"""Of a channel with modules in slots: 64 bits of data, whatever the firmware says of DDR5, whose
+modules have two halves.
+"""
 _ASK_THE_HOST = (
     "the kernel offers no cpufreq here: on a virtual machine its host decides, ask there"
 )
@@ -66,16 +86,29 @@ def collect_cpu(host: Host) -> Facts:
     stepping, name = _int(fields.get("Stepping")), fields.get("Model name")
     locations = topology.read(host) or topology.read(host, [0])
     parts = topology.reach(locations, locations)
-    clock, clock_source = _clocks(host, fields, "constant_tsc" in flags)
+    design = data.microarchitecture(vendor, family, model, stepping, name)
+    kinds = _kinds(host)
+    if kinds:
+        design = None
+        if vendor == "ARM":
+            model, stepping, name = None, None, _names(kinds)
+        how = (
+            f"the cores are of several kinds ({_names(kinds)}), and a limit holds for one: write"
+            " cpu.operations_per_cycle in the site file, and measure one kind, as with taskset -c "
+            + kinds[-1]["cpus"]
+        )
+        host.missing("cpu.microarchitecture", how)
+    clock, clock_source = _clocks(host, fields, "constant_tsc" in flags, bool(kinds))
     numa = topology.numa(host)
+    sockets = 1 if _are_clusters(locations, kinds) else parts["sockets"]
     facts = {
         "vendor": vendor,
         "model_name": name,
         "family": family,
         "model": model,
         "stepping": stepping,
-        "microarchitecture": data.microarchitecture(vendor, family, model, stepping, name),
-        "sockets": parts["sockets"],
+        "microarchitecture": design,
+        "sockets": sockets,
         "cores": parts["cores"],
         "threads": len(locations),
         "clock_hz": clock,
@@ -94,6 +127,8 @@ def collect_cpu(host: Host) -> Facts:
         "microcode": fields.get("microcode"),
         "mitigations": _mitigations(host),
     }
+    if kinds:
+        facts["kinds"] = kinds
     for key in ("governor", "turbo"):
         if facts[key] is None:
             host.missing(f"cpu.{key}", _ASK_THE_HOST)
@@ -129,29 +164,144 @@ def _identity(fields: Mapping[str, str]) -> tuple[str | None, int | None, int | 
     return fields.get("Vendor ID"), _int(fields.get("CPU family")), _int(fields.get("Model"))
 
 
+def _kinds(host: Host) -> list[Facts]:
+    """Return the kinds of cores where there are several, in the order of their CPUs: by the part
+    numbers of Arm, by the performance counters that Linux has for each kind of Intel's.
+    """
+    kinds = _arm_kinds(host) or _intel_kinds(host)
+    if len(kinds) < 2:
+        return []
+    ordered = sorted(kinds.items(), key=lambda kind: kind[1][0])
+    return [
+        {
+            "name": f"{len(cpus)} x {name}",
+            "cpus": _cpu_text(cpus),
+            "maximum": _highest(host, cpus),
+        }
+        for name, cpus in ordered
+    ]
+
+
+def _arm_kinds(host: Host) -> dict[str, list[int]]:
+    """Return the name of each kind of Arm core and its CPUs."""
+    kinds: dict[str, list[int]] = {}
+    cpu, implementer = 0, ""
+    line = r"(?m)^(processor|CPU implementer|CPU part)\s*:\s*(\S+)"
+    for field, text in re.findall(line, host.read("/proc/cpuinfo") or ""):
+        if field == "processor":
+            cpu = _int(text) or 0
+        elif field == "CPU implementer":
+            implementer = text
+        elif implementer:
+            kinds.setdefault(_arm_name(implementer, text), []).append(cpu)
+    return kinds
+
+
+def _arm_name(implementer: str, part: str) -> str:
+    """Return the name of a core by its numbers, or the numbers."""
+    maker, number = _int(implementer), _int(part) or 0
+    known = _ARM_CORES.get(number) if maker == _ARM_IMPLEMENTER else None
+    design = data.microarchitecture("ARM", maker, number, None, None)
+    return known or design or f"part {part} of implementer {implementer}"
+
+
+def _intel_kinds(host: Host) -> dict[str, list[int]]:
+    """Return the name of each kind of core of a hybrid processor of Intel, and its CPUs."""
+    places = {"cpu_core": "P-core", "cpu_atom": "E-core", "cpu_lowpower": "LP E-core"}
+    listed = {
+        name: parse_cpu_list(host.read("/sys/devices", place, "cpus"))
+        for place, name in places.items()
+    }
+    return {name: cpus for name, cpus in listed.items() if cpus}
+
+
+def _names(kinds: list[Facts]) -> str:
+    return ", ".join(kind["name"] for kind in kinds)
+
+
+def _cpu_text(cpus: list[int]) -> str:
+    """Return CPUs in the kernel's list format, such as ``0-1,4``."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    texts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+    return ",".join(texts)
+
+
+def _are_clusters(locations: topology.Topology, kinds: list[Facts]) -> bool:
+    """Return whether the packages that the kernel names are clusters of one processor: firmware of
+    Arm may number each kind of core as a package of its own.
+    """
+    packages = []
+    for kind in kinds:
+        cpus = locations.keys() & set(parse_cpu_list(kind["cpus"]))
+        packages.append({locations[cpu].socket for cpu in cpus})
+    every = set[int]().union(*packages)
+    return len(every) > 1 and sum(map(len, packages)) == len(every)
+
+
+def _highest(host: Host, cpus: list[int] | None = None) -> float | None:
+    """Return the highest clock in Hz that cpufreq allows any of the CPUs, by default of all."""
+    names = [f"cpu{cpu}" for cpu in cpus] if cpus else ["cpu[0-9]*"]
+    files = []
+    for name in names:
+        files += host.glob(_SYSTEM, name, "cpufreq/cpuinfo_max_freq")
+    clocks = [hertz(host.read(file), 1e3) for file in files]
+    return max(filter(None, clocks), default=None)
+
+
+def hertz(text: str | float | None, unit: float) -> float | None:
+    """Return a clock that a tool or the kernel printed, None for one that no processor has: ``-``,
+    0, or ``2.4.0``.
+
+    lscpu before 2.39 writes the decimal mark of the language, ``3700,0000``; a mark that groups
+    thousands stands before another one.
+    """
+    digits = str(text or "").strip().replace("\u00a0", "").replace(" ", "")
+    whole, mark, fraction = digits.rpartition(max(",.", key=digits.rfind))
+    if mark and re.search("[.,]", whole):
+        other = "." if mark == "," else ","
+        if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(other)}\d{{3}})+", whole):
+            return None
+        whole = whole.replace(other, "")
+    number = f"{whole}.{fraction}" if mark else digits
+    if not re.fullmatch(r"[0-9]+(?:\.[0-9]*)?", number):
+        return None
+    clock = float(number) * unit
+    return clock if LOWEST_HZ <= clock <= HIGHEST_HZ else None
+
+
 def _clocks(
-    host: Host, fields: Mapping[str, str], constant_tsc: bool
+    host: Host, fields: Mapping[str, str], constant_tsc: bool, mixed: bool
 ) -> tuple[dict[str, float | None], dict[str, str | None]]:
-    """Nominal and maximum clock in Hz, and where each was read; the observed one is measured."""
-    cpufreq = f"{_SYSTEM}/cpu0/cpufreq"
-    cppc = host.read_int(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")
-    in_name = re.search(r"@\s*([\d.]+)\s*GHz", fields.get("Model name", ""))
+    """Nominal and maximum clock in Hz, and where each was read; the observed one is measured.
+
+    Of ``mixed`` kinds of cores the highest maximum counts, and no nominal clock holds for all.
+    """
+    cppc = host.read(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")
+    name = fields.get("Model name", "")
+    in_name = re.search(r"@\s*([\d.,]+)\s*(GHz|MHz)", name)
+    value, unit = in_name.groups() if in_name else (None, "GHz")
+    in_name_hz = hertz(value, {"GHz": 1e9, "MHz": 1e6}[unit])
     # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base
     # clock.
     bogomips = fields.get("bogomips") if constant_tsc else None
-    readings: tuple[tuple[str, str | float | None, float, str], ...] = (
-        ("nominal", host.read_int(cpufreq, "base_frequency"), 1e3, "cpufreq base_frequency"),
-        ("nominal", cppc, 1e6, "acpi_cppc nominal_freq"),
-        ("nominal", in_name[1] if in_name else None, 1e9, "CPU model name"),
-        ("nominal", bogomips, 5e5, "rate of the time stamp counter (BogoMIPS / 2)"),
-        ("maximum", host.read_int(cpufreq, "cpuinfo_max_freq"), 1e3, "cpufreq cpuinfo_max_freq"),
-        ("maximum", fields.get("CPU max MHz"), 1e6, "lscpu"),
+    base = host.read(_SYSTEM, "cpu0/cpufreq/base_frequency")
+    readings: tuple[tuple[str, float | None, str], ...] = (
+        ("nominal", hertz(base, 1e3), "cpufreq base_frequency"),
+        ("nominal", hertz(cppc, 1e6), "acpi_cppc nominal_freq"),
+        ("nominal", in_name_hz, "CPU model name"),
+        ("nominal", hertz(bogomips, 5e5), "rate of the time stamp counter (BogoMIPS / 2)"),
+        ("maximum", _highest(host), "cpufreq cpuinfo_max_freq"),
+        ("maximum", hertz(fields.get("CPU max MHz"), 1e6), "lscpu"),
     )
     clocks: dict[str, float | None] = dict.fromkeys(("nominal", "maximum", "observed"))
     sources: dict[str, str | None] = dict.fromkeys(clocks)
-    for name, value, unit, source in readings:
-        clock = float(value or 0.0) * unit  # some kernels show 0 for what they do not know
-        if clock and clocks[name] is None:
+    for name, clock, source in readings:
+        if clock and clocks[name] is None and not (mixed and name == "nominal"):
             clocks[name], sources[name] = clock, source
     for name in ("nominal", "maximum"):
         if clocks[name] is None:
@@ -221,13 +371,15 @@ def collect_memory(host: Host) -> Facts:
     udev_channels = _udev_channels(modules)
     channels = udev_channels or edac_channels
     source = "udev (SMBIOS locators)" if udev_channels else "EDAC"
+    kind = _common({module.get("TYPE") for module in modules}) or edac_type
     facts = {
         "total": meminfo.get("MemTotal"),
         "available": meminfo.get("MemAvailable"),
-        "type": _common({module.get("TYPE") for module in modules}) or edac_type,
+        "type": kind,
         "speed_mts": _slowest(modules),
         "channels": channels,
         "channels_source": source if channels else None,
+        "bytes_per_transfer": _channel_bytes(modules) if udev_channels else None,
         "modules": len(modules) or None,
         "huge_pages": {
             "size": meminfo.get("Hugepagesize"),
@@ -286,16 +438,35 @@ def _udev_channels(modules: list[dict[str, str]]) -> int | None:
     return len(channels) or None
 
 
+def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
+    """Return the bytes that each of the channels moves at once; None where the firmware tells none,
+    or several.
+    """
+    widths: set[int | None] = set()
+    for module in modules:
+        bits = first_int(module.get("DATA_WIDTH"))
+        plugged = "DIMM" in module.get("FORM_FACTOR", "DIMM").upper()
+        if plugged and module.get("TYPE", "").upper().startswith("DDR"):
+            widths.add(_DIMM_BYTES)
+        else:
+            widths.add(bits // 8 if bits in (16, 32, 64, 128) else None)
+    return widths.pop() if len(widths) == 1 else None
+
+
 def _edac(host: Host) -> tuple[int | None, str | None]:
     """(channels that hold a module, memory type) from the kernel's error detection drivers, where
     they are loaded.
+
+    Drivers that count chip selects, such as amd64_edac, name ranks instead of modules.
     """
     channels, types = set(), set()
-    for dimm in host.glob("/sys/devices/system/edac/mc/mc[0-9]*/dimm[0-9]*"):
-        location = re.search(r"channel (\d+)", host.read(dimm, "dimm_location") or "")
-        if location and host.read_int(dimm, "size"):
-            channels.add((dimm.rpartition("/")[0], location[1]))
-            types.add(host.read(dimm, "dimm_mem_type"))
+    controllers = "/sys/devices/system/edac/mc/mc[0-9]*"
+    modules = host.glob(controllers, "dimm[0-9]*") or host.glob(controllers, "rank[0-9]*")
+    for module in modules:
+        location = re.findall(r"(branch|channel) (\d+)", host.read(module, "dimm_location") or "")
+        if location and host.read_int(module, "size"):
+            channels.add((module.rpartition("/")[0], *location))
+            types.add(host.read(module, "dimm_mem_type"))
     return len(channels) or None, _common(types)
 
 

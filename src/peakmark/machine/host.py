@@ -6,13 +6,15 @@ A ``Host`` with another root reads a copied /sys and /proc, so that tests can ex
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from peakmark.errors import ParseError
+from peakmark.tools.json_text import find_object
 
 Facts = dict[str, Any]
 """Facts as JSON values, by name."""
@@ -120,11 +122,11 @@ class Host:
         except (OSError, RuntimeError):
             return None
 
-    def run_json(self, argv: Sequence[str]) -> Any:
-        """Parsed JSON that a tool printed, or None."""
+    def run_json(self, argv: Sequence[str]) -> dict[str, Any] | None:
+        """The JSON object among what a tool printed, or None."""
         try:
-            return json.loads(self.run(argv) or "null")
-        except ValueError:
+            return find_object(argv[0], self.run(argv) or "")
+        except ParseError:
             return None
 
     def missing(self, name: str, how: str) -> None:

@@ -99,12 +99,16 @@ def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
 
 
 def _memory_limit(host: Host) -> int | None:
-    """The smallest limit in bytes from this process's cgroup to the root, None without one."""
-    names = {1: "memory.limit_in_bytes", 2: "memory.max"}
-    limits = [
-        host.read_int(f"{folder}/{names[version]}") for version, folder in folders(host, "memory")
-    ]
-    return min((limit for limit in limits if limit is not None), default=None)
+    """The smallest limit in bytes from this process's cgroup to the root, None without one.
+
+    Above ``memory.high`` the kernel takes memory back and lets the processes wait: what runs there
+    is not measured.
+    """
+    names = {1: ("memory.limit_in_bytes",), 2: ("memory.max", "memory.high")}
+    limits = []
+    for version, folder in folders(host, "memory"):
+        limits += [host.read_int(f"{folder}/{name}") for name in names[version]]
+    return min((limit for limit in limits if limit), default=None)
 
 
 def _cpu_quota(host: Host) -> float | None:

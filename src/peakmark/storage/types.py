@@ -389,6 +389,20 @@ class NumaNode(TypedDict, total=False):
     distances: list[int]
 
 
+class CoreKind(TypedDict, total=False):
+    """Cores of one kind among several.
+
+    Attributes:
+        name: with their number, as 4 x Cortex-A73
+        cpus: in the kernel's list format
+        maximum: highest clock, Hz
+    """
+
+    name: str
+    cpus: str
+    maximum: OptionalPositive
+
+
 class CpuFacts(TypedDict, total=False):
     """The processors of a node.
 
@@ -402,6 +416,7 @@ class CpuFacts(TypedDict, total=False):
         smt: cores run more than one hardware thread
         idle_states: that are not disabled
         energy: whose energy a user can read, as package-0, dram
+        kinds: only where the cores are of several kinds
     """
 
     vendor: OptionalText
@@ -428,6 +443,7 @@ class CpuFacts(TypedDict, total=False):
     smt: OptionalBool
     idle_states: OptionalList
     energy: OptionalText
+    kinds: list[CoreKind]
 
 
 class HugePages(TypedDict, total=False):
@@ -444,6 +460,7 @@ class MemoryFacts(TypedDict, total=False):
     Attributes:
         speed_mts: million transfers per second
         channels: channels of the whole node that hold a module
+        bytes_per_transfer: width of a channel; null where neither firmware nor type tells it
     """
 
     total: OptionalCount
@@ -452,6 +469,7 @@ class MemoryFacts(TypedDict, total=False):
     speed_mts: OptionalPositive
     channels: OptionalCount
     channels_source: OptionalText
+    bytes_per_transfer: OptionalPositive
     modules: OptionalCount
     huge_pages: HugePages
     transparent_huge_pages: OptionalText

@@ -1,0 +1,214 @@
+"""Facts of machines that are not here, in the forms in which people published them."""
+
+import pytest
+from tests.unit.machine.hosts import host
+
+from peakmark import limits
+from peakmark.limits.base import Question
+from peakmark.machine import hardware, job_limits
+
+SYSTEM = "/sys/devices/system/cpu"
+EDAC = "/sys/devices/system/edac/mc"
+
+
+def modules(names, **words):
+    """Modules as udev prints them, one for each name of a channel."""
+    lines = []
+    for number, name in enumerate(names):
+        slot = {"SIZE": "17179869184", "BANK_LOCATOR": name, "LOCATOR": "DIMM 0", **words}
+        lines += [f"E: MEMORY_DEVICE_{number}_{key}={word}" for key, word in slot.items() if word]
+    return {"udevadm": "\n".join(lines)}
+
+
+def letters(count):
+    return [f"P0 CHANNEL {letter}" for letter in "ABCDEFGH"[:count]]
+
+
+def controllers(count):
+    """Channels of 16 bits as Meteor Lake's firmware names them, four for each controller."""
+    return [f"Controller{number // 4}-Channel{'ABCD'[number % 4]}" for number in range(count)]
+
+
+def memory_limit(facts):
+    row = ("memory", "RS", "pool", None, 1, "throughput")
+    return limits.for_row(Question(*row, {"cpu": {"sockets": 1}, "memory": facts}))
+
+
+@pytest.mark.parametrize(("names", "words", "gigabytes"), [
+    # Ryzen AI MAX+ 395; ThinkPad P16s Gen 2; Meteor Lake.
+    (letters(8), {"TYPE": "LPDDR5", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "8000"}, 256),
+    (letters(4), {"TYPE": "LPDDR5", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "6400"}, 102.4),
+    (controllers(8), {"TYPE": "LPDDR5", "DATA_WIDTH": "16", "CONFIGURED_SPEED_MTS": "7467"}, 119.472),
+    (letters(2), {"TYPE": "LPDDR4", "DATA_WIDTH": "64", "CONFIGURED_SPEED_MTS": "4267"}, 68.272),
+    (letters(8), {"TYPE": "DDR4", "DATA_WIDTH": "64", "CONFIGURED_SPEED_MTS": "3200"}, 204.8),
+    (letters(8), {"TYPE": "DDR4", "CONFIGURED_SPEED_MTS": "3200"}, 204.8),
+    # A module of DDR5 has two halves of 32 bits.
+    (letters(2), {"TYPE": "DDR5", "FORM_FACTOR": "SODIMM", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "5600"}, 89.6),
+    (letters(1), {"TYPE": "DDR4", "FORM_FACTOR": "Row Of Chips", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "2400"}, 9.6),
+])  # fmt: skip
+def test_a_channel_has_the_width_that_its_firmware_tells(tmp_path, names, words, gigabytes):
+    facts = hardware.collect_memory(host(tmp_path, "", modules(names, **words)))
+    assert memory_limit(facts).value == pytest.approx(gigabytes * 1e9)
+
+
+@pytest.mark.parametrize("kind", ["LPDDR5", "LPDDR4X", "HBM2"])
+@pytest.mark.parametrize("width", ["", "Unknown", "0"])
+def test_without_its_width_low_power_memory_has_no_limit_but_a_reason(tmp_path, kind, width):
+    words = {"TYPE": kind, "CONFIGURED_SPEED_MTS": "6400", "DATA_WIDTH": width}
+    facts = hardware.collect_memory(host(tmp_path, "", modules(letters(4), **words)))
+    found = memory_limit(facts)
+    assert found.value is None
+    words = found.reason.text
+    assert f"a channel of {kind} may have" in words and "memory.bytes_per_transfer" in words
+
+
+@pytest.mark.parametrize(("kind", "location"), [
+    ("dimm", "channel {channel} slot {row}"),
+    ("rank", "csrow {row} channel {channel}"),  # amd64_edac counts chip selects
+])  # fmt: skip
+@pytest.mark.parametrize("memory", ["Registered-DDR4", "Unbuffered-DDR5"])
+def test_edac_names_modules_or_ranks(tmp_path, kind, location, memory):
+    files = {}
+    for number in range(16):
+        row, channel = divmod(number, 8)
+        place = f"{EDAC}/mc0/{kind}{number}"
+        files[f"{place}/dimm_location"] = location.format(row=row, channel=channel)
+        files |= {f"{place}/size": "16384", f"{place}/dimm_mem_type": memory}
+    facts = hardware.collect_memory(host(tmp_path, files))
+    assert (facts["channels"], facts["channels_source"], facts["type"]) == (8, "EDAC", memory)
+
+
+def test_channels_of_branches_are_not_one(tmp_path):
+    files = {}
+    for number in range(4):
+        place = f"{EDAC}/mc0/dimm{number}"
+        files[f"{place}/dimm_location"] = f"branch {number // 2} channel {number % 2} slot 0"
+        files |= {f"{place}/size": "4096", f"{place}/dimm_mem_type": "Fully-Buffered-DDR2"}
+    assert hardware.collect_memory(host(tmp_path, files))["channels"] == 4
+
+
+def arm(root, kinds, lscpu="", implementer="0x41"):
+    """A machine of ``kinds``: part number, highest clock in kHz, package, number of CPUs."""
+    files, cpuinfo, cpu = {}, [], 0
+    for part, clock, package, count in kinds:
+        for _ in range(count):
+            cpuinfo.append(
+                f"processor\t: {cpu}\nFeatures\t: fp asimd\nCPU implementer\t: {implementer}\n"
+                f"CPU architecture: 8\nCPU part\t: {part}\n"
+            )
+            place = f"{SYSTEM}/cpu{cpu}"
+            files |= {
+                f"{place}/topology/physical_package_id": str(package),
+                f"{place}/topology/thread_siblings_list": str(cpu),
+                f"{place}/cpufreq/cpuinfo_max_freq": str(clock),
+            }
+            cpu += 1
+    files |= {"/proc/cpuinfo": "\n".join(cpuinfo), f"{SYSTEM}/online": f"0-{cpu - 1}"}
+    return host(root, files, {"lscpu -J": lscpu})
+
+
+S922X = (("0xd03", 2000000, 0, 2), ("0xd09", 2400000, 1, 4))
+GB10 = (("0xd87", 2808000, 0, 10), ("0xd85", 3900000, 0, 10))
+APPLE = (("0x022", 2064000, 0, 4), ("0x023", 3204000, 0, 4))
+
+
+@pytest.mark.parametrize(("kinds", "names", "implementer"), [
+    (S922X, "2 x Cortex-A53, 4 x Cortex-A73", "0x41"),
+    (GB10, "10 x Cortex-A725, 10 x Cortex-X925", "0x41"),
+    (APPLE, "4 x part 0x022 of implementer 0x61, 4 x Apple M1", "0x61"),
+])  # fmt: skip
+def test_two_kinds_of_arm_cores_are_told(tmp_path, kinds, names, implementer):
+    lscpu = '{"lscpu": [{"field": "Model name:", "data": "Cortex-A53"}]}'
+    this = arm(tmp_path, kinds, lscpu, implementer)
+    facts = hardware.collect_cpu(this)
+    assert (facts["model_name"], facts["model"], facts["microarchitecture"]) == (names, None, None)
+    assert facts["clock_hz"]["maximum"] == max(kind[1] for kind in kinds) * 1e3
+    assert [kind["maximum"] for kind in facts["kinds"]] == [kind[1] * 1e3 for kind in kinds]
+    assert facts["sockets"] == 1  # S922X: its clusters are numbered as packages
+    assert names in this.unknown["cpu.microarchitecture"]
+    row = ("cpu", "DP", "", None, 2, "rate")
+    known = {"cpu": facts, "limits": {"physical_cores_allowed": 2}}
+    found = limits.for_row(Question(*row, known, clock_hz=2e9))
+    assert found.value is None and f"several kinds ({names})" in found.reason.text
+
+
+def test_one_kind_of_arm_core_in_two_sockets(tmp_path):
+    facts = hardware.collect_cpu(
+        arm(tmp_path, [("0xd0c", 3000000, package, 2) for package in (0, 1)])
+    )
+    assert (facts["sockets"], facts["microarchitecture"]) == (2, "Neoverse N1")
+    assert "kinds" not in facts
+
+
+def test_two_kinds_of_intels_cores_are_told(tmp_path):
+    files = f"""
+        {SYSTEM}/online 0-7
+        /sys/devices/cpu_core/cpus 0-3
+        /sys/devices/cpu_atom/cpus 4-7
+        {SYSTEM}/cpu0/cpufreq/cpuinfo_max_freq 4900000
+        {SYSTEM}/cpu0/cpufreq/base_frequency 2100000
+        {SYSTEM}/cpu4/cpufreq/cpuinfo_max_freq 3600000
+        /proc/cpuinfo model name : 12th Gen Intel(R) Core(TM) i7-12700
+    """
+    facts = hardware.collect_cpu(host(tmp_path, files))
+    assert facts["model_name"] == "12th Gen Intel(R) Core(TM) i7-12700"
+    told = [tuple(kind.values()) for kind in facts["kinds"]]
+    assert told == [("4 x P-core", "0-3", 4.9e9), ("4 x E-core", "4-7", 3.6e9)]
+    assert (facts["clock_hz"]["maximum"], facts["clock_hz"]["nominal"]) == (4.9e9, None)
+
+
+@pytest.mark.parametrize(("text", "unit", "expected"), [
+    ("3700.0000", 1e6, 3.7e9), ("3700,0000", 1e6, 3.7e9), ("3.700,0000", 1e6, 3.7e9),
+    ("3,700.0000", 1e6, 3.7e9), ("3 700,0000", 1e6, 3.7e9), ("3700", 1e6, 3.7e9),
+    ("2.4", 1e9, 2.4e9), ("2,4", 1e9, 2.4e9),
+    ("-", 1e6, None), ("", 1e6, None), (None, 1e6, None), ("0", 1e3, None), ("0.0000", 1e6, None),
+    ("2.4.0", 1e9, None), ("2,4,0", 1e9, None), ("n/a", 1e6, None), (".", 1e9, None),
+    ("1e3", 1e6, None), ("4294967295", 1e3, None), ("18446744073709551615", 1e3, None),
+    ("-3700", 1e6, None), ("٣٧٠٠", 1e6, None), ("nan", 1e6, None), ("inf", 1e6, None),
+])  # fmt: skip
+def test_a_clock_as_it_is_written_somewhere(text, unit, expected):
+    assert hardware.hertz(text, unit) == (expected and pytest.approx(expected))
+
+
+@pytest.mark.parametrize(("name", "nominal"), [
+    ("Intel(R) Xeon(R) CPU @ 2.40GHz", 2.4e9), ("Some CPU @ 2,40 GHz", 2.4e9),
+    ("Some CPU @ 800MHz", 8e8), ("Some CPU @ 2.4.0 GHz", None), ("Some CPU @ . GHz", None),
+])  # fmt: skip
+@pytest.mark.parametrize(
+    ("maximum", "clock"), [("-", None), ("3700,0000", 3.7e9), ("0.0000", None)]
+)
+def test_odd_clocks_of_lscpu_and_cpuinfo_end_nothing(tmp_path, name, nominal, maximum, clock):
+    lscpu = f'{{"lscpu": [{{"field": "CPU max MHz:", "data": "{maximum}"}}]}}'
+    cpuinfo = f"model name : {name}\nflags : constant_tsc\nbogomips : -\n"
+    this = host(tmp_path, {"/proc/cpuinfo": cpuinfo}, {"lscpu -J": lscpu})
+    facts = hardware.collect_cpu(this)["clock_hz"]
+    assert (facts["nominal"], facts["maximum"]) == (nominal, clock)
+    assert ("cpu.clock_hz.maximum" in this.unknown) == (clock is None)
+
+
+@pytest.mark.parametrize("printed", [
+    'lscpu: note\n{"lscpu": [{"field": "Model name:", "data": "X"}]}\n', "[]", "null", "nothing", "[1]",
+])  # fmt: skip
+def test_notes_of_lscpu_end_nothing(tmp_path, printed):
+    facts = hardware.collect_cpu(host(tmp_path, "", {"lscpu -J": printed}))
+    assert facts["model_name"] == ("X" if "field" in printed else None)
+
+
+@pytest.mark.parametrize(("most", "high", "expected"), [
+    ("max", "2147483648", 2 << 30), ("4294967296", "2147483648", 2 << 30),
+    ("2147483648", "max", 2 << 30), ("max", "max", None), ("max", "9223372036854771712", None),
+])  # fmt: skip
+@pytest.mark.parametrize("folder", ["user.slice", "user.slice/app"])
+def test_memory_high_limits_as_memory_max(tmp_path, folder, most, high, expected):
+    files = f"""
+        /proc/meminfo MemTotal: 16777216 kB
+        /proc/self/cgroup 0::/user.slice/app
+        /proc/self/mountinfo 31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw
+        /sys/fs/cgroup/{folder}/memory.max {most}
+        /sys/fs/cgroup/{folder}/memory.high {high}
+    """
+    facts = job_limits.collect(host(tmp_path, files), affinity={0})
+    assert facts["memory_bytes"] == expected or (
+        expected is None and facts["memory_bytes"] == 16 << 30
+    )
+    assert facts["memory_limited_by"] == ("cgroup" if expected else None)
