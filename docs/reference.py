@@ -29,7 +29,7 @@ DOCS = Path(__file__).parent
 SCHEMAS = DOCS.parent / "config" / "schema"
 BOUNDS = (
     ("`Bound (unit)`", "What stands in place of an unknown limit, in the unit of the table."),
-    ("`Limit Kind`", "Whether the limit is known, at most the bound, or at least the best seen."),
+    ("`Limit Kind`", "Whether the limit is known, or at most the bound."),
 )
 SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
 """A heading of the catalogue of messages, or the code of an entry."""

@@ -4,7 +4,7 @@ import ast
 import os
 import re
 
-from peakmark import data, slurm
+from peakmark import slurm
 from peakmark.messages import (
     CATALOGUE,
     MeasurementError,
@@ -110,7 +110,6 @@ def test_every_code_has_a_text_for_its_values_and_every_text_is_used():
             code, names = message_of
             assert code in entries, code
             assert fields(entries[code]) <= names, code
-    words |= {line["code"] for line in data.table("signatures")}
     # tests/unit/tables/test_presentation.py draws every figure that has a caption.
     codes = [code for code in entries if not code.startswith("caption ")]
     assert not [code for code in codes if not set(code.split(" ")) <= words]

@@ -55,7 +55,7 @@ DEVICES = {"disk": ("storage", "device"), "network": ("network", "interface")}
 
 def above_limit(row: Measured) -> Messages:
     share = row.limit.share(row.centre)
-    if share is None or share <= MOST or row.limit.kind == "best_seen":
+    if share is None or share <= MOST:
         return
     case = ""
     if row.limit.kind == "at_most":

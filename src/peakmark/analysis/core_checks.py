@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from peakmark import statistics
 from peakmark.analysis.row import (
@@ -20,7 +21,7 @@ from peakmark.catalogue import KERNELS
 from peakmark.limits import Question
 from peakmark.messages import Message, Severity, Value, message
 from peakmark.run import noise
-from peakmark.storage.facts import SeenClock, Work, node_class, read_earlier_clocks, write_clocks
+from peakmark.storage.facts import node_class
 from peakmark.storage.results import Results
 
 STEAL = 0.02
@@ -281,9 +282,29 @@ def concurrency(row: Measured) -> Messages:
         yield message("shared-cores", threads=row.concurrency, cores=min(cores))
 
 
+class Work(NamedTuple):
+    """What clocks must have in common to be compared: many cores and wide vectors lower them.
+
+    Attributes:
+        cpu: model and number of CPUs; empty where they are unknown.
+    """
+
+    cpu: str
+    workload: str
+    isa: str
+    threads: int
+
+
+class SeenClock(NamedTuple):
+    """The clock of one work on one host."""
+
+    work: Work
+    hz: float
+
+
 def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
-    """CPU rows with the clock that they reached and the best that their CPU is known to reach: on this
-    host before, on equal nodes of the campaign, or by the datasheet.
+    """Return CPU rows with the clock that they reached and the best that their CPU is known to reach: on
+    equal nodes of the campaign, or by the datasheet.
 
     Clock and work per cycle are two figures: a share of the limit at the clock that a core had says
     nothing of how low that clock was.
@@ -293,17 +314,12 @@ def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
     for by_host in seen:
         for host, clock in by_host.items():
             hosts[clock.work][host] = clock
-    measured = {host for by_host in seen for host in by_host}
-    earlier = read_earlier_clocks(results.directory, measured)
 
     def known(host: str, clock: SeenClock) -> Iterator[tuple[float, Message]]:
         """Other clocks of the same work, each with where it was seen."""
         for node, other in hosts[clock.work].items():
             if node != host and clock.work.cpu:
                 yield other.hz, message("clock-of-node", best=other.hz, node=node)
-        before = earlier[host].get(clock.work)
-        if before:
-            yield before.hz, message("clock-of-day", best=before.hz, node=host, day=before.day)
         site = results.config.get("site_facts") or {}
         question = Question("cpu", "", "", None, 1, "rate", results.facts[host], site)
         boost = question.clocks.get("maximum")
@@ -326,15 +342,6 @@ def with_clocks(results: Results, rows: Sequence[Row]) -> list[Row]:
     return judged
 
 
-def remember(results: Results, rows: Sequence[Row]) -> None:
-    """Store what clocks the hosts of CPU rows reached. Errors: OSError."""
-    by_host: dict[str, list[SeenClock]] = defaultdict(list)
-    for row in rows:
-        for host, clock in _seen(results, row).items():
-            by_host[host].append(clock)
-    write_clocks(results.directory, by_host)
-
-
 def _seen(results: Results, row: Row) -> dict[str, SeenClock]:
     """Host -> the clock of a row on it, by the repetitions that nothing disturbed."""
     clean: dict[str, list[RunValue]] = defaultdict(list)
@@ -348,8 +355,7 @@ def _seen(results: Results, row: Row) -> dict[str, SeenClock]:
     for host, runs in clean.items():
         known = node_class(results.facts[host])
         isa = str(runs[0].details.get("isa") or "")
-        day = str(runs[0].context["started"])[:10]
         work = Work(known.cpu if known else "", row.key.workload, isa, row.key.concurrency)
         hz = statistics.median([seen_clock([run]) or 0.0 for run in runs])
-        seen[host] = SeenClock(work, hz, day)
+        seen[host] = SeenClock(work, hz)
     return seen

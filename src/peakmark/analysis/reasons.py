@@ -1,5 +1,5 @@
-"""Why a slow node may be slow: what it alone has, and faults with which its rows are consistent.
-Nothing here is a proof.
+"""Why a slow node may be slow: what it alone has, and time that its threads lacked. Nothing here is a
+proof.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from peakmark import data, statistics
+from peakmark import statistics
 from peakmark.analysis import comparability, fleet
 from peakmark.analysis.fleet import FleetClass, NodeGroup, SlowNode
 from peakmark.analysis.row import Row, Rows
@@ -16,8 +16,6 @@ from peakmark.storage.results import Results
 
 RARE = 0.05
 """Facts count that slow nodes have by chance with at most this p, or that no other node has."""
-UNKNOWN = "-"
-"""Of a kind of rows in ``signatures.csv``: the node has none."""
 ALIKE = 1.25
 """The time that threads had explains a rate that is so many times as high or low at most."""
 SHOWN = 3
@@ -27,44 +25,18 @@ NO_CAUSE = frozenset({
     "run-above-limit", "short-runs", "spread", "stores", "unsure",
 })  # fmt: skip
 """Codes of warnings that tell what a row shows, not what may have caused it."""
-SUBSYSTEM = {
-    "cpu": "cpu", "clock": "cpu", "cache": "memory", "stream": "memory", "random": "memory",
-    "latency": "memory", "read": "disk", "write": "disk", "network": "network", "round_trip": "network",
-}  # fmt: skip
-"""Kind of rows, that faults slow down alike, or the clock: the columns of ``signatures.csv``."""
-KIND = {
-    "cpu": "cpu", "memory_latency": "latency", "network_throughput": "network",
-    "network_latency": "round_trip",
-}  # fmt: skip
-"""Table -> kind of all of its rows."""
-
 Features = dict[str, tuple[str, str]]
 """What -> by what it equals another node's, and as it is shown."""
-Shares = Mapping[str, Sequence[float]]
-"""Kind of rows -> by what share each is behind."""
-
-
-def kind_of(row: Row) -> str:
-    """The kind of a row; empty where no fault is known by it."""
-    table, workload = row.table.name, row.key.workload
-    if table == "disk_throughput":
-        return "read" if workload.startswith("R") else "write"
-    if table == "memory_throughput" and row.key.variant == "block":
-        return "cache"
-    if table == "memory_throughput":
-        return "stream" if workload in ("RS", "WS", "RWS") else "random"
-    return KIND.get(table, "")
 
 
 def reasons(
     results: Results, rows: Rows, classes: Sequence[FleetClass], slow: Sequence[SlowNode]
 ) -> list[list[Message]]:
-    """For each slow node the faults with which its rows are consistent, then the facts in which it
-    differs from its class, the rarest first.
+    """Return, for each slow node, the time that its threads lacked, then the facts in which it differs
+    from its class, the rarest first.
     """
     by_class = {node: each.nodes for each in classes for node in each.nodes}
     groups = [group for table in rows.values() for group in fleet.group_rows(table)]
-    shares = _shares(groups, {each.node for each in slow})
     features: dict[str, dict[str, Features]] = {}
     for subsystem in {each.subsystem for each in slow}:
         table = [row for name in rows for row in rows[name] if row.table.subsystem == subsystem]
@@ -73,63 +45,13 @@ def reasons(
     for each in slow:
         like = {other.node for other in slow if other.subsystem == each.subsystem}
         nodes = by_class.get(each.node, ())
-        channels = (results.facts_for(each.node).get("memory") or {}).get("channels")
         found.append(
             [
-                *signatures(shares[each.node], each.subsystem, channels),
                 *lost_time(groups, each),
                 *differing(features[each.subsystem], each.node, nodes, like)[:SHOWN],
             ]
         )
     return found
-
-
-def _shares(groups: Iterable[NodeGroup], nodes: set[str]) -> dict[str, dict[str, list[float]]]:
-    """By what share the rows of some nodes are behind, by kind; the clock is that of CPU rows."""
-    shares: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for group in groups:
-        kind = kind_of(group.middle)
-        clocks = [row.clock.hz for row in group.rows if row.clock]
-        for row in group.rows:
-            if row.key.node in nodes:
-                shares[row.key.node][kind].append(group.behind(row))
-                if row.clock:
-                    behind = 1 - row.clock.hz / statistics.median(clocks)
-                    shares[row.key.node]["clock"].append(behind)
-    return shares
-
-
-def signatures(shares: Shares, subsystem: str, channels: int | None = None) -> list[Message]:
-    """The faults with which a node's rows are consistent: the first of each code.
-
-    Args:
-        shares: of all resources of the node.
-        subsystem: in which it is slow.
-        channels: of its class's memory, None where they are not known.
-    """
-    found: dict[str, Message] = {}
-    for line in data.table("signatures"):
-        ranges = {
-            kind: [float(end) / 100 for end in line[kind].split()]
-            for kind in SUBSYSTEM
-            if line[kind] not in ("", UNKNOWN)
-        }
-        behind = {kind for kind, (low, _) in ranges.items() if low > 0}
-        if SUBSYSTEM[min(behind)] != subsystem or line["code"] in found:
-            continue
-        if channels and line["channels"] and channels != int(line["channels"]):
-            continue
-        if any(line.get(kind) == UNKNOWN for kind in shares):
-            continue
-        fits = all(
-            kind in shares and low <= statistics.median(shares[kind]) <= high
-            for kind, (low, high) in ranges.items()
-        )
-        slow = [share for kind in behind for share in shares.get(kind, ())]
-        if fits and max(slow) - min(slow) <= float(line["alike"]) / 100:
-            fault = message("signature", case=line["code"], channels=line["channels"])
-            found[line["code"]] = fault
-    return list(found.values())
 
 
 def lost_time(groups: Iterable[NodeGroup], slow: SlowNode) -> list[Message]:

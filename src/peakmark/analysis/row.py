@@ -46,9 +46,9 @@ class RunValue:
 
     def share(self, limit: Limit, clock_hz: float | None) -> float:
         """Share of the limit or bound that it reached, at its own clock where the limit holds at the
-        observed one, ``clock_hz``; 0 without either. What is only the best seen forbids nothing.
+        observed one, ``clock_hz``; 0 without either.
         """
-        share = None if limit.kind == "best_seen" else limit.share(self.value)
+        share = limit.share(self.value)
         clock = seen_clock([self])
         if share and clock and clock_hz and limit.clock == "observed":
             share *= clock_hz / clock

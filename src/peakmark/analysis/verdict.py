@@ -309,7 +309,7 @@ def _limits(measured: Sequence[Row]) -> Iterator[Message]:
             "limits-counted",
             rows=len(measured),
             limits=kinds["limit"],
-            bounds=kinds["at_most"] + kinds["best_seen"],
+            bounds=kinds["at_most"],
             neither=kinds["none"],
         )
         yield message("without-limit", count=count, sections=listed(list(sections)))

@@ -44,7 +44,7 @@ from peakmark.report import (
     write_analysis,
 )
 from peakmark.resources import ROOT
-from peakmark.storage import facts, planfile, records
+from peakmark.storage import planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tables import latex
 
@@ -162,7 +162,6 @@ def copy(results: Results, target: Path, replace: Replace = str) -> list[str]:
 
     folder = results.directory
     paths = [folder / name for name in ("plan.json", "config.json")]
-    paths += [*folder.glob(f"{facts.CLOCKS}/*.json")]
     for path in paths:
         if path.is_file():
             put(path.relative_to(folder).as_posix(), _json(mapped(_read_json(path), replace)))

@@ -7,7 +7,6 @@ caches.csv              microarchitecture, cache level -> bytes per cycle and co
                         cycles, each with its source
 memory.csv              CPU model name -> memory channels and the fastest memory it takes
 comparability.csv       which fact that differs between two campaigns stops which verdicts
-signatures.csv          faults -> by how much which rows of a node are behind its class
 sockets.csv             microarchitecture -> the best memory that any machine of it was sold with
 HPL.dat                 what HPL is to solve, with places for N and the block; the last lines are
                         hpcc's: sizes of its transposition, none

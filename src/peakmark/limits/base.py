@@ -14,8 +14,8 @@ from peakmark.config.site import for_host
 from peakmark.formatting import quantity
 from peakmark.messages import Message, message
 
-Kind = Literal["limit", "at_most", "best_seen", "none"]
-Origin = Literal["measured", "read", "site", "datasheet", "published", "unknown"]
+Kind = Literal["limit", "at_most", "none"]
+Origin = Literal["measured", "read", "site", "datasheet", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class Limit:
 
     value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency
               stays empty
-    bound     instead of an unknown value: what nothing can exceed, or the best that was published;
-              never the base of an efficiency
+    bound     instead of an unknown value: what nothing can exceed; never the base of an efficiency
     formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations
               per cycle = ...``
     detail    what stands in brackets behind it, and several formulas may share: how a core does so
@@ -33,7 +32,7 @@ class Limit:
     source    where the numbers are from
     cores     where the number of cores is from; "" where no such number is in the formula
     origin    measured (holds a clock measured beside the row), read (from this machine), site (site
-              file), datasheet (table by CPU model: the most such a CPU can have), published, unknown
+              file), datasheet (table by CPU model: the most such a CPU can have), unknown
     reason    why it is unknown and how to supply it; None otherwise
     remarks   what a reader must know about this limit, for example which unit a published formula
               mixed up
@@ -59,14 +58,12 @@ class Limit:
 
     @property
     def kind(self) -> Kind:
-        """How much it says: a limit, a bound that nothing exceeds (``at_most``; of times at least),
-        the best published (``best_seen``), or nothing.
+        """How much it says: a limit, a bound that nothing exceeds (``at_most``; of times at least), or
+        nothing.
         """
         if self.value is not None:
             return "limit"
-        if self.bound is None:
-            return "none"
-        return "best_seen" if self.origin == "published" else "at_most"
+        return "none" if self.bound is None else "at_most"
 
     @property
     def most(self) -> float | None:
@@ -244,8 +241,7 @@ class Question:
 
     def bound(self, bound: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
         """The answer that the limit is unknown and this a bound of it."""
-        if origin != "published":
-            formula = f"at {'least' if self.unit == 's' else 'most'} {formula}"
+        formula = f"at {'least' if self.unit == 's' else 'most'} {formula}"
         return Limit(None, self.unit, formula, source, origin, bound=bound, **more)
 
     def by_site(self, value: float, part: str, what: str = "") -> Limit:

@@ -1,8 +1,7 @@
-"""Limits of a disk: its datasheet by the site file. The best published for its model, or the link it hangs on, is a bound."""
+"""Limits of a disk: its datasheet by the site file. The link it hangs on is a bound."""
 
 from __future__ import annotations
 
-from peakmark.config import published
 from peakmark.formatting import quantity
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
@@ -31,10 +30,10 @@ def limit(question: Question) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """The best published for the disk's model, else what its link can carry."""
-    seen, rate = _seen(question), question.fact("storage", "interface_limit")
-    if seen or question.metric != "throughput":
-        return [seen]
+    """Return what the disk's link can carry."""
+    rate = question.fact("storage", "interface_limit")
+    if question.metric != "throughput":
+        return []
     if rate is None:
         virtual = question.fact("storage", "interface") == "virtio"
         return [
@@ -43,15 +42,3 @@ def bounds(question: Question) -> list[Limit | None]:
     formula = str(question.fact("storage", "interface_limit_formula"))
     source, remarks = "link speed read from this machine", (message("limit-of-interface"),)
     return [question.bound(float(rate), formula, source, "read", remarks=remarks)]
-
-
-def _seen(question: Question) -> Limit | None:
-    """The best value that published results have of this disk model."""
-    model = str(question.known("disk", "model") or question.fact("storage", "model") or "")
-    entries = published.of_disk(model, question.metric, question.workload)
-    if not entries:
-        return None
-    best = (min if question.unit == "s" else max)(entries, key=lambda entry: entry.value)
-    value = quantity(best.value, question.unit)
-    formula = f"best of {len(entries)} values published for {model}: {value}"
-    return question.bound(best.value, formula, best.source, "published")

@@ -20,7 +20,6 @@ from peakmark import files
 from peakmark.config import inputs
 from peakmark.errors import PeakmarkError
 from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
-from peakmark.storage import facts
 from peakmark.storage.results import Results
 
 if TYPE_CHECKING:
@@ -185,11 +184,8 @@ def _state(results: Results) -> str:
 
 
 def _sources(campaign: Path) -> Iterator[Path]:
-    """The files that the campaign is made of, without the clocks, which the tables write after the
-    state was taken.
-    """
-    clocks = campaign / facts.CLOCKS
+    """Yield the files that the campaign is made of."""
     for source in (campaign / name for name in SOURCES):
         for path in (source, *source.rglob("*")):
-            if path.is_file() and path.parent != clocks:
+            if path.is_file():
                 yield path

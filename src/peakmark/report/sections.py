@@ -28,7 +28,7 @@ Formulas = dict[str, list[Any]]
 
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
-KINDS = {"at_most": "bound", "best_seen": "best seen", "none": "unknown"}
+KINDS = {"at_most": "bound", "none": "unknown"}
 """What the list of formulas calls what is no limit; a limit by where it is from."""
 WIDTH_POINTS = 6.85 * 72  # of the text, and of a figure that fills it
 HEIGHT_POINTS = 7.2 * 72  # a taller figure is made smaller, so that its caption stays on the page

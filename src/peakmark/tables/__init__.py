@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import files, output
-from peakmark.analysis import Analysis, core_checks, fleet
+from peakmark.analysis import Analysis, fleet
 from peakmark.analysis.row import ABOVE, Row, Rows
 from peakmark.messages import worst
 from peakmark.storage.results import Results, StoredRecord
@@ -135,7 +135,6 @@ def build(campaign: Path | Analysis) -> None:
         content.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     for name, text in texts.items():
         (folder / f"{name}.tex").write_text(text, encoding="utf-8")
-    core_checks.remember(results, rows["cpu"])
     (folder / "checksums.txt").write_text(results.checksum_list, encoding="utf-8")
 
 

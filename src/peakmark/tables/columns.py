@@ -333,12 +333,10 @@ def theoretical_column(table: Table) -> Column:
     return replace(limit, in_print=text)
 
 
-SIGNS = {"limit": "", "at_most": "≤\u00a0", "best_seen": "≥\u00a0", "none": ""}
-"""What stands before a bound: the limit is at most, or at least as high as it; of times the other
-way round.
-"""
-SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "best_seen": "≤\u00a0", "none": ""}
-"""What stands before the share of a bound: the efficiency is at least, or at most this share."""
+SIGNS = {"limit": "", "at_most": "≤\u00a0", "none": ""}
+"""What stands before a bound: the limit is at most as high as it; of times at least."""
+SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "none": ""}
+"""What stands before the share of a bound: the efficiency is at least this share."""
 
 
 def efficiency_column(program: Program) -> Column:

@@ -104,7 +104,6 @@ CASES = [
     (memory(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "pool"}),
     (row([1e-9] * 6, limit=limit(1.2e-9, "s")), {"above-limit": W}, {}),
     (row(limit=replace(UNKNOWN, bound=95.0)), {"above-limit": W}, {"case": "bound"}),
-    (row(limit=replace(UNKNOWN, bound=95.0, origin="published")), {}, {}),
     (row(details={"residual": 16.0}, instrument="hpl"), {"residual": W}, {"residual": 16.0}),
     (row(details={"residual": 1e5}), {}, {}),
     # Repetitions: how many, how long, how far apart, in which order of time.

@@ -1,12 +1,10 @@
 """Clock and work per cycle are two figures: a throttled node reaches its limit at a low clock."""
 
-import shutil
-
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import U, noise
 
-from peakmark.analysis import Analysis, core_checks
+from peakmark.analysis import Analysis
 from peakmark.storage import facts
 from peakmark.tables.columns import warning_kinds
 
@@ -50,22 +48,6 @@ def test_a_throttled_node_is_seen_beside_equal_ones(tmp_path, hz, found):
     for row in analysis.rows["cpu"]:
         share = hz / FULL if row.key.node == "node3" else 1.0
         assert row.clock and row.clock.share == pytest.approx(share)
-
-
-def test_a_host_that_was_faster_in_an_earlier_campaign_is_throttled_now(tmp_path):
-    before = fleet(tmp_path / "before", {})
-    assert not doubted(before)
-    core_checks.remember(before.results, before.rows["cpu"])
-    now = fleet(tmp_path / "now", {}, usual=THROTTLED)
-    assert len(doubted(now)) == 8
-    core_checks.remember(now.results, now.rows["cpu"])
-    assert doubted(Analysis.of(tmp_path / "before")) == {}
-    # What a campaign knows of earlier ones it keeps, and none of its clocks counts as earlier.
-    shutil.rmtree(tmp_path / "before")
-    assert len(doubted(Analysis.of(tmp_path / "now"))) == 8
-    for path in (tmp_path / "now" / "machine" / "clocks").iterdir():
-        path.write_text("[1, 2")
-    assert not doubted(Analysis.of(tmp_path / "now"))
 
 
 @pytest.mark.parametrize(("maximum", "count"), [(FULL, 8), (1.05 * THROTTLED, 0)])

@@ -1,12 +1,11 @@
-"""Why a slow node may be slow: signatures across its rows, and facts that it alone has."""
+"""Why a slow node may be slow: facts that it alone has."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import Analysis, reasons
+from peakmark.analysis import Analysis
 
 ROWS = {
     ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,
@@ -28,40 +27,6 @@ def campaign(folder, slow, machines=None, context=None):
                 instrument, workload, *values.tolist(), **place, **OF.get(workload, {})
             )
     return Analysis.of(make.write(folder, records, machines=machines))
-
-
-def cases(of):
-    return {(slow.node, slow.subsystem): [each.case for each in why] for slow, why in of.slow}
-
-
-@pytest.mark.parametrize(("factors", "subsystem", "case"), [
-    ({"RWS": 7 / 8, "RR": 0.9}, "memory", ["channel"]),
-    ({"RWS": 7 / 8, "LAT": 1.2}, "memory", ["memory-speed"]),
-    ({"RR": 0.8}, "memory", ["pages"]),
-    ({"DP": 0.9, "SP": 0.9}, "cpu", ["clock"]),
-    ({"DP": 0.9, "SP": 0.6}, "cpu", []),
-    ({"WS": 0.5}, "disk", ["disk-write"]),
-    ({"RS": 0.5, "WS": 0.5}, "disk", ["disk-link"]),
-    ({"TCP": 0.4}, "network", ["network-link"]),
-    ({"LAT-TCP": 1.6}, "network", ["network-latency"]),
-])  # fmt: skip
-def test_rows_are_consistent_with_a_fault(tmp_path, factors, subsystem, case):
-    of = campaign(tmp_path / "c", {"node5": factors})
-    assert cases(of) == {("node5", subsystem): case}
-
-
-@pytest.mark.parametrize(("channels", "found"), [(8, 1), (12, 0), (None, 1)])
-def test_known_channels_decide_how_many_may_be_missing(channels, found):
-    shares = {"stream": [0.125, 0.13], "latency": [0.01], "cpu": [0.0]}
-    assert len(reasons.signatures(shares, "memory", channels)) == found
-
-
-@pytest.mark.parametrize(
-    ("clock", "case"), [([0.1], ["clock"]), ([0.0], ["cpu-time"]), (None, ["clock"])]
-)
-def test_a_known_clock_tells_a_lower_one_from_lost_time(clock, case):
-    shares = {"cpu": [0.1, 0.11]} | ({"clock": clock} if clock else {})
-    assert [each.case for each in reasons.signatures(shares, "cpu")] == case
 
 
 def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(tmp_path):

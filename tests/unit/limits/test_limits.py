@@ -488,19 +488,11 @@ def test_memory_on_the_package_has_no_bound_by_channels(model, bound):
     assert disk("throughput", facts).bound == (bound and pytest.approx(bound))
 
 
-def test_a_disk_is_bound_by_its_link_or_known_by_what_was_published():
+def test_a_disk_is_bound_by_its_link():
     link = disk("throughput", machine(storage=NVME))
     assert (link.kind, link.bound) == ("at_most", 7.877e9)
     assert link.remarks == (message("limit-of-interface"),)
     assert disk("iops", machine(storage=NVME)).kind == "none"
-    facts = machine(storage={**NVME, "model": "SAMSUNG MZ7KM240HMHQ0D3"})
-    seen = {metric: disk(metric, facts).bound for metric in ("throughput", "iops", "latency")}
-    assert seen == {"throughput": 479e6, "iops": 81608, "latency": None}
-    assert disk("iops", facts).kind == "best_seen"
-    # What was published of this one are answers of caches, as its notes say.
-    cached = machine(storage={**NVME, "model": "ST9250610NS"})
-    kinds = [disk(metric, cached).kind for metric in ("throughput", "iops", "latency")]
-    assert kinds == ["at_most", "none", "none"]
 
 
 @pytest.mark.parametrize(
