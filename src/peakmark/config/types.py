@@ -447,7 +447,10 @@ class SiteMemory(TypedDict, total=False):
         ),
     ]
     bytes_per_transfer: Annotated[
-        float, allowed("bytes from 1 to 1024; a DDR channel has 8", ge=1, le=1024)
+        float,
+        allowed(
+            "bytes of a channel from 1 to 1024: 8 of DDR modules, 2 or 4 of LPDDR5", ge=1, le=1024
+        ),
     ]
     bandwidth: Annotated[
         float,

@@ -149,7 +149,7 @@ def _cpu_fields(host: Host) -> dict[str, str]:
     def add(entries: Any) -> None:
         for entry in entries or ():
             if entry.get("data") is not None:
-                fields.setdefault(entry["field"].rstrip(":"), str(entry["data"]))
+                fields.setdefault(str(entry.get("field")).rstrip(":"), str(entry["data"]))
             add(entry.get("children"))  # newer versions nest
 
     add((host.run_json(["lscpu", "-J"]) or {}).get("lscpu"))

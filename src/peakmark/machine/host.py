@@ -103,7 +103,7 @@ class Host:
         sizes = {}
         for name, value in self.pairs("/proc/meminfo").items():
             number, _, unit = value.partition(" ")
-            if number.isdigit():
+            if number.isdecimal():
                 sizes[name] = int(number) * (1024 if unit else 1)
         return sizes
 
@@ -137,7 +137,7 @@ class Host:
 def environment_int(name: str) -> int | None:
     """Number in an environment variable, None where there is none."""
     text = os.environ.get(name, "")
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def parse_cpu_list(text: str | None) -> list[int]:
@@ -147,7 +147,7 @@ def parse_cpu_list(text: str | None) -> list[int]:
     numbers: list[int] = []
     for part in (text or "").split(","):
         first, _, last = part.strip().partition("-")
-        if first.isdigit() and (not last or last.isdigit()):
+        if first.isdecimal() and (not last or last.isdecimal()):
             numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
 

@@ -131,7 +131,7 @@ def oom_kills(host: Host) -> int | None:
     names = {1: "memory.oom_control", 2: "memory.events"}
     for version, folder in folders(host, "memory"):
         count = host.pairs(f"{folder}/{names[version]}", " ").get("oom_kill", "")
-        if count.isdigit():
+        if count.isdecimal():
             return int(count)
     return None
 
@@ -150,7 +150,7 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
     limits: dict[str, int] = {}
     for version, folder in folders(host, "blkio"):
         for device, key, text in _io_entries(host, version, folder):
-            if device in devices and text.isdigit() and int(text) > 0:
+            if device in devices and text.isdecimal() and int(text) > 0:
                 limits[key] = min(limits.get(key, int(text)), int(text))
     return limits or None
 

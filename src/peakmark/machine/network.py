@@ -124,8 +124,8 @@ def _mode(host: Host, name: str) -> str | None:
 def _infiniband(host: Host, name: str) -> _Speed:
     for port in host.glob(f"/sys/class/net/{name}/device/infiniband/*/ports/*"):
         text = host.read(port, "rate")
-        match = re.match(r"([\d.]+) Gb/sec \((\d+)X (\w+)\)", text or "")
-        if match and float(match[1]):
+        match = re.match(r"(\d+(?:\.\d+)?) Gb/sec \((\d+)X (\w+)\)", text or "")
+        if match and float(match[1]) and int(match[2]):
             lanes, generation = int(match[2]), match[3]
             lane = 14.0625 if generation == "FDR" else float(match[1]) / lanes
             rate = lane * lanes * _INFINIBAND_DATA.get(generation, 1.0) * 1e9

@@ -198,7 +198,7 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
     """Limit of a PCI Express link, from sysfs texts such as ``16.0 GT/s PCIe`` and ``4``, less its
     line coding.
     """
-    match, lanes = re.match(r"([\d.]+) GT/s", speed or ""), first_int(width)
+    match, lanes = re.match(r"(\d+(?:\.\d+)?) GT/s", speed or ""), first_int(width)
     if not match or not lanes or float(match[1]) not in _PCIE_CODING:
         return None, None
     rate, coding = float(match[1]), _PCIE_CODING[float(match[1])]
@@ -209,7 +209,7 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
 
 def _coded(link: str | None, name: str) -> _Limit:
     """SATA and SAS up to 12 Gbit/s: 8 of 10 bits on the wire are data."""
-    match = re.match(r"([\d.]+)\s*G", link or "")
+    match = re.match(r"(\d+(?:\.\d+)?)\s*G", link or "")
     if not match or float(match[1]) > 12.0:
         return None, None
     rate = float(match[1])

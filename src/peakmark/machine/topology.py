@@ -103,7 +103,7 @@ def numa(host: Host) -> list[Facts]:
                 "node": int(place.rpartition("node")[2]),
                 "cpus": cpus,
                 "memory": int(memory[1]) * 1024 if memory else None,
-                "distances": [int(word) for word in distances.split() if word.isdigit()],
+                "distances": [int(word) for word in distances.split() if word.isdecimal()],
             }
         )
     return sorted(nodes, key=lambda node: node["node"])

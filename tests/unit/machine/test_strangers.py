@@ -5,7 +5,7 @@ from tests.unit.machine.hosts import host
 
 from peakmark import limits
 from peakmark.limits.base import Question
-from peakmark.machine import hardware, job_limits
+from peakmark.machine import hardware, job_limits, network, storage
 
 SYSTEM = "/sys/devices/system/cpu"
 EDAC = "/sys/devices/system/edac/mc"
@@ -212,3 +212,22 @@ def test_memory_high_limits_as_memory_max(tmp_path, folder, most, high, expected
         expected is None and facts["memory_bytes"] == 16 << 30
     )
     assert facts["memory_limited_by"] == ("cgroup" if expected else None)
+
+
+@pytest.mark.parametrize("text", ["", ".", "2.5.0 GT/s PCIe", "Unknown", "- GT/s", "². GT/s"])
+def test_an_odd_speed_of_a_link_is_unknown(tmp_path, text):
+    assert storage.pcie_limit(text, "4") == (None, None)
+    sys = f"""
+        /sys/class/net/ib0/type 32
+        /sys/class/net/ib0/device/infiniband/mlx5_0/ports/1/rate {text.replace("GT/s", "Gb/sec")} (4X EDR)
+    """
+    facts = network.collect(host(tmp_path, sys), "ib0")
+    assert facts["speed_bps"] is None
+
+
+def test_no_lanes_are_no_speed(tmp_path):
+    files = {
+        "/sys/class/net/ib0/type": "32",
+        "/sys/class/net/ib0/device/infiniband/mlx5_0/ports/1/rate": "10 Gb/sec (0X SDR)",
+    }
+    assert network.collect(host(tmp_path, files), "ib0")["speed_bps"] is None

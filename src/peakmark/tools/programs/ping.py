@@ -33,7 +33,8 @@ _FAST_SINCE = 20211215
 """The first release that lets every user send each 2 ms; before, 200 ms was the least."""
 
 _SUMMARY = re.compile(
-    r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? [0-9.]+% packet loss", re.MULTILINE
+    r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? (?:[0-9.]+|-?nan)% packet loss",
+    re.MULTILINE,
 )
 _TIMES = re.compile(
     r"^rtt min/avg/max/mdev = (?P<min>\S+)/(?P<avg>\S+)/(?P<max>\S+)/(?P<mdev>\S+) ms\b",
