@@ -13,6 +13,7 @@ min_version("9.17")
 report: "reports/snakemake/workflow.rst"
 
 
+include: "rules/installed.smk"
 include: "rules/common.smk"
 include: "rules/cells.smk"
 include: "rules/tables.smk"

@@ -140,9 +140,13 @@ def test_a_wrong_command_line(arguments, words, peakmark):
     refused(done.stderr, *words)
 
 
+LOCAL = ["--profile", "local"]
+
+
 @pytest.mark.parametrize(("content", "words"), [
-    (None, ["-c1"]), ("campaign: x\ncpu: [\n", ["-c1"]), ("repetitions: 0", ["--profile", "local"]),
-], ids=["nothing", "an open bracket", "a wrong value"])  # fmt: skip
+    (None, LOCAL), ("campaign: x\ncpu: [\n", LOCAL), ("repetitions: 0", LOCAL),
+    ("repetitions: 0", ["-c1"]),
+], ids=["nothing", "an open bracket", "a wrong value", "a wrong value without a profile"])  # fmt: skip
 def test_snakemake_says_it_in_the_same_sentence(content, words, tmp_path, peakmark):
     path = tmp_path / "own.yaml"
     if content is not None:
@@ -151,5 +155,29 @@ def test_snakemake_says_it_in_the_same_sentence(content, words, tmp_path, peakma
     argv = [sys.executable, "-m", "snakemake", *words, "-n", "--configfile", str(path)]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0
-    # First, the profile's name.
-    assert [line for line in done.stderr.splitlines()[1:] if line] == [f"Error: {sentence}"]
+    said = done.stdout + done.stderr  # Snakemake's own log of a dry run is on standard output
+    lines = [line for line in said.splitlines() if line and not line.startswith("Using ")]
+    assert lines == [f"Error: {sentence}"]
+
+
+BARE = """
+import sys
+from pathlib import Path
+sys.path = [p for p in sys.path if not (Path(p) / "snakemake_logger_plugin_peakmark").is_dir()]
+sys.argv[0] = "snakemake"
+from snakemake.cli import main
+main()
+"""
+"""Snakemake as in an environment that lacks peakmark."""
+
+
+@pytest.mark.parametrize("words", [
+    ["--profile", "slurm"], ["--profile", "local"], ["--cores", "1"], ["--lint"],
+    ["--cores", "1", "--workflow-profile", "none"], ["--cores", "1", "-s", "workflow/Snakefile"],
+], ids=" ".join)  # fmt: skip
+def test_snakemake_without_the_package_says_what_is_missing(words):
+    argv = [sys.executable, "-c", BARE, *words]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1 and not done.stdout
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Using ")]
+    assert len(lines) == 1 and "peakmark is not installed" in lines[0] and "make setup" in lines[0]
