@@ -18,15 +18,28 @@ from typing import Any
 import yaml
 
 from peakmark import cli, messages
+from peakmark.bundle.export import ExportRow
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.config import schemas
+from peakmark.config.layouts import Layout
+from peakmark.config.types import Campaign, Site
 from peakmark.errors import ExitCode
+from peakmark.storage.types import Facts, Record
 from peakmark.tables.columns import columns
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES
 from peakmark.workflow import doctor
 
 DOCS = Path(__file__).parent
-SCHEMAS = DOCS.parent / "config" / "schema"
+SCHEMAS: dict[str, type] = {
+    "config": Campaign,
+    "site": Site,
+    "layout": Layout,
+    "record": Record,
+    "machine": Facts,
+    "export": ExportRow,
+}
+"""Files that people and programs write -> the type of which the site has a JSON schema."""
 BOUNDS = (
     ("`Bound (unit)`", "What stands in place of an unknown limit, in the unit of the table."),
     ("`Limit Kind`", "Whether the limit is known, or at most the bound."),
@@ -78,9 +91,11 @@ def configuration() -> str:
     """Every key of a campaign, a site file and a layout, with default and meaning."""
     lines = ["# Configuration", ""]
     lines += ["Three kinds of files are written by hand: campaigns, site files and layouts.", ""]
+    links = [f"[{name}](../schemas/{name}.schema.json)" for name in SCHEMAS]
+    lines += [f"JSON schemas of these and other files: {', '.join(links)}.", ""]
     titles = {"config": "Campaign", "site": "Site file", "layout": "Layout"}
     for name, title in titles.items():
-        schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+        schema = schemas.schema(name, SCHEMAS[name])
         lines += [f"## {title}", "", schema["description"], "", *_keys(schema), ""]
         for part, definition in schema["$defs"].items():
             lines += [f"### {part}", "", definition["description"], "", *_keys(definition), ""]
@@ -208,6 +223,9 @@ def on_files(files: Any, config: Any) -> Any:
 
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
+    for name, kind in SCHEMAS.items():
+        text = json.dumps(schemas.schema(name, kind), indent=1)
+        files.append(File.generated(config, f"schemas/{name}.schema.json", content=text))
     gallery = DOCS.parent / "build" / "docs" / "gallery"
     for path in sorted([*gallery.glob("*/report.*"), *gallery.glob("*.zip")]):
         name = path.parent.name if path.stem == "report" else path.stem

@@ -420,9 +420,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     form = command.add_mutually_exclusive_group(required=True)
     _add_form(form, "reframe", "reference of a ReFrame test, with thresholds")
     _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
-    _add_form(
-        form, "json-lines", "one object a row, as config/schema/export.schema.json describes it"
-    )
+    _add_form(form, "json-lines", "one object a row; the documentation has the schema")
     _add_removed(
         command,
         "--nhc",
@@ -518,11 +516,6 @@ def _number(least: float, most: float, text: str) -> float:
 # -- the commands
 
 PRESETS = "config/presets"
-EDITABLE = {
-    "config/config.yaml": "config/config.yaml",
-    "config/sites/mine.yaml": "config/sites/example.yaml",
-}
-"""File that ``init`` writes -> the shipped one it is a copy of."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -544,16 +537,36 @@ def run(options: argparse.Namespace) -> int:
 
 
 def init(_: argparse.Namespace) -> None:
-    for name, source in EDITABLE.items():
-        path = Path(name)
+    from peakmark.config import schemas
+    from peakmark.config.types import Campaign, Site
+
+    config, site = Path("config/config.yaml"), Path("config/sites/mine.yaml")
+    shipped = (resources.ROOT / config).read_text(encoding="utf-8")
+    named = f"site: {site} # what no tool can read on a node\n\n"
+    is_new = _write_new(config, f"{schemas.reference(config, 'config')}{named}{shipped}")
+    example = (resources.ROOT / "config/sites/example.yaml").read_text(encoding="utf-8")
+    example = example.replace("name: example", f"name: {site.stem}", 1)
+    _write_new(site, f"{schemas.reference(site, 'site')}{example}")
+    for name, kind in (("config", Campaign), ("site", Site)):
+        path = schemas.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write((resources.ROOT / source).read_text(encoding="utf-8"))
-            output.say(f"{path}: written")
-        except FileExistsError:
-            output.say(f"{path}: exists and stays as it is")
-    output.say("edit them, then: peakmark run --site config/sites/mine.yaml")
+        files.write_text(path, schemas.as_yaml(name, kind))
+        output.say(f"{path}: written, for editors that check what is typed")
+    option = "" if is_new else f" --site {site}"
+    output.say(f"edit them, then: peakmark run{option}")
+
+
+def _write_new(path: Path, text: str) -> bool:
+    """Write a file that the user edits, unless it exists. Returns whether it was written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        output.say(f"{path}: exists and stays as it is")
+        return False
+    output.say(f"{path}: written")
+    return True
 
 
 def plan(options: argparse.Namespace) -> None:

@@ -4,12 +4,14 @@ import os
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from tests.checkout import TINY
 from tests.unit.hostile import refused
 
 from peakmark import cli
+from peakmark.config import campaign, site
 from peakmark.resources import ROOT
 
 PROFILE, QUICK = str(ROOT / "local"), str(ROOT / "config/presets/quick.yaml")
@@ -50,14 +52,30 @@ def test_an_unknown_preset_is_told(command, capsys):
     assert "'quickest'" in line and "quick," in line
 
 
-def test_init_writes_what_is_missing_only(tmp_path, monkeypatch):
+def test_init_writes_what_is_missing_only(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    config, site = Path("config/config.yaml"), Path("config/sites/mine.yaml")
+    config, mine = Path("config/config.yaml"), Path("config/sites/mine.yaml")
     config.parent.mkdir()
     config.write_text("of the user")
     assert cli.main(["init"]) == 0
-    assert config.read_text() == "of the user"
-    assert site.read_text() == (ROOT / "config/sites/example.yaml").read_text()
+    assert config.read_text() == "of the user" and mine.is_file()
+    # Its own configuration may name another site file.
+    assert capsys.readouterr().out.splitlines()[-1].endswith(f"peakmark run --site {mine}")
+
+
+def test_init_states_nothing_of_a_machine_and_names_its_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["init"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("then: peakmark run")
+    values = campaign.complete(campaign.read([]))
+    assert values["site"] == "config/sites/mine.yaml"
+    assert site.load(values["site"]) == {"schema": 1, "name": "mine"}
+    for name in (campaign.BASE, Path(values["site"])):
+        first = name.read_text().splitlines()[0]
+        schema = name.parent / first.removeprefix("# yaml-language-server: $schema=")
+        checked = jsonschema.Draft202012Validator(yaml.safe_load(schema.read_text()))
+        assert not list(checked.iter_errors(yaml.safe_load(name.read_text())))
+        assert list(checked.iter_errors({"no_such_key": 1}))
 
 
 IN_A_JOB = "srun --exclusive --nodes=1"

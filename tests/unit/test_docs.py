@@ -2,7 +2,6 @@
 
 import csv
 import importlib.util
-import json
 import re
 import shlex
 from pathlib import Path
@@ -12,6 +11,7 @@ from tests import pages
 from tests.unit import campaign_data as make
 
 from peakmark import cli, messages
+from peakmark.config import schemas
 from peakmark.errors import ExitCode
 from peakmark.resources import ROOT
 from peakmark.storage.results import Results
@@ -75,7 +75,7 @@ def test_generated_pages_name_everything(reference):
     for code in ExitCode:
         assert f"| `{code.value}` | " in texts["reference/commands.md"]
     for name in ("config", "site", "layout"):
-        schema = json.loads((ROOT / f"config/schema/{name}.schema.json").read_text())
+        schema = schemas.schema(name, reference.SCHEMAS[name])
         for part in (schema, *schema["$defs"].values()):
             for key in part["properties"]:
                 assert f"| `{key}` |" in texts["reference/configuration.md"], key

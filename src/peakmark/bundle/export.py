@@ -130,7 +130,7 @@ def _export_row(campaign: str, row: Row, instrument: str, series: Series) -> Exp
 
 
 def json_lines(analysis: Analysis) -> str:
-    """One object a row, as ``config/schema/export.schema.json`` says."""
+    """Return an ``ExportRow`` as an object of JSON in each line."""
     lines = (msgspec.json.encode(row).decode() for row in rows(analysis))
     return "".join(f"{line}\n" for line in lines)
 

@@ -1,7 +1,7 @@
 """What users write, as types: campaign, site and layout files.
 
-The JSON schemas in ``config/schema`` are generated from them, with the texts below ``Attributes``
-as descriptions of the keys.
+``config.schemas`` makes JSON schemas of them, with the texts below ``Attributes`` as descriptions
+of the keys.
 """
 
 from __future__ import annotations
@@ -411,7 +411,7 @@ class SiteCpu(TypedDict, total=False):
     """CPU of a node.
 
     Attributes:
-        microarchitecture: a name of data/operations.csv, where CPUID is masked
+        microarchitecture: where a hypervisor hides the CPU: a name such as Zen 3 or Ice Lake-SP
         clock: which clock the limit uses; default observed
         operations_per_cycle: per core, instead of the table's
         source: where the values are from: datasheet, tender, dmidecode

@@ -1,7 +1,7 @@
 """What a campaign's own files hold, as types: records, machine facts and plan.
 
-The JSON schemas in ``config/schema`` are generated from them, with the texts below ``Attributes``
-as descriptions of the keys. SI base units: bytes, Hz, bit/s, B/s, seconds.
+``config.schemas`` makes JSON schemas of them, with the texts below ``Attributes`` as descriptions
+of the keys. SI base units: bytes, Hz, bit/s, B/s, seconds.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.analysis import Analysis
 from peakmark.bundle import export
-from peakmark.resources import ROOT
+from peakmark.config import schemas
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def analysis(tmp_path_factory):
 
 
 def test_a_line_of_json_is_a_row_of_the_schema(analysis):
-    schema = json.loads((ROOT / "config/schema/export.schema.json").read_text())
+    schema = schemas.schema("export", export.ExportRow)
     lines = [json.loads(line) for line in export.json_lines(analysis).splitlines()]
     validator = jsonschema.Draft202012Validator(schema)
     assert [error for line in lines for error in validator.iter_errors(line)] == []

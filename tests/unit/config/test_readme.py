@@ -10,6 +10,8 @@ from functools import cache
 import jsonschema
 import yaml
 
+from peakmark.config import schemas
+from peakmark.config.types import Campaign, Site
 from peakmark.resources import ROOT
 
 README = ROOT / "config" / "README.md"
@@ -17,7 +19,7 @@ HEAD = """# Configuration
 
 `config/config.yaml` is read first, then what `peakmark run` names: a preset of `config/presets`, or a file of the same keys. `peakmark init`
 writes a configuration and a site file to be edited. `docs/campaigns.md` tells what the keys are for. This page is made from
-`config/schema`: `PEAKMARK_GOLDEN=1 pytest tests/unit/config/test_readme.py`.
+the types in `peakmark.config.types`: `PEAKMARK_GOLDEN=1 pytest tests/unit/config/test_readme.py`.
 """
 EXAMPLES = """
 {acknowledgements: thanks.md, affiliation: TU Wien, author: Jane Doe, authors: [{name: Jane Doe}],
@@ -29,20 +31,24 @@ workloads: [RS]}]}, improvements: improvements.md, interface: ib0, introduction:
 kernels: true, logo: logo.svg, modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,
 nodes: all, orcid: 0000-0002-1825-0097, pairs: {rounds: 5}, pool: 1GiB, published: [six-core-evaluation],
 publisher: TU Wien, rates: 6, reads: [100, 75], report: {title: A node}, sample: 3,
-scratch: /scratch, site: config/sites/mine.yaml, slurm: {partition: compute}, suspects: {node3: [node1, node2]}, text: {design: design.md},
+scratch: /scratch, site: config/sites/mine.yaml, slurm: {partition: compute}, suspects: {node3: [node1, node2]},
+text: {design: design.md, memory: memory.md, cpu: cpu.md, disk: disk.md, network: network.md},
 tools: {fio: /opt/fio/bin/fio}, type: DDR4}
 """
 """Examples of keys that no shipped file has, or only in many words."""
-COMMENTED = re.compile(r"^( *)# ( *\w+:)(?=$| )", re.MULTILINE)
+COMMENTED = re.compile(r"^( *)# ( *(?:- )?\w+:)(?=$| )", re.MULTILINE)
 """A key that the example of a site file leaves out."""
 
 
-def key_values(data):
-    """Every key of nested mappings and lists with its value."""
+def key_values(data, parent=""):
+    """Every key of nested mappings and lists, with the key above it and its value."""
+    if isinstance(data, list):
+        for part in data:
+            yield from key_values(part, parent)
     if isinstance(data, dict):
-        yield from data.items()
-    for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
-        yield from key_values(part)
+        for key, value in data.items():
+            yield parent, key, value
+            yield from key_values(value, key)
 
 
 def in_one_line(value):
@@ -54,16 +60,31 @@ def in_one_line(value):
 @cache
 def shipped():
     """Keys with examples of their values: the texts above first, then those of the shipped files."""
-    files = sorted(ROOT.glob("config/**/*.yaml"))
+    files = [*ROOT.glob("config/*.yaml"), *ROOT.glob("config/presets/*.yaml")]
+    files = sorted([*files, *ROOT.glob("config/sites/*.yaml")])
     texts = [EXAMPLES, *(COMMENTED.sub(r"\1\2", file.read_text()) for file in files)]
-    pairs = [pair for text in texts for pair in key_values(yaml.safe_load(text))]
-    return sorted(pairs, key=lambda pair: len(in_one_line(pair[1])))
+    found = [entry for text in texts for entry in key_values(yaml.safe_load(text))]
+    return sorted(found, key=lambda entry: len(in_one_line(entry[2])))
 
 
-def example(key, part, known):
-    """The shortest value of that name that the schema of the key allows."""
+def parents(heading, parts):
+    """The keys whose values are such a part; empty for a whole file."""
+    reference = f"#/$defs/{heading}"
+    return {
+        key
+        for part in parts.values()
+        for key, value in part.get("properties", {}).items()
+        if json.dumps(reference) in json.dumps(value)
+    } or {""}
+
+
+def example(key, part, known, above):
+    """The shortest value of that name, below one of the keys ``above`` if there is one, that the
+    schema of the key allows.
+    """
     schema = jsonschema.Draft202012Validator({**part, "$defs": known})
-    values = [value for name, value in shipped() if name == key]
+    found = [(parent in above, value) for parent, name, value in shipped() if name == key]
+    values = [value for is_below, value in sorted(found, key=lambda one: not one[0])]
     values += [part.get("default"), *part.get("enum", ())]
     valid = [value for value in values if value not in (None, [], {}) and schema.is_valid(value)]
     assert valid, f"EXAMPLES lacks {key}"
@@ -84,26 +105,28 @@ def allowed(part):
     return str(part.get("type", "any"))
 
 
-def table(part, known):
-    """Lines of a table of the keys of a mapping; ``known``: the schemas of its parts."""
+def table(part, known, above):
+    """Lines of a table of the keys of a mapping that stands below one of the keys ``above``;
+    ``known``: the schemas of its parts.
+    """
     yield "| key | allowed | default | example | what |\n|---|---|---|---|---|"
     for key, value in part["properties"].items():
         default = f"`{json.dumps(value['default'])}`" if "default" in value else ""
-        texts = [f"`{key}`", allowed(value), default, f"`{example(key, value, known)}`"]
+        texts = [f"`{key}`", allowed(value), default, f"`{example(key, value, known, above)}`"]
         yield " | ".join(["", *texts, value.get("description", ""), ""]).strip()
 
 
 def generated():
     """The text of the page."""
     lines = [HEAD]
-    for name, title in (("config", "A campaign"), ("site", "A site file")):
-        schema = json.loads((ROOT / "config" / "schema" / f"{name}.schema.json").read_text())
+    for name, kind, title in (("config", Campaign, "A campaign"), ("site", Site, "A site file")):
+        schema = schemas.schema(name, kind)
         parts = {title: schema, **schema["$defs"]}
         for heading, part in parts.items():
             if "properties" in part:
                 level = "##" if part is schema else "###"
                 lines += [f"{level} {heading}\n", f"{part.get('description', '')}\n".lstrip()]
-                lines += [*table(part, schema["$defs"]), ""]
+                lines += [*table(part, schema["$defs"], parents(heading, parts)), ""]
     return re.sub("\n{3,}", "\n\n", "\n".join(lines))
 
 

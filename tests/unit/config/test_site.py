@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ from tests.unit.hostile import refuses
 
 from peakmark import limits
 from peakmark.config import site
+from peakmark.config.types import Site
 from peakmark.plan import jobs
 from peakmark.resources import ROOT
 
@@ -98,8 +100,27 @@ def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(tmp_path, formula
     assert limit.efficiency(1e9) is None
 
 
-def test_nodes_lie_over_the_rest():
-    facts = site.load(SITES / "example.yaml")
+def test_the_example_states_nothing_and_its_comments_can_be_taken_in(tmp_path):
+    text = (SITES / "example.yaml").read_text()
+    assert yaml.safe_load(text) == {"schema": 1, "name": "example"}
+    head, name, rest = text.partition("name: example\n")
+    path = tmp_path / "mine.yaml"
+    path.write_text(head + name + re.sub("^# ", "", rest, flags=re.MULTILINE))
+    assert site.load(path).keys() == Site.__annotations__.keys() - {"formulas", "formula_set"}
+
+
+NODES = """
+schema: 1
+name: two-kinds
+memory: {channels: 8, speed_mts: 3200}
+nodes: [{match: "fat-[0-9]*", memory: {channels: 16}}]
+"""
+
+
+def test_nodes_override_the_rest(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text(NODES)
+    facts = site.load(path)
     assert site.for_host(facts, "fat-3")["memory"]["channels"] == 16
     assert site.for_host(facts, "fat-3")["memory"]["speed_mts"] == 3200
     assert site.for_host(facts, "thin-3")["memory"]["channels"] == 8

@@ -1,0 +1,66 @@
+"""JSON schemas of the files that people and programs write, generated from their types."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from peakmark.config import types
+
+FOLDER = Path("config/schemas")
+"""Where Snakemake's catalogue looks for the schema of a workflow's configuration."""
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_KEY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+"""A key below ``Attributes`` in a docstring, and what is said of it."""
+
+
+def schema(name: str, kind: type) -> dict[str, Any]:
+    """Return the JSON schema of a type.
+
+    Each key is described by the text below ``Attributes`` in the docstring of its type.
+
+    Args:
+        name: what the files are called, such as config.
+        kind: a type that msgspec knows.
+    """
+    _, known = msgspec.json.schema_components([kind])
+    for title, part in known.items():
+        summary, _, keys = inspect.cleandoc(part.get("description", "")).partition("\n\n")
+        part["description"] = " ".join(summary.split())
+        typed = getattr(types, title, None)
+        if hasattr(typed, "__total__"):  # msgspec sorts the keys of a TypedDict, and allows others
+            part["properties"] = {key: part["properties"][key] for key in typed.__annotations__}
+            part["additionalProperties"] = False
+        for key, text in _KEY.findall(keys):
+            part["properties"][key]["description"] = " ".join(text.split())
+    whole = known.pop(kind.__name__)
+    text = json.dumps({"$schema": DRAFT, **whole, "title": f"peakmark {name}", "$defs": known})
+    made: dict[str, Any] = json.loads(text.replace(r"\\Z", "$"))  # Python's own end of a text
+    return made
+
+
+def as_yaml(name: str, kind: type) -> str:
+    """Return the schema of a type as the text of a YAML file."""
+    text: str = yaml.safe_dump(
+        schema(name, kind), sort_keys=False, allow_unicode=True, width=120, default_flow_style=False
+    )
+    return (
+        f"# Made from the types in peakmark.config.types; editors check {name} files by it.\n{text}"
+    )
+
+
+def path(name: str) -> Path:
+    """Return where the schema of files of this name lies."""
+    return FOLDER / f"{name}.schema.yaml"
+
+
+def reference(file: Path, name: str) -> str:
+    """Return the line of a YAML file by which editors find its schema."""
+    return f"# yaml-language-server: $schema={os.path.relpath(path(name), file.parent)}\n"
