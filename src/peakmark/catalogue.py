@@ -66,6 +66,16 @@ SHAPES = {
 """Workloads of the memory of which one cell measures a whole matrix or curve -> the metric of its
 rows. What a row was measured at is its variant; the details of its value hold all points.
 """
+POINTS = {
+    "C2C": (3, 2),
+    "LADDER-RS": (2, 1),
+    "LADDER-LAT": (2, 1),
+    "LOADED": (4, 1),
+    "NUMA-RS": (3, 2),
+    "NUMA-WS": (3, 2),
+    "NUMA-LAT": (3, 2),
+}
+"""Those workloads -> how many numbers each of their points has, and the place of the measured one."""
 LADDERS = {"LADDER-RS": "RS", "LADDER-LAT": "LAT"}
 """Ladders -> the workload that each runs in working sets of all sizes."""
 PAGES = ("small", "huge")

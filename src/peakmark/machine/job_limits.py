@@ -7,11 +7,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from peakmark.machine import topology
 from peakmark.machine.host import Facts, Host, environment_int
 from peakmark.machine.topology import Topology
+
+UNLIMITED = 1 << 62
+"""Bytes from which on a limit is none: version 1 of cgroups writes the largest multiple of a page
+below 2**63 where none is set (``PAGE_COUNTER_MAX``, include/linux/page_counter.h).
+"""
 
 
 def collect(
@@ -25,10 +30,10 @@ def collect(
     """
     cpus = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
     cpu_locations = cpu_locations or topology.read(host, cpus)
+    total = host.meminfo().get("MemTotal") or _installed(host)
     memory = _memory_limit(host)
-    total = host.meminfo().get("MemTotal")
-    if memory is not None and total is not None and memory >= total:
-        memory = None  # version 1 writes a huge number for "no limit"
+    if memory is not None and memory >= (total or UNLIMITED):
+        memory = None
     return {
         "cpus_allowed": topology.order(cpu_locations, cpus),
         "physical_cores_allowed": topology.reach(cpu_locations, cpus)["cores"],
@@ -37,6 +42,16 @@ def collect(
         "memory_limited_by": "cgroup" if memory is not None else None,
         "slurm": _slurm_limits() if "SLURM_JOB_ID" in os.environ else None,
     }
+
+
+def _installed(host: Host) -> int | None:
+    """Return the memory (B) that the C library knows of this machine, as ``sysinfo(2)`` tells it
+    where ``/proc/meminfo`` is masked; None on another host and where it does not know either.
+    """
+    if host.root != Path("/"):
+        return None
+    pages = os.sysconf("SC_PHYS_PAGES")
+    return pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else None
 
 
 def _slurm_limits() -> dict[str, int | None]:

@@ -48,6 +48,8 @@ NOT_POSSIBLE = 77
 STACK_BYTES = 16 << 20
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 """What one file of a cell, and all of them together, may have beside twice its estimate."""
+MOST_RATE = 1e21
+"""B/s that no memory has: the largest value of a record (``storage/types.py``)."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
 _UNKNOWN = (
     *("load_after", "server_host", "network", "tool", "allowed", "placed", "clock_hz_before"),
@@ -258,10 +260,24 @@ def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) ->
     path = campaign / "machine" / f"{gethostname()}-x{threads}.dram"
     rates = noise.probes(details)
     with suppress(OSError, ValueError):
+        if path.exists():
+            rates = [*rates, *_rates(files.read_bytes(path))]  # which also sees that it is a file
         with path.open("a", encoding="ascii") as stream:
-            stream.writelines(f"{rate}\n" for rate in rates)
-        rates = [float(line) for line in path.read_text(encoding="ascii").split()]
+            stream.writelines(f"{rate}\n" for rate in noise.probes(details))
     return median(rates)
+
+
+def _rates(content: bytes) -> list[float]:
+    """Return the rates of a file of probes, a line each. What is no rate, as after a disk that was
+    full, is passed over: the probes of one cell must not end the next.
+    """
+    rates = []
+    for line in content.split():
+        with suppress(ValueError):
+            rate = float(line)
+            if 0 < rate < MOST_RATE:
+                rates.append(rate)
+    return rates
 
 
 def _measure_once(request: Request, attempt: _Attempt) -> None:
@@ -325,7 +341,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
         placement = pinning.placement_of(cell)
         ordered = topology.order(locations, limits["cpus_allowed"], placement)
-        yield Workspace(directory, tuple(ordered), int(limits["memory_bytes"]), facts)
+        yield Workspace(directory, tuple(ordered), int(limits["memory_bytes"] or 0), facts)
 
 
 @cache

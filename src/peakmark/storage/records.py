@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import msgspec
 
 from peakmark import files
-from peakmark.catalogue import metrics
+from peakmark.catalogue import POINTS, metrics
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError, RecordError, Sentence
 from peakmark.formatting import natural
@@ -74,11 +75,23 @@ def read(path: Path) -> dict[str, Any]:
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
+    for context in (record["context"], *(each["context"] for each in record.get("disturbed", ()))):
+        _check_time(path, context["started"])
     for holder in (record["cell"], *record["measurements"], record["context"]):
         _share(holder)
     for command in record["context"]["commands"]:
         _share(command)
     return record
+
+
+def _check_time(path: Path, started: str) -> None:
+    """Check that a time is in the calendar, here and in UTC. Errors: RecordError that names it."""
+    try:
+        datetime.fromisoformat(started).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise RecordError(
+            f"the record {path} was begun at {started!r}, which is no time", AGAIN
+        ) from error
 
 
 def _share(holder: dict[str, Any]) -> None:
@@ -223,6 +236,14 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
         workload, metric, unit = (measurement[key] for key in ("workload", "metric", "unit"))
         if metrics(data["cell"]["subsystem"], workload).get(metric) != unit:
             raise RecordError(f"the record {path} gives {workload} as {metric} in {unit}", AGAIN)
+        if workload in POINTS and not _are_points(workload, measurement["details"].get("points")):
+            raise RecordError(f"the record {path} lacks the points of {workload}", AGAIN)
+
+
+def _are_points(workload: str, points: Sequence[Sequence[float]] | None) -> bool:
+    """Return whether there are points of a workload, each with a measured value above 0."""
+    count, place = POINTS[workload]
+    return bool(points) and all(len(point) == count and point[place] > 0 for point in points or ())
 
 
 def check_host(path: Path, data: Mapping[str, Any]) -> None:

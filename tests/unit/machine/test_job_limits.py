@@ -4,6 +4,7 @@ import pytest
 from tests.unit.machine.hosts import host
 
 from peakmark.machine import job_limits
+from peakmark.machine.host import Host
 
 MEMORY = "31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
@@ -82,3 +83,26 @@ def test_limits_of_the_disk_are_the_smallest_on_the_way_up(tmp_path, files):
     assert job_limits.io_limits(this, ["vda"]) == limits
     assert job_limits.io_limits(this, ["sdb"]) is None
     assert job_limits.io_limits(host(tmp_path / "bare"), ["vda"]) is None
+
+
+NO_LIMIT = {
+    1: ("4:memory:/job_7\n", "memory/job_7/memory.limit_in_bytes", "9223372036854771712"),
+    2: ("0::/job_7\n", "job_7/memory.max", "max"),
+}
+MOUNTS = {1: f"35 {MEMORY}", 2: "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("limit", [None, 2 << 30])
+def test_memory_without_a_total_is_unknown_or_what_is_granted(tmp_path, version, limit):
+    groups, file, text = NO_LIMIT[version]
+    files = {"/proc/self/cgroup": groups, "/proc/self/mountinfo": MOUNTS[version]}
+    files[f"/sys/fs/cgroup/{file}"] = text if limit is None else str(limit)
+    facts = job_limits.collect(host(tmp_path, files), affinity={0})
+    source = None if limit is None else "cgroup"
+    assert (facts["memory_bytes"], facts["memory_limited_by"]) == (limit, source)
+
+
+def test_this_machines_memory_is_known_where_meminfo_is_masked(monkeypatch):
+    monkeypatch.setattr(Host, "meminfo", lambda _: {})
+    assert job_limits.collect(Host())["memory_bytes"] >= 64 << 20

@@ -2,6 +2,7 @@
 they never count, and are never deleted.
 """
 
+import copy
 import dataclasses
 import hashlib
 import json
@@ -15,6 +16,8 @@ from tests.unit import campaign_data as make
 from tests.unit import hostile
 
 from peakmark import files
+from peakmark.catalogue import SHAPES
+from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.storage import records
 from peakmark.storage.records import ABSENT, DAMAGED, GOOD, OTHER
@@ -165,3 +168,57 @@ def test_no_damaged_text_gives_another_number(tmp_path, seed):
     finding = records.look(path, CELL)
     assert finding.state in (GOOD, DAMAGED) and "\n" not in finding.reason
     assert finding.state == DAMAGED or finding.data == before
+
+
+@pytest.mark.parametrize(("started", "state"), [
+    ("2026-05-04T10:11:12+02:00", GOOD),
+    ("2026-05-04T10:11:12.345Z", GOOD),
+    ("9999-12-31T23:59:59.999-12:00", DAMAGED),
+    ("0001-01-01T00:00:00.000+12:00", DAMAGED),
+    ("2026-13-04T10:11:12+02:00", DAMAGED),
+    ("2026-05-04T10:11:12+99:00", DAMAGED),
+    ("2026-05-04T10:11:12 yesterday", DAMAGED),
+])  # fmt: skip
+@pytest.mark.parametrize("disturbed", [False, True])
+def test_a_record_of_no_time_does_not_count(tmp_path, started, state, disturbed):
+    path = stored(tmp_path)
+    data = json.loads(path.read_text())
+    context = data["context"] | {"started": started}
+    if disturbed:
+        unknown = "load_after", "clock_hz_before", "clock_hz_after", "noise", "server_noise"
+        attempt = dict.fromkeys(unknown)
+        attempt |= {name: context[name] for name in ("started", "seconds", "load_before")}
+        data["disturbed"] = [{"reasons": {"steal": 0.5}, "measurements": [], "context": attempt}]
+    else:
+        data["context"] = context
+    path.write_text(records.text_of(data))
+    finding = records.look(path, CELL)
+    assert finding.state == state and (started in finding.reason) == (state == DAMAGED)
+
+
+WITH_POINTS = [
+    *make.core_to_core(2, 1, 1, 2, 1),
+    *make.numa(2, 1),
+    *make.ladders(),
+    *make.loaded(1),
+]
+
+
+@pytest.mark.parametrize("workload", SHAPES)
+@pytest.mark.parametrize(
+    "points", [None, "gone", [], [[]], [[1.0]], [[1.0, 2.0, -1.0]], [[0.0] * 4]]
+)
+def test_a_matrix_or_curve_without_its_points_does_not_count(tmp_path, workload, points):
+    data = next(each for each in WITH_POINTS if each["cell"]["workload"] == workload)
+    of = Cell.from_json(data["cell"])
+    path = tmp_path / "cells" / f"{of.id}.json"
+    files.write_text(path, records.text_of(data))
+    assert records.look(path, of).state == GOOD
+    data = copy.deepcopy(data)
+    details = data["measurements"][-1]["details"]
+    details["points"] = points
+    if points == "gone":
+        del details["points"]
+    files.write_text(path, records.text_of(data))
+    finding = records.look(path, of)
+    assert finding.state == DAMAGED and "points" in finding.reason
