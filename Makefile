@@ -37,6 +37,9 @@ bench-method: setup-test kernels ## does the method see faults put in on purpose
 bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
 
+# Of a warning of a compiler only those who change the sources make an error.
+lint test test-loaded test-unit test-kernels test-emulated test-faults test-workflow test-cluster: export WERROR := 1
+
 PARTS := lint test-kernels test-workflow test-unit test-faults test-cluster
 # The kernels first: parts run side by side, and each makes sure that they are there.
 test: setup-test kernels ## everything, with times and what was skipped at the end
@@ -66,7 +69,7 @@ test-unit: setup-test kernels
 test-kernels: CMOCKA = $(shell echo 'int main(void) { return 0; }' | gcc -x c -o /dev/null - -lcmocka 2>/dev/null && echo -lcmocka)
 test-kernels: setup-test
 	@$(MAKE) --no-print-directory -C src/kernels test CMOCKA=$(CMOCKA)
-	@$(MAKE) --no-print-directory -C src/kernels arm
+	@$(MAKE) --no-print-directory -C src/kernels arm riscv
 	@$(MAKE) --no-print-directory -C src/kernels sanitize CMOCKA=$(CMOCKA)
 	@$(call where,clang) $(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=3
 

@@ -63,7 +63,7 @@ _Noreturn static inline void plain_leave(enum plain_outcome outcome) {
 #define cmocka_unit_test_setup_teardown(f, setup, teardown)                                        \
     { #f, f, setup, teardown }
 #define cmocka_run_group_tests(tests, setup, teardown)                                             \
-    plain_run(tests, sizeof(tests) / sizeof *(tests))
+    plain_group(tests, sizeof(tests) / sizeof *(tests), setup, teardown)
 
 /* What a longjmp brings back into must not be held in registers: hence static. */
 static inline int plain_run(const struct CMUnitTest *tests, size_t count) {
@@ -96,6 +96,20 @@ static inline int plain_run(const struct CMUnitTest *tests, size_t count) {
         }
         failed += outcome == PLAIN_FAILED;
         printf("[ %s ] %s\n", words[outcome], tests[i].name);
+    }
+    return failed;
+}
+
+static inline int plain_group(const struct CMUnitTest *tests, size_t count, int (*setup)(void **),
+                              int (*teardown)(void **)) {
+    void *state = NULL;
+    if (setup != NULL && setup(&state) != 0) {
+        printf("the tests cannot be set up\n");
+        return 1;
+    }
+    int failed = plain_run(tests, count);
+    if (teardown != NULL) {
+        teardown(&state);
     }
     return failed;
 }

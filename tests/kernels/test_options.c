@@ -16,10 +16,35 @@ static void sizes(void **state) {
                 {"16MiB", UINT64_C(16) << 20},
                 {"1GiB", UINT64_C(1) << 30},
                 {"2TiB", UINT64_C(2) << 40},
-                {"1e3", 1000}};
-    static const char *const bad[] = {"",    "0",   "-1",     " 1",   "1 KiB", "1KB",   "1k",
-                                      "1K",  "KiB", "0.3KiB", "1.5",  "0x10",  "1KiBB", "1e400",
-                                      "nan", "inf", "1MiB ",  "1e19", "1e20",  "+5"};
+                {"1e3", 1000},
+                {"9007199254740993", UINT64_C(9007199254740993)}, /* 2^53 + 1 is no double */
+                {"9223372036854775807", INT64_MAX},
+                {"8388607TiB", UINT64_C(8388607) << 40}};
+    static const char *const bad[] = {"",
+                                      "0",
+                                      "-1",
+                                      " 1",
+                                      "1 KiB",
+                                      "1KB",
+                                      "1k",
+                                      "1K",
+                                      "KiB",
+                                      "0.3KiB",
+                                      "1.5",
+                                      "0x10",
+                                      "1KiBB",
+                                      "1e400",
+                                      "nan",
+                                      "inf",
+                                      "1MiB ",
+                                      "1e19",
+                                      "1e20",
+                                      "+5",
+                                      "9223372036854775808",
+                                      "18446744073709551617",
+                                      "8388608TiB",
+                                      "9007199254740992KiB",
+                                      "99999999999999999999999"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         uint64_t bytes = 7;
         assert_true(parse_size(good[i].text, &bytes));
@@ -43,6 +68,11 @@ static void counts(void **state) {
     assert_true(count == 2500);
     assert_true(parse_count("9007199254740993", &count));
     assert_true(count == UINT64_C(9007199254740993)); /* 2^53 + 1: no double in between */
+    assert_true(parse_count("9223372036854775807", &count));
+    assert_true(count == INT64_MAX);
+    assert_true(parse_count("9007199254740993", &count));
+    assert_false(parse_count("9223372036854775808", &count));
+    assert_false(parse_count("18446744073709551617", &count));
     assert_false(parse_count("2.5", &count));
     assert_false(parse_count("0", &count));
     assert_false(parse_count("1e12x", &count));

@@ -85,7 +85,7 @@ static void cache(int cpu, const char *index, const char *level, const char *typ
     for (int i = 0; i < 4; i++) {
         char name[64];
         snprintf(name, sizeof name, "cache/%s/%s", index, names[i]);
-        fact(cpu, name, texts[i]);
+        fact(cpu, name, "%s", texts[i]);
     }
 }
 

@@ -32,7 +32,9 @@ static void for_each(check_function *check) {
             check(sweeper, blocks[i]);
         }
     }
-    assert_true(tried >= 2);
+    /* Plain C, and on the two architectures that have vectors here those of each CPU. */
+    const bool vectors = isa_available(ISA_SSE2) || isa_available(ISA_NEON);
+    assert_true(tried >= (vectors ? 2 : 1));
 }
 
 static void fill(void) {

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "cpu/kernel.h"
 

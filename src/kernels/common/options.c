@@ -32,10 +32,25 @@ static bool leading_number(const char *text, long double *number, const char **r
 }
 
 /*
- * Whole and positive as uint64_t; a long double holds every 64-bit integer on x86, 2^53 exact ones
- * elsewhere.
+ * Digits and a unit as a whole number above 0 and below 2^63. Of a fraction or an exponent the
+ * number is taken as a long double, which does not hold every such number on all machines.
  */
-static bool whole(long double number, uint64_t *value) {
+static bool whole(const char *text, uint64_t factor, uint64_t *value, const char **rest) {
+    long double number;
+    if (!leading_number(text, &number, rest)) {
+        return false;
+    }
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long digits = strtoull(text, &end, 10);
+    if (end == *rest) {
+        if (errno != 0 || digits == 0 || digits > INT64_MAX / factor) {
+            return false;
+        }
+        *value = digits * factor;
+        return true;
+    }
+    number *= (long double)factor;
     if (!(number >= 1) || number >= 0x1p63L || number != floorl(number)) {
         return false;
     }
@@ -46,26 +61,32 @@ static bool whole(long double number, uint64_t *value) {
 bool parse_size(const char *text, uint64_t *bytes) {
     static const struct {
         const char *name;
-        long double factor;
-    } units[] = {{"", 1},          {"B", 1},         {"KiB", 0x1p10L},
-                 {"MiB", 0x1p20L}, {"GiB", 0x1p30L}, {"TiB", 0x1p40L}};
-    long double number;
-    const char *unit;
-    if (!leading_number(text, &number, &unit)) {
-        return false;
-    }
+        uint64_t factor;
+    } units[] = {{"", 1},
+                 {"B", 1},
+                 {"KiB", UINT64_C(1) << 10},
+                 {"MiB", UINT64_C(1) << 20},
+                 {"GiB", UINT64_C(1) << 30},
+                 {"TiB", UINT64_C(1) << 40}};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(unit, units[i].name) == 0) {
-            return whole(number * units[i].factor, bytes);
+        uint64_t number;
+        const char *unit;
+        if (whole(text, units[i].factor, &number, &unit) && strcmp(unit, units[i].name) == 0) {
+            *bytes = number;
+            return true;
         }
     }
     return false;
 }
 
 bool parse_count(const char *text, uint64_t *count) {
-    long double number;
+    uint64_t number;
     const char *rest;
-    return leading_number(text, &number, &rest) && *rest == '\0' && whole(number, count);
+    if (!whole(text, 1, &number, &rest) || *rest != '\0') {
+        return false;
+    }
+    *count = number;
+    return true;
 }
 
 bool parse_seconds(const char *text, double *seconds) {

@@ -10,16 +10,28 @@ void random_seed(struct random_state *random, uint64_t seed, uint64_t stream) {
     }
 }
 
-uint64_t random_below(struct random_state *random, uint64_t bound) {
+/* The upper half of a product; the lower one is a * b. */
+static uint64_t upper_half(uint64_t a, uint64_t b) {
+#ifdef __SIZEOF_INT128__
     __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)random_next(random) * bound;
-    if ((uint64_t)product < bound) {
-        uint64_t least = (UINT64_C(0) - bound) % bound;
-        while ((uint64_t)product < least) {
-            product = (wide)random_next(random) * bound;
+    return (uint64_t)((wide)a * b >> 64);
+#else
+    const uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+    const uint64_t first = a_high * b_low + (a_low * b_low >> 32);
+    const uint64_t second = a_low * b_high + (uint32_t)first;
+    return a_high * b_high + (first >> 32) + (second >> 32);
+#endif
+}
+
+uint64_t random_below(struct random_state *random, uint64_t bound) {
+    uint64_t number = random_next(random);
+    if (number * bound < bound) {
+        const uint64_t least = (UINT64_C(0) - bound) % bound;
+        while (number * bound < least) {
+            number = random_next(random);
         }
     }
-    return (uint64_t)(product >> 64);
+    return upper_half(number, bound);
 }
 
 void random_fill(struct random_state *random, void *buffer, size_t bytes) {

@@ -22,13 +22,20 @@
     KEEP_FLOAT(a);
 #define STEP_I32(a, x, y) STEP_INTEGER(a, x, y, uint32_t)
 #define STEP_I16(a, x, y) STEP_INTEGER(a, (unsigned)x, y, uint16_t)
-#define STEP_I8(a, x, y) STEP_INTEGER(a, (unsigned)x, y, uint8_t)
 
 DEFINE_KERNEL(dp, double, 8, STEP_FLOAT, NOTHING)
 DEFINE_KERNEL(fp32, float, 8, STEP_FLOAT, NOTHING)
 DEFINE_KERNEL(sp, uint32_t, 8, STEP_I32, NOTHING)
 DEFINE_KERNEL(hp, uint16_t, 8, STEP_I16, NOTHING)
-DEFINE_KERNEL(qp, uint8_t, 8, STEP_I8, NOTHING)
+/* Bytes in registers of 32 bits, as compilers hold them, of which the lowest eight count: of bytes
+ * clang keeps the factors on the stack and widens them in each pass. */
+#undef AT_ANY_ADDRESS
+#undef FETCH
+#undef PUT
+#define AT_ANY_ADDRESS(VECTOR)
+#define FETCH(from, i) (((const unsigned char *)(const void *)(from))[i])
+#define PUT(to, i, a) ((unsigned char *)(to))[i] = (unsigned char)(a)
+DEFINE_KERNEL(qp, uint32_t, 8, STEP_I32, NOTHING)
 
 /* a += x * y over four bytes each, x without and y with sign; the factors are hidden so that
  * products are not reused. Inlined into its two callers, of which one has no links: in any other

@@ -203,7 +203,7 @@ static void json_latency(struct json *json, const struct histogram *latency) {
 static void print(const struct disk_options *options, struct disk_test *test,
                   const struct team *team, uint32_t alignment, struct warnings *warnings) {
     static struct histogram latency;
-    uint64_t flush_ns = 0, huge = 0, moved;
+    uint64_t flush_ns = 0, huge = 0, moved = 0;
     bool known = device_bytes(test, team->work, &moved, warnings);
     int64_t verified;
     verify(test, team->threads, &verified);

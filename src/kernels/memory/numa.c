@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,6 +30,9 @@
 #define PAGES_AT_ONCE 1024
 #define BITS (8 * sizeof(unsigned long))
 #define NAME_BYTES 24
+/* Of linux/mempolicy.h, which not every C library brings. */
+#define MPOL_BIND 2
+#define MPOL_F_MEMS_ALLOWED 4
 
 const char *const numa_places[NUMA_PLACES] = {"local", "same-socket", "other-socket"};
 

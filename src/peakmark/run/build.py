@@ -19,6 +19,8 @@ from peakmark.resources import CACHE, IS_CHECKOUT, PACKAGE, ROOT, of_checkout, v
 SOURCES = of_checkout("src/kernels")
 VERSION_FILE = "code.json"
 VARIABLE = "PEAKMARK_KERNELS"
+MAKE = "env -u CC -u AR -u CPPFLAGS -u CFLAGS -u LDFLAGS make"
+"""make without what modules of a site set: kernels of a campaign are those of gcc on every node."""
 TOOLCHAIN = "gcc --version; $(gcc -print-prog-name=as) --version; uname -m"
 """Shell commands that print what the kernels depend on beside their sources."""
 
@@ -54,13 +56,13 @@ def make_command() -> str:
     in a folder of its own, and programs that the other one has put in place stay.
     """
     if IS_CHECKOUT:
-        return shlex.join(["make", "-C", str(SOURCES)])
+        return f"{MAKE} -C {shlex.quote(str(SOURCES))}"
     target, sources = shlex.quote(str(folder())), shlex.quote(str(SOURCES))
     names = ",".join(["build.json", *KERNELS.values(), "up-to-date"])
     return f"""\
 new=$(mktemp -d -p {target}); trap 'rm -rf "$new"' EXIT
 cp -r --no-preserve=mode {sources} "$new/src"
-make -C "$new/src" BUILD=.. VERSION={__version__}
+{MAKE} -C "$new/src" BUILD=.. VERSION={__version__}
 mv -n "$new"/{{{names}}} {target} || true"""
 
 

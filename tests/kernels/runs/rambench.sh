@@ -16,4 +16,5 @@ done
 for workload in NUMA-RS NUMA-WS NUMA-LAT; do
     ${RUNNER:-} "$1/rambench" --workload "$workload" --threads 2 --pool 64MiB --seconds 0.05 --warmup 0.01 >/dev/null || [ $? = 77 ]
 done
-${RUNNER:-} "$1/rambench" --workload LOADED --threads 2 --rates 2 --seconds 0.05 --warmup 0.01 >/dev/null
+# An architecture without streaming stores has no load.
+${RUNNER:-} "$1/rambench" --workload LOADED --threads 2 --rates 2 --seconds 0.05 --warmup 0.01 >/dev/null || [ $? = 77 ]

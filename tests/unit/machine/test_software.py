@@ -68,7 +68,7 @@ def host(outputs):
 
 
 def test_compiler_and_flags_as_make_wrote_them(tmp_path):
-    make(tmp_path, "gcc", str(tmp_path / "build.json"), "CFLAGS_EXTRA=-DA=1")
+    make(tmp_path, "gcc", str(tmp_path / "build.json"), "CFLAGS=-DA=1")
     this = Host()
     facts = machine.collect_build(this, tmp_path)
     assert facts == json.loads((tmp_path / "build.json").read_text())

@@ -1,0 +1,179 @@
+"""How the kernels are compiled: by which compiler, with which flags, for which architecture and C
+library. ``make riscv`` in src/kernels builds and runs them for another architecture.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.programs import executable, needs
+
+from peakmark.run import build
+
+KERNELS = Path(__file__).parents[2] / "src" / "kernels"
+TESTS = Path(__file__).parents[1] / "kernels"
+FLAGS = ("CC", "AR", "CPPFLAGS", "CFLAGS", "LDFLAGS", "WERROR", "MAKEFLAGS", "MAKELEVEL")
+FEW = [
+    "PROBE=",
+    "LEFT_OUT=avx2 avx512 avxvnni avx512vnni avx512bf16 avx512fp16 amx dotprod fp16 i8mm bf16 sve",
+]
+"""One instruction set of each architecture, and none to probe: a whole build takes 3 s."""
+
+LOGGER = """#!/bin/sh
+# A compiler of an architecture that nobody knows: it writes down what it is called with.
+echo "$*" >>{log}
+while [ $# -gt 0 ]; do
+    [ "$1" != -o ] || echo >"$2"
+    shift
+done
+"""
+
+
+def make(folder, *settings, sources=KERNELS, **variables):
+    """Run make with these variables of the environment; return what it wrote to stderr."""
+    clean = {name: text for name, text in os.environ.items() if name not in FLAGS}
+    argv = ["make", "-j2", "-C", str(sources), f"BUILD={folder}", *settings]
+    done = subprocess.run(
+        argv, env=clean | variables, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+class Compiler:
+    """A compiler that compiles nothing and keeps its command lines."""
+
+    def __init__(self, folder):
+        self.log = folder / "log"
+        self.path = executable(folder / "logger", LOGGER.format(log=self.log))
+        self.build = folder / "build"
+
+    def calls(self, *settings, **variables):
+        """Command lines of what make compiled, and of what it linked."""
+        self.log.write_text("")
+        make(self.build, *settings, **({"CC": str(self.path)} | variables))
+        lines = self.log.read_text().splitlines()
+        compiled = [line for line in lines if " -MMD " in line]
+        linked = [line for line in lines if line.endswith(" -lm")]
+        return compiled, linked
+
+
+@pytest.fixture
+def compiler(tmp_path):
+    return Compiler(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["environment", "command line"])
+def test_flags_of_others_come_after_our_own(compiler, place):
+    flags = {
+        "CC": f"{compiler.path} --of-distribution",
+        "CPPFLAGS": "-DDISTRIBUTION -D_FORTIFY_SOURCE=3",
+        "CFLAGS": "-O3 -g",
+        "LDFLAGS": "-Wl,--as-needed",
+    }
+    if place == "environment":
+        compiled, linked = compiler.calls(**flags)
+    else:
+        compiled, linked = compiler.calls(*(f"{name}={text}" for name, text in flags.items()))
+    assert len(compiled) > 40 and len(linked) == 4
+    for line in compiled:
+        assert line.startswith("--of-distribution ")
+        assert line.index("-O2") < line.index("-DDISTRIBUTION") < line.index("-O3 -g")
+        assert line.count("_FORTIFY_SOURCE") == 1
+    for line in linked:
+        assert line.index("-O3 -g") < line.index("-Wl,-z,relro") < line.index("-Wl,--as-needed")
+    facts = json.loads((compiler.build / "build.json").read_text())
+    assert "-O3 -g" in facts["flags"] and "-Wl,--as-needed" in facts["flags"]
+
+
+def test_loops_that_are_timed_are_compiled_alike(compiler):
+    compiled, _ = compiler.calls(CFLAGS="-O0 -flto -Ofast")
+    loops = [line for line in compiled if line.endswith(("_scalar.c", "chase.c"))]
+    assert len(loops) == 3
+    for line in loops:
+        assert line.index("-Ofast") < line.rindex("-O2 -fno-lto")
+    for line in compiled:
+        assert line.index("-Ofast") < line.index("-fno-fast-math -ffp-contract=off")
+
+
+def test_a_warning_is_an_error_for_developers_only(compiler):
+    compiled, _ = compiler.calls()
+    assert not any("-Werror" in line for line in compiled)
+    shutil.rmtree(compiler.build)
+    compiled, _ = compiler.calls(WERROR="1")
+    assert compiled and all("-Werror" in line for line in compiled)
+
+
+def test_other_flags_compile_anew(compiler):
+    def count(flags):
+        return len(compiler.calls(CFLAGS=flags)[0])
+
+    first = count("-g1")
+    assert [count("-g1"), count("-g2"), count("-g1")] == [0, first, first]
+
+
+def test_facts_of_a_build_hold_no_paths_and_no_quotes(compiler):
+    compiler.calls(CFLAGS="""-ffile-prefix-map=/build/dir=. -DNAME='"a b"' -I/opt/of/site -g""")
+    facts = (compiler.build / "build.json").read_text()
+    assert json.loads(facts)["flags"].count("-g") == 1
+    assert "/build" not in facts and "/opt" not in facts
+
+
+def test_a_copy_of_the_sources_alone_says_that_its_version_is_unknown(compiler, tmp_path):
+    shutil.copytree(KERNELS, tmp_path / "alone")
+    said = make(compiler.build, sources=tmp_path / "alone", CC=str(compiler.path))
+    assert said == ""
+    assert """-DPEAKMARK_VERSION="unknown\"""" in compiler.log.read_text()
+
+
+def test_kernels_of_a_campaign_are_those_of_gcc(tmp_path, monkeypatch):
+    """Modules of a site set CC, some to a compiler that takes none of the flags."""
+    executable(tmp_path / "make", "#!/bin/sh\nenv\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in ("CC", "AR", "CPPFLAGS", "CFLAGS", "LDFLAGS"):
+        monkeypatch.setenv(name, "of-a-module")
+    printed = subprocess.run(["sh", "-c", build.make_command()], capture_output=True, text=True)
+    assert printed.returncode == 0 and "PATH=" in printed.stdout
+    assert "of-a-module" not in printed.stdout
+
+
+@needs("musl-gcc")
+def test_another_c_library(tmp_path):
+    """musl has no pwritev2, and none of the kernel's headers."""
+    make(tmp_path, *FEW, "CC=musl-gcc", WERROR="1")
+    common = ["--seconds", "0.05", "--warmup", "0"]
+    disk = ["--workload", "WR", "--sync", "each", "--size", "64KiB", "--directory", str(tmp_path)]
+    memory = ["--workload", "RWR", "--block", "1KiB", "--pool", "1MiB"]
+    for argv in (["diskbench", *disk], ["rambench", *memory], ["cpubench", "--workload", "DP"]):
+        argv[0] = str(tmp_path / argv[0])
+        run = subprocess.run([*argv, *common], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        assert json.loads(run.stdout)["value"] > 0
+
+
+@needs("clang")
+def test_the_tests_compile_with_clang(tmp_path):
+    warnings = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wstrict-prototypes"]
+    defines = ["-D_GNU_SOURCE", '-DPEAKMARK_VERSION="1"', "-DPLAIN_CHECKS"]
+    files = sorted(TESTS.glob("test_*.c"))
+    assert len(files) > 20
+    argv = ["clang", "-std=c11", "-fsyntax-only", *warnings, *defines, f"-I{TESTS}", f"-I{KERNELS}"]
+    done = subprocess.run([*argv, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@needs("clang")
+def test_loops_of_clang_are_as_counted(tmp_path):
+    """Those of plain C: the others are intrinsics, which clang takes as they are."""
+    make(tmp_path, *FEW, "CC=clang", "CMOCKA=", f"{tmp_path}/tests/test_hot_loops")
+    tested = subprocess.run(
+        [tmp_path / "tests" / "test_hot_loops"],
+        env=os.environ | {"KERNELS": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout
