@@ -19,8 +19,13 @@ MOST_NOTES = 20
 _BEGIN = re.compile(r"""^\{(?:\s*["}]|[ \t]*$)""", re.MULTILINE)
 _BEGIN_ANYWHERE = re.compile(r"""\{\s*["}]""")
 """The begin of an object: a brace in a note is seldom followed by a quotation mark."""
-_NOTE = re.compile(r"\s*(?!(?:true|false|null|nan|infinity)\b)[A-Za-z(<#*>=!]", re.IGNORECASE)
-"""A line that cannot be part of JSON with one value or key a line."""
+_NOTE = re.compile(
+    r"\s*(?:\[?(?!(?:true|false|null|nan|infinity)\b)[A-Z]|[(<#*>=!]|\[?\d[-\d:./T]*\]?[ \t]+\S*[A-Z]{3})",
+    re.IGNORECASE,
+)
+"""A line that cannot be part of JSON with one value or key a line: words, perhaps behind a host in
+brackets or a time.
+"""
 _STRUCTURE = frozenset("}],:")
 """What stands behind the object only where a line was lost inside."""
 _NO_NUMBER = re.compile(

@@ -30,9 +30,11 @@ def pretty(text):
     lambda text: text + "\niperf3: error - unable to close the control socket {3}\n",  # #1631
     lambda text: text + "\n" + text,  # #1716
     lambda text: pretty(text).replace("\n", "\nwarning: clock {0} went back\n", 3),
+    lambda text: pretty(text).replace("\n", "\n[node1:438533] PMIX ERROR: in file 3\n", 2),
+    lambda text: pretty(text).replace("\n", "\n2026-01-01T12:00:00 fio: note\n[12:00] late\n", 2),
     lambda text: pretty(text).replace("{\n", '{\n "of no interest": -nan,\n', 1),  # #613
     lambda text: text.replace("{", '{"of": [nan, inf, -inf, nan(0x8)], ', 1),
-], ids=("before", "braces", "bom", "behind", "twice", "inside", "nan", "list"))  # fmt: skip
+], ids=("before", "braces", "bom", "behind", "twice", "inside", "mpi", "times", "nan", "list"))  # fmt: skip
 def test_notes_around_and_in_json_are_passed_over(case, noisy):
     text = samples.text_of(case)
     assert noisy(text) != text
@@ -46,7 +48,7 @@ def test_notes_around_and_in_json_are_passed_over(case, noisy):
     ('{\n "a": 1,\n "b": 1.5.2\n}', "line 3, '\"b\": 1.5.2'"),
     ('{\n "a": 1,\n', "line 3: its end is missing"),
     ('{\n "a": 1\n },\n "b": 2\n}\n', "a line is missing before its end"),
-    ('{\n "a":\n[node1:77] PMIX ERROR\n1}', "'\\[node1:77\\] PMIX ERROR'"),
+    ('{\n "a":\n[12, 13\n1}', "line 3, '\\[12, 13'|line 4, '1}'"),
     ('{"a":\n' + "note\n" * 30 + "1}", "more than 20 notes"),
 ])  # fmt: skip
 def test_text_that_is_no_whole_json_is_named(text, words):
@@ -244,9 +246,11 @@ def test_the_best_kernel_of_likwid_on_arm(workload, offered, flags, test):
 
 def test_the_length_of_a_vector_is_read_from_the_kernel(tmp_path):
     file = tmp_path / "length"
-    assert likwid_bench.vector_length(file) == frozenset()
+    assert likwid_bench.vector_length(file, None) == frozenset()
+    assert likwid_bench.vector_length(file, "Zen 5") == frozenset()
+    assert likwid_bench.vector_length(file, "A64FX") == {"sve512"}
     file.write_text("32\n")
-    assert likwid_bench.vector_length(file) == {"sve256"}
+    assert likwid_bench.vector_length(file, "A64FX") == {"sve256"}
 
 
 @pytest.mark.parametrize(("test", "options", "words"), [

@@ -81,6 +81,8 @@ _ISAS = (
 """From the best to the plainest."""
 _SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
 """Bytes of a vector of SVE that a process is given."""
+_SVE_BITS = {"A64FX": 512, "Neoverse V1": 256, "Neoverse V2": 128, "Neoverse N2": 128}
+"""Of the vectors of a design, by Arm's and Fujitsu's manuals: where the kernel tells no length."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,9 @@ class LikwidBench(Instrument):
         self.check(cell)
         common.need_memory(self.name, size_of(cell), workspace)
         offered = re.findall(r"^(\w+) - ", base.ask(tool.path, "-a"), re.MULTILINE)
-        run = plan(cell, frozenset(offered), workspace.isa | vector_length(_SVE_LENGTH))
+        design = workspace.cpu.get("microarchitecture")
+        flags = workspace.isa | vector_length(_SVE_LENGTH, design)
+        run = plan(cell, frozenset(offered), flags)
         # Rounded up to the next kB where a plain number would not fit.
         size = f"{run.size}B" if run.size < 1 << 31 else f"{-(-run.size // 1000)}kB"
         # -W: each thread touches its own part first, so that it lies in its NUMA node.
@@ -194,16 +198,18 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
     raise Unavailable("routine", program="likwid-bench", routine=stem, isa=str(wanted))
 
 
-def vector_length(file: Path) -> frozenset[str]:
-    """Return ``sve512`` for vectors of 512 bits, nothing where the kernel tells no length.
+def vector_length(file: Path, design: str | None) -> frozenset[str]:
+    """Return ``sve512`` for vectors of 512 bits, nothing where neither the kernel's ``file`` nor the
+    design of the core tells a length.
 
     A kernel of likwid-bench is written for one length: with another one it counts operations that
     were not done.
     """
     try:
-        return frozenset({f"sve{8 * int(file.read_text())}"})
+        bits: int | None = 8 * int(file.read_text())
     except (OSError, ValueError):
-        return frozenset()
+        bits = _SVE_BITS.get(design or "")
+    return frozenset({f"sve{bits}"}) if bits else frozenset()
 
 
 def narrow(cell: Cell, test: str) -> list[str]:
