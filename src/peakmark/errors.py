@@ -68,6 +68,10 @@ class RecordError(PeakmarkError):
     """A record is missing, damaged or not what its schema says."""
 
 
+class UnreadableError(RecordError):
+    """A record that this user, or this process, may not read: it may well be whole."""
+
+
 class ParseError(PeakmarkError):
     """A tool printed something from which no trustworthy number can be read."""
 
@@ -80,6 +84,11 @@ class Terminated(BaseException):
 
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
 """Slurm's word, used for what was ended for its memory, whoever ended it."""
+
+UNREADABLE = frozenset(
+    (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE)
+)
+"""Errors that say nothing of a file itself: others, or the same process later, may read it."""
 
 _REMEDIES = {
     errno.ENOSPC: "make room there, or set TMPDIR where it is a temporary folder",

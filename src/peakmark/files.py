@@ -80,6 +80,18 @@ def user_name(number: int) -> str:
         return f"user {number}"
 
 
+def how_to_read(path: Path) -> str:
+    """Return what lets this user read a file of another: who can grant it, and by which command."""
+    place = path
+    while not os.access(place.parent, os.X_OK) and place != place.parent:
+        place = place.parent  # the outermost folder that cannot be entered
+    try:
+        owner = user_name(place.lstat().st_uid)
+    except OSError:
+        return f"its owner, or root, must run chmod -R a+rX {place}"
+    return f"it belongs to {owner}, who (or root) must run chmod -R a+rX {place}"
+
+
 def read_bytes(path: Path, most: int = LARGEST) -> bytes:
     """The content of a regular file of at most ``most`` bytes.
 

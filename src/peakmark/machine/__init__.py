@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from peakmark import output
-from peakmark.errors import RecordError
+from peakmark.errors import RecordError, UnreadableError
 from peakmark.machine import hardware, job_limits, network, storage
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
@@ -135,6 +135,8 @@ def _stored(path: Path) -> Facts | None:
         return None
     try:
         return stored.read(path)
+    except UnreadableError:
+        raise  # another user's, and whole: nothing is put in their place
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
         output.tell(f"{error}: collected again, what was there is kept in {aside}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from peakmark import files
-from peakmark.errors import RecordError
+from peakmark.errors import RecordError, UnreadableError
 from peakmark.formatting import listed, natural
 from peakmark.storage import records
 from peakmark.storage.records import ASIDE
@@ -44,18 +44,22 @@ def read(path: Path) -> dict[str, Any]:
     return facts
 
 
-def survey(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Host -> its facts, and host -> why its facts do not count, of all files below ``machine/`` of a
-    campaign; node2 before node10.
+def survey(
+    directory: Path,
+) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, str]]:
+    """Return host -> its facts, host -> why its facts do not count, and host -> why they cannot be
+    read by this user, of all files below ``machine/`` of a campaign; node2 before node10.
     """
-    whole, damaged = {}, {}
+    whole, damaged, closed = {}, {}, {}
     paths = (directory / FOLDER).glob("*.json")
     for path in sorted(paths, key=lambda path: natural(path.stem)):
         try:
             whole[path.stem] = read(path)
+        except UnreadableError as error:
+            closed[path.stem] = str(error)
         except RecordError as error:
             damaged[path.stem] = str(error)
-    return whole, damaged
+    return whole, damaged, closed
 
 
 def set_aside(directory: Path, host: str) -> Path:

@@ -8,6 +8,7 @@ edited by hand. It keeps honest people from mistakes; whoever wants to forge a r
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import sys
@@ -23,7 +24,7 @@ import msgspec
 from peakmark import files
 from peakmark.catalogue import POINTS, metrics
 from peakmark.cell import Cell
-from peakmark.errors import PeakmarkError, RecordError, Sentence
+from peakmark.errors import UNREADABLE, PeakmarkError, RecordError, Sentence, UnreadableError
 from peakmark.formatting import natural
 from peakmark.storage.types import Record
 from peakmark.validation import convert
@@ -113,13 +114,24 @@ def read_json(path: Path, what: str, remedy: str = "") -> Any:
 
     Raises:
         RecordError: begins with ``what``.
+        UnreadableError: it may be whole, but cannot be read by this user.
     """
     try:
         return files.read_json(path)
     except OSError as error:
+        if error.errno in UNREADABLE:
+            raise unreadable(what, path, error) from error
         raise RecordError(f"{what} cannot be read ({error.strerror})", remedy) from error
     except ValueError as error:
         raise RecordError(f"{what} is damaged ({error})", remedy) from error
+
+
+def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
+    """Return the error for a file that may be whole and cannot be read; ``what`` names it."""
+    remedy = "start again"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        remedy = files.how_to_read(path)
+    return UnreadableError(f"{what} cannot be read ({error.strerror})", remedy)
 
 
 def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
@@ -143,10 +155,11 @@ def new_attempt(campaign: Path, cell: Cell) -> Path:
             number += 1
 
 
-GOOD, ABSENT, DAMAGED, OTHER, FOREIGN = (
+GOOD, ABSENT, DAMAGED, CLOSED, OTHER, FOREIGN = (
     "good",
     "absent",
     "damaged",
+    "unreadable",
     "other options",
     "not asked for",
 )
@@ -180,14 +193,16 @@ def look(path: Path, cell: Cell | None) -> Finding:
     """The record at ``path``, which ought to answer ``cell``; None for a record that no planned
     cell asks for.
     """
-    if not path.exists():
-        return Finding(ABSENT)
     try:
+        if not _is_there(path):
+            return Finding(ABSENT)
         data = read(path)
         measured = Cell.from_json(data["cell"])
         check_raw(path, data["raw"])
         check_answer(path, data)
         check_host(path, data)
+    except UnreadableError as error:
+        return Finding(CLOSED, error.fact, error.remedy)
     except PeakmarkError as error:
         return Finding(DAMAGED, error.fact, error.remedy)
     if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
@@ -204,6 +219,14 @@ def look(path: Path, cell: Cell | None) -> Finding:
     return Finding(GOOD, data=data, cell=cell)
 
 
+def _is_there(path: Path) -> bool:
+    """Return whether a record exists. Errors: UnreadableError for one in a closed folder."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise unreadable(f"the record {path}", path, error) from error
+
+
 def check_raw(path: Path, raw: Mapping[str, str]) -> None:
     """Compare what a tool printed with the checksums in its record; a file that is gone is no
     contradiction.
@@ -217,9 +240,10 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise RecordError(
-                f"{file}, the output behind the record {path}, cannot be read: {error.strerror}"
-            ) from error
+            what = f"{file}, the output behind the record {path},"
+            if error.errno in UNREADABLE:
+                raise unreadable(what, file, error) from error
+            raise RecordError(f"{what} cannot be read: {error.strerror}") from error
         if hashlib.sha256(content).hexdigest() != digest:
             raise RecordError(
                 f"{file}, the output behind the record {path}, is not as it was written"
@@ -289,7 +313,8 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
     to go too.
     """
     path = directory / "cells" / f"{cell.id}.json"
-    if look(path, cell).state in ((ABSENT,) if good else (GOOD, ABSENT)):
+    kept = (ABSENT, CLOSED) if good else (GOOD, ABSENT, CLOSED)
+    if look(path, cell).state in kept:
         return None
     raw = path.with_suffix(".raw")
     target = files.set_aside(path, (directory / ASIDE / cell.id).parent)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
 from peakmark.config import inputs
-from peakmark.errors import RecordError
+from peakmark.errors import RecordError, UnreadableError
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.records import Finding
 
@@ -164,8 +164,21 @@ class Results:
         """Node name -> why its facts do not count."""
         return self._facts[1]
 
+    @property
+    def unreadable_facts(self) -> Mapping[str, str]:
+        """Node name -> why its facts, which may be whole, cannot be read."""
+        return self._facts[2]
+
+    @property
+    def unreadable(self) -> Iterator[str]:
+        """A sentence on each record and each node's facts that may be whole and cannot be read."""
+        for finding in self.findings.values():
+            if finding.state == records.CLOSED:
+                yield finding.sentence
+        yield from self.unreadable_facts.values()
+
     @cached_property
-    def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, str]]:
         return facts.survey(self.directory)
 
     @cached_property
@@ -178,7 +191,8 @@ class Results:
             f"{reason}: the limits of {host} are not known; the next run collects them again"
             for host, reason in self.damaged_facts.items()
         ]
-        return (*filter(None, damaged), *without_facts)
+        closed = self.unreadable_facts.values()
+        return (*filter(None, damaged), *without_facts, *closed)
 
     @cached_property
     def missing(self) -> tuple[Cell, ...]:
@@ -213,6 +227,8 @@ def _attempt(path: Path) -> Finding:
         record = records.read(path)
         records.check_raw(path, record["raw"])
         return Finding(records.GOOD, data=record, cell=Cell.from_json(record["cell"]))
+    except UnreadableError as error:
+        return Finding(records.CLOSED, error.fact, error.remedy)
     except RecordError as error:
         return Finding(records.DAMAGED, error.fact, error.remedy)
 

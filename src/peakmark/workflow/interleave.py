@@ -147,6 +147,7 @@ def orders(before: Plan, after: Plan) -> Iterator[list[list[Order]]]:
 
 def _prepare(side: Plan, other: Plan) -> DONE:
     """Set aside records that do not count and write the plan; those that do."""
+    startup.check_readable(side.results)
     findings = startup.survey(side.results)
     good = {name for name, finding in findings.items() if finding.state == records.GOOD}
     output.tell(*startup.check(side, [cell for cell in side.cells if cell.id not in good]))

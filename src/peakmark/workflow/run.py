@@ -264,6 +264,7 @@ class Run:
         cleanup.once()  # the summary is printed undisturbed, however often Ctrl-C is pressed
         directory = self.plan.directory
         held = [startup.lock(directory)]
+        startup.check_readable(self.plan.results)
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
             # Without a cluster a cell does not outlive a killed Snakemake; jobs do, until the next

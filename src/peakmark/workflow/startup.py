@@ -245,6 +245,19 @@ def survey(results: Results) -> dict[str, Finding]:
     return findings
 
 
+def check_readable(results: Results) -> None:
+    """Check that this user may read all records: what others have measured is whole, and tables
+    without it would replace theirs.
+
+    Raises:
+        PeakmarkError: names the first that cannot be read.
+    """
+    sentences = list(results.unreadable)
+    if sentences:
+        more = f" ({len(sentences) - 1} more like it)" if len(sentences) > 1 else ""
+        raise PeakmarkError(f"nothing was measured or set aside: {sentences[0]}{more}")
+
+
 def is_unfit(finding: Finding) -> bool:
     """Whether there is a record that does not count."""
     return finding.state in (records.DAMAGED, records.OTHER)

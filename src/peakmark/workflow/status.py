@@ -28,9 +28,15 @@ from peakmark.slurm.queue import present_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
-STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
-UNFIT = {records.DAMAGED: "damaged", records.OTHER: "outdated"}
+STATES = ("done", "running", "pending", "failed", "damaged", "unreadable", "outdated", "missing")
+UNFIT = {
+    records.DAMAGED: "damaged",
+    records.CLOSED: "unreadable",
+    records.OTHER: "outdated",
+}
 """Records that do not count, and the state of such a cell."""
+AHEAD_S = 10.0
+"""Seconds by which a file may be newer than this machine's clock: file servers have their own."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +122,35 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
         running=[(job, cells_of[job.number]) for job in jobs if job.state != "PENDING"],
         pending=Counter(job.reason for job in jobs if job.state == "PENDING").most_common(),
         trouble=trouble,
-        unfit=[*filter(None, (one.reason for one in standings)), *campaign.damaged_facts.values()],
+        unfit=[
+            *filter(None, (one.reason for one in standings)),
+            *campaign.damaged_facts.values(),
+            *campaign.unreadable_facts.values(),
+        ],
         impossible=_impossible((one.cell, one.record) for one in standings if one.record),
         failed=len(failed),
         reasons=by_reason,
         others=[one.cell.id for one in missing if one.state != "failed"],
         full=files.full(campaign.directory),
+        ahead=_from_the_future(campaign) if ending == "failed" and not missing else None,
+        logs=[path for path in _logs(campaign) if path.is_file() and path.stat().st_size],
     )
+
+
+def _logs(campaign: Results) -> list[Path]:
+    """Return where the rules behind the cells write what they have to say."""
+    return [campaign.directory / "logs" / f"{rule}.log" for rule in ("tables", "report")]
+
+
+def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
+    """Return the newest file of the records and how many seconds it is ahead of the clock; None where
+    it is not, beyond ``AHEAD_S``. Snakemake fails where an output is older than its inputs.
+    """
+    cells = (campaign.directory / "cells").rglob("*.json")
+    times = {path: path.stat().st_mtime for path in (campaign.directory / "plan.json", *cells)}
+    newest = max(times, key=lambda path: times[path])
+    ahead = times[newest] - time.time()
+    return (newest, ahead) if ahead > AHEAD_S else None
 
 
 def summary(directory: Path) -> str:

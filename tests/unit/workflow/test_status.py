@@ -1,7 +1,10 @@
 """How far a campaign has come, and the summary of a run."""
 
 import json
+import os
 import shutil
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,6 +76,42 @@ def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six):
     assert "complete" not in last.splitlines()
     ended = status.describe(campaign, only_failed=True, ending="interrupted")
     assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
+
+
+def measured(plan):
+    """Records of all cells of a plan; the last lines that a failed run then prints."""
+    for cell in plan.cells:
+        record = make.record(cell, status="unavailable", reason="too many threads")
+        records.write(Path(plan.record_name(cell)), record | {"raw": {}})
+    return lambda: status.describe(planned(plan), only_failed=True, ending="failed")
+
+
+def test_only_a_log_that_says_something_is_said_to_say_why(six):
+    described = measured(six)
+    log = six.directory / "logs" / "tables.log"
+    log.parent.mkdir(exist_ok=True)
+    log.touch()
+    assert "log says why" not in described() and "Snakemake printed" in described()
+    log.write_text("peakmark: no space\n")
+    assert f"{log} says why" in described()
+
+
+@pytest.mark.parametrize(
+    ("ahead", "words"), [(7200, "120 min newer"), (400 * 86400, "newer"), (1, None)]
+)
+def test_a_clock_that_was_set_back_is_named_with_the_remedy(six, ahead, words):
+    described = measured(six)
+    path, later = Path(six.record_name(six.cells[0])), time.time() + ahead
+    os.utime(path, (later, later))
+    text = described()
+    if words is None:
+        assert "clock" not in text
+        return
+    assert "clock was set back" in text and f"{path} is" in text
+    assert "log says why" not in text
+    (command,) = (line for line in text.splitlines() if line.startswith("  find"))
+    subprocess.run(["sh", "-c", command], check=True, timeout=60)
+    assert "clock" not in described()
 
 
 def test_a_summary_names_the_files_and_numbers_with_their_unit_and_reference(swept, monkeypatch):
