@@ -147,7 +147,6 @@ def table_columns() -> str:
                 warnings_of=lambda _: (),
                 own=SimpleNamespace(summary=SimpleNamespace(n=0), histogram=True),
                 series=SimpleNamespace(get=lambda _: SimpleNamespace(detail=lambda _: 1.0)),
-                published={"NAME": 0.0},
             )
             for node in ("node1", "node2")
         ]

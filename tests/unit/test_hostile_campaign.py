@@ -88,7 +88,6 @@ BROKEN = [
     ("plan.json", {"config": {"site_facts": "mine"}}, "site_facts"),
     ("plan.json", {"config": {"tools": {"fio": 5}}}, "tools"),
     ("plan.json", {"config": {"report": 5}}, "report"),
-    ("plan.json", {"config": {"report": {"published": 5}}}, "published"),
     ("plan.json", {"config": {"report": {"title": ["x"]}}}, "title"),
     ("plan.json", {"references": ["hpl"]}, "references"),
     (FACTS, {"cpu": 5}, "cpu"),

@@ -35,7 +35,7 @@ from peakmark.analysis.row import (
 )
 from peakmark.catalogue import NUMA, SHAPES, UNITS
 from peakmark.cell import Cell
-from peakmark.config import layouts, published
+from peakmark.config import layouts
 from peakmark.config.layouts import Layout
 from peakmark.formatting import natural
 from peakmark.limits import Limit, Question, for_row
@@ -68,7 +68,6 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     """
     centre = centre_of(results)
     layout = Analysis(results).layout
-    sets = [published.load(str(name)) for name in results.report_config.get("published") or ()]
     key_of = _key_of(results)
     probes = _best_probes(results)
     by_table = row_warnings.kept_by_host(
@@ -81,8 +80,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     measured = [row for table in by_table.values() for row in table if row.own is not None]
     codes = row_warnings.widespread(measured)
     by_table = {
-        name: [row_warnings.with_published(row_warnings.shared(row, codes), sets) for row in table]
-        for name, table in by_table.items()
+        name: [row_warnings.shared(row, codes) for row in table] for name, table in by_table.items()
     }
     return fleet.with_verdicts(by_table, node_facts(results, by_table))
 

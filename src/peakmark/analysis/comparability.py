@@ -15,13 +15,6 @@ from peakmark.formatting import gigabytes, size
 from peakmark.messages import Message, message
 from peakmark.storage.results import Results
 
-_DEFINED = {
-    "isa": "instruction set",
-    "store": "stores",
-    "direct": "O_DIRECT",
-    "sync": "sync",
-    "fill": "fill",
-}
 _KINDS = ("instruction set", "stores", "sync", "fill")
 _ALWAYS = {"hpl": {"instruction set": "the widest"}}
 """What programs do whatever is asked."""
@@ -108,11 +101,6 @@ def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, 
     direct = {"O_DIRECT": "no" if details.get("direct") is False else "yes"}
     usual = {"sync": "end", "fill": "overwrite"} if writes else {}
     return direct | {name: str(details.get(name, way)) for name, way in usual.items()}
-
-
-def defined(definition: Mapping[str, str]) -> dict[str, str]:
-    """What published results define, by the same titles."""
-    return {_DEFINED[name]: word for name, word in definition.items() if name in _DEFINED}
 
 
 def otherwise(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:

@@ -21,7 +21,7 @@ ALIKE = 1.25
 SHOWN = 3
 """So many facts are named of a node."""
 NO_CAUSE = frozenset({
-    "above-limit", "disagreement", "drift", "few", "hosts", "published", "residual",
+    "above-limit", "disagreement", "drift", "few", "hosts", "residual",
     "run-above-limit", "short-runs", "spread", "stores", "unsure",
 })  # fmt: skip
 """Codes of warnings that tell what a row shows, not what may have caused it."""

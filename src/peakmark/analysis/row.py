@@ -357,8 +357,6 @@ class Row:
 
     warnings  what a reader must know about the row, the heaviest first
     missing  planned repetitions of the own kernel without a measurement
-    published  what others measured in this row with a program of their own: name of the set ->
-               value in SI units
     layout_table  the first table of the configured layout that prints the row, which has its names
     shares     share of the limit that holds at the nominal and at the maximum clock, where the
                limit takes a clock
@@ -375,7 +373,6 @@ class Row:
     limit: Limit
     warnings: tuple[Message, ...] = ()
     missing: int = 0
-    published: Mapping[str, float] = field(default_factory=dict)
     layout_table: LayoutTable | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     clock: ReachedClock | None = None
@@ -481,8 +478,3 @@ class Row:
 
 Rows = Mapping[str, Sequence[Row]]
 """Name of a table -> its rows."""
-
-
-def published_names(rows: Sequence[Row]) -> list[str]:
-    """The published sets that have a value in one of the rows, in the order of the configuration."""
-    return list(dict.fromkeys(name for row in rows for name in row.published))

@@ -12,8 +12,6 @@ from peakmark.analysis import checks, comparability, comparisons, core_checks
 from peakmark.analysis.row import Measured, Messages, Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.config import published
-from peakmark.config.published import Published
 from peakmark.formatting import size
 from peakmark.limits import Question
 from peakmark.messages import Message, Scope, Severity, message
@@ -150,31 +148,6 @@ def above_limit(row: Row, clock_hz: float | None) -> Messages:
         for point in series.above:
             values = {"share": point.share(row.limit, clock_hz), "number": point.repetition + 1}
             yield message("run-above-limit", level, case=case, about=about, **values)
-
-
-def with_published(row: Row, sets: Sequence[Published]) -> Row:
-    """The row with the published values that stand beside it. Caches are nobody's: only DRAM was
-    published.
-    """
-    if row.key.variant == "block":
-        return row
-    point = (row.key.workload, row.key.block, row.key.concurrency)
-    key = published.beside(row.table.name, *point, row.table.own.instrument)
-    warnings = [
-        message("published", source=source.name, remark=text)
-        for source in sets
-        for text in source.remarks(key)
-    ]
-    here = comparability.settings(row.own, row.key.workload) if row.own else {}
-    for source in sets:
-        defined = comparability.defined(source.definition(key))
-        warnings += [
-            message("defined", source=source.name, name=name, there=there, here=here[name])
-            for name, there in defined.items()
-            if here.get(name, there) != there
-        ]
-    values = {source.name: value for source in sets if (value := source.value(key)) is not None}
-    return replace(row, published=values, warnings=(*row.warnings, *warnings))
 
 
 def disagreements(row: Row) -> Messages:

@@ -1,1 +1,1 @@
-"""What users write, read and checked: campaign, site, layouts, published results."""
+"""What users write, read and checked: campaign, site, layouts."""

@@ -142,6 +142,7 @@ REMOVED = {
     "repeat_suspects": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures "
     "slow nodes again",
     "certify": "docs/method.md tells how often the verdict on nodes is wrong",
+    "report.published": "the numbers are in reports/published, to be read beside the tables",
 }
 """Key that earlier versions had -> what is there in its place."""
 
@@ -158,8 +159,7 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: names the key, the value and what is allowed.
     """
     plain = _plain(config)
-    for key in REMOVED.keys() & plain.keys():
-        raise ConfigError(f"the key {key} was removed: delete it; {REMOVED[key]}")
+    _check_removed(plain)
     validation.read(plain, Campaign)
     completed = merged([msgspec.to_builtins(Campaign()), plain])
     completed["tools"] = {
@@ -175,6 +175,15 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
             "start with peakmark run quick"
         )
     return completed
+
+
+def _check_removed(plain: Mapping[str, Any]) -> None:
+    """Raise a ConfigError that names what is there in the place of a removed key."""
+    for key, instead in REMOVED.items():
+        section, _, name = key.rpartition(".")
+        within = plain.get(section) if section else plain
+        if isinstance(within, dict) and name in within:
+            raise ConfigError(f"the key {key} was removed: delete it; {instead}")
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

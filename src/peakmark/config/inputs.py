@@ -1,5 +1,5 @@
-"""Files that ``report:`` of the configuration names: logo, layout of the tables, published results,
-the author's texts.
+"""Files that ``report:`` of the configuration names: logo, layout of the tables, the
+author's texts.
 
 A bundle holds copies of them below ``inputs/`` with a list of which stands for what; where such a
 list is, its copies are used, so that the report can be built where the files are not.
@@ -17,7 +17,7 @@ import msgspec
 
 from peakmark import files
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config import layouts, published
+from peakmark.config import layouts
 from peakmark.config.types import Author
 from peakmark.errors import ConfigError, RecordError
 from peakmark.formatting import listed
@@ -25,7 +25,7 @@ from peakmark.resources import ROOT
 
 FOLDER = "inputs"
 INDEX = f"{FOLDER}/inputs.json"
-KEYS = ("logo", "tables", "published", "text", "bibliography")
+KEYS = ("logo", "tables", "text", "bibliography")
 TEXTS = (
     "introduction",
     "design",
@@ -115,10 +115,9 @@ def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """
     places: dict[str, dict[str, str]] = {}
     for key, value in names(section):
-        suffix = {"tables": ".yaml", "published": ".csv"}.get(key, Path(value).suffix.lower())
+        suffix = ".yaml" if key == "tables" else Path(value).suffix.lower()
         copies = places.setdefault(key, {})
-        # The stem stays, as it is the name of published results; a folder keeps two of one name
-        # apart.
+        # A folder keeps two of one name apart.
         copies[value] = (
             f"{FOLDER}/{key}/{len(copies)}/{Path(value).name.removesuffix(suffix)}{suffix}"
         )
@@ -136,8 +135,7 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
     for key, copies in index(section).items():
         for value, name in copies.items():
             source = sources[key, value][1]
-            path_of = {"tables": layouts.path_of, "published": published.path_of}.get(key, locate)
-            path = path_of(source)
+            path = layouts.path_of(source) if key == "tables" else locate(source)
             if not path.is_file():
                 raise ConfigError(
                     f"report.{key} names {value!r}, which is not here: put it back, or change the key"

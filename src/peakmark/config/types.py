@@ -258,8 +258,6 @@ class Report(Keys):
         decimal_mark: Decimal mark in the report's tables.
         tables: Layout of the tables: a name in reports/layouts, or the path of such a file. Null:
             all columns that there are.
-        published: Published results that stand beside this machine, as a column and a mark in the
-            figures: names in reports/published, or paths of such CSV files.
         summary: What the measured columns show of the repetitions; the efficiency is computed from
             it.
     """
@@ -276,9 +274,6 @@ class Report(Keys):
     date_language: Literal["en", "de", "fr", "es"] = "en"
     decimal_mark: Literal[".", ","] = "."
     tables: Text | None = None
-    published: Annotated[
-        list[Text], Meta(max_length=4, extra_json_schema={"uniqueItems": True})
-    ] = field(default_factory=list)
     summary: Literal["median", "mean"] = "median"
 
 

@@ -18,7 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
 from peakmark.analysis.label_formatter import LabelFormatter, noun
-from peakmark.analysis.row import Row, Series, published_names
+from peakmark.analysis.row import Row, Series
 from peakmark.config.layouts import Drawing
 from peakmark.figures import style
 from peakmark.figures.style import Look
@@ -30,8 +30,6 @@ MAX_COLUMNS = 4
 SLIM = 6  # panels side by side where each has but one or two places
 MAX_TICKS = 6  # labels side by side below one panel
 FEW = 5  # bars of a panel, up to which each has its value written above it
-PUBLISHED = "DvPX"
-"""Markers of published sets, by their place."""
 _SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")
 """The end of a size, with or without a space before its unit."""
 _VARIANTS = {
@@ -226,8 +224,6 @@ def plot(table: Table, rows: Sequence[Row], drawing: Drawing | None = None) -> F
             line.left_out += [(aside, each * row.table.factor) for each in series.disturbed]
             if row.limit.value is not None and program == table.own:
                 line.limits.append((place, row.limit.value * row.table.factor))
-        for source, published in row.published.items() if value == "measured" else ():
-            line_of(_called(source)).points.append((place, published * row.table.factor))
     for line in lines.values():
         line.path.sort()
         line.limits.sort()
@@ -326,21 +322,11 @@ def _panels(rows: Sequence[Row], other: str, kind: str) -> list[tuple[Row, str, 
 
 
 def _looks(table: Table, rows: Sequence[Row], is_together: bool) -> dict[str, Look]:
-    """Name in the legend -> its look: of workloads, or of programs; and of published sets."""
+    """Return the look of each name in the legend: of workloads, or of programs."""
     if is_together:
         names = dict.fromkeys(map(workload, rows))
-        looks = {name: style.look(rank) for rank, name in enumerate(names)}
-    else:
-        looks = {one.heading: style.look(rank, rank > 0) for rank, one in enumerate(table.series)}
-    hollow = {
-        _called(name): Look(style.INK, mark, "none")
-        for name, mark in zip(published_names(rows), PUBLISHED * len(rows), strict=False)
-    }
-    return looks | hollow
-
-
-def _called(source: str) -> str:
-    return f"{source} (published)"
+        return {name: style.look(rank) for rank, name in enumerate(names)}
+    return {one.heading: style.look(rank, rank > 0) for rank, one in enumerate(table.series)}
 
 
 NINES = {name: -math.log10(1 - share) for name, share in PERCENTILES.items()}

@@ -27,7 +27,7 @@ _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.boun
 
 def for_row(question: Question) -> Limit:
     """The limit of one row. One that is unknown gets the tightest bound of the row: what it can reach
-    at most, or the best that was published.
+    at most.
 
     Nothing can exceed what is called *at most*, on no machine with such cores: most stay far below
     it. Line fill buffers x line / latency is no such bound: prefetchers keep more lines on their way

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 ANALYSIS = "analysis.json"
 """In the folder of a campaign: all that its report says."""
-SOURCES = ("cells", "attempts", "machine", "inputs", "repetitions", "plan.json", "config.json")
+SOURCES = ("cells", "attempts", "machine", "inputs", "plan.json", "config.json")
 """What everything else in a campaign's folder is made of."""
 
 
 def digest(section: Mapping[str, Any], root: Path = ROOT) -> str:
-    """What tables and report are made by: code, templates, layouts, published results, and the
-    files that ``report:`` names. Where it has changed they are made anew from the records.
+    """What tables and report are made by: code, templates, layouts, and the files
+    that ``report:`` names. Where it has changed they are made anew from the records.
     """
     package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
     code = [path for path in package.rglob("*") if path.suffix in (".py", ".csv", ".yaml")]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.analysis.row import CLOCKS, Row, Series, published_names
+from peakmark.analysis.row import CLOCKS, Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import format_size, percent, significant, size
 from peakmark.messages import Severity, WarningKind, worst
@@ -123,7 +123,6 @@ def columns(
         Column(heading="Limit Kind", of=lambda row: row.limit.kind),
         bound,
         warning_column(lambda row: [row], common_kinds(rows)),
-        *(published(name, table, table.factor) for name in (published_names(rows) if rows else ())),
         *(_at_clock(name) for name in CLOCKS if SUBSYSTEMS[table.subsystem].pinned),
         *(_end(place) for place in range(len(ENDS)) if table.subsystem == "network"),
         every,
@@ -418,27 +417,6 @@ def interval_label(rows: Sequence[Row]) -> str:
     levels = {min(95, int(100 * each.level)) for each in summaries if each.n > 1} or {95}
     least = f"{min(levels)} to " if len(levels) > 1 else ""
     return f"{least}{max(levels)} % interval"
-
-
-def published(name: str, table: Table, factor: float) -> Column:
-    """What a published set has in a row; ``factor`` leads to the unit that is shown."""
-
-    def form(known: float) -> str:
-        shown = significant(known)
-        # 7 was printed as 7: zeros behind the point would claim a precision that nobody had.
-        return shown.rstrip("0").rstrip(".") if "." in shown else shown
-
-    group = of_quantity(table, "Published")
-    return Column(
-        heading=f"{name}: {group}",
-        of=lambda row: row.published.get(name),
-        factor=factor,
-        label=name,
-        group=group,
-        kind="number",
-        form=form,
-        meaning="Value of the published set of this name.",
-    )
 
 
 def has_percentiles(table: Table) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from peakmark.analysis.row import Row, published_names
+from peakmark.analysis.row import Row
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import evaluate, natural, percent, significant
 from peakmark.storage.results import Results
@@ -21,8 +21,6 @@ from peakmark.tables.columns import (
     frame_of,
     place,
     place_label,
-    published,
-    through,
     warning_column,
 )
 from peakmark.tables.presentation import Notes, PrintedTable
@@ -172,12 +170,8 @@ def grid(results: Results, layout_table: LayoutTable, rows: Sequence[Row]) -> Pr
     layout_lines = lines(layout_table, rows)
     shown = [row for line in layout_lines for row in line.rows]
     notes = Notes.of(shown)
-    # Beside a line of several rows a published value could stand for any of them.
-    names = published_names(shown) if len(layout_lines) == len(shown) else []
-    others = [published(name, layout_table.table, layout_table.factor) for name in names]
     every = [
         *columns(layout_table, layout_lines),
-        *through(others, lambda line: line.rows[0]),
         warning_column(lambda line: line.rows),
         Column(label="Notes", kind="notes", of=lambda line: notes.warnings(line.rows)),
     ]

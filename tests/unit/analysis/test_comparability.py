@@ -159,31 +159,6 @@ def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path, kernel, v
     assert ("6.1.0-2 on b" in compare.report(before, after)[0]) == (verdict == "not alike")
 
 
-DIRECT = {"sync": "each", "fill": "new"}
-
-
-@pytest.mark.parametrize(("instrument", "workload", "value", "options", "settings"), [
-    # Operations of another kind than the published ones.
-    ("cpubench", "DP", 1.7e11, {"isa": "auto"}, ["instruction set"]),
-    ("cpubench", "DP", 1.7e11, {"isa": "scalar"}, []),
-    # Copies as they are counted here.
-    ("rambench", "RWS", 2 * 3.973819e9, {"store": "libc"}, []),
-    ("rambench", "RWS", 2 * 3.973819e9, {"store": "temporal"}, ["stores"]),
-    # Writes as they reached the disk.
-    ("diskbench", "WS", 5e7, DIRECT, ["O_DIRECT"]),
-    ("diskbench", "WS", 5e7, {}, ["O_DIRECT", "fill", "sync"]),
-])  # fmt: skip
-def test_a_published_definition_is_noted(tmp_path, instrument, workload, value, options, settings):
-    records = make.runs(instrument, workload, *[value] * 6, **options)
-    report = "four-subsystems-2018-hyperion"
-    row = make.only_row(tmp_path / "c", records, config={"report": {"published": [report]}})
-    notes = [dict(note.values) for note in row.warnings if note.code == "defined"]
-    assert sorted(note["name"] for note in notes) == settings
-    words = {"source": report, "name": "instruction set", "there": "scalar", "here": "auto"}
-    assert (words in notes) == ("instruction set" in settings)
-    assert instrument != "rambench" or row.published[report] == pytest.approx(value)
-
-
 def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp_path):
     sides = []
     for name, options in (("a", {}), ("b", {"sync": "each"})):

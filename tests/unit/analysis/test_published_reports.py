@@ -12,10 +12,10 @@ from functools import cache
 
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit import published
 from tests.unit.presets import planned
 
 from peakmark.cell import Cell
-from peakmark.config import published
 from peakmark.report import document
 from peakmark.tools.tables import BY_NAME
 
@@ -99,7 +99,7 @@ def report_text(tmp_path_factory):
     def chapters(name, six):
         lot = random.Random(1)  # noqa: S311
         records = {}
-        for (table_name, printed, size, threads, tool), values in published.load(name).runs.items():
+        for (table_name, printed, size, threads, tool), values in published.runs(name).items():
             table, workload, block = BY_NAME[table_name], printed, size
             if table_name == "network_latency":
                 workload = f"LAT-{printed}"

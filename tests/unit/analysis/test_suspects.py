@@ -133,12 +133,6 @@ def test_lost_time_is_the_reason_where_it_explains_the_rate(tmp_path, share, exp
     assert node.node == "node3" and ("lost-time" in {each.code for each in why}) == explained
 
 
-@pytest.mark.parametrize("key", ["repeat_suspects", "certify"])
-def test_a_removed_key_names_what_is_there_instead(key):
-    with pytest.raises(configuration.ConfigError, match=f"{key} was removed: delete it; .+"):
-        configuration.complete({key: True, "cpu": [CPU]})
-
-
 def test_a_removed_command_names_what_is_there_instead(peakmark):
     done = peakmark("decide", "--plan", "plan.json")
     assert done.returncode == 2 and "peakmark fleet results/NAME --suspects" in done.stderr

@@ -88,12 +88,11 @@ def rewritten(source, target, change):
 
 def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    logo, layout, published = here / "Our logo.svg", here / "mine.yaml", here / "theirs.csv"
+    logo, layout = here / "Our logo.svg", here / "mine.yaml"
     named = {"logo": str(logo), "tables": str(layout), "author": "Jane"}
-    folder = campaign(here / "small", **named, published=[str(published), "disk-patterns-2020"])
+    folder = campaign(here / "small", **named)
     logo.write_text(LOGO)
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
-    shutil.copy(ROOT / "reports/published/file-io-lab.csv", published)
     tables.build(folder)
     original = rendering.write_pdf(ReportContent.read(folder)).read_bytes()
     made = bundle.write(folder)

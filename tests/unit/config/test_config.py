@@ -91,7 +91,6 @@ def test_parts_of_the_node_are_words_beside_numbers(word):
     (one_grid("network", pairs={"rounds": 0}), ["network[0].pairs", "0"]),
     (one_grid("memory", pairs={"rounds": 2}), ["memory[0].pairs", "all"]),
     ({"tools": {"hpl": 3}}, ["tools.hpl", "3"]),
-    ({"report": {"published": ["nobody"]}}, ["nobody", "disk-patterns-2020"]),
     ({"cpu": []}, ["measures nothing"]),
     ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
     ({"nodes": {"sample": 0}}, ["at least 1"]),
@@ -100,6 +99,14 @@ def test_parts_of_the_node_are_words_beside_numbers(word):
 ])  # fmt: skip
 def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change, words):
     refuses(lambda: plan.make({**CPU, **change}), *words)
+
+
+@pytest.mark.parametrize("key", campaign.REMOVED)
+def test_a_removed_key_names_what_is_there_in_its_place(key):
+    section, _, name = key.rpartition(".")
+    change = {section: {name: ["x"]}} if section else {name: True}
+    with pytest.raises(ConfigError, match=f"the key {key} was removed: delete it; .+"):
+        config.complete({**CPU, **change})
 
 
 def test_later_files_win_by_key(tmp_path):
@@ -200,7 +207,7 @@ EVERY_KEY = {
          "references": {"ping": {"count": 5}, "qperf": {"seconds": 1}}},
     ],
     "report": {"title": "t", "author": "a", "course": "c", "logo": None, "date_language": "en", "decimal_mark": ".",
-               "tables": "file-io-lab", "published": ["file-io-lab"], "summary": "mean",
+               "tables": "file-io-lab", "summary": "mean",
                "authors": [{"name": "n", "affiliation": "i", "orcid": None}], "kernels": True, "text": {"introduction": None},
                "bibliography": None, "publisher": "p"},
 }  # fmt: skip

@@ -72,23 +72,6 @@ def test_what_lies_far_below_its_limit_is_no_flat_line(tmp_path, limit, scale):
     assert plot(rows).axes[0].get_yscale() == scale
 
 
-def test_published_values_are_marked_inside_the_panel_and_named(tmp_path):
-    config = {"report": {"published": ["disk-patterns-2020", "file-io-lab"]}}
-    records = [*disk_reads(), *make.runs("fio", "RS", 1e8)]
-    rows = judged(tmp_path / "c", records, "disk_throughput", config=config)
-    figure = plot(rows)
-    (axis,) = [axis for axis in figure.axes if axis.get_visible()]
-    marks = [tuple(point) for collection in axis.collections for point in collection.get_offsets()]
-    assert {(1.0, 398.0), (2.0, 498.0)} <= set(marks)
-    assert axis.get_ylim()[1] > 498.0
-    (legend,) = figure.legends
-    names = [text.get_text() for text in legend.get_texts()]
-    published = [f"{name} (published)" for name in config["report"]["published"]]
-    assert names == ["MyDiskBench", "fio", *published]
-    box = legend.get_window_extent()
-    assert box.x1 <= figure.bbox.x1 and box.x0 >= figure.bbox.x0
-
-
 def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
     """RWS has two blocks, RS and WS one each, at one and two threads: these stand on the axis."""
     records = []

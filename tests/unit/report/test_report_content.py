@@ -8,10 +8,10 @@ from tests.unit import campaign_data as make
 from peakmark.report import ReportContent, digest, rendering, write_analysis
 from peakmark.resources import ROOT
 
-SECTION = {"logo": None, "tables": "file-io-lab", "published": ["file-io-lab"]}
+SECTION = {"logo": None, "tables": "file-io-lab"}
 MAKERS = (
     "src/peakmark/tables/__init__.py", "src/peakmark/data/memory.csv",
-    "reports/layouts/file-io-lab.yaml", "reports/published/file-io-lab.csv",
+    "reports/layouts/file-io-lab.yaml",
     "reports/template/main.typ", "reports/method.yaml", "reports/html/report.css",
 )  # fmt: skip
 

@@ -1,18 +1,16 @@
-"""The published reports again from their own numbers: averages, efficiencies and runs as printed,
-and beside this machine.
-"""
+"""The published reports again from their own numbers: averages, efficiencies and runs as printed."""
 
 import csv
 import math
 
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit import published
 
 from peakmark import tables
-from peakmark.config import layouts, published, site
+from peakmark.config import layouts, site
 from peakmark.resources import ROOT
-from peakmark.tables import layout_tables, presentation
-from peakmark.tools.tables import BY_NAME
+from peakmark.tables import layout_tables
 
 NAME = "disk-patterns-2020"
 DIFFERENCES = make.DATA / "seeds" / "disk-patterns-2020-differences.csv"
@@ -21,7 +19,7 @@ PRINTED = {
         (entry.table, entry.metric, entry.run),
         (entry.workload, entry.concurrency, entry.block, entry.program),
     ): entry.value
-    for entry in published.load(NAME).entries
+    for entry in published.load(NAME)
 }
 
 
@@ -29,7 +27,7 @@ PRINTED = {
 def fed(tmp_path_factory):
     """A campaign of the three runs of the report, with the theoretical values that it used."""
     records = []
-    for entry in published.load(NAME).measured():
+    for entry in published.measured(NAME):
         if entry.run.isdigit() or entry.table == "disk_iops":
             records += make.runs(
                 entry.instrument, entry.workload, entry.value, metric=entry.metric,
@@ -110,45 +108,3 @@ def test_the_runs_are_listed_as_the_report_lists_them(fed):
     frame = layout_tables.frame(layout_table, fed.rows["disk_throughput"])
     line = frame.set_index("Concurrency and Record Size").loc["12 and 16MB"]
     assert list(line)[:6] == [488.0, 464.0, 475.0, 480.0, 483.0, 477.0]
-
-
-def test_a_published_set_is_a_column_beside_this_machine(tmp_path):
-    records = []
-    for threads in (12, 13):
-        records += make.runs("diskbench", "RS", 1e9, block=16 << 20, concurrency=threads)
-    config = {"report": {"published": [NAME, "file-io-lab"]}}
-    found = make.judge(tmp_path / "c", records, config=config)
-    table, rows = BY_NAME["disk_throughput"], found.rows["disk_throughput"]
-    assert [row.published for row in rows] == [{NAME: 475e6}, {}]  # the median of its three runs
-    grid = presentation.grid(found.results, table, rows)
-    labels = [column.label for column in grid.columns]
-    place = labels.index(NAME)
-    assert grid.columns[place].group == "Published Throughput (MB/sec)"
-    assert [line[place] for line in grid.body] == ["475", ""]
-    assert "file-io-lab" not in labels
-    frame = tables.frame(table, rows)
-    assert list(frame[f"{NAME}: Published Throughput (MB/sec)"].fillna(0)) == [475.0, 0.0]
-
-
-def test_what_a_published_set_notes_on_a_value_is_a_footnote_of_its_row(tmp_path):
-    name = "four-subsystems-2018-hyperion"
-    records = []
-    for threads in (1, 2):
-        records += make.runs("cpubench", "QP", 3e9, isa="scalar", concurrency=threads)
-    found = make.judge(tmp_path / "c", records, config={"report": {"published": [name]}})
-    grid = presentation.grid(found.results, BY_NAME["cpu"], found.rows["cpu"])
-    start = f"{name} (published): 6.4 times the rate of one"
-    (letter,) = [note.letter for note in grid.notes if note.text.startswith(start)]
-    assert [letter in notes.split(", ") for notes in grid.texts("notes")] == [False, True]
-
-
-def test_caches_are_never_set_beside_published_memory(tmp_path):
-    name = "four-subsystems-2018-prometheus"
-    records = [
-        *make.runs("rambench", "RWS", 2e10, variant="pool"),
-        *make.runs("rambench", "RWS", 2e10, variant="block"),
-    ]
-    found = make.judge(tmp_path / "c", records, config={"report": {"published": [name]}})
-    # Its block was 10**6 bytes, for which the nearest power stands; it counted a copied byte once.
-    by_variant = {row.key.variant: dict(row.published) for row in found.rows["memory_throughput"]}
-    assert by_variant == {"pool": {name: pytest.approx(2 * 3.876088e9)}, "block": {}}
