@@ -529,7 +529,7 @@ class SiteSlurm(TypedDict, total=False):
         str,
         allowed(
             "the name of a partition, or several with commas",
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,-]*\Z",
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*( *, *[A-Za-z0-9][A-Za-z0-9_.-]*)*\Z",
         ),
     ]
     account: Annotated[

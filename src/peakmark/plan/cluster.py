@@ -50,17 +50,19 @@ class Cluster:
     """What Slurm reported when the campaign was planned.
 
     Attributes:
-        partition: name of the partition.
+        partition: name of the partition, or of several with commas.
         asked: the configuration's ``nodes``.
         nodes: names that cells are bound to; ``any`` leaves the choice to Slurm.
         cpus: CPUs of the smallest node.
         memory: MiB of the smallest node.
-        limit: longest job of the partition in minutes, None without a limit.
+        limit: longest job of the partition in minutes, None without a limit; of several partitions
+            the longest.
         count: nodes that may be chosen and can be used now.
         left_out: node -> state, of nodes of ``all`` that cannot be used now.
         kinds: classes of equal nodes.
         switches: switch -> the nodes below it, by Slurm's topology; empty where no pairs are asked
             for.
+        limits: node -> minutes, of nodes whose partitions allow less than ``limit``.
     """
 
     partition: str
@@ -73,11 +75,13 @@ class Cluster:
     left_out: dict[str, str] = field(default_factory=dict)
     kinds: list[EqualNodes] = field(default_factory=list)
     switches: dict[str, list[str]] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The cluster as JSON values."""
         stored = {**asdict(self), "nodes": list(self.nodes)}
-        return {key: value for key, value in stored.items() if key != "switches" or value}
+        optional = ("switches", "limits")
+        return {key: value for key, value in stored.items() if key not in optional or value}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cluster:
@@ -96,6 +100,11 @@ class Cluster:
             if kind.chosen or node in kind.nodes:
                 return kind.cpus, kind.memory
         return self.cpus, self.memory
+
+    def limit_of(self, nodes: Iterable[str]) -> int | None:
+        """Minutes of the longest job that all of these nodes take, None without a limit."""
+        known = [self.limits[node] for node in nodes if node in self.limits]
+        return min(known, default=self.limit)
 
     def excluded(self, count: int) -> list[str]:
         """Nodes of other classes, which a job of ``count`` nodes must not get.
@@ -157,8 +166,10 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     """
     requested = config.get("nodes", ANY)
     settings = settings_of(config)
-    nodes = slurm.nodes(partition or settings.get("partition"), settings.get("reservation"))
-    name, limit = nodes[0].partition, nodes[0].limit
+    wanted = partition or settings.get("partition")
+    nodes = slurm.nodes(wanted, settings.get("reservation"))
+    name = ",".join(slurm.partition_names(wanted)) or nodes[0].partition
+    limit = _longest(nodes)
     feature = settings.get("constraint")
     if feature and feature.isalnum():
         nodes = [node for node in nodes if feature in node.features]
@@ -186,7 +197,19 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         left_out=left_out,
         kinds=kinds,
         switches=slurm.switches() if paired else {},
+        limits={
+            node.name: node.limit
+            for node in nodes
+            if node.limit is not None and node.limit != limit
+        },
     )
+
+
+def _longest(nodes: Iterable[slurm.Node]) -> int | None:
+    """Minutes of the longest job that one of the nodes takes, None without a limit."""
+    limits = [node.limit for node in nodes]
+    known = [limit for limit in limits if limit is not None]
+    return max(known) if len(known) == len(limits) else None
 
 
 def _node_classes(nodes: Iterable[slurm.Node], known: Mapping[str, Any]) -> list[EqualNodes]:

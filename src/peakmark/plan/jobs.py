@@ -119,7 +119,10 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
     again = plan.durations.repeated(cells)
     factor = float(settings.get("runtime_factor", 1.0))
     wanted = max(2, math.ceil(((seconds * MARGIN + again) * jobs / 60 + 1) * factor))
-    return clip_minutes(wanted, plan.cluster.limit if plan.cluster else None)
+    if plan.cluster is None:
+        return wanted
+    nodes = () if cells[0].node == ANY else _named_nodes(cells, plan)
+    return clip_minutes(wanted, plan.cluster.limit_of(nodes))
 
 
 def clip_minutes(wanted: int, limit: int | None) -> int:
@@ -197,6 +200,8 @@ def site_options(
     """
     keys = (*OVERRIDES.values(), "reservation")
     named = {key: str(settings[key]) for key in keys if key in settings}
+    if "partition" in named:  # sbatch takes no blanks
+        named["partition"] = ",".join(slurm.partition_names(named["partition"]))
     named["time"] = str(minutes)
     named["nodes"] = str(nodes)
     named["ntasks-per-node"] = "1"

@@ -7,13 +7,16 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
 from peakmark.formatting import natural
+from peakmark.slurm import states
 
 LIMIT_S = 60.0
+SHOWN = 200
+"""Characters of an unreadable answer that a message shows."""
 NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
 """Final states that say nothing of the job itself."""
 ENDED_BADLY = NODE_LOST | {
@@ -21,19 +24,20 @@ ENDED_BADLY = NODE_LOST | {
 }
 """Final states of a job, COMPLETED apart; in all others it waits or runs."""
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
-UNUSABLE = re.compile(
-    "down|drain|fail|error|unknown|inval|power|maint|no_respond|future", re.IGNORECASE
+_OPTION = re.compile(
+    "(SLURM|SBATCH|SRUN|SALLOC|SATTACH|SBCAST|SQUEUE|SINFO|SCANCEL|SCONTROL|SACCT|SACCTMGR|SPRIO|SSHARE|SSTAT|SREPORT|SDIAG)_"
 )
-"""In a state that sinfo prints: such a node is not planned with."""
-UNAVAILABLE = re.compile(
-    r"\b(DOWN|DRAIN(ED|ING)?|ERROR|FAIL(ING)?|FUTURE|INVAL|INVALID_REG|MAINT|NO_RESPOND|NOT_RESPONDING)\b"
-)
-"""In a state that scontrol prints: such a node starts no job until somebody changes that."""
-
+"""Variables that Slurm's commands take for options."""
+_REACHING = re.compile(r"SLURM_(CONF|JWT|SACK_\w+)")
+"""Of those, what they need to find their cluster and to be believed there."""
 _NODE = re.compile(
     r"([^|]*)\|([^|*]*)(\*?)\|(\d+)\+?\|(\d+)\+?\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)"
 )
 """A line of sinfo, which some sites wrap, so that it prints other lines too."""
+_JOB = re.compile(r"(\d[\d_+*\[\],%-]*)\|([A-Z_]+)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)")
+"""A line of squeue, likewise."""
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What a wrapper writes for a terminal."""
 
 
 class SlurmError(PeakmarkError):
@@ -41,12 +45,24 @@ class SlurmError(PeakmarkError):
 
     Attributes:
         reason: message of the command that refused, or of the system that did not start it.
-        silent: no answer came in time.
+        silent: no answer came in time, or none that tells what became of the question.
+        output: what the command that refused wrote to its standard output.
     """
 
-    def __init__(self, fact: str, reason: str = "", silent: bool = False) -> None:
+    def __init__(self, fact: str, reason: str = "", silent: bool = False, output: str = "") -> None:
         super().__init__(fact)
-        self.reason, self.silent = reason, silent
+        self.reason, self.silent, self.output = reason, silent, output
+
+
+class NumberError(SlurmError):
+    """sbatch ended well and printed no number of a job; Slurm may have the job."""
+
+    def __init__(self, output: str) -> None:
+        shown = " ".join(output.split())[:SHOWN]
+        reason = (
+            f"sbatch ended without an error and without the number of a job (it printed {shown!r})"
+        )
+        super().__init__(reason, reason=reason, silent=True)
 
 
 @dataclass(frozen=True)
@@ -54,8 +70,9 @@ class Node:
     """A node as sinfo prints it.
 
     Attributes:
+        partition: of the partitions that were asked for those that have it, with commas.
         memory: MiB.
-        limit: minutes that its partition gives a job, None without a limit.
+        limit: most minutes that such a partition gives a job, None without a limit.
         layout: sockets, cores and threads, such as ``2:32:1``.
         is_reserved: jobs have a reservation of it, and start there during its maintenance.
     """
@@ -73,8 +90,8 @@ class Node:
 
     @property
     def usable(self) -> bool:
-        state = self.state.replace("maint", "") if self.is_reserved else self.state
-        return not UNUSABLE.search(state)
+        granted = states.OF_RESERVATIONS if self.is_reserved else frozenset()
+        return states.NOT_NOW.isdisjoint(states.flags(self.state) - granted)
 
 
 @dataclass(frozen=True)
@@ -136,46 +153,77 @@ def ask(*argv: str, text: str = "") -> str:
         raise SlurmError(silence, silent=True) from None
     if done.returncode:
         reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise SlurmError(f"{argv[0]} failed: {reason}", reason=reason)
+        raise SlurmError(f"{argv[0]} failed: {reason}", reason=reason, output=done.stdout)
     return done.stdout
 
 
 def environment() -> dict[str, str]:
-    """The environment without the variables of a job around this process, which Slurm's commands
-    would take for options.
+    """Return the environment without the variables that Slurm's commands take for options: of a job
+    around this process, and of a user, whose SQUEUE_PARTITION would hide jobs.
+
+    SLURM_CLUSTERS stays on a login node where it names one cluster, which may be out of reach without
+    it; a job is in its cluster.
     """
-    return {
+    kept = {
         name: value
         for name, value in os.environ.items()
-        if name == "SLURM_CONF" or not name.startswith(("SLURM_", "SBATCH_", "SRUN_"))
+        if _REACHING.fullmatch(name) or not _OPTION.match(name)
     }
+    cluster = os.environ.get("SLURM_CLUSTERS", "")
+    is_one = re.fullmatch(r"[\w.-]+", cluster) and cluster != "all"
+    if is_one and "SLURM_JOB_ID" not in os.environ:
+        kept["SLURM_CLUSTERS"] = cluster
+    return kept
+
+
+def partition_names(text: str | None) -> list[str]:
+    """Return the names in a list with commas, each once, in their order."""
+    names = (name.strip() for name in (text or "").split(","))
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
-    """The nodes of a partition, or of the default one, sorted by name; of a reservation those that
-    it has.
+    """Return the nodes of a partition, of several with commas, or of the default one, each once and
+    sorted by name; of a reservation those that it has.
 
     Raises:
         SlurmError: there is no such partition or reservation, or no default partition.
     """
     reserved = reserved_nodes(reservation) if reservation else None
-    choice = [f"--partition={partition}"] if partition else []
-    output = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f", *choice)
-    found = []
+    wanted = partition_names(partition)
+    fields = "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f"
+    # All partitions, hidden ones too: sinfo takes --all and --partition only one at a time.
+    output = ask("sinfo", "--all", "--noheader", "--Node", fields)
+    found: dict[str, Node] = {}
+    known = set()
     for match in filter(None, map(_NODE.fullmatch, output.splitlines())):
         name, of, default, cpus, memory, state, limit, layout, gres, features = match.groups()
-        if (partition or default) and (reserved is None or name in reserved):
+        if not (of in wanted or (not wanted and default)):
+            continue
+        known.add(of)
+        if reserved is None or name in reserved:
             sizes, has = (int(cpus), int(memory)), frozenset(features.split(","))
             is_reserved, limit_min = reserved is not None, minutes(limit)
             node = Node(name, of, *sizes, state, limit_min, has, layout, gres, is_reserved)
-            found.append(node)
-    if not found:
-        wanted = f"partition {partition!r}" if partition else "default partition"
-        where = f" with nodes of reservation {reservation}" if reservation else ""
+            found[name] = _merged(found[name], node, wanted) if name in found else node
+    missing = [name for name in wanted if name not in known]
+    if missing or not found:
+        name = f"partition {', '.join(missing or wanted)!r}" if wanted else "default partition"
+        where = f" with nodes of reservation {reservation}" if reservation and not missing else ""
         raise SlurmError(
-            f"Slurm has no {wanted}{where}: sinfo lists all; set slurm.partition in the site file"
+            f"Slurm has no {name}{where}: sinfo lists all; set slurm.partition in the site file"
         )
-    return sorted(found, key=lambda node: natural(node.name))
+    return sorted(found.values(), key=lambda node: natural(node.name))
+
+
+def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
+    """Return a node of several partitions: a job may be as long as the most generous allows."""
+    both = {*partition_names(one.partition), *partition_names(other.partition)}
+    limit = None
+    if one.limit is not None and other.limit is not None:
+        limit = max(one.limit, other.limit)
+    of = ",".join(name for name in order if name in both) or one.partition
+    return replace(one, partition=of, limit=limit)
 
 
 def switches() -> dict[str, list[str]]:
@@ -187,7 +235,7 @@ def switches() -> dict[str, list[str]]:
     """
     topology = ask("scontrol", "--oneliner", "show", "topology")
     found = re.findall(r"(?m)^SwitchName=(\S+) .*\bNodes=(\S+)", topology)
-    below = {name: _hostnames(nodes) for name, nodes in found}
+    below = {name: states.hostnames(nodes) for name, nodes in found}
     most = max(map(len, below.values()), default=0)
     return {name: nodes for name, nodes in below.items() if len(nodes) < most}
 
@@ -196,12 +244,12 @@ def reserved_nodes(reservation: str) -> list[str]:
     """The nodes of a reservation. Raises: SlurmError."""
     text = ask("scontrol", "--oneliner", "show", "reservation", reservation)
     found = re.search(r"\bNodes=(\S+)", text)
-    return _hostnames(found[1]) if found else []
+    return states.hostnames(found[1]) if found else []
 
 
 def partitions(names: str | None) -> list[Partition]:
     """The partitions of a list with commas, without one the default partition. Raises: SlurmError."""
-    wanted = names.split(",") if names else []
+    wanted = partition_names(names)
     found = []
     for line in ask("scontrol", "--all", "--oneliner", "show", "partition").splitlines():
         fields = dict(re.findall(r"(\S+?)=(\S*)", line))
@@ -214,19 +262,36 @@ def partitions(names: str | None) -> list[Partition]:
     return found
 
 
-def nodes_unavailable(names: Iterable[str]) -> dict[str, str]:
-    """Of these nodes those that start no job now: node -> its state and an administrator's reason.
+def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[str, str]:
+    """Return those of the nodes that start no job now: node -> its state and an administrator's
+    reason.
+
+    Args:
+        names: of the nodes.
+        is_reserved: jobs have a reservation of them, and start there during its maintenance.
 
     Raises:
         SlurmError: Slurm does not answer.
     """
-    states = {}
-    for line in ask("scontrol", "--oneliner", "show", "node", hostlist(names)).splitlines():
-        node = re.match(r"NodeName=(\S+).*\bState=(\S+)", line)
-        if node and UNAVAILABLE.search(node[2]):
-            reason = re.search(r"\bReason=(.*?)(?: \[\S+@\S+\])?(?=\s+[A-Z]\w*=|\s*$)", line)
-            states[node[1]] = f"{node[2]} ({reason[1]})" if reason else node[2]
-    return states
+    granted = states.OF_RESERVATIONS if is_reserved else frozenset()
+    unavailable = {}
+    for name, (state, reason) in _node_states(hostlist(names)).items():
+        if not states.STOPPED.isdisjoint(states.flags(state) - granted):
+            unavailable[name] = f"{state} ({reason})" if reason else state
+    return unavailable
+
+
+def _node_states(names: str) -> dict[str, tuple[str, str]]:
+    """Ask for states in JSON, which Slurm has since 23.02, else as text. Raises: SlurmError."""
+    try:
+        found = states.of_json(ask("scontrol", "--all", "--json", "show", "node", names))
+    except SlurmError as error:  # no such option, or the plugin that writes JSON is not there
+        if error.silent:
+            raise
+        found = {}
+    if found:
+        return found
+    return states.of_text(ask("scontrol", "--all", "--oneliner", "show", "node", names))
 
 
 def address(node: str) -> str:
@@ -235,15 +300,18 @@ def address(node: str) -> str:
     return found[1] if found else node
 
 
-def jobs(states: str | None = None) -> list[Job]:
-    """My jobs that have not ended; with ``states="all"`` also those that Slurm still remembers.
+def jobs(of: str | None = None) -> list[Job]:
+    """My jobs that have not ended; with ``"all"`` also those that Slurm still remembers.
+
+    As text: of 150 jobs squeue of Slurm 22.05 writes 8 KB, and 484 KB as JSON, every second.
 
     Raises:
         SlurmError: Slurm does not answer.
     """
-    more = [f"--states={states}"] if states else []
-    lines = ask("squeue", "--me", "--noheader", "--format=%i|%T|%N|%M|%k|%r", *more).splitlines()
-    return [Job(*fields) for line in lines if len(fields := line.split("|", 5)) == 6]
+    more = [f"--states={of}"] if of else []
+    fields = "--format=%i|%T|%N|%M|%k|%r"
+    lines = ask("squeue", "--all", "--me", "--noheader", fields, *more).splitlines()
+    return [Job(*match.groups()) for match in map(_JOB.fullmatch, lines) if match]
 
 
 def job(number: str) -> dict[str, str]:
@@ -258,22 +326,67 @@ def job(number: str) -> dict[str, str]:
 
 def job_nodes(number: str) -> list[str]:
     """Host names of a running job's nodes, that of the batch script first. Raises: SlurmError."""
-    names = ask("squeue", "--noheader", f"--jobs={number}", "--format=%N").strip()
-    return _hostnames(names) if names else []
+    output = ask("squeue", "--all", "--noheader", f"--jobs={number}", "--format=%i|%N")
+    found = re.search(rf"(?m)^{re.escape(number)}\|(\S+)$", output)
+    return states.hostnames(found[1]) if found else []
 
 
-def _hostnames(names: str) -> list[str]:
-    """``node[1-2]`` -> node1 and node2. Raises: SlurmError."""
-    return ask("scontrol", "show", "hostnames", names).split()
-
-
-def submit(options: Iterable[str], script: str) -> str:
+def submit(options: Sequence[str], script: str) -> str:
     """Hand a script to sbatch, without a file or a shell that could read it; the job's number.
 
+    A site's wrapper may print a banner, no number, or end with an error although Slurm has the job:
+    then the queue tells, where the job has the comment of ``options``.
+
     Raises:
-        SlurmError: with sbatch's message.
+        SlurmError: with sbatch's message; ``silent`` where Slurm may have the job all the same.
     """
-    return ask("sbatch", "--parsable", *options, text=script).strip().partition(";")[0]
+    refusal = None
+    try:
+        output = ask("sbatch", "--parsable", *options, text=script)
+    except SlurmError as error:
+        refusal, output = error, error.output
+    numbers = job_numbers(output)
+    if refusal is not None and not numbers:
+        raise refusal
+    if refusal is None and len(numbers) == 1:
+        return numbers[0]
+    queued = _queued(options, numbers)
+    if queued:
+        return queued
+    if refusal is not None:
+        raise refusal
+    if numbers:
+        return numbers[-1]
+    raise NumberError(output)
+
+
+def job_numbers(output: str) -> list[str]:
+    """Return the numbers that may be the job's in what ``sbatch --parsable`` printed, each once: lines
+    that are a number, maybe with a cluster, else those of a wrapper without ``--parsable``.
+    """
+    lines = [_COLOUR.sub("", line).strip() for line in output.splitlines()]
+    for pattern in (r"(\d+)(?:;[\w.-]+)?", r"Submitted batch job (\d+)\b.*"):
+        found = [match[1] for line in lines if (match := re.fullmatch(pattern, line))]
+        if found:
+            return list(dict.fromkeys(found))
+    return []
+
+
+def _queued(options: Sequence[str], numbers: Sequence[str]) -> str:
+    """Return the newest job with the comment of ``options``: of the ``numbers``, or without any one
+    that has not ended; empty where Slurm knows none.
+    """
+    prefix = "--comment="
+    comment = next((each.removeprefix(prefix) for each in options if each.startswith(prefix)), "")
+    try:
+        mine = [job for job in jobs("all") if comment and job.comment == comment]
+    except SlurmError:
+        return ""
+    if numbers:
+        mine = [job for job in mine if job.number in numbers]
+    else:
+        mine = [job for job in mine if job.state not in {"COMPLETED", *ENDED_BADLY}]
+    return max((job.number for job in mine), key=natural, default="")
 
 
 def cancel(numbers: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +21,84 @@ from peakmark.messages import Message, catalogue, message
 from peakmark.slurm import SlurmError
 from peakmark.storage import records
 
-_LATER = re.compile(
-    r"submit limit|rate limit|[Uu]nable to contact|timed? ?out|temporarily|try again|[Cc]onnection|"
-    r"standby|Zero Bytes|Communication|slurmctld is|in recovery|Resource temporarily"
-)
-_UNANSWERED = re.compile(r"timed? ?out|[Cc]onnection|Zero Bytes|Communication")
-_NODES = re.compile(
-    r"[Rr]equired nodes? not available|nodes are busy|ReqNodeNotAvail|down, drained"
-)
+_CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
+"""What ended a submission: lines before it are a site's, or of tries that sbatch has repeated."""
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
 """Slurm's name of a limit, such as QOSMaxNodePerJobLimit; one sentence follows that is the same for
 all.
 """
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
 """In the name of a limit: it counts jobs in the queue, of which some will end."""
+_MY_JOBS = re.compile(r"MaxSubmitJobs?(?!.*PerAccount)")
+"""In the name of a limit: it counts jobs of this user alone, and may be 0."""
 
 _REFUSALS = yamlfile.read(Path(data.__file__).with_name("refusals.yaml"))
 NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
 
 
-def is_temporary(error: SlurmError) -> bool:
-    """Whether the same submission may succeed later: a limit of jobs in the queue, or a controller
-    that does not answer.
+@dataclass(frozen=True)
+class Refusal:
+    """Why Slurm takes no such job. ``is_temporary``: it may take the same job later."""
+
+    text: str
+    is_temporary: bool = False
+
+
+def _cause(error: SlurmError) -> str:
+    """Return what ended the submission, as Slurm says it; all of the message where that is not said."""
+    causes: list[str] = _CAUSE.findall(error.reason)
+    return causes[-1] if causes else error.reason
+
+
+def _is_known_as(kind: str, error: SlurmError) -> bool:
+    """Return whether the cause is one of the sentences of a kind in refusals.yaml.
+
+    A cause begins with Slurm's sentence; words of a site's own, such as *standby*, say nothing.
+    """
+    cause = _cause(error)
+    find = re.search if cause == error.reason else re.match
+    return any(find(pattern, cause) for pattern in _REFUSALS[kind])
+
+
+def counts_my_jobs(error: SlurmError) -> bool:
+    """Return whether the refusal may be of a limit of this user's submitted jobs. Slurm says the same
+    of limits that no end of a job lifts, unless it names the limit.
     """
     limit = _LIMIT.search(error.reason)
     if limit is not None:
+        return bool(_MY_JOBS.search(limit[0]))
+    return _is_known_as("unnamed", error)
+
+
+def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
+    """Return whether the same submission may succeed later: a limit of jobs in the queue, or a
+    controller that does not answer.
+
+    Args:
+        error: sbatch's.
+        has_jobs: whether this user has jobs in the queue; without any, no limit of theirs is reached.
+    """
+    if counts_my_jobs(error):
+        return has_jobs
+    limit = _LIMIT.search(error.reason)
+    if limit is not None:
         return bool(_OTHER_JOBS.search(limit[0]))
-    return error.silent or bool(_LATER.search(error.reason))
+    return error.silent or _is_known_as("later", error) or _is_known_as("unanswered", error)
 
 
 def is_unanswered(error: SlurmError) -> bool:
-    """Whether Slurm may have taken the job all the same: the answer was lost, not the question."""
-    return error.silent or bool(_UNANSWERED.search(error.reason))
+    """Return whether Slurm may have taken the job all the same: the answer was lost, not the
+    question.
+    """
+    return error.silent or _is_known_as("unanswered", error)
+
+
+def passes(error: SlurmError, has_jobs: bool = False) -> bool:
+    """Return ``is_temporary`` for this user, whose queue is looked at only where it matters."""
+    if counts_my_jobs(error) and not has_jobs:
+        with suppress(SlurmError):
+            has_jobs = bool(slurm.jobs())
+    return is_temporary(error, has_jobs)
 
 
 def text(error: SlurmError) -> str:
@@ -69,8 +116,9 @@ def refusal(error: SlurmError) -> Message:
     return message("job-refused", reason=text(error), advice=_REFUSALS["remedies"][remedy])
 
 
-def check(wanted: Mapping[str, str], options: Sequence[str]) -> str | None:
-    """Why Slurm would never start a job, for doctor and for a campaign; None if it would.
+def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
+    """Why Slurm takes no such job, or would never start it, for doctor and for a campaign; None if
+    it would.
 
     Args:
         wanted: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
@@ -84,15 +132,17 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> str | None:
         partitions = []
     errors = [_partition_error(partition, wanted) for partition in partitions]
     if errors and all(errors):
-        return errors[0]
+        return Refusal(errors[0])
     try:
         slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
     except SlurmError as error:
-        if is_temporary(error) or _NODES.search(error.reason):  # such a job may wait in the queue
+        if _is_known_as("waits", error):  # such a job waits in the queue
             return None
+        if passes(error):
+            return Refusal(text(error), is_temporary=True)
         sentence = refusal(error).text
         of_network = wanted["nodes"] == "2" and NO_NETWORK not in sentence
-        return f"{sentence}; {NO_NETWORK}" if of_network else sentence
+        return Refusal(f"{sentence}; {NO_NETWORK}" if of_network else sentence)
     return None
 
 
@@ -171,13 +221,25 @@ def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
 
 def _granted(details: Mapping[str, str]) -> tuple[str, str]:
     """Case of the message, and the memory that a job was granted. ``--mem=0``, which an exclusive
-    job asks for, is all of its node.
+    job asks for, is all of its node. Without a request, a partition's DefMemPerCPU or DefMemPerNode
+    stands in its place.
     """
-    wanted = details.get("MinMemoryNode", "0")
-    if wanted != "0":
-        return OUT_OF_MEMORY, wanted
-    has = re.search(r"\bmem=(\w+)", details.get("TRES", ""))
-    return "whole-node", f" ({has[1]})" if has else ""
+    # One field up to Slurm 22.05, two since 23.02.
+    fields = (details.get(name, "") for name in ("AllocTRES", "TRES", "ReqTRES"))
+    total = re.search(r"\bmem=([\w.]+)", " ".join(fields))
+    in_all = f" ({total[1]})" if total else ""
+    by_node, by_cpu = details.get("MinMemoryNode", ""), details.get("MinMemoryCPU", "")
+    if _is_zero(by_node) or _is_zero(by_cpu):
+        return "whole-node", in_all
+    if by_cpu:
+        share = f"{by_cpu} for each CPU"
+        return "memory-per-cpu", f" ({share}, {total[1]} in all)" if total else f" ({share})"
+    return OUT_OF_MEMORY, f" ({by_node})" if by_node else in_all
+
+
+def _is_zero(memory: str) -> bool:
+    """Return whether a field grants all memory of the node: 0, with or without a unit."""
+    return re.fullmatch(r"0(?:\.0*)?[A-Za-z]*", memory) is not None
 
 
 def _memory_ran_out(log: str) -> bool:

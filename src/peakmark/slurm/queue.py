@@ -52,6 +52,8 @@ MISSES = 2
 """A job absent from so many answers in a row is forgotten by Slurm, not merely too new to be in
 one.
 """
+UNNUMBERED = 3
+"""A job that sbatch takes so often without a number, and Slurm's queue never shows, is not there."""
 MAX_JOBS = 1000
 
 
@@ -70,6 +72,7 @@ class Task:
         number: that Slurm gave it.
         misses: answers of Slurm in a row that lack it.
         unanswered: sbatch was called and got no answer: Slurm may have the job.
+        unnumbered: how often sbatch has ended well without a number.
         unavailable_since: since when too few of its nodes have been up.
     """
 
@@ -87,6 +90,7 @@ class Task:
     number: str = ""
     misses: int = 0
     unanswered: bool = False
+    unnumbered: int = 0
     retries: int = 0
     unavailable_since: float | None = None
 
@@ -148,6 +152,7 @@ class Queue:
         adopted: comment -> number of jobs of an earlier run that are still in the queue.
         max_jobs: most that are in Slurm's queue at a time.
         give_up_s: how long a job may wait for a node that is not available.
+        is_reserved: jobs have a reservation of their nodes.
         retries: how often a job is submitted again whose node was lost or taken by another job.
         say: gets a sentence for the user.
         on_start: called whenever jobs run.
@@ -158,6 +163,7 @@ class Queue:
     adopted: dict[str, str] = field(default_factory=dict)
     max_jobs: int = MAX_JOBS
     give_up_s: float = 3600.0
+    is_reserved: bool = False
     retries: int = 2
     say: Callable[[str], None] = print
     on_start: Callable[[], None] = lambda: None
@@ -262,10 +268,17 @@ class Queue:
                     heapq.heappush(self.waiting, task)
                 elif refusal is None:
                     yield Ended(task)
-                elif failures.is_temporary(refusal):
+                elif self._may_be_taken(task, refusal):
                     self._postpone([task], refusal)
                 else:
                     yield self._refused(task, failures.refusal(refusal))
+
+    def _may_be_taken(self, task: Task, refusal: slurm.SlurmError) -> bool:
+        """Return whether a refused job is worth another try."""
+        if isinstance(refusal, slurm.NumberError):
+            task.unnumbered += 1
+            return task.unnumbered < UNNUMBERED
+        return failures.passes(refusal, has_jobs=bool(self.active))
 
     def _take(self, room: int) -> list[Task]:
         """The next jobs of the plan, but those that share something with an active one."""
@@ -413,7 +426,9 @@ class Queue:
             names = {name for task in pending for name in task.nodes}
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             with suppress(slurm.SlurmError):
-                self._unavailable = slurm.nodes_unavailable(names) if names else {}
+                self._unavailable = (
+                    slurm.nodes_unavailable(names, self.is_reserved) if names else {}
+                )
         ended = []
         patience = duration(self.give_up_s)
         waiting = Counter[str]()

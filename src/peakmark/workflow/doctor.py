@@ -201,13 +201,19 @@ def examine_cluster(
         SlurmError: Slurm does not answer.
     """
     nodes = slurm.nodes(settings.get("partition"), settings.get("reservation"))
-    minutes = jobs.clip_minutes(MINUTES, nodes[0].limit)
+    limits = [node.limit for node in nodes if node.limit is not None]
+    minutes = jobs.clip_minutes(MINUTES, min(limits, default=None))
     single, pair = (jobs.site_options(settings, count, minutes, lambda: SIZE) for count in (1, 2))
     lines = []
     for subject, wanted in (("one node", single), ("two nodes", pair)):
         refusal = failures.check(wanted, jobs.command_line(wanted, settings))
-        answer = refusal or "Slurm would take such a job"
-        lines.append(_line("missing" if refusal else "ok", subject, answer))
+        if refusal is None:
+            lines.append(_line("ok", subject, "Slurm would take such a job"))
+        elif refusal.is_temporary:
+            later = "a campaign asks again until it does"
+            lines.append(_line("note", subject, f"Slurm takes none now: {refusal.text}; {later}"))
+        else:
+            lines.append(_line("missing", subject, refusal.text))
         if refusal and wanted is single:
             return "\n".join(lines), False
     kinds = defaultdict[tuple[int, int, str], list[slurm.Node]](list)
@@ -235,6 +241,7 @@ def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: f
     command = shlex.join(resources.command("doctor", "--node", *where))
     script = f"#!/bin/sh\n{command} > {path}.part 2>&1; mv {path}.part {path}\n"
     options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
+    options.append(f"--comment=doctor/{node} {os.getpid()}")  # by which its number can be found
     number = ""
     try:
         with cleanup.held(*SIGNALS):  # else nobody might know the number of a job in the queue

@@ -425,8 +425,9 @@ def check_jobs(
     # Those of one node first: what is refused of two alone is a matter of the network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
         options = jobs.command_line(wanted, settings_of(plan.config))
-        if why := failures.check(wanted, options):
-            raise slurm.SlurmError(f"{why} (asked for: {' '.join(options)})")
+        refusal = failures.check(wanted, options)
+        if refusal and not refusal.is_temporary:
+            raise slurm.SlurmError(f"{refusal.text} (asked for: {' '.join(options)})")
     seconds, first = slowest
     cluster = plan.cluster
     if cluster and cluster.limit is not None and seconds > cluster.limit * 60:

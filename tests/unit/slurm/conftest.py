@@ -38,7 +38,7 @@ class Site:
         for name in ("submit", "jobs"):
             monkeypatch.setattr(slurm, name, getattr(self, name))
         monkeypatch.setattr(slurm, "cancel", self.cancelled.extend)
-        monkeypatch.setattr(slurm, "nodes_unavailable", lambda _names: self.nodes)
+        monkeypatch.setattr(slurm, "nodes_unavailable", lambda _names, _reserved: self.nodes)
         monkeypatch.setattr(slurm, "job", lambda _: {"BatchHost": "n1", "ExitCode": "1:0"})
         monkeypatch.setattr(queues, "AT_ONCE", 1)  # numbers in the order of the cells
 

@@ -1,0 +1,134 @@
+"""States of nodes and lists of their names as Slurm writes them. Pure functions: no command is called."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+SUFFIXES = {
+    "*": "NOT_RESPONDING",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "!": "POWER_DOWN",
+    "%": "POWERING_DOWN",
+    "$": "MAINTENANCE",
+    "@": "REBOOT_REQUESTED",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
+"""Last character of a state -> the flag that it stands for (sinfo(1), NODE STATE CODES)."""
+NAMES = {
+    "MAINT": "MAINTENANCE",
+    "NO_RESPOND": "NOT_RESPONDING",
+    "DRAINED": "DRAIN",
+    "DRAINING": "DRAIN",
+    "DRNG": "DRAIN",
+    "FAILING": "FAIL",
+    "FAILG": "FAIL",
+    "FUTR": "FUTURE",
+    "INVAL": "INVALID_REG",
+    "REBOOT": "REBOOT_REQUESTED",
+    "BOOT": "REBOOT_REQUESTED",
+    "RESV": "RESERVED",
+    "UNK": "UNKNOWN",
+}
+"""Other name of a state or flag, by version and form of the output -> scontrol's name since 21.08."""
+STOPPED = frozenset(
+    [
+        *("DOWN", "DRAIN", "ERROR", "FAIL", "FUTURE", "INVALID_REG", "MAINTENANCE"),
+        *("NOT_RESPONDING", "POWER_DRAIN", "REBOOT_ISSUED", "UNKNOWN"),
+    ]
+)
+"""Flags of a node that starts no job until somebody changes that, or it has started anew."""
+NOT_NOW = STOPPED | {"POWER_DOWN", "POWERING_DOWN", "REBOOT_REQUESTED", "RESERVED"}
+"""Flags of a node that is not planned with. A node that is powered down is: Slurm starts it."""
+OF_RESERVATIONS = frozenset(["MAINTENANCE", "RESERVED"])
+"""Flags that do not keep the jobs of the reservation itself from its nodes."""
+
+
+def flags(state: str) -> frozenset[str]:
+    """Return the names in a state, such as ``idle*``, ``MIXED+`` or ``IDLE+MAINTENANCE+RESERVED``."""
+    found = set()
+    for word in state.upper().split("+"):
+        name = word.rstrip("".join(SUFFIXES))
+        found.add(NAMES.get(name, name))
+        found.update(SUFFIXES[suffix] for suffix in word[len(name) :])
+    return frozenset(found - {""})
+
+
+def of_text(output: str) -> dict[str, tuple[str, str]]:
+    """Read ``scontrol --oneliner show node``: node -> its state and an administrator's reason."""
+    found = {}
+    for line in output.splitlines():
+        # The first state counts: reasons and comments, which come later, hold any text.
+        node = re.match(r"\s*NodeName=(\S+)\s(?:.*?\s)?State=(\S+)", line)
+        if node:
+            found[node[1]] = (node[2], _reason(line))
+    return found
+
+
+def _reason(line: str) -> str:
+    """Return the reason of a node: all up to the stamp of who gave it, else up to the next field."""
+    found = re.search(r"\sReason=(.*?) \[[^\s@]+@[^\]]+\]", line)
+    found = found or re.search(r"\sReason=(.*?)(?=\s+[A-Z]\w*=|\s*$)", line)
+    return found[1] if found else ""
+
+
+def of_json(output: str) -> dict[str, tuple[str, str]]:
+    """Read the nodes of an answer in JSON, as ``of_text`` does; empty where there is none.
+
+    Slurm 21.08 and 22.05 write one word and a list of flags, later versions one list.
+    """
+    found = {}
+    for node in _json_nodes(output):
+        words = [*_words(node.get("state")), *_words(node.get("state_flags"))]
+        name, reason = node.get("name"), node.get("reason")
+        if isinstance(name, str) and words:
+            found[name] = ("+".join(words), reason if isinstance(reason, str) else "")
+    return found
+
+
+def _json_nodes(output: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the nodes of the first JSON object that has some: sites' wrappers print other lines too."""
+    for start in re.finditer(r"(?m)^\{", output):
+        document: Any = None
+        with suppress(ValueError, RecursionError):
+            document, _ = json.JSONDecoder().raw_decode(output, start.start())
+        nodes = document.get("nodes") if isinstance(document, dict) else None
+        if isinstance(nodes, list):
+            yield from (node for node in nodes if isinstance(node, dict))
+            return
+
+
+def _words(value: object) -> list[str]:
+    """Return a state of one word or of several in capitals."""
+    words = value if isinstance(value, list) else [value]
+    return [word.upper() for word in words if isinstance(word, str) and word]
+
+
+def hostnames(text: str) -> list[str]:
+    """Return the names in a list of Slurm's: ``n[1-2,08],login`` is n1, n2, n08 and login."""
+    parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
+    return [name for part in parts for name in _expand(part.strip())]
+
+
+def _expand(part: str) -> Iterable[str]:
+    """Return the names that one pattern stands for, the last bracket changing fastest."""
+    head, opened, rest = part.partition("[")
+    if not opened:
+        return [part]
+    inside, _, tail = rest.partition("]")
+    numbers = [number for span in inside.split(",") for number in _span(span)]
+    tails = list(_expand(tail))
+    return [head + number + end for number in numbers for end in tails]
+
+
+def _span(span: str) -> list[str]:
+    """Return the numbers of ``08-11`` with their zeros: 08, 09, 10 and 11."""
+    first, _, last = span.partition("-")
+    if not (first.isdecimal() and last.isdecimal()):
+        return [span]
+    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
