@@ -10,7 +10,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -289,7 +289,7 @@ def _add_reading(commands: Commands, heading: str) -> None:
     _add_campaign(command)
 
     command = commands.add(heading, "report", report, "Make report.pdf from tables and figures")
-    _add_campaign(command, "folder of the campaign, e.g. results/quick, or a bundle")
+    _add_campaign(command, BUNDLE_HELP)
     _add_partial(command)
     _add_output(command)
     command.add_argument("--html", action="store_true", help="make report.html too")
@@ -302,7 +302,7 @@ def _add_reading(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading, "html", html, "Make report.html, one file, from tables and figures"
     )
-    _add_campaign(command)
+    _add_campaign(command, BUNDLE_HELP)
     _add_partial(command)
     _add_output(command)
 
@@ -316,8 +316,8 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         "Show what became better or worse between two campaigns",
         "Every row that both have gets the speed of B against A, with an interval and a verdict.",
     )
-    command.add_argument("a", metavar="A", help="folder of a campaign")
-    command.add_argument("b", metavar="B", help="folder of a campaign")
+    command.add_argument("a", metavar="A", help=BUNDLE_HELP)
+    command.add_argument("b", metavar="B", help=BUNDLE_HELP)
     command.add_argument(
         "--interleave",
         action="store_true",
@@ -356,7 +356,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         "Name the slow nodes of a campaign, and the command that drains them",
         "The commands are printed, never run.",
     )
-    _add_campaign(command, "folder of the campaign, e.g. results/nodes")
+    _add_campaign(command, BUNDLE_HELP)
     command.add_argument(
         "--fail-on", choices=["slow"], help="exit with 1 (for cron) when a node is slow"
     )
@@ -415,7 +415,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading, "export", export, "Print measured values for ReFrame, Prometheus and scripts"
     )
-    _add_campaign(command)
+    _add_campaign(command, BUNDLE_HELP)
     _add_output(command)
     form = command.add_mutually_exclusive_group(required=True)
     _add_form(form, "reframe", "reference of a ReFrame test, with thresholds")
@@ -444,9 +444,11 @@ def _add_internal(commands: Commands, heading: str) -> None:
     commands.add(heading, "serve", serve, "Run the server of a two-node cell (started by measure)")
 
 
-def _add_campaign(
-    command: argparse.ArgumentParser, help: str = "folder of the campaign, e.g. results/quick"
-) -> None:
+FOLDER_HELP = "folder of the campaign, e.g. results/quick"
+BUNDLE_HELP = f"{FOLDER_HELP}, or a bundle"
+
+
+def _add_campaign(command: argparse.ArgumentParser, help: str = FOLDER_HELP) -> None:
     command.add_argument("campaign", type=Path, help=help)
 
 
@@ -697,10 +699,15 @@ def report(options: argparse.Namespace) -> None:
 
 
 def html(options: argparse.Namespace) -> None:
+    from peakmark import bundle
     from peakmark.report import ReportContent, rendering
 
-    content = ReportContent.read(options.campaign, options.partial, "html")
-    output.say(str(rendering.write_html(content, options.output)))
+    target = options.output
+    if target is None and options.campaign.is_file():
+        target = options.campaign.with_suffix(".html")
+    with bundle.opened(options.campaign) as folder:
+        content = ReportContent.read(folder, options.partial, "html")
+        output.say(str(rendering.write_html(content, target)))
 
 
 def summary(options: argparse.Namespace) -> None:
@@ -725,11 +732,13 @@ def bundle(options: argparse.Namespace) -> None:
 
 
 def export(options: argparse.Namespace) -> None:
+    from peakmark import bundle
     from peakmark.analysis import Analysis
     from peakmark.bundle import export
 
     write: Callable[[Analysis], str] = getattr(export, options.form)
-    text = write(Analysis.of(options.campaign))
+    with bundle.opened(options.campaign) as folder:
+        text = write(Analysis.of(folder))
     if options.output is None:
         output.say(text.rstrip("\n"))
     else:
@@ -738,6 +747,7 @@ def export(options: argparse.Namespace) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
+    from peakmark import bundle
     from peakmark.analysis import compare, datasets
 
     first, second = options.a, options.b
@@ -745,13 +755,14 @@ def compare(options: argparse.Namespace) -> int:
         from peakmark.workflow import interleave
 
         first, second = map(str, interleave.run(Path(first), Path(second), options.kernels))
-    text, counts = compare.report(
-        datasets.read(first),
-        datasets.read(second),
-        options.confidence,
-        options.tolerance,
-        options.changed,
-    )
+    with bundle.opened(Path(first)) as before, bundle.opened(Path(second)) as after:
+        text, counts = compare.report(
+            datasets.read(str(before)),
+            datasets.read(str(after)),
+            options.confidence,
+            options.tolerance,
+            options.changed,
+        )
     output.say(text)
     worse, drift = counts["worse"], counts["worse or drift"]
     if options.fail_on == "worse" and drift:
@@ -768,10 +779,23 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def fleet(options: argparse.Namespace) -> int:
-    from peakmark import slurm
+    from peakmark import bundle
     from peakmark.report import ReportContent
 
-    data = ReportContent.read(options.campaign, partial=True).data
+    with bundle.opened(options.campaign) as folder:
+        data = ReportContent.read(folder, partial=True).data
+        lines = _fleet_lines(data)
+        if options.suspects:
+            lines += ["", *_write_suspects(folder, options.suspects)]
+    output.say("\n".join(lines))
+    is_slow = bool(data["fleet"].get("slow"))
+    return ExitCode.DIFFERENT if options.fail_on and is_slow else ExitCode.GOOD
+
+
+def _fleet_lines(data: Mapping[str, Any]) -> list[str]:
+    """Return the verdict on the nodes, and the command that drains the slow ones."""
+    from peakmark import slurm
+
     slow = set(data["fleet"].get("slow", ()))
     campaign = data["meta"]["campaign"]
     lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
@@ -782,10 +806,7 @@ def fleet(options: argparse.Namespace) -> int:
         nodes, reason = slurm.hostlist(slow), f"reason=peakmark: slow in {campaign}"
         command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]
         lines += ["", message("drain").text, shlex.join(command)]
-    if options.suspects:
-        lines += ["", *_write_suspects(options.campaign, options.suspects)]
-    output.say("\n".join(lines))
-    return ExitCode.DIFFERENT if options.fail_on and slow else ExitCode.GOOD
+    return lines
 
 
 def _write_suspects(campaign: Path, target: Path) -> list[str]:

@@ -16,6 +16,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from mimetypes import MimeTypes
 from pathlib import Path, PurePosixPath
@@ -268,6 +269,27 @@ def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> 
         return path, "the same, byte by byte, as the report in the bundle"
     why = "it was made with --partial, or by other versions of peakmark, Typst or matplotlib"
     return path, f"not the same bytes as the report in the bundle: {why}"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """Yield the folder of a campaign; a bundle is unpacked until the block ends.
+
+    Raises:
+        PeakmarkError: the bundle is damaged or was changed; errors of the block name the bundle.
+    """
+    if not path.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as parent:
+        folder = Path(parent) / path.stem
+        folder.mkdir()
+        _unpack(path, folder)
+        try:
+            yield folder
+        except PeakmarkError as error:
+            kind = ConfigError if isinstance(error, ConfigError) else PeakmarkError
+            raise kind(str(error).replace(str(folder), str(path))) from error
 
 
 def _unpack(bundle: Path, folder: Path) -> None:

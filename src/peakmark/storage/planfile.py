@@ -82,6 +82,11 @@ def _read(path: Path, words: str = "") -> dict[str, Any]:
     try:
         content = files.read_bytes(path)
         plan: dict[str, Any] = files.parse_json(_shorter(content, words) if words else content)
+    except NotADirectoryError as error:
+        raise RecordError(
+            f"{path.parent} is a file: unpack a bundle into a folder (unzip FILE.zip -d FOLDER) and name that; peakmark report, "
+            "html, compare, fleet, history and export take the bundle as it is"
+        ) from error
     except OSError as error:
         raise RecordError(
             f"{path.parent} is no campaign: {path} {error.strerror}; "

@@ -229,6 +229,25 @@ def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path):
             bundle.write(folder, tmp_path / "b.zip")
 
 
+def test_commands_read_a_bundle_as_its_folder_or_say_how(packed, tmp_path, peakmark):
+    copy = Path(shutil.copy(packed, tmp_path / "small.zip"))
+    folder = packed.with_suffix("")
+    for command in ("compare", "fleet", "export"):
+        words = ([copy, copy], [folder, folder]) if command == "compare" else ([copy], [folder])
+        more = ["--json-lines"] if command == "export" else []
+        of_bundle, of_folder = (peakmark(command, *each, *more) for each in words)
+        assert of_bundle.returncode == 0, of_bundle.stderr
+        assert of_bundle.stdout == of_folder.stdout
+    assert peakmark("html", copy).stdout == f"{copy.with_suffix('.html')}\n"
+    for command in ("status", "summary", "tables", "bundle"):
+        done = peakmark(command, copy)
+        (line,) = done.stderr.splitlines()
+        assert done.returncode == 4 and f"{copy} is a file" in line and "unzip" in line
+    copy.write_bytes(b"PK")
+    done = peakmark("compare", copy, folder)
+    assert done.returncode == 4 and str(copy) in done.stderr
+
+
 def test_what_cannot_be_bundled_is_one_sentence(tmp_path, peakmark):
     done = peakmark("bundle", campaign(tmp_path / "small", logo="nowhere.svg"))
     assert done.returncode == 2 and "report.logo names 'nowhere.svg'" in done.stderr
