@@ -190,6 +190,20 @@ static void too_little_space_is_refused(void **state) {
     assert_nothing_left();
 }
 
+/* Without it the kernel would end the run once the buffers are filled. */
+static void too_little_memory_is_refused(void **state) {
+    (void)state;
+    process_expect(
+        process_run(NULL, ARGV("diskbench", "--workload", "WS", "--record", "1GiB", "--threads",
+                               "4096", "--size", "4TiB", "--directory", directory)),
+        77, "the buffers of 4096 threads need 8796093022208 bytes, but only");
+    process_expect(
+        process_run(NULL, ARGV("diskbench", "--workload", "WS", "--record", "1GiB", "--threads",
+                               "4096", "--size", "8388607TiB", "--directory", directory)),
+        77, "make --record, --depth or --threads smaller");
+    assert_nothing_left();
+}
+
 static void wrong_command_lines_are_refused(void **state) {
     (void)state;
     process_expect(process_run(NULL, ARGV("diskbench", "--directory", directory)), 2,
@@ -320,6 +334,7 @@ int main(void) {
         TEST(memory_is_labelled),
         TEST(record_below_the_alignment_is_impossible),
         TEST(too_little_space_is_refused),
+        TEST(too_little_memory_is_refused),
         TEST(wrong_command_lines_are_refused),
         TEST(queue_of_requests),
         TEST(a_forbidden_engine_is_impossible),

@@ -6,6 +6,8 @@
 
 #include "common/isa.h"
 #include "common/place.h"
+#include "common/team.h"
+#include "memory/bench.h"
 #include "memory/cache.h"
 
 static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR"};
@@ -240,6 +242,62 @@ static void every_thread_has_work(void **state) {
                    2, "--accesses: 2 are less than one for each of 3 threads: give 3 or more");
 }
 
+/* Sizes whose sums or products would wrap to small ones. */
+static void sizes_beyond_any_memory(void **state) {
+    (void)state;
+    static const char *const names[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"};
+    static const char *const blocks[] = {"9223372036854775744", "4611686018427387904", "4194304TiB",
+                                         "2251799813685248KiB"};
+    static const char *const threads[] = {"2", "4096"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (size_t b = 0; b < sizeof blocks / sizeof blocks[0]; b++) {
+            for (size_t t = 0; t < 2; t++) {
+                process_expect(rambench(names[i], blocks[b], "--threads", threads[t]), 2,
+                               "is more memory than any machine has: make --block or --threads "
+                               "smaller");
+            }
+        }
+        if (strcmp(names[i], "LAT") != 0) {
+            process_expect(rambench(names[i], "64GiB", "--pool", "9223372036854775807"), 2,
+                           "--pool: 9223372036854775807B is more memory than any machine has");
+            process_expect(rambench(names[i], "9223372036854775744", "--total", "1GiB"), 2,
+                           "--block: 9223372036854775744B for each of 1 thread");
+        }
+    }
+    static const char *const shapes[] = {"LADDER-RS", "LADDER-LAT", "LOADED", "NUMA-RS"};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        process_expect(process_run(NULL, ARGV("rambench", "--workload", shapes[i], "--threads", "3",
+                                              "--pool", "9223372036854775807")),
+                       2, "--pool: 9223372036854775807B is more memory than any machine has");
+    }
+    /* Not beyond any, but beyond this one. */
+    struct process *process = process_run(
+        NULL, ARGV("rambench", "--workload", "LOADED", "--threads", "3", "--pool", "4000000TiB"));
+    assert_int_equal(process->status, 77);
+    process_free(process);
+}
+
+/* Two threads of 10 visits a second that stop 0.2 s apart, unless the table says otherwise. */
+static void long_visits_are_found(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t apart_ns, visits, work;
+        bool found;
+    } cases[] = {{200000000, 10, 0, true},
+                 {0, 10, 0, false},             /* they stop together */
+                 {200000000, 10, 1000, false},  /* each has its share of work */
+                 {200000000, 10000, 0, false}}; /* something else held one up */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct team_member members[2] = {{.stop_ns = 1000000000, .work = 64 * cases[i].visits},
+                                         {.work = 64 * cases[i].visits}};
+        struct team team = {.threads = 2, .members = members, .seconds = 1};
+        members[1].stop_ns = members[0].stop_ns - cases[i].apart_ns;
+        team.plan.work = cases[i].work;
+        const double visit = bench_long_visit(&team, 64);
+        assert_true(cases[i].found ? visit > 0.099 && visit < 0.101 : visit == 0);
+    }
+}
+
 static void impossible_requests(void **state) {
     (void)state;
     process_expect(rambench("RS", "1KiB", "--pool", "900TiB"), 2, "use larger blocks");
@@ -263,6 +321,8 @@ int main(void) {
         cmocka_unit_test(libc_copies),
         cmocka_unit_test(wrong_command_lines),
         cmocka_unit_test(every_thread_has_work),
+        cmocka_unit_test(sizes_beyond_any_memory),
+        cmocka_unit_test(long_visits_are_found),
         cmocka_unit_test(impossible_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,13 +102,14 @@ static void filling_takes_any_length(void **state) {
 static void arenas_are_aligned_and_zero(void **state) {
     (void)state;
     struct arena arena;
+    const struct arena *only = &arena;
     assert_true(arena_create(&arena, 3 * HUGE_PAGE + 1, true));
     assert_int_equal((uintptr_t)arena.base % HUGE_PAGE, 0);
     assert_int_equal(arena.bytes, 4 * HUGE_PAGE);
-    assert_int_equal(arena_huge_bytes(&arena), 0);
+    assert_int_equal(arena_huge_bytes(&only, 1), 0);
     assert_int_equal(arena.base[0] | arena.base[arena.bytes - 1], 0);
     memset(arena.base, 1, arena.bytes);
-    size_t huge = arena_huge_bytes(&arena);
+    size_t huge = arena_huge_bytes(&only, 1);
     assert_true(huge <= arena.bytes && huge % HUGE_PAGE == 0);
     arena_destroy(&arena);
     assert_null(arena.base);
@@ -118,10 +119,34 @@ static void arenas_are_aligned_and_zero(void **state) {
 static void small_pages_stay_small(void **state) {
     (void)state;
     struct arena arena;
+    const struct arena *only = &arena;
     assert_true(arena_create(&arena, 4 * HUGE_PAGE, false));
     memset(arena.base, 1, arena.bytes);
-    assert_int_equal(arena_huge_bytes(&arena), 0);
+    assert_int_equal(arena_huge_bytes(&only, 1), 0);
     arena_destroy(&arena);
+}
+
+/* Neighbours, which the kernel may show as one mapping, and one on small pages. */
+static void huge_pages_of_many_add_up(void **state) {
+    (void)state;
+    enum { COUNT = 5 };
+    struct arena arenas[COUNT];
+    const struct arena *all[COUNT];
+    size_t sum = 0;
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(arena_create(&arenas[i], 2 * HUGE_PAGE, i < COUNT - 1));
+        memset(arenas[i].base, 1, arenas[i].bytes);
+        all[i] = &arenas[i];
+    }
+    for (int i = 0; i < COUNT; i++) {
+        sum += arena_huge_bytes(&all[i], 1);
+    }
+    const size_t huge = arena_huge_bytes(all, COUNT);
+    assert_true(huge <= sum && huge <= (COUNT - 1) * 2 * HUGE_PAGE);
+    assert_true((huge == 0) == (sum == 0));
+    for (int i = 0; i < COUNT; i++) {
+        arena_destroy(&arenas[i]);
+    }
 }
 
 static void impossible_sizes_fail(void **state) {
@@ -147,6 +172,7 @@ int main(void) {
         cmocka_unit_test(filling_takes_any_length),
         cmocka_unit_test(arenas_are_aligned_and_zero),
         cmocka_unit_test(small_pages_stay_small),
+        cmocka_unit_test(huge_pages_of_many_add_up),
         cmocka_unit_test(impossible_sizes_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The team: shares, phases, pinning, clocks, and what a failing member does to the others. */
 #include "check.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include "common/clock.h"
@@ -40,7 +41,8 @@ static void shares_sum_to_the_total(void **state) {
 }
 
 struct trace {
-    atomic_int prepared, warmed, readied, ran, finished;
+    atomic_int prepared, looked, warmed, readied, ran, finished;
+    pthread_t caller;
     int fail_at; /* member that fails in prepare; -1: none */
 };
 
@@ -67,6 +69,14 @@ static void run(struct team_member *member) {
     member->work = work;
 }
 
+static void look(struct team *team) {
+    struct trace *trace = team->members[0].context;
+    assert_true(pthread_equal(pthread_self(), trace->caller));
+    assert_int_equal(atomic_load(&trace->prepared), team->threads);
+    assert_int_equal(atomic_load(&trace->readied), 0);
+    atomic_fetch_add(&trace->looked, 1);
+}
+
 static void ready(struct team_member *member) {
     struct trace *trace = member->context;
     atomic_fetch_add(&trace->readied, 1);
@@ -84,18 +94,23 @@ static double probe(struct team_member *member) {
     return (member->index + 1) * (member->stop_ns > 0 ? 10 : 1);
 }
 
-static const struct team_job job = {
-    .prepare = prepare, .run = run, .ready = ready, .probe = probe, .finish = finish};
+static const struct team_job job = {.prepare = prepare,
+                                    .prepared = look,
+                                    .run = run,
+                                    .ready = ready,
+                                    .probe = probe,
+                                    .finish = finish};
 
 static void timed_run(void **state) {
     (void)state;
-    struct trace trace = {.fail_at = -1};
+    struct trace trace = {.fail_at = -1, .caller = pthread_self()};
     struct team team;
     const struct team_plan plan = {.warmup = 0.01, .seconds = 0.05, .clock_rate = true};
     use_threads(3);
     uint64_t began = clock_now();
     assert_true(team_run(&team, &cpus, &plan, &job, &trace));
     double lasted = (double)(clock_now() - began) * 1e-9;
+    assert_int_equal(trace.looked, 1);
     assert_int_equal(trace.warmed, 3);
     assert_int_equal(trace.ran, 3);
     assert_int_equal(trace.finished, 3);
@@ -122,7 +137,7 @@ static void timed_run(void **state) {
 
 static void fixed_work(void **state) {
     (void)state;
-    struct trace trace = {.fail_at = -1};
+    struct trace trace = {.fail_at = -1, .caller = pthread_self()};
     struct team team;
     const struct team_plan plan = {.seconds = 1000, .work = 100003, .grain = 10};
     use_threads(4);
@@ -147,6 +162,7 @@ static void failure_ends_all(void **state) {
     use_threads(3);
     assert_false(team_run(&team, &cpus, &plan, &job, &trace));
     assert_string_equal(team.error, "member 1 failed");
+    assert_int_equal(trace.looked, 0);
     assert_int_equal(trace.ran, 0);
     assert_int_equal(trace.finished, 3);
     team_free(&team);
@@ -180,7 +196,7 @@ static void members_may_move(void **state) {
 
 static void a_cpu_that_is_not_there(void **state) {
     (void)state;
-    struct trace trace = {.fail_at = -1};
+    struct trace trace = {.fail_at = -1, .caller = pthread_self()};
     struct team team;
     const struct team_plan plan = {.seconds = 1000};
     use_threads(2);

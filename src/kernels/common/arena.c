@@ -40,32 +40,40 @@ void arena_destroy(struct arena *arena) {
     *arena = (struct arena){0};
 }
 
-/* The kernel may merge neighbouring mappings, so a smaps entry is counted when it overlaps the
- * arena, up to its size. */
-size_t arena_huge_bytes(const struct arena *arena) {
+/* Bytes of the arenas between two addresses. */
+static size_t overlap_of(const struct arena *const *arenas, int count, uintptr_t from,
+                         uintptr_t to) {
+    size_t overlap = 0;
+    for (int i = 0; i < count; i++) {
+        const uintptr_t begin = (uintptr_t)arenas[i]->base, end = begin + arenas[i]->bytes;
+        const uintptr_t low = from > begin ? from : begin, high = to < end ? to : end;
+        overlap += low < high ? high - low : 0;
+    }
+    return overlap;
+}
+
+/* The kernel may merge neighbouring mappings, so an entry of smaps is counted as far as it overlaps
+ * the arenas. */
+size_t arena_huge_bytes(const struct arena *const *arenas, int count) {
     FILE *file = fopen("/proc/self/smaps", "re");
     if (file == NULL) {
         return 0;
     }
-    uintptr_t begin = (uintptr_t)arena->base, end = begin + arena->bytes;
     char line[512];
-    bool inside = false;
     size_t huge = 0, overlap = 0;
     while (fgets(line, sizeof line, file) != NULL) {
         uintptr_t from, to;
         size_t kib;
         if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2) {
-            uintptr_t low = from > begin ? from : begin, high = to < end ? to : end;
-            inside = low < high;
-            overlap = inside ? high - low : 0;
-        } else if (inside && (sscanf(line, "AnonHugePages: %zu kB", &kib) == 1 ||
-                              sscanf(line, "Private_Hugetlb: %zu kB", &kib) == 1)) {
-            size_t bytes = kib << 10;
+            overlap = overlap_of(arenas, count, from, to);
+        } else if (overlap > 0 && (sscanf(line, "AnonHugePages: %zu kB", &kib) == 1 ||
+                                   sscanf(line, "Private_Hugetlb: %zu kB", &kib) == 1)) {
+            const size_t bytes = kib << 10;
             huge += bytes < overlap ? bytes : overlap;
         }
     }
     fclose(file);
-    return huge < arena->bytes ? huge : arena->bytes;
+    return huge;
 }
 
 const char *arena_huge_policy(void) {
@@ -88,12 +96,12 @@ const char *arena_huge_policy(void) {
     return "unknown";
 }
 
-size_t memory_available(void) {
+uint64_t memory_available(void) {
     char line[256];
-    size_t kib, bytes = 0;
+    uint64_t kib, bytes = 0;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) {
+        if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1) {
             bytes = kib << 10;
         }
     }

@@ -4,8 +4,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
+/* More bytes than any process can have; sums of a few such sizes still fit into 64 bits. */
+#define BYTES_MOST ((uint64_t)SIZE_MAX / 4)
 
 struct arena {
     unsigned char *base; /* aligned to HUGE_PAGE with huge, else to the page; untouched, so zero */
@@ -22,15 +25,18 @@ struct arena {
 bool arena_create(struct arena *arena, size_t bytes, bool huge);
 void arena_destroy(struct arena *arena);
 
-/* Bytes of the arena that lie on huge pages now (AnonHugePages and Private_Hugetlb of
- * /proc/self/smaps); 0 if unknown. */
-size_t arena_huge_bytes(const struct arena *arena);
+/*
+ * Bytes of all these arenas that lie on huge pages now (AnonHugePages and Private_Hugetlb of
+ * /proc/self/smaps); 0 if unknown. The kernel walks all pages of the process for it: one thread
+ * asks once for all arenas.
+ */
+size_t arena_huge_bytes(const struct arena *const *arenas, int count);
 
 /* Content of /sys/kernel/mm/transparent_hugepage/enabled between the brackets: always, madvise,
  * never; or unknown. */
 const char *arena_huge_policy(void);
 
 /* MemAvailable of /proc/meminfo in bytes; 0 if unknown. */
-size_t memory_available(void);
+uint64_t memory_available(void);
 
 #endif

@@ -141,6 +141,9 @@ static void wait_unless_failed(struct team *team, double seconds) {
  */
 static void time_phases(struct team *team) {
     wait_for_all(team); /* 1 */
+    if (team->job->prepared != NULL && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
+        team->job->prepared(team);
+    }
     if (team->plan.warmup > 0) {
         wait_unless_failed(team, team->plan.warmup);
         atomic_store_explicit(&team->stop, true, memory_order_relaxed);

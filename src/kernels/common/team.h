@@ -46,6 +46,9 @@ struct team_job {
      * the check, so that a short run has a result.
      */
     void (*run)(struct team_member *member);
+    /* In the caller's thread, once all are prepared and none has failed: looks at what they hold.
+     * The warm-up may have begun. May be NULL. */
+    void (*prepared)(struct team *team);
     /* After the warm-up, before the clock: put data back as the checks in finish need it. May be
      * NULL. */
     void (*ready)(struct team_member *member);

@@ -156,6 +156,26 @@ static void check_space(const struct volume *volume, uint64_t needed, const char
     }
 }
 
+/* The buffers are written to before the run: without the memory for them the kernel would end it.
+ */
+static void check_memory(const struct disk_test *test, int threads) {
+    /* Files are laid out from a buffer of a record more. */
+    const uint64_t layout = test->fresh ? 0 : test->record;
+    const uint64_t needed = (lane_buffer_bytes(test) + layout) * (uint64_t)threads;
+    const uint64_t available = memory_available();
+    if (needed > BYTES_MOST) {
+        fail_usage("--record, --depth and --threads: their buffers of %" PRIu64
+                   " bytes are more memory than a process can have: make one of them smaller",
+                   needed);
+    }
+    if (available > 0 && needed > available) {
+        fail_impossible("the buffers of %d threads need %" PRIu64 " bytes, but only %" PRIu64
+                        " bytes of memory are available: make --record, --depth or --threads "
+                        "smaller",
+                        threads, needed, available);
+    }
+}
+
 /* What the device moved while the clock ran; adds a warning where the result is doubtful. */
 static bool device_bytes(const struct disk_test *test, uint64_t requested, uint64_t *moved,
                          struct warnings *warnings) {
@@ -203,13 +223,12 @@ static void json_latency(struct json *json, const struct histogram *latency) {
 static void print(const struct disk_options *options, struct disk_test *test,
                   const struct team *team, uint32_t alignment, struct warnings *warnings) {
     static struct histogram latency;
-    uint64_t flush_ns = 0, huge = 0, moved = 0;
+    uint64_t flush_ns = 0, moved = 0;
     bool known = device_bytes(test, team->work, &moved, warnings);
     int64_t verified;
     verify(test, team->threads, &verified);
     for (int i = 0; i < team->threads; i++) {
         histogram_merge(&latency, &test->lanes[i].latency);
-        huge += test->lanes[i].huge_bytes;
         flush_ns = test->lanes[i].flush_ns > flush_ns ? test->lanes[i].flush_ns : flush_ns;
     }
     struct report report = {.instrument = "diskbench",
@@ -244,7 +263,7 @@ static void print(const struct disk_options *options, struct disk_test *test,
         json_null(&json, "device_bytes");
     }
     json_unsigned(&json, "alignment", alignment);
-    json_unsigned(&json, "huge_pages", huge);
+    json_unsigned(&json, "huge_pages", test->huge_bytes);
     json_string(&json, "huge_page_policy", arena_huge_policy());
     json_integer(&json, "verified", verified);
     report_end(&json, &report);
@@ -320,6 +339,7 @@ int main(int argc, char **argv) {
     int threads = options.common.threads;
     place_choose(&options.common.cpus, threads, &cpus, &warnings);
     make_test(&test, &options, &volume);
+    check_memory(&test, threads);
     scratch_create(options.directory);
     if (!volume_inspect(scratch_directory(), &volume)) {
         fail_measurement("the filesystem of '%s' cannot be read: %s", options.directory,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/options.h"
 #include "common/random.h"
 #include "disk/record.h"
 #include "disk/transfer.h"
@@ -20,6 +21,15 @@ enum {
     VERIFIED_RECORDS = 64,
     VERIFIED_BYTES = 64 << 20
 };
+
+/* Buffers begin at pages. */
+static uint64_t stride_of(const struct disk_test *test) {
+    return (test->record + SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE;
+}
+
+uint64_t lane_buffer_bytes(const struct disk_test *test) {
+    return stride_of(test) * (uint64_t)test->depth;
+}
 
 unsigned char *lane_buffer(const struct lane *lane, int slot) {
     return lane->arena.base + (size_t)slot * lane->stride;
@@ -97,8 +107,8 @@ static void prepare(struct team_member *member) {
     lane->order.seed = test->seed * UINT64_C(0x9e3779b97f4a7c15) +
                        (uint64_t)member->index * UINT64_C(0xd1342543de82ef95);
     lane->name = test->run + (uint64_t)member->index;
-    lane->stride = (test->record + SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE;
-    size_t bytes = lane->stride * (size_t)test->depth;
+    lane->stride = (size_t)stride_of(test);
+    size_t bytes = (size_t)lane_buffer_bytes(test);
     /* The device moves a record in as many pieces as its buffer has in physical memory: of small
      * pages 256 in 1 MiB. */
     bool huge = test->huge_pages && lane->stride > SMALL_PAGE;
@@ -113,10 +123,18 @@ static void prepare(struct team_member *member) {
     struct random_state random;
     random_seed(&random, test->seed, (uint64_t)member->index + 1);
     random_fill(&random, lane->arena.base, bytes);
-    lane->huge_bytes = arena_huge_bytes(&lane->arena);
     if ((test->fresh || lay_out(member, lane)) && test->engine->open(member, lane)) {
         drop_page_cache(lane);
     }
+}
+
+static void look_at_pages(struct team *team) {
+    static const struct arena *arenas[THREADS_MAX];
+    struct disk_test *test = team->members[0].context;
+    for (int i = 0; i < team->threads; i++) {
+        arenas[i] = &test->lanes[i].arena;
+    }
+    test->huge_bytes = arena_huge_bytes(arenas, team->threads);
 }
 
 static void run(struct team_member *member) {
@@ -141,7 +159,8 @@ static void run(struct team_member *member) {
     }
 }
 
-const struct team_job lane_job = {.prepare = prepare, .run = run, .finish = NULL};
+const struct team_job lane_job = {
+    .prepare = prepare, .prepared = look_at_pages, .run = run, .finish = NULL};
 
 /* Whether the record may hold this generation: the newest, or with a queue one that was in flight
  * at the same time, as some requests take so long that others complete a whole pass meanwhile. */

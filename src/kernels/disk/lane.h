@@ -33,7 +33,8 @@ struct disk_test {
     uint64_t seed;
     uint64_t run; /* random: stamps of another run are not taken for ours */
     struct lane *lanes;
-    bool counted; /* device counters at the start of the clock are known */
+    size_t huge_bytes; /* of all lanes' buffers, as the kernel gave them */
+    bool counted;      /* device counters at the start of the clock are known */
     uint64_t device_read, device_written;
 };
 
@@ -49,7 +50,6 @@ struct lane {
                           queue */
     struct arena arena; /* `depth` buffers of `stride` bytes */
     size_t stride;
-    size_t huge_bytes;        /* of the arena, as the kernel gave them */
     struct histogram latency; /* ns, warm-up excluded */
     uint64_t flush_ns;        /* of the fdatasync inside the clock */
     int truncate_error; /* errno of a file that could not be emptied for the next pass, else 0 */
@@ -73,6 +73,9 @@ extern const struct engine engine_io_uring;
  * The job of a team: lays the file out, warms up, measures, flushes. Context is a struct disk_test.
  */
 extern const struct team_job lane_job;
+
+/* Bytes of a lane's buffers. */
+uint64_t lane_buffer_bytes(const struct disk_test *test);
 
 /* Whether the next operation empties a fresh file. Nothing may be in flight then: a late write
  * would overwrite data of the next pass. */

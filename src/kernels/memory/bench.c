@@ -1,10 +1,12 @@
 #include "memory/bench.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/options.h"
 #include "common/random.h"
 
 /* Bytes between two checks of the stop flag: 40 us in the first-level cache, under a millisecond in
@@ -18,6 +20,8 @@
 #define PROBE_BLOCK ((size_t)1 << 20)
 /* What no write and no copy leaves behind. */
 #define POISON UINT64_C(0xdeadc0dedeadc0de)
+/* Share of a run that its threads may stop apart: what they differ by lowers the rate. */
+#define APART_MOST 0.01
 
 uint64_t bench_work_per_visit(const struct bench *bench) {
     return bench->operation == OPERATION_CHASE  ? 1
@@ -25,8 +29,8 @@ uint64_t bench_work_per_visit(const struct bench *bench) {
                                                 : bench->block;
 }
 
-static size_t buffer_bytes(const struct bench *bench) {
-    return bench->block * (size_t)bench->blocks;
+static uint64_t buffer_bytes(const struct bench *bench) {
+    return bench->block * bench->blocks;
 }
 
 /*
@@ -34,14 +38,14 @@ static size_t buffer_bytes(const struct bench *bench) {
  * back for an older store that merely has the same low 12 bits. An odd number of lines also spreads
  * small blocks over the cache's sets.
  */
-static size_t target_offset(const struct bench *bench) {
+static uint64_t target_offset(const struct bench *bench) {
     if (bench->operation != OPERATION_COPY) {
         return 0;
     }
     return (buffer_bytes(bench) + 4095) / 4096 * 4096 + 33 * LINE_BYTES;
 }
 
-size_t bench_bytes_per_thread(const struct bench *bench) {
+uint64_t bench_bytes_per_thread(const struct bench *bench) {
     return target_offset(bench) + buffer_bytes(bench);
 }
 
@@ -61,8 +65,8 @@ static struct bench_worker *new_worker(struct team_member *member, struct random
     const struct bench *bench = member->context;
     struct bench_worker *worker = calloc(1, sizeof *worker);
     if (worker == NULL ||
-        !arena_create(&worker->arena, bench_bytes_per_thread(bench), bench->huge_pages)) {
-        team_fail(member, "thread %d cannot have %zu bytes of memory: %s", member->index,
+        !arena_create(&worker->arena, (size_t)bench_bytes_per_thread(bench), bench->huge_pages)) {
+        team_fail(member, "thread %d cannot have %" PRIu64 " bytes of memory: %s", member->index,
                   bench_bytes_per_thread(bench), strerror(errno));
         free(worker);
         return NULL;
@@ -103,7 +107,15 @@ static void prepare_sweep(struct team_member *member) {
         random_permutation(&random, worker->order, (uint32_t)bench->blocks);
     }
     worker->value = random_next(&random);
-    worker->huge_bytes = arena_huge_bytes(&worker->arena);
+}
+
+static void look_at_pages(struct team *team) {
+    static const struct arena *arenas[THREADS_MAX];
+    struct bench *bench = team->members[0].context;
+    for (int i = 0; i < team->threads; i++) {
+        arenas[i] = &bench_worker(&team->members[i])->arena;
+    }
+    bench->huge_bytes = arena_huge_bytes(arenas, team->threads);
 }
 
 static sweep_function *choose_sweep(const struct bench *bench) {
@@ -274,7 +286,6 @@ static void prepare_chase(struct team_member *member) {
         return;
     }
     chase_link(&worker->chase, worker->arena.base, bench->block, bench->stride, &random);
-    worker->huge_bytes = arena_huge_bytes(&worker->arena);
 }
 
 static void run_chase(struct team_member *member) {
@@ -308,10 +319,30 @@ static void finish_chase(struct team_member *member) {
     arena_destroy(&worker->arena);
 }
 
+double bench_long_visit(const struct team *team, uint64_t per_visit) {
+    uint64_t first = UINT64_MAX, last = 0;
+    double longest = 0;
+    for (int i = 0; i < team->threads; i++) {
+        const struct team_member *member = &team->members[i];
+        const uint64_t visits = member->work / per_visit;
+        const double seconds = (double)(member->stop_ns - member->start_ns) * 1e-9;
+        const double visit = visits > 0 ? seconds / (double)visits : 0;
+        first = member->stop_ns < first ? member->stop_ns : first;
+        last = member->stop_ns > last ? member->stop_ns : last;
+        longest = visit > longest ? visit : longest;
+    }
+    const double most = APART_MOST * team->seconds, apart = (double)(last - first) * 1e-9;
+    return team->plan.work == 0 && apart > most && longest > most ? longest : 0;
+}
+
 const struct team_job bench_sweep_job = {.prepare = prepare_sweep,
+                                         .prepared = look_at_pages,
                                          .run = run_sweep,
                                          .ready = ready_sweep,
                                          .probe = probe_memory,
                                          .finish = finish_sweep};
-const struct team_job bench_chase_job = {
-    .prepare = prepare_chase, .run = run_chase, .probe = probe_memory, .finish = finish_chase};
+const struct team_job bench_chase_job = {.prepare = prepare_chase,
+                                         .prepared = look_at_pages,
+                                         .run = run_chase,
+                                         .probe = probe_memory,
+                                         .finish = finish_chase};

@@ -27,6 +27,7 @@ struct bench {
                         UINT32_MAX */
     uint64_t seed;
     const struct sweeper *sweeper; /* not for the chase */
+    size_t huge_bytes;             /* result: of all threads' memory */
 };
 
 struct bench_worker {
@@ -38,14 +39,13 @@ struct bench_worker {
     uint64_t value;  /* what visit 0 writes */
     struct chase chase;
     double fastest; /* chase: s per load of the fastest portion; 0: none */
-    size_t huge_bytes;
 };
 
 /* Bytes that one visit or access counts: a copy reads and writes; a chase counts accesses, so 1. */
 uint64_t bench_work_per_visit(const struct bench *bench);
 
-/* Bytes of all buffers of one thread. */
-size_t bench_bytes_per_thread(const struct bench *bench);
+/* Bytes of all buffers of one thread, none of which is larger than BYTES_MOST. */
+uint64_t bench_bytes_per_thread(const struct bench *bench);
 
 /* Prepare, run, ready and finish. finish fails the team when contents or counts are not what must
  * have come out. */
@@ -55,5 +55,11 @@ extern const struct team_job bench_chase_job;
 /* After team_run: the member's worker with the results (its memory is gone already). */
 const struct bench_worker *bench_worker(const struct team_member *member);
 void bench_free(struct team *team);
+
+/*
+ * Seconds of a visit where they may lower the rate: the threads of a run that ended by time stopped
+ * apart by more than 1 % of it, and a visit, which nothing interrupts, takes as long. Else 0.
+ */
+double bench_long_visit(const struct team *team, uint64_t per_visit);
 
 #endif

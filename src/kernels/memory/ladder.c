@@ -182,7 +182,7 @@ static void prepare(struct team_member *member) {
     member->state = &arena;
     random_seed(&random, ladder->seed, 0);
     random_fill(&random, arena.base, arena.bytes);
-    ladder->huge_bytes = arena_huge_bytes(&arena);
+    ladder->huge_bytes = arena_huge_bytes(&(const struct arena *){&arena}, 1);
 }
 
 /* The smallest working set, until the core has its clock. */

@@ -52,6 +52,7 @@ struct loaded {
     bool huge_pages;
     uint64_t seed;
     const struct sweeper *sweeper;
+    size_t huge_bytes;             /* of all threads */
     _Alignas(64) atomic_int phase; /* 2 p + 1: point p begins, 2 p + 2: it is measured */
 };
 
@@ -59,14 +60,13 @@ struct loaded_worker {
     struct arena arena;
     struct chase chase; /* of the first thread; the rest of the others */
     unsigned char *source, *target;
-    uint32_t *reads;  /* of each burst of the source */
-    uint32_t *copies; /* of each burst of the source to the target */
-    uint64_t bursts;  /* in the source */
-    uint64_t next;    /* burst */
-    uint64_t turn;    /* of the mix */
-    uint64_t sum;     /* of all words read, but not of those copied */
-    double spin;      /* s of one turn of pause_for */
-    size_t huge_bytes;
+    uint64_t *reads;           /* of each burst of the source */
+    uint64_t *copies;          /* of each burst of the source to the target */
+    uint64_t bursts;           /* in the source */
+    uint64_t next;             /* burst */
+    uint64_t turn;             /* of the mix */
+    uint64_t sum;              /* of all words read, but not of those copied */
+    double spin;               /* s of one turn of pause_for */
     struct loaded_span *spans; /* of each point */
 };
 
@@ -95,8 +95,8 @@ int loaded_parse_mixes(const char *text, int *mixes) {
     return *text == '\0' ? count : 0;
 }
 
-static size_t thread_bytes(const struct loaded *loaded, int index) {
-    return index == 0 ? loaded->area : 2 * loaded->pool + APART;
+static uint64_t thread_bytes(const struct loaded *loaded, int index) {
+    return index == 0 ? loaded->area : 2 * (uint64_t)loaded->pool + APART;
 }
 
 static void pause_for(uint64_t turns) {
@@ -132,7 +132,7 @@ static void prepare_loader(struct loaded_worker *worker, const struct loaded *lo
 
 static void prepare(struct team_member *member) {
     const struct loaded *loaded = member->context;
-    const size_t bytes = thread_bytes(loaded, member->index);
+    const size_t bytes = (size_t)thread_bytes(loaded, member->index);
     struct random_state random;
     struct loaded_worker *worker = calloc(1, sizeof *worker);
     member->state = worker;
@@ -151,7 +151,15 @@ static void prepare(struct team_member *member) {
     if (worker->spans == NULL || (member->index > 0 && (!worker->reads || !worker->copies))) {
         team_fail(member, "thread %d has no memory for its counters", member->index);
     }
-    worker->huge_bytes = arena_huge_bytes(&worker->arena);
+}
+
+static void look_at_pages(struct team *team) {
+    static const struct arena *arenas[THREADS_MAX];
+    struct loaded *loaded = team->members[0].context;
+    for (int i = 0; i < team->threads; i++) {
+        arenas[i] = &((const struct loaded_worker *)team->members[i].state)->arena;
+    }
+    loaded->huge_bytes = arena_huge_bytes(arenas, team->threads);
 }
 
 /* Reads or copies the next `count` bursts, and returns how many bytes that moved. */
@@ -166,7 +174,7 @@ static uint64_t move_bursts(struct loaded_worker *worker, const struct loaded *l
                                 .count = count < rest ? count : rest};
     /* A copy reads as much as it writes: each turn copies, or one of three, or none. */
     const bool copies = reads == 50 || (reads == 75 && worker->turn++ % 3 == 2);
-    uint32_t *counters = (copies ? worker->copies : worker->reads) + worker->next;
+    uint64_t *counters = (copies ? worker->copies : worker->reads) + worker->next;
     if (copies) {
         loaded->sweeper->copy_streaming(&sweep);
     } else {
@@ -344,15 +352,11 @@ static void print_result(const struct loaded *loaded, const struct team *team,
     const int count = point_count(loaded), each = loaded->rates + 1;
     struct json json;
     double(*points)[4] = calloc((size_t)count, sizeof *points);
-    uint64_t huge = 0;
     if (points == NULL) {
         fail_measurement("no memory for %d points", count);
     }
     for (int i = 0; i < count; i++) {
         collect(team, i, points[i]);
-    }
-    for (int i = 0; i < team->threads; i++) {
-        huge += ((const struct loaded_worker *)team->members[i].state)->huge_bytes;
     }
     struct report report = {.instrument = "rambench",
                             .workload = "LOADED",
@@ -366,7 +370,7 @@ static void print_result(const struct loaded *loaded, const struct team *team,
     report_clock(&json, team);
     json_unsigned(&json, "area", loaded->area);
     json_unsigned(&json, "working_set_bytes", (uint64_t)(team->threads - 1) * loaded->pool);
-    json_unsigned(&json, "huge_pages", huge);
+    json_unsigned(&json, "huge_pages", loaded->huge_bytes);
     json_string(&json, "huge_page_policy", arena_huge_policy());
     json_string(&json, "store", "streaming");
     json_string(&json, "instruction", loaded->sweeper->instruction);
@@ -432,7 +436,8 @@ void loaded_measure(const struct arguments *arguments, const struct cpu_list *cp
     const struct team_plan plan = {.warmup = arguments->common.warmup,
                                    .work = (uint64_t)cpus->count, /* all go through all points */
                                    .clock_rate = true};
-    const struct team_job job = {.prepare = prepare, .run = run, .finish = finish};
+    const struct team_job job = {
+        .prepare = prepare, .prepared = look_at_pages, .run = run, .finish = finish};
     struct team team;
     if (!team_run(&team, cpus, &plan, &job, &loaded)) {
         report_failure(&team);

@@ -214,10 +214,12 @@ static void prepare(struct team_member *member) {
 static void ready(struct team_member *member) {
     struct numa *numa = member->context;
     if (member->index == 0) {
+        static const struct arena *areas[NUMA_NODES];
         check_places(member);
         for (int i = 0; i < numa->map.memories; i++) {
-            numa->huge_bytes += arena_huge_bytes(&numa->run->areas[i]);
+            areas[i] = &numa->run->areas[i];
         }
+        numa->huge_bytes = arena_huge_bytes(areas, numa->map.memories);
     }
 }
 

@@ -107,12 +107,36 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
 }
 
+/* A copy has a source and a target. */
+static unsigned buffers_of(const char *workload) {
+    return strncmp(workload, "RW", 2) == 0 ? 2 : 1;
+}
+
+/* Sizes beyond any memory are mistakes; sums and products of the others fit into 64 bits. */
+static void check_memory(const struct arguments *a) {
+    char text[NAME_BYTES];
+    const uint64_t buffers = (uint64_t)a->common.threads * buffers_of(a->workload);
+    uint64_t pool;
+    if (a->block > BYTES_MOST / buffers) {
+        fail_usage(
+            "--block: %s for each of %d thread%s%s is more memory than any machine has: make "
+            "--block or --threads smaller",
+            format_size(a->block, text, sizeof text), a->common.threads,
+            a->common.threads > 1 ? "s" : "",
+            buffers_of(a->workload) > 1 ? ", once to read and once to write," : "");
+    }
+    if (a->pool != NULL && parse_size(a->pool, &pool) && pool > BYTES_MOST) {
+        fail_usage("--pool: %s is more memory than any machine has: make --pool smaller",
+                   format_size(pool, text, sizeof text));
+    }
+}
+
 /* A thread without work would be none, and the rate that of fewer threads than the record says. */
 static void check_work(const struct arguments *a) {
     char total[NAME_BYTES], block[NAME_BYTES], least[NAME_BYTES];
     const uint64_t threads = (uint64_t)a->common.threads;
     const bool copy = strncmp(a->workload, "RW", 2) == 0;
-    const unsigned moves = copy ? 2 : 1;
+    const unsigned moves = buffers_of(a->workload);
     if (a->total > 0 && a->total / moves / a->block < threads) {
         fail_usage(
             "--total: %s is less than one block of %s%s for each of %d threads: give %s or more",
@@ -132,6 +156,7 @@ static void check_arguments(const struct arguments *a) {
         fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
                    "C2C, LADDER-RS, LADDER-LAT, LOADED, NUMA-RS, NUMA-WS, NUMA-LAT");
     }
+    check_memory(a);
     if (shape_of(a->workload) != NULL) {
         bool pool = a->pool != NULL && shape_of(a->workload)->measure == c2c_measure;
         if (a->block > 0 || pool || a->total > 0 || a->accesses > 0) {
@@ -254,11 +279,10 @@ static void warn(const struct arguments *a, const struct bench *bench, uint64_t 
                      "of many blocks",
                      a->workload, sequential_of(bench->operation));
     }
-    size_t available = memory_available();
-    if (available > 0 && bench_bytes_per_thread(bench) > available / (size_t)a->common.threads) {
-        fail_impossible("%d threads need %zu bytes each, but only %zu bytes of memory are "
-                        "available: make --pool, "
-                        "--block or --threads smaller",
+    uint64_t available = memory_available();
+    if (available > 0 && bench_bytes_per_thread(bench) > available / (uint64_t)a->common.threads) {
+        fail_impossible("%d threads need %" PRIu64 " bytes each, but only %" PRIu64
+                        " bytes of memory are available: make --pool, --block or --threads smaller",
                         a->common.threads, bench_bytes_per_thread(bench), available);
     }
 }
@@ -276,6 +300,19 @@ static double mean_latency(const struct team *team, double *fastest) {
     return team->work > 0 ? seconds / (double)team->work : 0;
 }
 
+/* After the run: a visit that is long against it. */
+static void warn_of_long_visits(const struct bench *bench, const struct team *team,
+                                struct warnings *warnings) {
+    char block[NAME_BYTES];
+    const double visit = bench_long_visit(team, bench_work_per_visit(bench));
+    if (bench->operation != OPERATION_CHASE && visit > 0) {
+        warnings_add(warnings,
+                     "the threads stopped apart, as each ends its visit to a block of %s, which "
+                     "takes %.2g s of %.2g s: the rate is too low; give more --seconds",
+                     format_size(bench->block, block, sizeof block), visit, team->seconds);
+    }
+}
+
 static void print_result(const struct arguments *a, const struct bench *bench,
                          const struct team *team, uint64_t pool, uint64_t working_set,
                          const struct warnings *warnings) {
@@ -283,10 +320,6 @@ static void print_result(const struct arguments *a, const struct bench *bench,
     double fastest = 0;
     bool chase = bench->operation == OPERATION_CHASE;
     bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
-    uint64_t huge = 0;
-    for (int i = 0; i < team->threads; i++) {
-        huge += bench_worker(&team->members[i])->huge_bytes;
-    }
     struct report report = {.instrument = "rambench",
                             .workload = a->workload,
                             .value = chase ? mean_latency(team, &fastest) : team_rate(team),
@@ -309,7 +342,7 @@ static void print_result(const struct arguments *a, const struct bench *bench,
         json_double(&json, "probe_before", team->probe_before);
         json_double(&json, "probe_after", team->probe_after);
     }
-    json_unsigned(&json, "huge_pages", huge);
+    json_unsigned(&json, "huge_pages", bench->huge_bytes);
     json_string(&json, "huge_page_policy", arena_huge_policy());
     json_string(&json, "store",
                 !writes            ? NULL
@@ -364,7 +397,7 @@ int main(int argc, char **argv) {
             a.isa);
     }
     bool chase = bench.operation == OPERATION_CHASE;
-    int buffers = bench.operation == OPERATION_COPY ? 2 : 1;
+    int buffers = (int)buffers_of(a.workload);
     uint64_t pool = pool_bytes(&a);
     place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
     bench.blocks = blocks_per_thread(&a, pool, buffers, &warnings);
@@ -391,6 +424,7 @@ int main(int argc, char **argv) {
     if (!team_run(&team, &cpus, &plan, chase ? &bench_chase_job : &bench_sweep_job, &bench)) {
         report_failure(&team);
     }
+    warn_of_long_visits(&bench, &team, &warnings);
     print_result(&a, &bench, &team, pool, working_set, &warnings);
     bench_free(&team);
     team_free(&team);
