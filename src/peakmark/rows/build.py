@@ -1,0 +1,93 @@
+"""Judge a campaign, and keep what was judged in ``results/C/rows/``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from peakmark.analysis import Analysis
+from peakmark.errors import RecordError
+from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
+from peakmark.rows import adapter, schema
+from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
+from peakmark.rows.row_warnings import add_warnings
+from peakmark.rows.rows import build_rows
+from peakmark.rows.runs import read_runs
+from peakmark.rows.schema import CampaignFrames
+from peakmark.storage.results import Results
+
+SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
+"""What everything else in a campaign's folder is made of."""
+
+
+def judge(results: Results) -> CampaignFrames:
+    """Return what the records of a campaign come to: see ``schema``."""
+    runs, rows = build_rows(read_runs(results), results)
+    rows, warnings = add_warnings(rows, runs, results)
+    analysis = Analysis(results)
+    return CampaignFrames(
+        runs=schema.typed("runs", runs),
+        rows=schema.typed("rows", adapter.add_fleet(rows, analysis)),
+        warnings=warnings,
+        findings=adapter.findings(analysis),
+        nodes=adapter.nodes(analysis),
+        facts=facts_of_hosts(results),
+        fleet=adapter.fleet_of(analysis),
+        campaign=campaign_of(results),
+    )
+
+
+def load(campaign: Path) -> CampaignFrames:
+    """Return what a campaign comes to, from its files where these are up to date.
+
+    Where they are not, the campaign is judged and the files are written. A folder that holds the
+    files alone is read as it is.
+
+    Raises:
+        RecordError: the folder holds no campaign, or a record is damaged.
+        PeakmarkError: the files cannot be written.
+    """
+    if not (campaign / "plan.json").is_file() and (campaign / schema.FOLDER).is_dir():
+        return schema.read(campaign)
+    # The state is taken first: a record that lands meanwhile makes another one.
+    state = state_of(campaign)
+    try:
+        known = schema.read(campaign)
+    except RecordError:
+        known = None
+    if known is not None and known.campaign.get("state") == state:
+        return known
+    found = judge(Results.read(campaign))
+    found = CampaignFrames(**{**vars(found), "campaign": {**found.campaign, "state": state}})
+    schema.write(campaign, found)
+    return found
+
+
+def state_of(campaign: Path) -> str:
+    """Return a digest that changes with the files of a campaign, and with the code that judges them."""
+    total = hashlib.sha256(code_digest().encode())
+    for path in sorted(sources_of(campaign)):
+        known = path.lstat()
+        name = path.relative_to(campaign)
+        total.update(f"{name}\0{known.st_size}\0{known.st_mtime_ns}\n".encode())
+    return total.hexdigest()
+
+
+def sources_of(campaign: Path) -> Iterator[Path]:
+    """Yield the files that a campaign is made of."""
+    for name in SOURCES:
+        source = campaign / name
+        for path in (source, *source.rglob("*")):
+            if path.is_file():
+                yield path
+
+
+def code_digest() -> str:
+    """Return a digest of the package's code and data."""
+    package = ROOT / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
+    total = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.suffix in (".py", ".csv", ".yaml", ".toml"):
+            total.update(path.read_bytes())
+    return total.hexdigest()

@@ -1,0 +1,199 @@
+"""The physical limit of each point, from what its runs say about the machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from peakmark.formatting import natural
+from peakmark.limits import Limit, Question, for_row
+from peakmark.messages import Message
+from peakmark.rows import schema
+from peakmark.rows.runs import ROW
+from peakmark.storage.results import Results
+from peakmark.tools.tables import BY_NAME
+
+CLOCKS = ("nominal", "maximum")
+"""Clocks at which the share of the limit is given too."""
+
+
+def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.DataFrame:
+    """Return the limit of each point, by its name, with the columns ``limit`` to ``limit_host``.
+
+    Args:
+        runs: see ``schema.RUNS``.
+        unequal: (point, instrument) -> in what the nodes differ that measured it, empty where they
+            are equal: no limit holds for unequal nodes.
+        results: the campaign.
+    """
+    columns = []
+    for point in schema.lines(describe_points(runs)):
+        differ = unequal.get((point.point, kernel_of(point.table)), "")
+        columns.append(limit_of(point, differ, results))
+    return pd.DataFrame(columns, columns=_COLUMNS).set_index("point")
+
+
+_COLUMNS = [
+    "point", "limit", "bound", "limit_kind", "limit_origin", "limit_formula", "limit_detail",
+    "limit_sources", "limit_clock", "limit_clock_hz", "limit_bandwidth", "limit_reason",
+    "limit_remarks", "limit_finding", "limit_host", "limit_at_nominal", "limit_at_maximum",
+    "maximum_hz", "nominal_hz",
+]  # fmt: skip
+
+
+def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return what the limit of each point depends on.
+
+    That is how peakmark's kernel ran; where it did not, the first other program by its name.
+    """
+    runs = runs[runs["table"].ne("")]
+    points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
+    counted = runs[runs["disturbed"].eq("") & runs["value"].notna()]
+    is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
+    has_own = counted["point"].isin(counted.loc[is_own, "point"])
+    first = counted[is_own | ~has_own].drop_duplicates("point")[ROW]
+    chosen = counted.merge(first, on=ROW)
+    seen = chosen.assign(
+        clock_work_hz=chosen["clock_work_hz"].where(chosen["clock_work_hz"].gt(0)),
+        store=chosen["store"].where(chosen["store"].ne("")),
+        link=chosen["link"].where(chosen["link"].ne("")),
+    )
+    facts = seen.groupby("point").agg(
+        hosts=("host", "unique"),
+        clock_work_hz=("clock_work_hz", "median"),
+        loopback=("loopback", "any"),
+        store=("store", "first"),
+        link=("link", "first"),
+    )
+    ends = chosen.melt("point", ["clock_before_hz", "clock_after_hz"], value_name="clock_idle_hz")
+    idle = ends[ends["clock_idle_hz"].gt(0)].groupby("point")["clock_idle_hz"].median()
+    places = best_places(chosen)
+    return points.join(facts, on="point").join(idle, on="point").join(places, on="point")
+
+
+def best_places(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return what the threads of each point could reach.
+
+    Where repetitions were placed differently, the best place counts: no limit is too low.
+    """
+    placed = runs[runs["placed_cores"].notna()]
+    in_order = placed.assign(nodes=placed["placed_numa_nodes"].str.count(",")).sort_values(
+        ["placed_cores", "placed_sockets", "nodes"], ascending=False, kind="stable"
+    )
+    columns = {
+        "placed_cores": "cores",
+        "placed_sockets": "sockets",
+        "placed_numa_nodes": "numa_nodes",
+        "placed_cache_bytes": "last_level_bytes",
+    }
+    best = in_order.drop_duplicates("point").set_index("point")
+    return best[list(columns)].rename(columns=columns)
+
+
+def kernel_of(table: str) -> str:
+    """Return peakmark's kernel for a table."""
+    return BY_NAME[table].own.instrument
+
+
+def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
+    """Return the limit of one point, a line of ``describe_points``, as columns."""
+    # Where equal nodes have different limits, the point has the best one: it is none too low.
+    answers = answers_of(point, results)
+    host, limit, question = min(answers, key=lambda answer: answer[1].share(1.0) or 0.0)
+    if unequal:
+        limit = question.unknown("unequal-nodes", differ=unequal)
+    at_clock = {name: limit_at(name, limit, question, point) for name in CLOCKS}
+    clocks = {name: clock.hz for name, clock in question.clocks.items()}
+    return {
+        "point": point.point,
+        "limit": limit.value,
+        "bound": limit.bound,
+        "limit_kind": limit.kind,
+        "limit_origin": limit.origin,
+        "limit_formula": limit.formula,
+        "limit_detail": limit.detail,
+        "limit_sources": json.dumps(limit.sources, ensure_ascii=False),
+        "limit_clock": limit.clock,
+        "limit_clock_hz": question.clock_hz,
+        "limit_bandwidth": limit.bandwidth,
+        "limit_reason": text_of(limit.reason),
+        "limit_remarks": json.dumps([schema.to_json(each) for each in limit.remarks]),
+        "limit_finding": text_of(limit.finding),
+        "limit_host": host or "",
+        "limit_at_nominal": at_clock["nominal"],
+        "limit_at_maximum": at_clock["maximum"],
+        "maximum_hz": clocks.get("maximum"),
+        "nominal_hz": clocks.get("nominal"),
+    }
+
+
+def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Question]]:
+    """Return host, limit and question for each host that measured a point."""
+    answers: list[tuple[str | None, Limit, Question]] = []
+    measured = [] if point.hosts is None else sorted(point.hosts, key=natural)
+    known = [host for host in measured if host in results.facts]
+    for host in known or [None]:
+        question = question_of(point, host, results)
+        answers.append((host, answer(question, point), question))
+    return answers
+
+
+def question_of(point: Any, host: str | None, results: Results) -> Question:
+    """Return what the limit of a point depends on, in the terms of ``peakmark.limits``."""
+    table = BY_NAME[point.table]
+    facts = results.facts_for(point.node, host)
+    if point.link:
+        facts = {**facts, "network": json.loads(point.link)}
+    placed = None
+    if point.cores:
+        placed = {
+            "cores": point.cores,
+            "sockets": point.sockets,
+            "numa_nodes": json.loads(point.numa_nodes or "[]"),
+            "last_level_bytes": point.last_level_bytes,
+        }
+    return Question(
+        subsystem=table.subsystem,
+        workload=point.workload,
+        variant=point.variant,
+        block=point.block_bytes,
+        concurrency=point.concurrency,
+        metric=table.metric,
+        facts=facts,
+        site=results.config.get("site_facts") or {},
+        clock_hz=point.clock_work_hz or point.clock_idle_hz,
+        loopback=bool(point.loopback),
+        clock_loaded=point.clock_work_hz is not None,
+        placed=placed,
+        store=point.store,
+    )
+
+
+def answer(question: Question, point: Any) -> Limit:
+    """Return the limit of a question; a number of threads that is not known yet has none."""
+    if point.concurrency_word and not question.concurrency:
+        return question.unknown("word", word=point.concurrency_word)
+    return for_row(question)
+
+
+def limit_at(name: str, limit: Limit, question: Question, point: Any) -> float | None:
+    """Return the limit at the nominal or maximum clock, None where no clock is in it."""
+    clock = question.clocks.get(name)
+    if not limit.clock or clock is None:
+        return None
+    return answer(replace(question, clock_hz=clock.hz, clock_loaded=False), point).value
+
+
+def text_of(message: Message | None) -> str:
+    """Return a message as JSON, an empty text for none."""
+    return "" if message is None else json.dumps(schema.to_json(message), ensure_ascii=False)
+
+
+def messages_of(texts: str) -> Iterator[Message]:
+    """Yield the messages of a JSON list."""
+    for value in json.loads(texts or "[]"):
+        yield schema.message_of(value)

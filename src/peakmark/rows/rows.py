@@ -1,0 +1,353 @@
+"""Make ``rows`` of ``runs``: one line for each point and instrument.
+
+Peakmark's kernel has a line at every point; where it measured nothing, its ``n`` is 0.
+``build_rows`` lists the steps.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from peakmark import statistics
+from peakmark.formatting import natural
+from peakmark.rows import schema
+from peakmark.rows.point_limits import find_limits, kernel_of
+from peakmark.rows.runs import ROW
+from peakmark.rows.settings import recorded_of, settings_of
+from peakmark.storage.facts import differences, node_class
+from peakmark.storage.results import Results
+from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
+from peakmark.tools.tables import BY_NAME, TABLES
+
+MOST = 1.05
+"""Largest share of a physical limit that measuring itself explains; a higher value is wrong."""
+ALONE = ("ping",)
+"""Programs that stand beside a row and are no reference: the kernel answers an echo by itself."""
+HEADINGS = {program.instrument: program.heading for table in TABLES for program in table.series}
+"""Instrument -> what columns call it."""
+
+
+def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return ``runs`` with the marks ``above_limit`` and ``kept``, and ``rows`` without warnings.
+
+    Args:
+        runs: see ``runs.read_runs``.
+        results: the campaign.
+    """
+    unequal = find_unequal_nodes(runs, results)
+    limits = find_limits(runs, unequal, results)
+    runs = mark_kept(runs, limits)
+    kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
+    rows = (
+        list_rows(runs)
+        .join(summarise(kept), on=ROW)
+        .join(count_runs(runs), on=ROW)
+        .join(limits, on="point")
+        .join(find_percentiles(kept), on=ROW)
+        .join(find_details(kept), on=ROW)
+        .join(find_hosts(kept), on="point")
+        .join(unequal.rename("unequal_nodes"), on=ROW)
+        .pipe(add_settings, kept, results)
+        .pipe(fill_holes)
+        .pipe(add_shares, kept)
+        .pipe(add_comparable, kept)
+        .pipe(add_ratios, kept)
+        .pipe(in_order)
+    )
+    return runs, rows
+
+
+# -- what counts
+
+
+def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
+    """Return in what the nodes differ that measured each row, by their facts, as texts by row.
+
+    The nodes of peakmark's kernel count in each row of its point. Client and server may differ.
+    """
+    counted = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
+    is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
+    columns = ["host", "server_host"]
+    unequal: Any = pd.Series("", index=pd.MultiIndex.from_frame(counted[ROW].drop_duplicates()))
+    several = counted.groupby("point")[columns].nunique().max(axis=1).gt(1)
+    apart = counted[counted["point"].isin(several[several].index)]
+    own: dict[Any, pd.DataFrame] = dict(tuple(apart[is_own[apart.index]].groupby("point")[columns]))
+    for row, of_row in apart.groupby(ROW)[columns]:
+        point, _ = row
+        both = pd.concat([own.get(point, of_row), of_row])
+        differ = [*differing(both["host"], results), *differing(both["server_host"], results)]
+        unequal.loc[row] = "; ".join(dict.fromkeys(differ))
+    found: pd.Series = unequal
+    return found
+
+
+def differing(hosts: pd.Series, results: Results) -> list[str]:
+    """Return in what hosts are not equal, by their facts."""
+    names = sorted(set(hosts) - {""}, key=natural)
+    if len(names) < 2:
+        return []
+    return differences({host: node_class(results.facts.get(host) or {}) for host in names})
+
+
+def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
+    """Mark the runs that count: not disturbed, and not above the limit unless most of a row are.
+
+    Where the limit holds at the observed clock, a run is held against it at its own clock.
+    """
+    of_run = runs[["point"]].join(limits, on="point")
+    most = of_run["limit"].fillna(of_run["bound"]).astype(float)
+    share = share_of(most, runs["value"], runs["unit"])
+    at_own_clock = share * of_run["limit_clock_hz"].astype(float) / runs["clock_hz"]
+    has_clock = of_run["limit_clock"].eq("observed") & at_own_clock.notna()
+    share = share.mask(has_clock, at_own_clock)
+    counts = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
+    is_above = counts & share.gt(MOST)
+    row = [runs["point"], runs["instrument"]]
+    are_most = is_above.groupby(row).transform("sum") * 2 > counts.groupby(row).transform("sum")
+    is_above = is_above & ~are_most
+    return runs.assign(above_limit=is_above, kept=counts & ~is_above, share=share)
+
+
+def share_of(limit: pd.Series, value: pd.Series, unit: pd.Series) -> pd.Series:
+    """Return the share of a limit that values reach: of a time it is the limit by the value."""
+    return (value / limit).mask(unit.eq("s"), limit / value).where(value > 0)
+
+
+# -- parts of a row
+
+
+def list_rows(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each program that measured at a point, and one for each of our kernels."""
+    shown = runs[runs["table"].ne("")]
+    points = shown[["point", "subsystem", "unit", *schema.POINT]].drop_duplicates("point")
+    own = points[["point"]].assign(instrument=points["table"].map(kernel_of))
+    measured = shown.loc[shown["value"].notna(), ROW]
+    rows = pd.concat([measured, own]).drop_duplicates().merge(points, on="point")
+    is_own = rows["instrument"].eq(rows["table"].map(kernel_of))
+    return rows.assign(program=rows["instrument"].map(HEADINGS), is_own=is_own)
+
+
+def summarise(kept: pd.DataFrame) -> pd.DataFrame:
+    """Return number, centre, spread and interval of the values of each row, in SI units."""
+    values = kept.groupby(ROW)["value"]
+    lines = {}
+    for row, of_row in values:
+        summary = statistics.summarise(of_row.to_numpy())
+        lines[row] = {
+            "n": summary.n,
+            "mean": summary.mean,
+            "median": summary.median,
+            "sd": summary.stdev,
+            "min": summary.minimum,
+            "max": summary.maximum,
+            "low": summary.low,
+            "high": summary.high,
+            "level": summary.level,
+        }
+    columns = ["n", "mean", "median", "sd", "min", "max", "low", "high", "level"]
+    return by_row(lines, columns)
+
+
+def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Return lines as a frame whose index is the row, also where there are none."""
+    index = pd.MultiIndex.from_tuples(list(lines), names=ROW)
+    return pd.DataFrame([*lines.values()], index=index, columns=columns)
+
+
+def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return how many values of each row are planned and missing, and why the last one is."""
+    is_again = runs["disturbed"].ne("")
+    counted = runs[ROW].assign(
+        planned=runs["attempt"].eq(0) & runs["status"].ne("failed"),
+        missing=runs["status"].isin(["missing", "unavailable"]),
+        above_limit=runs["above_limit"],
+    )
+    again = runs[is_again].groupby(ROW)["record"].nunique().rename("measured_again")
+    # A refusal tells more than a failed attempt: it is sorted last.
+    told = runs[runs["reason"].ne("")].sort_values("status", kind="stable")
+    reasons = told.groupby(ROW)["reason"].last()
+    return counted.groupby(ROW).sum().join(again).join(reasons)
+
+
+def find_percentiles(kept: pd.DataFrame) -> pd.DataFrame:
+    """Return percentiles of the operations of all runs of a row, with intervals over its runs."""
+    is_time = kept["table"].isin(["disk_latency", "network_latency"])
+    lines: dict[Any, dict[str, Any]] = {}
+    for row, runs in kept[is_time].groupby(ROW)[[*PERCENTILES, "longest", "histogram"]]:
+        line = {}
+        for name in PERCENTILES:
+            line[name], line[f"{name}_low"], line[f"{name}_high"] = percentile(runs, name)
+        lines[row] = line
+    columns = [f"{name}{end}" for name in PERCENTILES for end in ("", "_low", "_high")]
+    return by_row(lines, columns).astype(float)
+
+
+def percentile(runs: pd.DataFrame, name: str) -> tuple[float | None, float | None, float | None]:
+    """Return a percentile with its interval over runs.
+
+    Without histograms it is the median of the runs' own, without an interval. A percentile that
+    equals the longest time had too few operations: there is none.
+    """
+    values = runs[name]
+    is_known = values.gt(0) & values.ne(runs["longest"])
+    if not is_known.all():
+        return None, None, None
+    merged = []
+    if runs["histogram"].ne("").all():
+        histograms = [read_histogram(text) for text in runs["histogram"]]
+        together = sum(histograms[1:], start=histograms[0])
+        merged = percentile_times(together, [PERCENTILES[name]])
+    if not merged:
+        return float(values.median()), None, None
+    interval = statistics.median_interval(values.to_numpy())
+    return merged[0], min(interval.low, merged[0]), max(interval.high, merged[0])
+
+
+def find_details(kept: pd.DataFrame) -> pd.DataFrame:
+    """Return what rows show beside their values, from the runs in the order of the repetitions."""
+    runs = kept.assign(
+        joules=kept["joules"].where(kept["joules"].gt(0)),
+        watts=kept["watts"].where(kept["watts"].gt(0)),
+    )
+    return runs.groupby(ROW).agg(
+        resolution=("resolution", "max"),
+        joules=("joules", "median"),
+        watts=("watts", "median"),
+        instead_of=("instead_of", "first"),
+        isa=("isa", "first"),
+        loopback=("loopback", "any"),
+        hosts=("host", names_of),
+    )
+
+
+def names_of(hosts: pd.Series) -> str:
+    """Return the names of hosts as JSON, each once, node2 before node10."""
+    return json.dumps(sorted(set(hosts) - {""}, key=natural), ensure_ascii=False)
+
+
+def find_hosts(kept: pd.DataFrame) -> pd.DataFrame:
+    """Return the hosts of clients and servers of a point, pair by pair; of loopback the one machine."""
+    server = kept["server_host"].mask(kept["server_host"].eq(""), kept["host"])
+    pairs = kept[["point", "host"]].assign(server=server).drop_duplicates()
+    is_apart = pairs["host"].ne(pairs["server"])
+    has_network = is_apart.groupby(pairs["point"]).transform("any")
+    alone = pairs[~is_apart & ~has_network].assign(server=lambda pair: pair["host"])
+    apart = pairs[is_apart].sort_values(["host", "server"])
+    both = pd.concat([apart, alone])
+    return both.groupby("point").agg(clients=("host", "; ".join), servers=("server", "; ".join))
+
+
+def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Add what was asked of each row and what its first record tells."""
+    records = {record.path: record for record in results.records}
+    lines: dict[Any, dict[str, str]] = {}
+    first = kept.drop_duplicates(ROW)[[*ROW, "record", "measurement", "workload"]]
+    for run in schema.lines(first):
+        record = records[run.record]
+        measurement = record.data["measurements"][run.measurement]
+        details, context = measurement["details"], record.data["context"]
+        asked = settings_of(record.cell, run.workload, details)
+        told = recorded_of(record.cell, context, details)
+        lines[run.point, run.instrument] = {
+            "settings": json.dumps(asked, ensure_ascii=False),
+            "recorded": json.dumps(told, ensure_ascii=False),
+        }
+    return rows.join(by_row(lines, ["settings", "recorded"]), on=ROW)
+
+
+def fill_holes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Put 0 and empty texts where a row has no runs, and give every column its type."""
+    counts = ["n", "planned", "missing", "above_limit", "measured_again"]
+    own = rows["is_own"]
+    zeros = {name: rows[name].fillna(0).astype(int) for name in counts}
+    zeros["planned"] = zeros["planned"].where(own, 0)
+    zeros["missing"] = zeros["missing"].where(own, 0)
+    at_clock = rows[["limit_at_nominal", "limit_at_maximum", "maximum_hz", "nominal_hz"]]
+    typed = schema.typed("rows", rows.assign(**zeros))
+    return typed.join(at_clock.astype(float))
+
+
+def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Add the value that tables show, and its share of limits.
+
+    HPL has no efficiency where its matrix is too small to show its rate.
+    """
+    value, unit = rows["median"], rows["unit"]
+    efficiency = share_of(rows["limit"], value, unit)
+    return rows.assign(
+        value=value,
+        efficiency=efficiency.mask(rows_with(rows, kept, kept["too_small"])),
+        share=share_of(rows["limit"].fillna(rows["bound"]), value, unit),
+        efficiency_at_nominal=share_of(rows["limit_at_nominal"], value, unit),
+        efficiency_at_maximum=share_of(rows["limit_at_maximum"], value, unit),
+    )
+
+
+# -- references
+
+
+def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Mark the references that have measured the same as peakmark's kernel, on equal nodes.
+
+    An estimate from other values is no reference, nor is HPL where its matrix is too small.
+    """
+    is_guess = rows_with(rows, kept, kept["estimated"] | kept["derived"] | kept["too_small"])
+    is_alike = rows["unequal_nodes"].eq("") & ~rows["instrument"].isin(ALONE)
+    is_measured = rows["n"].gt(0) & ~is_guess
+    return rows.assign(is_comparable=~rows["is_own"] & is_alike & is_measured)
+
+
+def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, is_so: pd.Series) -> pd.Series:
+    """Return for each row whether any of its runs is so."""
+    found = pd.MultiIndex.from_frame(kept.loc[is_so, ROW])
+    return pd.Series(pd.MultiIndex.from_frame(rows[ROW]).isin(found), index=rows.index)
+
+
+def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Add the ratio of peakmark's value to a reference's: median, lowest and highest.
+
+    Ratios are those of the rounds that both ran on one node, as the machine may be another in each.
+    Of a node without such a round it is that of its medians; without such a node, of all medians.
+    """
+    runs = kept[kept["value"].gt(0)]
+    place = ["point", "host", "server_host"]
+    own = runs.merge(rows.loc[rows["is_own"], ROW], on=ROW)[[*place, "repetition", "value"]]
+    others = runs.merge(rows.loc[~rows["is_own"], ROW], on=ROW)
+    rounds = others.merge(own, on=[*place, "repetition"], suffixes=("", "_own"))
+    medians = (
+        others.groupby([*place, "instrument"])["value"].median().reset_index()
+        .merge(own.groupby(place)["value"].median().reset_index(), on=place, suffixes=("", "_own"))
+    )  # fmt: skip
+    has_round = medians.merge(
+        rounds[[*place, "instrument"]].drop_duplicates(), how="left", indicator=True
+    )
+    without_round = medians[has_round["_merge"].eq("left_only").to_numpy()]
+    pairs = pd.concat([rounds, without_round])
+    ratio = (pairs["value_own"] / pairs["value"]).groupby([pairs["point"], pairs["instrument"]])
+    found = ratio.agg(ratio="median", ratio_low="min", ratio_high="max")
+    rows = rows.drop(columns=list(found)).join(found, on=ROW)
+    own_median = rows["median"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
+    of_medians = (own_median / rows["median"]).where(~rows["is_own"])
+    return rows.assign(**{name: rows[name].fillna(of_medians) for name in found})
+
+
+# -- order
+
+
+def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows as tables show them: by table, node and point, peakmark's kernel first."""
+    keys = [order_of(row) for row in rows.itertuples()]
+    places = sorted(range(len(keys)), key=keys.__getitem__)
+    return rows.iloc[places].reset_index(drop=True)
+
+
+def order_of(row: Any) -> tuple[Any, ...]:
+    """Return the sort key of a row."""
+    table = BY_NAME[row.table]
+    programs = [program.instrument for program in table.series]
+    block = 0 if pd.isna(row.block_bytes) else int(row.block_bytes)
+    place = table.order(row.workload, row.variant, int(row.concurrency), block)
+    return TABLES.index(table), natural(row.node), place, programs.index(row.instrument)

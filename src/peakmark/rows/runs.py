@@ -1,0 +1,386 @@
+"""Read the records of a campaign into ``runs``: one line for each measured value, in SI units.
+
+A planned value that is missing has a line without a value, with the reason. ``read_runs`` lists the
+steps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from peakmark.catalogue import KERNELS, NUMA, SHAPES, UNITS, metrics
+from peakmark.cell import Cell
+from peakmark.rows import schema
+from peakmark.run import noise
+from peakmark.storage.results import Results, StoredRecord
+from peakmark.tools.programs import hpl
+from peakmark.tools.tables import subsystem_tables
+
+ECHO = "LAT-ICMP"
+"""Workload of ping, which stands beside TCP and UDP."""
+WAITED = 0.03
+"""Share of the time for which a thread that computes may be without its CPU (docs/method.md)."""
+ROW = ["point", "instrument"]
+"""Columns that tell one row from another."""
+
+Line = dict[str, Any]
+Known = Mapping[str, Any]
+"""What a record tells of one value, by name: its context, overridden by the value's details."""
+
+
+def read_runs(results: Results) -> pd.DataFrame:
+    """Return all values of a campaign, with the columns of ``schema.RUNS``.
+
+    ``above_limit`` and ``kept`` are not known yet: see ``rows.build_rows``.
+    """
+    lines = [*lines_with_value(results), *lines_without_value(results)]
+    return (
+        schema.typed("runs", pd.DataFrame(lines))
+        .pipe(resolve_words)
+        .pipe(resolve_areas)
+        .pipe(add_point)
+        .pipe(spread_gaps)
+        .pipe(repeat_echoes)
+        .pipe(add_clock)
+    )
+
+
+# -- lines
+
+
+def lines_with_value(results: Results) -> Iterator[Line]:
+    """Yield a line for each value of each execution, also of those that were disturbed."""
+    best = find_best_dram_rates(results)
+    for record in results.records:
+        cell, warnings = record.cell, json.dumps(record.data["warnings"], ensure_ascii=False)
+        for attempt, execution in enumerate(record.attempts):
+            for place, measurement in enumerate(execution.measurements):
+                rate = best[execution.context["host"], measurement["concurrency"]]
+                context = {**execution.context, "dram_compared": rate}
+                line = line_of(results, cell, measurement, context)
+                line["cell"] = cell.id
+                line["record"] = record.path
+                line["attempt"] = attempt
+                line["measurement"] = place
+                line["status"] = "ok"
+                line["value"] = float(measurement["value"])
+                line["disturbed"] = " ".join(execution.left_out)
+                line["program_warnings"] = warnings
+                yield line
+
+
+def find_best_dram_rates(results: Results) -> dict[tuple[str, int], float]:
+    """Return for each host and number of threads the best rate at which they read DRAM, B/s."""
+    best: dict[tuple[str, int], float] = defaultdict(float)
+    for record in results.records:
+        for attempt in record.attempts:
+            for measurement in attempt.measurements:
+                place = attempt.context["host"], measurement["concurrency"]
+                best[place] = max([best[place], *noise.probes(measurement["details"])])
+    return best
+
+
+def lines_without_value(results: Results) -> Iterator[Line]:
+    """Yield a line for each value that peakmark's kernel was to measure and has not."""
+    impossible = {
+        record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
+    }
+    for cell, status, record in gaps(results):
+        is_kernel = cell.instrument in KERNELS.values()
+        if not is_kernel or cell.row in impossible:
+            continue
+        for metric, unit in metrics(cell.subsystem, cell.workload).items():
+            measurement: Known = {
+                "workload": cell.workload,
+                "variant": cell.variant,
+                "block": cell.block,
+                "concurrency": 0 if cell.word else cell.concurrency,
+                "metric": metric,
+                "unit": unit,
+                "details": {},
+            }
+            line = line_of(results, cell, measurement, {})
+            if not line["table"]:
+                continue
+            line["cell"] = cell.id
+            line["record"] = record.path if record else ""
+            line["attempt"] = 0
+            line["status"] = status
+            if record:
+                line["reason"] = record.data["reason"]
+                line["why"] = text_of(record.data["context"].get("why"))
+            yield line
+
+
+def gaps(results: Results) -> Iterator[tuple[Cell, str, StoredRecord | None]]:
+    """Yield the cells without values: missing ones, impossible ones, and failed attempts."""
+    for cell in results.missing:
+        yield cell, "missing", None
+    for record in results.refused:
+        yield record.cell, "unavailable", record
+    for record in results.attempts:
+        yield record.cell, "failed", record
+
+
+def line_of(results: Results, cell: Cell, measurement: Known, context: Known) -> Line:
+    """Return what is known of one value, by the names of the columns."""
+    details = {name: value for name, value in measurement["details"].items() if value is not None}
+    known = {**context, **details}
+    concurrency = measurement["concurrency"]
+    cpus = (results.facts_for(cell.place, context.get("host")).get("cpu") or {}).get("threads")
+    spare = noise.spare_cpus(cell.subsystem, concurrency, cpus)
+    causes = [*noise.find(cell.subsystem, known, details, spare)]
+    if held_up_cores(known, concurrency):
+        causes.append("crowded-core")
+    line = {
+        "table": table_of(
+            cell, measurement["workload"], measurement["block"], measurement["metric"]
+        ),
+        "subsystem": cell.subsystem,
+        "node": cell.place,
+        "instrument": cell.instrument,
+        "workload": measurement["workload"],
+        "variant": measurement["variant"],
+        "block_bytes": measurement["block"],
+        "concurrency": concurrency,
+        "concurrency_word": cell.word,
+        # The area that the node chose is told apart from one that was asked for.
+        "is_automatic": cell.automatic,
+        "measured_workload": measurement["workload"],
+        "measured_block_bytes": measurement["block"],
+        "measured_concurrency": concurrency,
+        "repetition": cell.repetition,
+        "metric": measurement["metric"],
+        "unit": measurement["unit"],
+        "causes": " ".join(causes),
+        "memory_load": noise.memory_load(known, details),
+        "held_up_known": known.get("held_up") is not None,
+        "held_up_cores": held_up_cores(known, concurrency),
+        "instead_of": cell.options.get("instead_of"),
+        "chosen_isa": cell.options.get("isa"),
+    }
+    line |= execution(cell.instrument, context, details)
+    line |= clocks_and_places(known)
+    line |= other_load(context, "noise", "")
+    line |= other_load(context, "server_noise", "server_")
+    line |= of_subsystem(known)
+    line |= times(details)
+    return line
+
+
+def table_of(cell: Cell, workload: str, block: int | None, metric: str) -> str:
+    """Return the name of the table that shows a value, empty where none does."""
+    return _table_of(cell.subsystem, cell.instrument, workload, block, metric)
+
+
+@cache
+def _table_of(
+    subsystem: str, instrument: str, workload: str, block: int | None, metric: str
+) -> str:
+    for table in subsystem_tables(subsystem):
+        instruments = [program.instrument for program in table.series]
+        if table.metric == metric and instrument in instruments and table.takes(workload, block):
+            return table.name
+    return ""
+
+
+def held_up_cores(known: Known, threads: int) -> int:
+    """Return on how many cores others held up threads that did not wait and share no core."""
+    cores = (known.get("placed") or {}).get("cores", threads)
+    lost_time = 1 - known.get("cpu_share", 1.0)
+    if cores < threads or lost_time > WAITED:
+        return 0
+    return int(known.get("held_up") or 0)
+
+
+# -- columns of one line
+
+
+def execution(instrument: str, context: Known, details: Known) -> Line:
+    """Return when, where and by which program a value was measured."""
+    started = context.get("started")
+    return {
+        "host": context.get("host"),
+        "server_host": context.get("server_host"),
+        "started": started,
+        "time": datetime.fromisoformat(started).timestamp() if started else None,
+        "cell_seconds": context.get("seconds"),
+        "run_seconds": details.get("seconds"),
+        "job_id": context.get("job_id"),
+        "tool_version": (context.get("tool") or {}).get("version"),
+        "resolution": details.get("resolution", 0.0),
+        "estimated": bool(details.get("estimate")),
+        "derived": bool(details.get("derived")),
+        "too_small": instrument == "hpl" and hpl.is_too_small(details),
+    }
+
+
+def clocks_and_places(known: Known) -> Line:
+    """Return the clocks of a run, and which cores it had."""
+    placed, allowed = known.get("placed") or {}, known.get("allowed") or {}
+    cpus = known.get("cpus")
+    return {
+        "clock_work_hz": known.get("clock_hz_loaded"),
+        "clock_before_hz": known.get("clock_hz_before"),
+        "clock_after_hz": known.get("clock_hz_after"),
+        "placed_threads": placed.get("threads"),
+        "placed_cores": placed.get("cores"),
+        "placed_sockets": placed.get("sockets"),
+        "placed_numa_nodes": text_of(placed.get("numa_nodes")),
+        "placed_cache_bytes": placed.get("last_level_bytes"),
+        "allowed_cores": allowed.get("cores"),
+        "node_cores": allowed.get("node_cores"),
+        "job_cpus": None if cpus is None else len(cpus),
+        "cpu_quota": allowed.get("cpu_quota"),
+        "cpu_share": known.get("cpu_share"),
+    }
+
+
+def other_load(context: Known, name: str, prefix: str) -> Line:
+    """Return what else went on during a run, on its node or on that of its server."""
+    noise_of_node = context.get(name)
+    during = (noise_of_node or {}).get("during") or {}
+    return {
+        f"{prefix}noise_known": bool(noise_of_node),
+        f"{prefix}noise_seconds": during.get("seconds"),
+        f"{prefix}steal": during.get("steal"),
+        f"{prefix}others": during.get("others"),
+        f"{prefix}busy": during.get("busy"),
+        f"{prefix}users": during.get("users"),
+        f"{prefix}throttled_seconds": during.get("throttled_s"),
+        f"{prefix}hot": during.get("hot"),
+        f"{prefix}counters": text_of(during.get("moved")),
+    }
+
+
+def of_subsystem(known: Known) -> Line:
+    """Return what only some subsystems tell."""
+    network = known.get("network") or {}
+    link = network.get("link") or {}
+    direct = known.get("direct")
+    pool_bytes = known.get("working_set_bytes") or known.get("working_set")
+    return {
+        "probe_before": known.get("probe_before"),
+        "probe_after": known.get("probe_after"),
+        "store": known.get("store"),
+        "isa": known.get("isa"),
+        "working_set_bytes": pool_bytes,
+        "huge_pages": known.get("huge_pages"),
+        "cache_bytes": known.get("cache"),
+        "flush_seconds": known.get("flush_seconds"),
+        "work": known.get("work"),
+        "device_bytes": known.get("device_bytes"),
+        "direct": {True: "yes", False: "no"}.get(direct) if isinstance(direct, bool) else None,
+        "filesystem": known.get("filesystem"),
+        "io_limits": text_of(known.get("io_limits")),
+        "loopback": bool(network.get("loopback")),
+        "interface": network.get("interface"),
+        "link": text_of(link),
+        "shaping": network.get("shaping"),
+        "loss": known.get("loss"),
+        "lost": known.get("lost"),
+        "sent": known.get("sent"),
+        "round_trips": known.get("round_trips"),
+        "residual": known.get("residual"),
+    }
+
+
+def times(details: Known) -> Line:
+    """Return the times of single operations, the points of a matrix or curve, and the energy."""
+    return {
+        "p50": details.get("p50"),
+        "p90": details.get("p90"),
+        "p99": details.get("p99"),
+        "p999": details.get("p999"),
+        "longest": details.get("max"),
+        "histogram": details.get("histogram"),
+        "joules": details.get("joules"),
+        "watts": details.get("watts"),
+        "points": text_of(details.get("points")),
+        "order": text_of(details.get("order")),
+    }
+
+
+def text_of(value: Any) -> str:
+    """Return a value as JSON, an empty text for nothing."""
+    return json.dumps(value, ensure_ascii=False) if value else ""
+
+
+# -- points
+
+
+def resolve_words(runs: pd.DataFrame) -> pd.DataFrame:
+    """Replace a word such as ``cores`` by the threads that it meant: the most where hosts differ."""
+    place = [runs["node"], runs["concurrency_word"]]
+    threads = runs["placed_threads"].groupby(place).transform("max").astype("Int64")
+    is_known = runs["concurrency_word"].ne("") & threads.notna()
+    return runs.assign(concurrency=runs["concurrency"].mask(is_known, threads))
+
+
+def resolve_areas(runs: pd.DataFrame) -> pd.DataFrame:
+    """Replace the area of LAT that nodes chose themselves by the largest of them."""
+    automatic = runs[runs["is_automatic"]]
+    asked = automatic["concurrency_word"].mask(
+        automatic["concurrency_word"].eq(""), automatic["concurrency"].astype("str")
+    )
+    areas = automatic["block_bytes"].groupby([automatic["node"], asked]).transform("max")
+    blocks = runs["block_bytes"].copy()
+    blocks[areas.index] = areas
+    return runs.assign(block_bytes=blocks)
+
+
+def add_point(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add the name of the point: what the repetitions and programs of one line of a table share."""
+    point = runs[schema.POINT[0]].astype("str")
+    for name in schema.POINT[1:]:
+        point = point.str.cat(runs[name].astype("string").fillna(""), sep="/")
+    return runs.assign(point=point.astype("str"))
+
+
+def spread_gaps(runs: pd.DataFrame) -> pd.DataFrame:
+    """Let a missing cell of a matrix or curve count in each row that other repetitions filled."""
+    is_shape = runs["workload"].isin([*SHAPES]) & runs["table"].ne("")
+    has_value = runs["value"].notna()
+    columns = ["point", *schema.POINT]
+    runs = runs.assign(row_of_cell=runs["cell"].str.rsplit("/", n=1).str[0])
+    filled = runs.loc[is_shape & has_value, [*columns, "row_of_cell"]].drop_duplicates()
+    is_gap = is_shape & ~has_value & runs["row_of_cell"].isin(filled["row_of_cell"])
+    copies = runs[is_gap].drop(columns=columns).merge(filled, on="row_of_cell")
+    every = pd.concat([runs[~is_gap], copies[list(runs)]], ignore_index=True)
+    return every.drop(columns="row_of_cell")
+
+
+def repeat_echoes(runs: pd.DataFrame) -> pd.DataFrame:
+    """Give each point of TCP and UDP latencies a copy of ping's lines, which stand beside both.
+
+    These are the echoes of as many streams; where there are none, those of the fewest. Lines that
+    no table shows keep their own.
+    """
+    is_echo = runs["workload"].eq(ECHO) & runs["table"].ne("")
+    others, echoes = runs[~is_echo], runs[is_echo]
+    columns = ["point", *schema.POINT]
+    is_shown = others["table"].eq("network_latency")
+    points = others.loc[is_shown, columns].drop_duplicates()
+    usable = echoes[echoes["disturbed"].eq("")]
+    copies = points.merge(usable, on=["table", "node"], suffixes=("", "_of_echo"))
+    streams = copies["concurrency_of_echo"]
+    distance = streams.mask(streams.eq(copies["concurrency"]), 0)
+    nearest = distance.groupby(copies["point"]).transform("min")
+    chosen = copies.loc[distance.eq(nearest), list(runs)]
+    # What stands beside no point is part of no row, but was measured.
+    alone = echoes[~echoes["record"].isin(chosen["record"])].assign(table="")
+    return pd.concat([others, chosen, alone], ignore_index=True)
+
+
+def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add the clock under the work; where none is known, that before and after it."""
+    idle = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan).median(axis=1)
+    return runs.assign(clock_hz=runs["clock_work_hz"].replace(0, np.nan).fillna(idle))

@@ -1,0 +1,1 @@
+"""Show a judged campaign: tables, figures, report, comparisons and exports, from ``results/C/rows/``."""

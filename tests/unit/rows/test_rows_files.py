@@ -1,0 +1,101 @@
+"""The files in ``results/C/rows/`` hold all that was judged, and nothing else reads or writes them."""
+
+import json
+
+import pandas as pd
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.errors import RecordError
+from peakmark.messages import Range, message
+from peakmark.rows import build, schema
+from peakmark.storage.results import Results
+
+CAMPAIGNS = ("local", "two-nodes", "partial", "fleet")
+
+
+@pytest.fixture(params=CAMPAIGNS)
+def campaign(request, tmp_path):
+    return make.golden(request.param, tmp_path / "campaign")
+
+
+def test_what_is_written_is_read_again(campaign):
+    written = build.load(campaign)
+    read = schema.read(campaign)
+    for name in schema.FILES:
+        pd.testing.assert_frame_equal(getattr(written, name), getattr(read, name))
+    assert json.loads(json.dumps(written.campaign)) == read.campaign
+
+
+def test_files_that_are_up_to_date_are_not_written_again(campaign):
+    build.load(campaign)
+    path = campaign / "rows" / "rows.csv"
+    before = path.stat().st_mtime_ns
+    build.load(campaign)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_changed_record_is_judged_again(tmp_path):
+    campaign = make.write(tmp_path, make.runs("cpubench", "DP", 4e10, 5e10))
+    assert build.load(campaign).rows["n"].tolist() == [2]
+    next((campaign / "cells").rglob("1.json")).unlink()
+    rows = build.load(campaign).rows
+    assert rows[["n", "missing"]].to_numpy().tolist() == [[1, 1]]
+
+
+def test_the_files_are_enough(campaign):
+    before = build.load(campaign)
+    (campaign / "plan.json").unlink()
+    pd.testing.assert_frame_equal(build.load(campaign).rows, before.rows)
+
+
+def test_names_that_look_like_a_missing_value_stay_names(tmp_path):
+    records = make.runs("cpubench", "DP", 4e10, host="NA")
+    campaign = make.write(tmp_path, records, machines={"NA": make.ZEN3 | {"host": "NA"}})
+    build.load(campaign)
+    assert schema.read(campaign).runs["host"].tolist() == ["NA"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (
+            lambda text: text.replace("point,", "place,", 1),
+            "its columns are not those of this version",
+        ),
+        (lambda text: text + "one,two\n", "cannot be used"),
+        (lambda _: "", "cannot be used"),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_writes_it_anew(tmp_path, edit, says):
+    campaign = make.write(tmp_path, make.runs("cpubench", "DP", 4e10))
+    build.load(campaign)
+    path = campaign / "rows" / "rows.csv"
+    path.write_text(edit(path.read_text()))
+    with pytest.raises(RecordError, match=says) as error:
+        schema.read(campaign)
+    assert f"peakmark tables {campaign}" in str(error.value)
+    assert build.load(campaign).rows["n"].tolist() == [1]
+
+
+def test_a_message_is_the_same_after_a_file():
+    part = message("server", hosts=frozenset(["node2", "node1"]))
+    said = message("often", where=part, count=2, n=Range(3, 4))
+    line = schema.line_of_message(said, "cpu/any/DP///1/")
+    frame = schema.typed("warnings", pd.DataFrame([line]))
+    (read,) = schema.lines(frame)
+    assert schema.message_of_line(read) == said
+
+
+def test_every_column_has_a_kind_and_a_name_of_its_own():
+    for columns in schema.FILES.values():
+        assert {column.kind for column in columns} <= set(schema.DTYPES)
+        names = [column.name for column in columns]
+        assert len(names) == len(set(names))
+
+
+def test_a_campaign_without_a_record_has_all_files(tmp_path):
+    campaign = make.write(tmp_path, [])
+    frames = build.judge(Results.read(campaign))
+    assert frames.rows.empty
+    assert list(frames.rows) == [column.name for column in schema.ROWS]
