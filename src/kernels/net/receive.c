@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +24,13 @@ enum {
     OFFLOAD_BUFFER = 65536,
     REST_MS = 50
 };
+
+/*
+ * A sender pays for each wake-up of a receiver that sleeps: about 4 us on a virtual CPU, of 6 us
+ * for a message of 32 KiB. Smaller messages leave more to be received with one call when the
+ * receiver comes later.
+ */
+enum { LOOK_NS = 50000, LOOK_MESSAGE = 16 << 10 };
 
 /* Room for several datagrams received with one call; with GRO each place holds many datagrams of
  * one size. */
@@ -82,8 +90,25 @@ static bool is_over(const struct team_member *member) {
     return team_failed(member) || (team_stopped(member) && (member->work > 0 || member->warming));
 }
 
+/* Waits at most LOOK_NS for data without sleeping. poll leaves the socket's lock to the sender, and
+ * the yield the CPU to whoever wants it. */
+static void look_for_data(int socket) {
+    struct pollfd wait = {.fd = socket, .events = POLLIN};
+    uint64_t deadline = 0, now = 0;
+    while (now <= deadline && poll(&wait, 1, 0) == 0) {
+        sched_yield();
+        now = clock_now();
+        deadline = deadline == 0 ? now + LOOK_NS : deadline;
+    }
+}
+
 static void tcp_run(struct team_member *member, struct receiver *receiver) {
+    const struct receiving *receiving = member->context;
+    bool looks = receiving->plan->message >= LOOK_MESSAGE;
     do {
+        if (looks) {
+            look_for_data(receiver->socket);
+        }
         uint64_t remaining = member->limit - member->work;
         ssize_t count = recv(receiver->socket, receiver->buffer,
                              remaining < TCP_BUFFER ? (size_t)remaining : TCP_BUFFER, 0);

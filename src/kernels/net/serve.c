@@ -44,25 +44,30 @@ static _Noreturn void fail_both(struct session *session, const char *format, ...
 
 /*
  * Where both ends run on one machine, the two threads of a stream that work at the same time must
- * not be pinned to one CPU: the server then starts where the client's CPUs end. In a ping-pong that
- * sleeps the two take turns, and waking each other is cheapest on one CPU, which is also where the
- * scheduler would put them.
+ * not be pinned to one CPU: the server then starts where the client's CPUs end, unless its CPUs are
+ * named. In a ping-pong that sleeps the two take turns, and waking each other is cheapest on one
+ * CPU, which is also where the scheduler would put them. So is it for TCP streams that have no CPU
+ * for each end: 2 streams on 2 CPUs move 1.3 to 2.4 times as much when each has one of its own.
  */
+static bool on_client_cpus(const struct net_plan *plan, int cpus) {
+    if (plan->latency) {
+        return !plan->busy_poll;
+    }
+    return !plan->udp && 2 * plan->streams > cpus;
+}
+
 static void choose_cpus(struct session *session, const struct cpu_list *wanted) {
     int streams = session->plan.streams;
     place_choose(wanted, streams, &session->cpus, &session->warnings);
     struct endpoint local = endpoint_local(session->control.socket),
                     peer = endpoint_peer(session->control.socket);
-    if (!endpoint_same_address(&local, &peer) ||
-        (session->plan.latency && !session->plan.busy_poll)) {
-        return;
-    }
     static struct cpu_list allowed, ordered;
-    struct warnings ignored = {.count = 0};
-    if (!place_allowed(&allowed)) {
+    if (wanted->count > 0 || !endpoint_same_address(&local, &peer) || !place_allowed(&allowed) ||
+        on_client_cpus(&session->plan, allowed.count)) {
         return;
     }
-    place_choose(wanted, wanted->count > 0 ? wanted->count : allowed.count, &ordered, &ignored);
+    struct warnings ignored = {.count = 0};
+    place_choose(wanted, allowed.count, &ordered, &ignored);
     warnings_free(&ignored);
     int shift = streams % ordered.count != 0 ? streams % ordered.count : ordered.count / 2;
     for (int i = 0; i < streams; i++) {
