@@ -298,12 +298,13 @@ def _network(plan: Plan) -> Iterator[Row]:
 
     for route in ("loopback", "namespaces"):
         here = route == "loopback"
-        for message in (KIB, 32 * KIB):
-            for streams in (1, 2, 4, 8):
-                point: Point = ("TCP", "", message, streams)
-                ours, theirs = (cell(tool, point) for tool in ("netbench", "iperf3"))
-                bundle = f"network TCP {message} {streams} {route}"
-                yield Row(ours, theirs, "throughput", AS_MUCH, route, bundle, quick=streams == 1)
+        points = product((KIB, 4 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, MIB), (1, 2))
+        for message, streams in (*points, *product((KIB, 32 * KIB), (4, 8))):
+            point: Point = ("TCP", "", message, streams)
+            ours, theirs = (cell(tool, point) for tool in ("netbench", "iperf3"))
+            bundle = f"network TCP {message} {streams} {route}"
+            quick = streams == 1 and message in (KIB, 32 * KIB)
+            yield Row(ours, theirs, "throughput", AS_MUCH, route, bundle, quick=quick)
         theirs = cell("iperf3", ("UDP", "", KIB, 1))
         bundle = f"network UDP {route}"
         for variant, target in (("", AS_MUCH), ("gso", Target(low=10.0))):

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -13,12 +14,16 @@
 #include "common/clock.h"
 #include "net/control.h"
 #include "net/datagram.h"
+#include "net/echo.h"
 #include "net/endpoint.h"
 #include "net/fields.h"
+#include "net/hmac.h"
+#include "net/lines.h"
 #include "net/listener.h"
 #include "net/ping.h"
 #include "net/plan.h"
 #include "net/receive.h"
+#include "net/send.h"
 #include "net/sequence.h"
 
 static void arrive(struct sequence *sequence, const uint64_t *numbers, size_t count) {
@@ -284,16 +289,48 @@ static void a_silent_peer_ends_the_run(void **state) {
     team_free(&team);
 }
 
-static void keys_are_compared_whole(void **state) {
+/* RFC 4231, test cases 1, 2, 6 and 7: keys and data shorter and longer than a block. */
+static void hmac_is_that_of_the_rfc(void **state) {
     (void)state;
-    struct key left = {"secret"}, right = {"secret"};
-    assert_true(key_equal(&left, &right));
-    right.text[KEY_BYTES - 1] = 1;
-    assert_false(key_equal(&left, &right));
-    right = (struct key){"secre"};
-    assert_false(key_equal(&left, &right));
-    right = (struct key){"Secret"};
-    assert_false(key_equal(&left, &right));
+    static const struct {
+        const char *key, *data;
+        unsigned char fill;
+        size_t key_bytes;
+        const unsigned char digest[HMAC_BYTES + 1];
+    } cases[] = {
+        {NULL, "Hi There", 0x0b, 20,
+         "\xb0\x34\x4c\x61\xd8\xdb\x38\x53\x5c\xa8\xaf\xce\xaf\x0b\xf1\x2b"
+         "\x88\x1d\xc2\x00\xc9\x83\x3d\xa7\x26\xe9\x37\x6c\x2e\x32\xcf\xf7"},
+        {"Jefe", "what do ya want for nothing?", 0, 4,
+         "\x5b\xdc\xc1\x46\xbf\x60\x75\x4e\x6a\x04\x24\x26\x08\x95\x75\xc7"
+         "\x5a\x00\x3f\x08\x9d\x27\x39\x83\x9d\xec\x58\xb9\x64\xec\x38\x43"},
+        {NULL, "Test Using Larger Than Block-Size Key - Hash Key First", 0xaa, 131,
+         "\x60\xe4\x31\x59\x1e\xe0\xb6\x7f\x0d\x8a\x26\xaa\xcb\xf5\xb7\x7f"
+         "\x8e\x0b\xc6\x21\x37\x28\xc5\x14\x05\x46\x04\x0f\x0e\xe3\x7f\x54"},
+        {NULL,
+         "This is a test using a larger than block-size key and a larger than block-size data. "
+         "The key needs to be hashed before being used by the HMAC algorithm.",
+         0xaa, 131,
+         "\x9b\x09\xff\xa7\x1b\x94\x2f\xcb\x27\x63\x5f\xbc\xd5\xb0\xe9\x44"
+         "\xbf\xdc\x63\x64\x4f\x07\x13\x93\x8a\x7f\x51\x53\x5c\x3a\x35\xe2"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned char key[131], digest[HMAC_BYTES];
+        memset(key, cases[i].fill, sizeof key);
+        const void *given = cases[i].key != NULL ? (const void *)cases[i].key : key;
+        hmac_sha256(given, cases[i].key_bytes, cases[i].data, strlen(cases[i].data), digest);
+        assert_memory_equal(digest, cases[i].digest, HMAC_BYTES);
+    }
+}
+
+static void digests_are_compared_whole(void **state) {
+    (void)state;
+    unsigned char left[HMAC_BYTES] = {7}, right[HMAC_BYTES] = {7};
+    assert_true(hmac_equal(left, right));
+    for (int i = 0; i < HMAC_BYTES; i++) {
+        right[i] ^= 0x80;
+        assert_false(hmac_equal(left, right));
+        right[i] ^= 0x80;
+    }
 }
 
 static void plans_survive_the_line(void **state) {
@@ -360,19 +397,44 @@ static void fields_are_numbers_in_range(void **state) {
     assert_false(fields_end(&fields));
 }
 
-/* The greeting byte by byte: it is the same on machines of other byte orders and compilers. */
+/* Greeting and answer byte by byte: the same on machines of other byte orders and compilers. The
+ * proof was computed with Python's hmac. */
 static void greetings_are_the_same_on_all_machines(void **state) {
     (void)state;
     struct key key = {"secret"};
-    unsigned char bytes[sizeof(struct greeting) + 1];
+    unsigned char bytes[sizeof(struct answer) + 1];
     int sockets[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
-    assert_true(greeting_send(sockets[0], &key, UINT64_C(0x0102030405060708), 0x0a0b));
-    assert_int_equal(recv(sockets[1], bytes, sizeof bytes, 0), 152);
-    assert_memory_equal(bytes, "peakmark\2\0\0\0secret\0", 19);
-    assert_memory_equal(bytes + 140, "\x0b\x0a\0\0\x08\7\6\5\4\3\2\1", 12);
+    assert_true(greeting_send(sockets[0]));
+    assert_int_equal(recv(sockets[1], bytes, sizeof bytes, 0), 12);
+    assert_memory_equal(bytes, "peakmark\3\0\0\0", 12);
+    assert_true(greeting_answer(
+        sockets[0], "CHALLENGE 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+        &key, UINT64_C(0x0102030405060708), 0x0a0b));
+    assert_int_equal(recv(sockets[1], bytes, sizeof bytes, 0), 48);
+    assert_memory_equal(bytes,
+                        "\xc3\x6d\x29\x29\x16\x7d\xa1\xa9\x52\xf1\x42\xb7\x73\xed\x9b\xd4"
+                        "\xba\xa8\xa8\xc2\x78\x0d\x9e\xce\xdd\xb3\x98\x44\x42\x8e\xc6\x69",
+                        HMAC_BYTES);
+    assert_memory_equal(bytes + 32, "\x08\7\6\5\4\3\2\1\x0b\x0a\0\0\0\0\0\0", 16);
     close(sockets[0]);
     close(sockets[1]);
+}
+
+static void only_a_challenge_is_answered(void **state) {
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "CHALLENGE ",
+        "CHALLENGE 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e",
+        "CHALLENGE 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f00",
+        "CHALLENGE 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e-1",
+        "challenge 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"};
+    struct key key = {"secret"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(greeting_answer(-1, wrong[i], &key, 0, 0));
+        assert_int_equal(errno, EPROTO);
+    }
 }
 
 /* Lines that come in pieces, several at once, too long, or not at all. */
@@ -401,6 +463,89 @@ static void lines_are_received_whole(void **state) {
     close(sockets[0]);
 }
 
+/* Nothing that the other side sends reaches a terminal as it is. */
+static void lines_are_printable(void **state) {
+    (void)state;
+    int sockets[2];
+    char line[LINE_BYTES], flood[LINE_BYTES - 1];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    struct control control = {.socket = sockets[0]};
+    assert_int_equal(send(sockets[1], "a\x1b[2J\r\0\x7f\xc2\x9b~\n", 12, 0), 12);
+    assert_int_equal(control_receive(&control, line, deadline_in(5)), RECEIPT_LINE);
+    assert_string_equal(line, "a\\x1b[2J\\x0d\\x00\\x7f\\xc2\\x9b~");
+    memset(flood, 7, sizeof flood - 1);
+    flood[sizeof flood - 1] = '\n';
+    assert_int_equal(send(sockets[1], flood, sizeof flood, 0), (int)sizeof flood);
+    assert_int_equal(control_receive(&control, line, deadline_in(5)), RECEIPT_LINE);
+    assert_in_range(strlen(line), LINE_BYTES - 8, LINE_BYTES - 1);
+    close(sockets[0]);
+    close(sockets[1]);
+}
+
+/* 8000 TiB at the slowest rate take 2000 years, in nanoseconds more than 64 bits. */
+static void deadlines_lie_ahead(void **state) {
+    (void)state;
+    assert_true(deadline_in(7e10) > clock_now());
+    assert_true(deadline_in(1e300) > clock_now());
+}
+
+/* Each thread writes in lines of its own. */
+static void threads_share_no_cache_line(void **state) {
+    (void)state;
+    struct sender *senders = lines_allocate(3, sizeof *senders);
+    struct echo *echoes = lines_allocate(3, sizeof *echoes);
+    assert_true(senders != NULL && echoes != NULL);
+    assert_int_equal((uintptr_t)&senders[2] % LINES_BYTES, 0);
+    assert_int_equal((uintptr_t)&echoes[2] % LINES_BYTES, 0);
+    assert_true(senders[2].sent == 0 && echoes[2].answered == 0);
+    free(senders);
+    free(echoes);
+}
+
+/* 1024 streams of the largest datagrams took 4 GiB. */
+static void buffers_of_a_stream_are_bounded(void **state) {
+    (void)state;
+    static const uint64_t messages[] = {24, 1024, 16384, 16385, UDP_PAYLOAD_MAX};
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+        assert_in_range(datagram_batch(messages[i]), 16, DATAGRAM_BATCH);
+        assert_in_range(datagram_batch(messages[i]) * messages[i], 1, DATAGRAM_BATCH_BYTES);
+    }
+}
+
+/* TCP over 127.0.0.1 with segments of this size at most; 0: as the kernel has them. */
+static void connect_with_segment(int segment, int sockets[2]) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), connected = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    if (segment > 0) {
+        setsockopt(connected, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
+    }
+    assert_int_equal(connect(connected, (struct sockaddr *)&address, length), 0);
+    sockets[0] = connected;
+    sockets[1] = accept(listener, NULL, NULL);
+    assert_true(sockets[1] >= 0);
+    close(listener);
+}
+
+static void messages_are_joined_where_that_pays(void **state) {
+    (void)state;
+    int loopback[2], ethernet[2];
+    connect_with_segment(0, loopback);
+    connect_with_segment(1460, ethernet);
+    assert_true(endpoint_join(loopback[0], 64) && endpoint_join(loopback[0], 32 << 10));
+    assert_true(endpoint_join(loopback[0], 64 << 10) && endpoint_join(loopback[0], 1 << 20));
+    assert_true(endpoint_join(ethernet[0], 64));
+    assert_false(endpoint_join(ethernet[0], 1 << 10));
+    assert_false(endpoint_join(ethernet[0], 32 << 10));
+    for (int i = 0; i < 2; i++) {
+        close(loopback[i]);
+        close(ethernet[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_arrived),
@@ -412,12 +557,19 @@ int main(void) {
         cmocka_unit_test(a_sender_later_than_the_run_is_long_is_waited_for),
         cmocka_unit_test(a_lost_ping_is_no_hang),
         cmocka_unit_test(a_silent_peer_ends_the_run),
-        cmocka_unit_test(keys_are_compared_whole),
+        cmocka_unit_test(hmac_is_that_of_the_rfc),
+        cmocka_unit_test(digests_are_compared_whole),
         cmocka_unit_test(plans_survive_the_line),
         cmocka_unit_test(wrong_plans_are_refused),
         cmocka_unit_test(fields_are_numbers_in_range),
         cmocka_unit_test(greetings_are_the_same_on_all_machines),
+        cmocka_unit_test(only_a_challenge_is_answered),
         cmocka_unit_test(lines_are_received_whole),
+        cmocka_unit_test(lines_are_printable),
+        cmocka_unit_test(deadlines_lie_ahead),
+        cmocka_unit_test(threads_share_no_cache_line),
+        cmocka_unit_test(buffers_of_a_stream_are_bounded),
+        cmocka_unit_test(messages_are_joined_where_that_pays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

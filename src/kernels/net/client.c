@@ -26,6 +26,7 @@
 /* What the server reports about the streams. */
 struct outcome {
     struct team team;
+    bool reported[STREAMS_MAX];
     uint64_t sent, received, lost, reordered, duplicated, stale;
     int receive_buffer;
 };
@@ -59,31 +60,37 @@ static void receive_line(struct session *session, char line[LINE_BYTES], uint64_
     check_failure(line);
 }
 
-/* Greets the server and sends it the plan; it answers with the number of the run. */
-static void send_plan(struct session *session, struct client_options *options,
-                      const struct key *key) {
-    char line[LINE_BYTES];
-    struct control *control = &session->control;
-    plan_write(&options->plan, line, sizeof line);
-    bool sent =
-        greeting_send(control->socket, key, 0, STREAM_CONTROL) && control_send(control, "%s", line);
-    int error = errno;
-    /* A server that refuses the greeting closes the connection, perhaps before the plan is sent:
-     * its reason counts. */
-    enum receipt receipt = control_receive(control, line, deadline_in(sent ? ANSWER_SECONDS : 1));
+/* The server's answer to the greeting or the plan. Ends the program without one. */
+static void receive_answer(struct control *control, char line[LINE_BYTES]) {
+    enum receipt receipt = control_receive(control, line, deadline_in(ANSWER_SECONDS));
     if (receipt == RECEIPT_CLOSED) {
         fail_measurement("the server closed the connection: NETBENCH_KEY and the version must be "
-                         "the same on both "
-                         "sides, and a server takes one client");
-    }
-    if (receipt == RECEIPT_TIMEOUT && !sent) {
-        fail_measurement("nothing can be sent to the server: %s", strerror(error));
+                         "the same on both sides, and a server takes one client");
     }
     if (receipt == RECEIPT_TIMEOUT) {
         fail_measurement("the server gave no answer within %.0f s: is it busy with another client?",
                          ANSWER_SECONDS);
     }
     check_failure(line);
+}
+
+/* Proves the key to the server and sends it the plan; it answers with the number of the run. */
+static void send_plan(struct session *session, struct client_options *options,
+                      const struct key *key) {
+    char line[LINE_BYTES];
+    struct control *control = &session->control;
+    /* A server that refuses the client closes the connection, perhaps before all is sent: what it
+     * has said counts, so only the first send must succeed. */
+    if (!greeting_send(control->socket)) {
+        fail_measurement("nothing can be sent to the server: %s", strerror(errno));
+    }
+    receive_answer(control, line);
+    if (!greeting_answer(control->socket, line, key, 0, STREAM_CONTROL) && errno == EPROTO) {
+        fail_measurement("the server's answer is not understood: '%s'", line);
+    }
+    plan_write(&options->plan, line, sizeof line);
+    control_send(control, "%s", line);
+    receive_answer(control, line);
     struct fields fields = fields_begin(line, "RUN");
     options->plan.run = fields_next(&fields, 0, UINT64_MAX);
     if (!fields_end(&fields)) {
@@ -104,9 +111,10 @@ static void add_stream(struct outcome *outcome, const char *line) {
     uint64_t reordered = fields_next(&fields, 0, UINT64_MAX);
     uint64_t duplicated = fields_next(&fields, 0, UINT64_MAX);
     uint64_t stale = fields_next(&fields, 0, UINT64_MAX);
-    if (!fields_end(&fields)) {
+    if (!fields_end(&fields) || outcome->team.threads == 0 || outcome->reported[stream]) {
         fail_measurement("the server's result is not understood: '%s'", line);
     }
+    outcome->reported[stream] = true;
     outcome->team.members[stream] = (struct team_member){
         .index = stream, .cpu = cpu, .start_ns = start, .stop_ns = stop, .work = work};
     outcome->team.work += work;
@@ -133,17 +141,31 @@ static int read_buffer(const char *line) {
  * clock. */
 static void receive_result(struct session *session, struct outcome *outcome) {
     char line[LINE_BYTES];
-    for (;;) {
-        receive_line(session, line, deadline_in(2 * ANSWER_SECONDS), "before it sent the result");
+    int others = 0; /* warnings and buffers */
+    uint64_t deadline = deadline_in(2 * ANSWER_SECONDS);
+    while (others <= WARNINGS_MAX + 1) {
+        receive_line(session, line, deadline, "before it sent the result");
         if (strcmp(line, "END") == 0) {
             return;
         }
         if (strncmp(line, "WARNING ", 8) == 0) {
             warnings_add(&session->warnings, "%s", line + 8);
+            others++;
         } else if (strncmp(line, "BUFFER ", 7) == 0) {
             outcome->receive_buffer = read_buffer(line);
+            others++;
         } else {
             add_stream(outcome, line);
+        }
+    }
+    fail_measurement("the server sends more than a result and %d warnings", WARNINGS_MAX);
+}
+
+/* Ends the program when the result lacks a stream. */
+static void check_streams(const struct outcome *outcome) {
+    for (int i = 0; i < outcome->team.threads; i++) {
+        if (!outcome->reported[i]) {
+            fail_measurement("the server's result lacks stream %d", i);
         }
     }
 }
@@ -229,6 +251,16 @@ static void print_common(struct json *json, const struct session *session,
     json_bool(json, "loopback", session->same_host);
     json_integer(json, "sndbuf", send_buffer);
     json_integer(json, "rcvbuf", outcome->receive_buffer);
+    if (plan->udp) {
+        return;
+    }
+    uint64_t retransmits = 0;
+    for (int i = 0; i < plan->streams; i++) {
+        retransmits += endpoint_retransmits(session->sockets[i]);
+    }
+    json_string(json, "congestion_control",
+                endpoint_congestion_control(session->sockets[0], text, sizeof text));
+    json_unsigned(json, "retransmits", retransmits);
 }
 
 static void print_throughput(const struct session *session, const struct client_options *options,
@@ -259,7 +291,8 @@ static void throughput(struct session *session, struct client_options *options) 
     struct net_plan *plan = &options->plan;
     struct sending sending = {.plan = plan,
                               .seed = options->seed,
-                              .senders = calloc((size_t)plan->streams, sizeof *sending.senders)};
+                              .senders =
+                                  lines_allocate((size_t)plan->streams, sizeof *sending.senders)};
     struct outcome outcome = {
         .team = {.threads = plan->streams,
                  .members = calloc((size_t)plan->streams, sizeof *outcome.team.members)}};
@@ -279,6 +312,7 @@ static void throughput(struct session *session, struct client_options *options) 
         control_send(&session->control, "SENT %d %" PRIu64, i, (uint64_t)sending.senders[i].sent);
     }
     receive_result(session, &outcome);
+    check_streams(&outcome);
     print_throughput(session, options, &outcome, joined);
     free(sending.senders);
     team_free(&outcome.team);

@@ -10,7 +10,11 @@
 #include "common/clock.h"
 #include "net/endpoint.h"
 
+/* Longer than any test; as nanoseconds it fits into 64 bits. */
+#define LONGEST_SECONDS 1e9
+
 uint64_t deadline_in(double seconds) {
+    seconds = seconds < LONGEST_SECONDS ? seconds : LONGEST_SECONDS;
     return clock_now() + (uint64_t)(seconds * 1e9);
 }
 
@@ -25,6 +29,20 @@ bool control_send(struct control *control, const char *format, ...) {
     return endpoint_send(control->socket, line, (size_t)length + 1);
 }
 
+/*
+ * Copies what the other side has sent so that it can be printed: bytes other than printable ASCII,
+ * of which no line of the protocol has any, become \x1b. A line that gets too long is cut.
+ */
+static void copy_printable(const char *text, size_t length, char line[LINE_BYTES]) {
+    size_t at = 0;
+    for (size_t i = 0; i < length && at + 4 < LINE_BYTES; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        bool printable = byte >= ' ' && byte <= '~';
+        at += (size_t)snprintf(line + at, 5, printable ? "%c" : "\\x%02x", byte);
+    }
+    line[at] = '\0';
+}
+
 /* Takes the first line out of the buffer, if a whole one is in it. */
 static bool take_line(struct control *control, char line[LINE_BYTES]) {
     char *end = memchr(control->buffer, '\n', control->have);
@@ -32,8 +50,7 @@ static bool take_line(struct control *control, char line[LINE_BYTES]) {
         return false;
     }
     size_t length = (size_t)(end - control->buffer);
-    memcpy(line, control->buffer, length);
-    line[length] = '\0';
+    copy_printable(control->buffer, length, line);
     control->have -= length + 1;
     memmove(control->buffer, end + 1, control->have);
     return true;

@@ -20,8 +20,8 @@ bool control_send(struct control *control, const char *format, ...)
 
 enum receipt { RECEIPT_LINE, RECEIPT_TIMEOUT, RECEIPT_CLOSED };
 
-/* One line without its newline; RECEIPT_TIMEOUT at the deadline, RECEIPT_CLOSED when the connection
- * has ended or carries no lines. */
+/* One line without its newline, printable whatever was sent; RECEIPT_TIMEOUT at the deadline,
+ * RECEIPT_CLOSED when the connection has ended or carries no lines. */
 enum receipt control_receive(struct control *control, char line[LINE_BYTES], uint64_t deadline_ns);
 
 /* The reason in a line by which the server reports that it has failed; NULL for any other line. */

@@ -19,6 +19,16 @@
 
 enum { DATAGRAM_HELLO = 0x6f6c6c65, DATAGRAM_DATA = 0x61746164 };
 
+/* Datagrams of one system call; of large ones fewer, so that a stream's buffer has 1 MiB at most.
+ */
+enum { DATAGRAM_BATCH = 64, DATAGRAM_BATCH_BYTES = 1 << 20 };
+
+static inline unsigned datagram_batch(uint64_t message) {
+    return message * DATAGRAM_BATCH <= DATAGRAM_BATCH_BYTES
+               ? DATAGRAM_BATCH
+               : (unsigned)(DATAGRAM_BATCH_BYTES / message);
+}
+
 /* Numbers are little-endian on the network, which costs nothing on x86-64 and AArch64. */
 struct datagram {
     uint64_t run;

@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 #include "common/place.h"
+#include "net/lines.h"
 #include "net/plan.h"
 
 struct echo {
-    const struct net_plan *plan;
+    _Alignas(LINES_BYTES) const struct net_plan *plan;
     const atomic_bool *stop;
     int socket, stream, cpu;
     pthread_t thread;

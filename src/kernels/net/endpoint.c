@@ -14,7 +14,11 @@
 #include "common/clock.h"
 #include "common/status.h"
 
-enum { CONNECT_SECONDS = 10, BACKLOG = 4096, JOINED = 8, LARGE_SEGMENT = 32 << 10 };
+enum { CONNECT_SECONDS = 10, BACKLOG = 4096, JOINED = 8 };
+
+/* No Ethernet has segments of so many bytes; over loopback they begin with 32 KiB less headers and
+ * grow to 64. */
+enum { LARGE_SEGMENT = 16 << 10 };
 
 static struct addrinfo *resolve(const char *host, int port, int flags) {
     struct addrinfo hints = {
@@ -229,4 +233,25 @@ int endpoint_buffer(int socket, int which) {
     int bytes = 0;
     socklen_t length = sizeof bytes;
     return getsockopt(socket, SOL_SOCKET, which, &bytes, &length) == 0 ? bytes : 0;
+}
+
+const char *endpoint_reason(int error) {
+    return error == EMFILE ? "the limit of open files is reached, raise it (ulimit -n)"
+                           : strerror(error);
+}
+
+const char *endpoint_congestion_control(int socket, char *text, size_t capacity) {
+    socklen_t length = (socklen_t)capacity - 1;
+    memset(text, 0, capacity);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, text, &length) != 0) {
+        text[0] = '\0';
+    }
+    return text;
+}
+
+uint64_t endpoint_retransmits(int socket) {
+    struct tcp_info info = {.tcpi_total_retrans = 0};
+    socklen_t length = sizeof info;
+    return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_total_retrans
+                                                                          : 0;
 }

@@ -55,6 +55,15 @@ void endpoint_keepalive(int socket);
  * Returns whether it does. */
 bool endpoint_join(int socket, uint64_t message);
 
+/* The sentence of an errno value; of the limit of open files also how to raise it. */
+const char *endpoint_reason(int error);
+
+/* Name of the congestion control of a TCP socket, "" where unknown. Returns text. */
+const char *endpoint_congestion_control(int socket, char *text, size_t capacity);
+
+/* Segments that a TCP socket has sent again since the connection began; 0 where unknown. */
+uint64_t endpoint_retransmits(int socket);
+
 /* Size of a socket buffer in bytes as the kernel counts it, with its overhead; SO_SNDBUF or
  * SO_RCVBUF. */
 int endpoint_buffer(int socket, int which);

@@ -24,6 +24,11 @@ static bool gather_tcp(const struct net_plan *plan, struct listener *listener, i
     for (int missing = plan->streams; missing > 0;) {
         uint64_t run;
         int stream, socket = listener_accept(listener, deadline, &run, &stream);
+        if (socket < 0 && errno != ETIMEDOUT) {
+            snprintf(error, capacity, "the server cannot accept %d of %d streams: %s", missing,
+                     plan->streams, endpoint_reason(errno));
+            return false;
+        }
         if (socket < 0) {
             snprintf(error, capacity, "%d of %d streams did not connect", missing, plan->streams);
             return false;
@@ -101,7 +106,7 @@ static bool bind_udp(const struct net_plan *plan, struct control *control, int *
     for (int i = 0; i < plan->streams; i++) {
         sockets[i] = endpoint_bind_udp(control->socket);
         if (sockets[i] < 0) {
-            snprintf(error, capacity, "no UDP socket for stream %d: %s", i, strerror(errno));
+            snprintf(error, capacity, "no UDP socket for stream %d: %s", i, endpoint_reason(errno));
             return false;
         }
         if (!plan->latency) {
@@ -168,7 +173,7 @@ static bool receive_ports(const struct net_plan *plan, struct control *control, 
         struct fields fields = fields_begin(line, "PORT");
         int stream = (int)fields_next(&fields, 0, (uint64_t)plan->streams - 1);
         int port = (int)fields_next(&fields, 1, 65535);
-        if (!fields_end(&fields)) {
+        if (!fields_end(&fields) || ports[stream] != 0) {
             snprintf(error, capacity, "the server's answer is not understood: '%s'", line);
             return false;
         }
@@ -177,7 +182,23 @@ static bool receive_ports(const struct net_plan *plan, struct control *control, 
     return false;
 }
 
-static bool open_streams(const struct net_plan *plan, const struct control *control,
+/* Proves the key on the connection of a stream. False: errno. */
+static bool greet(const struct net_plan *plan, const struct key *key, int socket, int stream,
+                  uint64_t deadline) {
+    struct control control = {.socket = socket};
+    char line[LINE_BYTES];
+    if (!greeting_send(socket)) {
+        return false;
+    }
+    enum receipt receipt = control_receive(&control, line, deadline);
+    if (receipt != RECEIPT_LINE) {
+        errno = receipt == RECEIPT_CLOSED ? ECONNRESET : ETIMEDOUT;
+        return false;
+    }
+    return greeting_answer(socket, line, key, plan->run, stream);
+}
+
+static bool open_streams(const struct net_plan *plan, struct control *control,
                          const struct key *key, const int *ports, int *sockets, char *error,
                          size_t capacity) {
     struct endpoint server = endpoint_peer(control->socket);
@@ -187,8 +208,15 @@ static bool open_streams(const struct net_plan *plan, const struct control *cont
             endpoint_set_port(&server, ports[i]);
         }
         sockets[i] = endpoint_open(&server, plan->udp ? SOCK_DGRAM : SOCK_STREAM, deadline);
-        if (sockets[i] < 0 || (!plan->udp && !greeting_send(sockets[i], key, plan->run, i))) {
-            snprintf(error, capacity, "stream %d cannot be connected: %s", i, strerror(errno));
+        if (sockets[i] < 0 || (!plan->udp && !greet(plan, key, sockets[i], i, deadline))) {
+            snprintf(error, capacity, "stream %d cannot be connected: %s", i,
+                     endpoint_reason(errno));
+            char line[LINE_BYTES]; /* a server that gave up says why */
+            bool told = control_receive(control, line, deadline_in(1)) == RECEIPT_LINE;
+            const char *failure = told ? control_failure(line) : NULL;
+            if (failure != NULL) {
+                snprintf(error, capacity, "the server reports: %s", failure);
+            }
             return false;
         }
         if (!plan->udp) {

@@ -1,7 +1,9 @@
 /*
- * How a TCP connection of netbench begins: with a greeting that carries the version of the protocol
- * and the key. The listener closes a connection whose greeting is wrong; to one with the right key
- * and another version it first sends the reason.
+ * How a TCP connection of netbench begins. The client sends a greeting with the version of the
+ * protocol; the listener sends the line "CHALLENGE " with random bytes; the client answers with
+ * their HMAC, which proves that it knows the key. The key itself crosses no network. The listener
+ * closes a connection whose greeting or answer is wrong; to one of another version it first sends
+ * the reason.
  */
 #ifndef PEAKMARK_NET_LISTENER_H
 #define PEAKMARK_NET_LISTENER_H
@@ -10,8 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/hmac.h"
+
 /* To be counted up when a greeting, a line or a datagram changes. */
-enum { PROTOCOL_VERSION = 2 };
+enum { PROTOCOL_VERSION = 3 };
 
 enum { KEY_BYTES = 128, STREAM_CONTROL = -1 };
 
@@ -20,30 +24,35 @@ struct key {
 };
 
 /*
- * The greeting as it is sent; numbers are little-endian. Magic, version and key stay where they are
- * in all versions, so that each can refuse any other.
+ * Greeting and answer as they are sent; numbers are little-endian. The greeting is the same in all
+ * versions, so that each can refuse any other.
  */
 struct greeting {
     char magic[8];
     uint32_t version;
-    struct key key;
-    int32_t stream; /* STREAM_CONTROL for the control connection */
-    uint64_t run;   /* 0 for the control connection */
 };
 
-_Static_assert(offsetof(struct greeting, key) == 12 && offsetof(struct greeting, stream) == 140 &&
-                   offsetof(struct greeting, run) == 144 && sizeof(struct greeting) == 152,
-               "the greeting is the same on all machines");
+struct answer {
+    unsigned char proof[HMAC_BYTES]; /* of this struct with the challenge in this place */
+    uint64_t run;                    /* 0 for the control connection */
+    int32_t stream;                  /* STREAM_CONTROL for the control connection */
+    uint32_t unused;                 /* 0 */
+};
+
+_Static_assert(sizeof(struct greeting) == 12 && offsetof(struct answer, run) == 32 &&
+                   offsetof(struct answer, stream) == 40 && sizeof(struct answer) == 48,
+               "greeting and answer are the same on all machines");
 
 /* The key in the environment variable NETBENCH_KEY. Ends the program when there is none or it is
  * too long. */
 struct key key_from_environment(void);
 
-/* Takes the same time wherever the keys differ. */
-bool key_equal(const struct key *left, const struct key *right);
-
 /* Greets on a new connection. False: errno. */
-bool greeting_send(int socket, const struct key *key, uint64_t run, int stream);
+bool greeting_send(int socket);
+
+/* Answers the challenge in a line of the listener. False: errno, EPROTO where the line holds none.
+ */
+bool greeting_answer(int socket, const char *line, const struct key *key, uint64_t run, int stream);
 
 /*
  * Accepts connections and holds those that have not greeted yet: a silent one keeps no other out.
@@ -52,8 +61,8 @@ struct listener;
 struct listener *listener_open(int socket, const struct key *key);
 void listener_close(struct listener *listener);
 
-/* The next connection with a right greeting; -1 when the deadline has passed. Blocking, no delay
- * (TCP_NODELAY). */
+/* The next connection that has proved the key, blocking, with TCP_NODELAY; -1: errno, ETIMEDOUT
+ * when the deadline has passed. */
 int listener_accept(struct listener *listener, uint64_t deadline_ns, uint64_t *run, int *stream);
 
 #endif

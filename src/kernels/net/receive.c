@@ -17,13 +17,7 @@
 /* How long a silent stream takes to see the stop flag. */
 #define SILENCE_SECONDS 0.1
 
-enum {
-    TCP_BUFFER = 128 << 10,
-    PLAIN_BATCH = 64,
-    OFFLOAD_BATCH = 8,
-    OFFLOAD_BUFFER = 65536,
-    REST_MS = 50
-};
+enum { TCP_BUFFER = 128 << 10, OFFLOAD_BATCH = 8, OFFLOAD_BUFFER = 65536, REST_MS = 50 };
 
 /*
  * A sender pays for each wake-up of a receiver that sleeps: about 4 us on a virtual CPU, of 6 us
@@ -37,9 +31,9 @@ enum { LOOK_NS = 50000, LOOK_MESSAGE = 16 << 10 };
 struct batch {
     unsigned places;
     size_t room; /* bytes of a place */
-    struct mmsghdr header[PLAIN_BATCH];
-    struct iovec part[PLAIN_BATCH];
-    _Alignas(struct cmsghdr) char ancillary[PLAIN_BATCH][CMSG_SPACE(sizeof(int))];
+    struct mmsghdr header[DATAGRAM_BATCH];
+    struct iovec part[DATAGRAM_BATCH];
+    _Alignas(struct cmsghdr) char ancillary[DATAGRAM_BATCH][CMSG_SPACE(sizeof(int))];
 };
 
 static void prepare(struct team_member *member) {
@@ -54,7 +48,7 @@ static void prepare(struct team_member *member) {
             team_fail(member, "the server has no memory for its buffers");
             return;
         }
-        batch->places = plan->offload ? OFFLOAD_BATCH : PLAIN_BATCH;
+        batch->places = plan->offload ? OFFLOAD_BATCH : datagram_batch(plan->message);
         /* One byte more than expected, so that a datagram that is too long is seen to be. */
         batch->room = plan->offload ? OFFLOAD_BUFFER : plan->message + 1;
         bytes = batch->room * batch->places;

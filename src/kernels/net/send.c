@@ -10,7 +10,7 @@
 #include "common/random.h"
 #include "net/datagram.h"
 
-enum { PLAIN_BATCH = 64, SEGMENTS_MAX = 64 };
+enum { SEGMENTS_MAX = 64 };
 
 static bool is_stopped(const struct sender *sender) {
     return atomic_load_explicit(&sender->sending->stop, memory_order_relaxed);
@@ -44,24 +44,26 @@ static void write_header(unsigned char *data, const struct sender *sender, uint6
     memcpy(data, &header, sizeof header);
 }
 
-/* The queue of the interface is full, or an answer of ICMP has come in for an earlier datagram. */
+/* The queue of the interface is full, or a signal came. An answer of ICMP to an earlier datagram,
+ * as ECONNREFUSED, is none: the other side has closed the socket or is not reached. */
 static bool is_transient(int error) {
     return error == EINTR || error == ENOBUFS || error == EAGAIN;
 }
 
 static int udp_send(struct sender *sender, unsigned char *data, size_t message) {
-    struct mmsghdr header[PLAIN_BATCH];
-    struct iovec part[PLAIN_BATCH];
+    struct mmsghdr header[DATAGRAM_BATCH];
+    struct iovec part[DATAGRAM_BATCH];
+    unsigned batch = datagram_batch(message);
     memset(header, 0, sizeof header);
-    for (int i = 0; i < PLAIN_BATCH; i++) {
+    for (unsigned i = 0; i < batch; i++) {
         part[i] = (struct iovec){data + (size_t)i * message, message};
         header[i].msg_hdr = (struct msghdr){.msg_iov = &part[i], .msg_iovlen = 1};
     }
     for (uint64_t next = 0; !is_stopped(sender);) {
-        for (int i = 0; i < PLAIN_BATCH; i++) {
-            write_header(part[i].iov_base, sender, next + (uint64_t)i);
+        for (unsigned i = 0; i < batch; i++) {
+            write_header(part[i].iov_base, sender, next + i);
         }
-        int count = sendmmsg(sender->socket, header, PLAIN_BATCH, MSG_NOSIGNAL);
+        int count = sendmmsg(sender->socket, header, batch, MSG_NOSIGNAL);
         if (count < 0 && !is_transient(errno)) {
             return errno;
         }
@@ -96,7 +98,7 @@ static int udp_send_offloaded(struct sender *sender, unsigned char *data, size_t
 static void *sender_main(void *argument) {
     struct sender *sender = argument;
     const struct net_plan *plan = sender->sending->plan;
-    size_t message = (size_t)plan->message, copies = plan->udp ? PLAIN_BATCH : 1;
+    size_t message = (size_t)plan->message, copies = plan->udp ? datagram_batch(plan->message) : 1;
     int error = place_pin(sender->cpu);
     unsigned char *data = error == 0 ? malloc(message * copies) : NULL;
     if (data == NULL) {

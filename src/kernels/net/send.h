@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 #include "common/place.h"
+#include "net/lines.h"
 #include "net/plan.h"
 
 struct sender {
-    const struct sending *sending;
+    _Alignas(LINES_BYTES) const struct sending *sending;
     int socket;
     int stream, cpu;
     _Atomic uint64_t sent; /* TCP: bytes, UDP: datagrams */

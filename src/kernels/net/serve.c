@@ -80,6 +80,9 @@ static void wait_for_client(struct session *session, struct listener *listener, 
     uint64_t deadline = deadline_in(seconds), run;
     for (;;) {
         int stream, socket = listener_accept(listener, deadline, &run, &stream);
+        if (socket < 0 && errno != ETIMEDOUT) {
+            fail_measurement("the server cannot accept a connection: %s", endpoint_reason(errno));
+        }
         if (socket < 0) {
             fail_measurement("no client with the right NETBENCH_KEY connected within %g s",
                              seconds);
@@ -216,7 +219,7 @@ static void throughput(struct session *session) {
 static void latency(struct session *session) {
     const struct net_plan *plan = &session->plan;
     atomic_bool stop = false;
-    struct echo *echoes = calloc((size_t)plan->streams, sizeof *echoes);
+    struct echo *echoes = lines_allocate((size_t)plan->streams, sizeof *echoes);
     if (echoes == NULL) {
         fail_both(session, "the server has no memory for %d streams", plan->streams);
     }

@@ -101,6 +101,8 @@ class Details(TypedDict, total=False):
     Attributes:
         histogram: operations by time, 128 buckets for each power of two, in ns: runs of buckets
             with the index of the first one, then the counts
+        retransmits: TCP segments sent again by the sender, of all streams since they were connected
+        congestion_control: of the sender's TCP, as the kernel names it
     """
 
     clock_hz_before: OptionalAmount
@@ -130,6 +132,7 @@ class Details(TypedDict, total=False):
     min: OptionalAmount
     sent: OptionalAmount
     retransmits: OptionalAmount
+    congestion_control: OptionalText
     joules: OptionalAmount
     watts: OptionalAmount
     isa: OptionalText

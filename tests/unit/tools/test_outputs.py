@@ -44,6 +44,7 @@ GOOD = {
     "diskbench/rr-psync-x2": disk("RR", 97419584.44472459, 23784.07823357534, 8.395287222454965e-05),
     "diskbench/ws-uring-x1": disk("WS", 448066138.9131365, 6836.946699724373, 0.00058106442578125),
     "netbench/tcp-x1": {("TCP", "throughput"): 5845411021.3140545},
+    "netbench/tcp-bbr-x2": {("TCP", "throughput"): 11277467756.676481},
     "netbench/udp-x2": {("UDP", "throughput"): 1003176030.645332},
     "netbench/udp-gso-x1": {("UDP", "throughput"): 5298562963.705317},
     "netbench/lat-tcp-x1": {("LAT-TCP", "latency"): 3.734099e-05},
@@ -260,7 +261,8 @@ def test_keys_of_a_kernel_are_checked(case):
     ("qperf/all", "", {"half": True}),
     ("iozone/t2-ops-4k", "latency", {"derived": True}),
     ("netbench/udp-gso-x1", "", {"lost": 106659}),
-    ("iperf3/tcp-x2", "", {"retransmits": 52}),
+    ("iperf3/tcp-x2", "", {"retransmits": 52, "congestion_control": "bbr"}),
+    ("netbench/tcp-bbr-x2", "", {"retransmits": 8, "congestion_control": "bbr"}),
     # What was under way at the end counts as lost.
     ("iperf3/udp-x1", "", {"loss": pytest.approx(50029 / 114560, rel=0.01)}),
     # iperf 3.12 with --omit reported 137103 of 132000 datagrams lost, 46289 of which had arrived.

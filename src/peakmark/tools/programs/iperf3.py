@@ -109,11 +109,13 @@ class Iperf3(Instrument):
 
 
 def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
+    algorithm = output.get("end.sender_tcp_congestion")
     details = {
         "seconds": output.number("end.sum_received.seconds"),
         "received": output.number("end.sum_received.bytes"),
         "retransmits": output.number_or_none("end.sum_sent.retransmits"),
         "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
+        "congestion_control": algorithm if isinstance(algorithm, str) else None,
     }
     return _received(output), details
 

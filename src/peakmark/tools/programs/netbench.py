@@ -76,7 +76,9 @@ class NetBench(common.Kernel):
         return self.parsed(cell, output, Measurement.of(cell, "latency", value, details))
 
     def estimate(self, cell: Cell) -> Cost:
-        memory = (cell.concurrency + 4) << 20
+        # A stream's buffer holds a message of TCP or a batch of datagrams.
+        largest = max(1 << 20, common.needed_block(cell))
+        memory = cell.concurrency * largest + (4 << 20)
         if cell.workload.startswith("LAT-"):
             trips = common.amount(cell, "round_trips") or 0.0
             return Cost(
