@@ -44,6 +44,7 @@ def simulated(only: str | None, quick: bool) -> Counts:
         yield from rows.equal(100 if quick else 400)
     if only in (None, "fleets"):
         yield from fleets.slow_nodes(64 if quick else 4000)
+        yield from fleets.suspected_nodes(64 if quick else 4000)
         yield from fleets.slow_links(64 if quick else 2000)
 
 

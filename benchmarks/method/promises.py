@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks import results
-from peakmark import statistics
 
 PROMISED = (
     (["called slow", "turbo"], None),
+    (["healthy suspects confirmed"], 0.01),
+    (["slow suspects not confirmed", "noise of 1%"], 0.1),
     (["called slow"], 0.001),
     (["slow nodes not found by pairs", "noise of 1%"], 0.1),
     (["slow nodes not found", "8% behind", "noise of 1%", "of 64 "], 0.1),
@@ -45,7 +46,21 @@ class Count:
         """95 % interval of the share."""
         if not self.judged:
             return math.nan, math.nan
-        return statistics.wilson(self.claimed, self.judged)
+        return wilson(self.claimed, self.judged)
+
+
+def wilson(count: float, of: float) -> tuple[float, float]:
+    """Return the 95 % interval of a rate.
+
+    Source: Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22
+    (1927), pages 209-212.
+    """
+    z, share = 1.96, count / of
+    middle = share + z * z / (2 * of)
+    variance = share * (1 - share) / of
+    half = z * math.sqrt(variance + (z / (2 * of)) ** 2)
+    scale = 1 + z * z / of
+    return max(0.0, (middle - half) / scale), (middle + half) / scale
 
 
 Counts = Iterator[tuple[str, Count]]

@@ -15,8 +15,6 @@ Nothing is removed and nothing assumed normal. Sources:
            pages 583-621
     [AG]   Alexander and Govern, A New and Simpler Approximation for ANOVA under Variance
            Heterogeneity, Journal of Educational Statistics 19 (1994), pages 91-101
-    [Wil]  Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22
-           (1927), pages 209-212
     [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
            Variances are Involved, Biometrika 34 (1947), pages 28-35
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
@@ -308,16 +306,6 @@ def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
             spread += part**2 / (sample.size - 1)
     t = abs(difference) / math.sqrt(variance)
     return float(2 * stats.t.sf(t, variance**2 / spread))
-
-
-def wilson(count: float, of: float) -> tuple[float, float]:
-    """The 95 % interval of a rate [Wil]."""
-    z, share = 1.96, count / of
-    middle = share + z * z / (2 * of)
-    variance = share * (1 - share) / of
-    half = z * math.sqrt(variance + (z / (2 * of)) ** 2)
-    scale = 1 + z * z / of
-    return max(0.0, (middle - half) / scale), (middle + half) / scale
 
 
 def less_others(

@@ -140,7 +140,8 @@ def second_verdicts(results: Results, tables: Rows) -> dict[str, Message]:
         for point, row in measured[suspect].items():
             others = [measured[name][point] for name in healthy if point in measured[name]]
             if others:
-                shares.append(_behind(row, others))
+                values = [other.measured.values for other in others]
+                shares.append(behind(row.measured.values, values, row.table.lower_is_better))
         verdicts[suspect] = _verdict(suspect, healthy, shares)
     return verdicts
 
@@ -150,7 +151,7 @@ def _is_judged(row: Row) -> bool:
     return bool(usable) and row.measured.summary.n >= statistics.ENOUGH
 
 
-class _Behind(NamedTuple):
+class Behind(NamedTuple):
     """Shares by which a suspect's median is behind that of the healthy ones, and by which the better
     end of its interval is behind the slowest of them.
     """
@@ -158,20 +159,27 @@ class _Behind(NamedTuple):
     median: float
     least: float
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether the whole interval is behind each healthy one by more than ``fleet.DELTA``."""
+        return self.least > fleet.DELTA
 
-def _behind(row: Row, others: Sequence[Row]) -> _Behind:
-    own, centres = row.measured.summary, [other.measured.summary.median for other in others]
+
+def behind(
+    own: Sequence[float], others: Sequence[Sequence[float]], lower_is_better: bool
+) -> Behind:
+    """Compare the repetitions of a suspect's row with those of the healthy ones."""
+    median, interval = statistics.median(own), statistics.median_interval(own)
+    centres = [statistics.median(values) for values in others]
     usual = statistics.median(centres)
-    if row.table.lower_is_better:
-        return _Behind(own.median / usual - 1, own.low / max(centres) - 1)
-    return _Behind(1 - own.median / usual, 1 - own.high / min(centres))
+    if lower_is_better:
+        return Behind(median / usual - 1, interval.low / max(centres) - 1)
+    return Behind(1 - median / usual, 1 - interval.high / min(centres))
 
 
-def _verdict(suspect: str, healthy: Sequence[str], shares: Sequence[_Behind]) -> Message:
-    """Return the verdict on a suspect: confirmed where, in one row at least, the whole interval of its
-    median is behind each healthy one by more than ``fleet.DELTA``.
-    """
-    slow = [share.median for share in shares if share.least > fleet.DELTA]
+def _verdict(suspect: str, healthy: Sequence[str], shares: Sequence[Behind]) -> Message:
+    """Return the verdict on a suspect: confirmed where it is slow in one row at least."""
+    slow = [share.median for share in shares if share.is_slow]
     case = "confirmed" if slow else "not-confirmed"
     return message(
         "second-measurement",

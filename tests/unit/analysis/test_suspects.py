@@ -103,6 +103,24 @@ def test_the_second_measurement_confirms_or_not(tmp_path, peakmark, factors, cas
         assert told.full_sentence[:20] in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("own", "others", "lower_is_better", "median", "is_slow"),
+    [
+        ([90, 91, 92], [[100, 100, 100], [102, 102, 102]], False, 1 - 91 / 101, True),
+        ([90, 91, 98], [[100, 100, 100], [102, 102, 102]], False, 1 - 91 / 101, False),
+        ([90, 91, 92], [[100, 100, 100], [93, 93, 93]], False, 1 - 91 / 96.5, False),
+        ([110, 111, 112], [[100, 100, 100], [98, 98, 98]], True, 111 / 99 - 1, True),
+        ([102, 111, 112], [[100, 100, 100], [98, 98, 98]], True, 111 / 99 - 1, False),
+        ([90, 91, 92], [[100, 100, 100]], True, 91 / 100 - 1, False),
+    ],
+)
+def test_the_whole_interval_must_be_behind_each_healthy_node(
+    own, others, lower_is_better, median, is_slow
+):
+    found = suspects.behind(own, others, lower_is_better)
+    assert found.median == pytest.approx(median) and found.is_slow == is_slow
+
+
 def test_five_repetitions_confirm_nothing(tmp_path):
     records = [
         record
