@@ -18,7 +18,7 @@ from socket import gethostname
 from typing import Any, NoReturn
 
 from peakmark import __version__, files, output, resources
-from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Terminated, sentence
+from peakmark.errors import ConfigError, ExitCode, PeakmarkError, RecordError, Terminated, sentence
 from peakmark.messages import message
 from peakmark.run import build, cleanup
 
@@ -654,10 +654,19 @@ def doctor(options: argparse.Namespace) -> int:
         facts = site.load(str(options.site), None) if options.site else {}
         settings = dict(facts.get("slurm") or {})
         text, healthy = doctor.examine_cluster(settings, options.scratch, options.wait)
+        text += f"\n\n{_cluster_verdict(healthy, options.site)}"
     else:
         text, healthy = doctor.examine(options.scratch, build.folder(), options.node)
     output.say(text)
     return ExitCode.GOOD if healthy else ExitCode.ERROR
+
+
+def _cluster_verdict(is_ready: bool, site: Path | None) -> str:
+    """Return whether a campaign can be measured on the cluster, and how to go on."""
+    if not is_ready:
+        return "not ready: Slurm would not take a job of one node, as said above"
+    named = f" --site {shlex.quote(str(site))}" if site else ""
+    return f"ready: {resources.program('peakmark')} run quick --slurm{named}"
 
 
 def tools(_: argparse.Namespace) -> None:
@@ -832,10 +841,13 @@ def history(options: argparse.Namespace) -> None:
 
     campaigns = bundle.histories(options.campaigns)
     trends = history.follow(campaigns, options.node)
-    if not trends:
-        raise ConfigError(
-            f"no campaign has a headline row {f'of {options.node} ' * bool(options.node)}to follow"
+    if not campaigns:
+        raise RecordError(
+            "none of these is a campaign with a stored analysis: peakmark tables makes it"
         )
+    if not trends:
+        of_node = f" of {options.node}" if options.node else ""
+        raise ConfigError(f"no campaign has a headline row{of_node} to follow")
     output.say(history.report(campaigns, trends))
     style.begin()
     for target in options.output:

@@ -147,3 +147,34 @@ def test_a_removed_option_is_one_sentence_that_says_what_to_do(capsys):
     (line,) = text.splitlines()
     assert code == 2 and "--nhc was removed" in line and "--json-lines" in line
     assert "--nhc" not in printed(capsys, "export", "--help")[1]
+
+
+EXPORT = ["export", "--json-lines"]
+OF_A_CAMPAIGN = [
+    ["status"], ["summary"], ["tables"], ["report"], ["html"], ["bundle"], ["fleet"], ["history"],
+    EXPORT, ["compare", "results/none"],
+]  # fmt: skip
+WITHOUT_ONE = {"init", "doctor", "tools", "machine", "plan", "run", "serve"}
+
+
+@pytest.mark.parametrize(
+    "words", [*OF_A_CAMPAIGN, ["measure", "--cell", "x", "--plan"]], ids=" ".join
+)
+def test_a_campaign_that_does_not_exist_is_an_error_of_every_command(
+    words, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, text = printed(capsys, *words, "results/none")
+    assert code == 4 and not out
+    assert "results/none" in text and "Traceback" not in text
+    assert not any(tmp_path.iterdir())
+
+
+def test_every_command_of_a_campaign_is_tried():
+    tried = {words[0] for words in OF_A_CAMPAIGN} | {"measure"}
+    assert tried | WITHOUT_ONE == set(cli.build_commands().parsers)
+
+
+@pytest.mark.parametrize("command", sorted(cli.build_commands().parsers))
+def test_a_wrong_option_is_wrong_usage_of_every_command(command, capsys):
+    assert printed(capsys, command, "--no-such-option")[0] == 2

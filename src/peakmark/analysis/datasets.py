@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from peakmark.analysis import build_rows, comparability
 from peakmark.analysis.row import Key, Repetition
-from peakmark.errors import ConfigError
+from peakmark.errors import RecordError
 from peakmark.formatting import natural, size
 from peakmark.messages import worst
 from peakmark.storage.results import Results
@@ -152,7 +152,7 @@ def read(name: str) -> Dataset:
     """A side by the folder of a campaign. Errors: PeakmarkError when it is none, or damaged."""
     path = Path(name)
     if not path.is_dir():
-        raise ConfigError(f"{name!r} is not the folder of a campaign, such as results/quick")
+        raise RecordError(f"{name!r} is not the folder of a campaign, such as results/quick")
     entries: dict[ComparedPoint, DatasetRow] = {}
     results = Results.read(path)
     facts = cache(partial(comparability.facts, results))

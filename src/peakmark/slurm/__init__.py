@@ -153,8 +153,22 @@ def ask(*argv: str, text: str = "") -> str:
         raise SlurmError(silence, silent=True) from None
     if done.returncode:
         reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise SlurmError(f"{argv[0]} failed: {reason}", reason=reason, output=done.stdout)
+        raise SlurmError(
+            _failure(argv[0], done.stderr.strip() or reason), reason, output=done.stdout
+        )
     return done.stdout
+
+
+def _failure(program: str, said: str) -> str:
+    """Return the sentence on a command that failed: of several lines the last one says why."""
+    lines = [line for line in map(str.strip, said.splitlines()) if line]
+    why = re.sub(rf"^{re.escape(program)}: (error|fatal): ", "", lines[-1])
+    hint = ": is this a login node, and is slurmctld up?" if _ABSENT.search(why) else ""
+    return f"{program} failed: {why}{hint}"
+
+
+_ABSENT = re.compile("configuration source|contact slurm controller|Unable to establish")
+"""Words of Slurm's commands where they find no controller."""
 
 
 def environment() -> dict[str, str]:

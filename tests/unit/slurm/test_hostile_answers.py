@@ -4,6 +4,7 @@ to 24.11. Outputs named 22.05 are Slurm's own; others follow its sources and pub
 
 import json
 import os
+import re
 
 import pytest
 from tests.unit import campaign_data
@@ -15,6 +16,7 @@ from peakmark.config import site as sites
 from peakmark.plan import cluster, jobs
 from peakmark.slurm import failures, states
 from peakmark.slurm.queue import UNNUMBERED
+from peakmark.workflow import doctor
 
 DATA = campaign_data.DATA / "slurm"
 
@@ -515,3 +517,44 @@ def test_out_of_memory_says_how_much_was_granted(site, details, words, advice):
     (path,) = failures.records.attempts(site.plan.directory, site.plan.cells[0])
     reason = failures.records.read(path)["reason"]
     assert words in reason and advice in reason and os.linesep not in reason
+
+
+SILENT = """sinfo: error: get_addr_info: getaddrinfo() failed: Name or service not known
+sinfo: error: slurm_set_addr: Unable to resolve "head"
+sinfo: error: Unable to establish control machine address
+slurm_load_partitions: Unable to contact slurm controller (connect failure)"""
+UNKNOWN = """sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host
+sinfo: error: fetch_config: DNS SRV lookup failed
+sinfo: error: _establish_config_source: failed to fetch config
+sinfo: fatal: Could not establish a configuration source"""
+
+
+@pytest.mark.parametrize(("said", "why"), [
+    (SILENT, "slurm_load_partitions: Unable to contact slurm controller (connect failure): is"),
+    (UNKNOWN, "Could not establish a configuration source: is this a login node"),
+    ("sinfo: error: Invalid node format specification: q", "Invalid node format specification: q"),
+    ("\n", "exit code 1"), ("", "exit code 1"),
+])  # fmt: skip
+def test_of_several_lines_the_last_one_says_why(said, why, programs, monkeypatch, peakmark):
+    programs(sinfo=f"cat >&2 <<'EOF'\n{said}\nEOF\nexit 1")
+    done = peakmark("doctor", "--slurm")
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 4 and line.startswith(f"peakmark: sinfo failed: {why}")
+    # What refusals are recognised by is whole.
+    with pytest.raises(slurm.SlurmError) as caught:
+        slurm.nodes(None)
+    assert caught.value.reason == (" ".join(said.split()) or "exit code 1")
+
+
+@pytest.mark.parametrize(("is_ready", "words", "code"), [
+    (True, "^ready: .*peakmark run quick --slurm --site mine.yaml$", 0),
+    (False, "^not ready: Slurm would not take", 4),
+])  # fmt: skip
+def test_the_doctor_of_a_cluster_ends_with_how_to_go_on(
+    is_ready, words, code, tmp_path, monkeypatch, peakmark
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("schema: 1\nname: mine\n")
+    monkeypatch.setattr(doctor, "examine_cluster", lambda *_: ("one node", is_ready))
+    done = peakmark("doctor", "--slurm", "--site", "mine.yaml")
+    assert done.returncode == code and re.search(words, done.stdout.splitlines()[-1])
