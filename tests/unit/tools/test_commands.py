@@ -388,6 +388,16 @@ def test_input_file_and_environment_of_hpl(name, file, tmp_path):
     assert run.env["TMPDIR"] == str(tmp_path)  # what Open MPI leaves goes with the cell
 
 
+def test_netbench_is_granted_its_messages():
+    """Each stream's buffer holds a message of TCP, which may be 64 MiB."""
+    sizes = [
+        REGISTRY["netbench"].estimate(cell("netbench", "TCP", "", size, 8))
+        for size in (1024, 64 * MIB)
+    ]
+    assert sizes[0].memory_bytes == 12 * MIB
+    assert sizes[1].memory_bytes > 8 * 64 * MIB
+
+
 def test_hpcc_and_little_memory_make_the_matrix_smaller():
     assert n_of("hpcc") < n_of("xhpl")
     little = n_of("xhpl", memory=64 << 20, budget_s=3600, nb=64)
