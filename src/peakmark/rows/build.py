@@ -6,11 +6,16 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
+
 from peakmark.analysis import Analysis
 from peakmark.errors import RecordError
 from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
 from peakmark.rows import adapter, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
+from peakmark.rows.fleet import add_verdicts, list_nodes, list_slow_nodes
+from peakmark.rows.links import list_slow_parts
+from peakmark.rows.reasons import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
 from peakmark.rows.runs import read_runs
@@ -25,16 +30,21 @@ def judge(results: Results) -> CampaignFrames:
     """Return what the records of a campaign come to: see ``schema``."""
     runs, rows = build_rows(read_runs(results), results)
     rows, warnings = add_warnings(rows, runs, results)
-    analysis = Analysis(results)
+    nodes = list_nodes(rows, results)
+    rows = add_verdicts(rows, runs, nodes)
+    campaign = campaign_of(results)
+    behind = {switch: frozenset(names) for switch, names in campaign["behind"].items()}
+    slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind)]
+    fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, runs, warnings, nodes, results)
     return CampaignFrames(
         runs=schema.typed("runs", runs),
-        rows=schema.typed("rows", adapter.add_fleet(rows, analysis)),
+        rows=schema.typed("rows", rows),
         warnings=warnings,
-        findings=adapter.findings(analysis),
-        nodes=adapter.nodes(analysis),
+        findings=adapter.findings(Analysis(results)),
+        nodes=nodes,
         facts=facts_of_hosts(results),
-        fleet=adapter.fleet_of(analysis),
-        campaign=campaign_of(results),
+        fleet=schema.typed("fleet", fleet),
+        campaign=campaign,
     )
 
 

@@ -411,13 +411,15 @@ def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
 
 def summarise(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
     """Add the heaviest severity of the warnings on each row, their kinds, and all codes."""
-    severities, kinds, codes = [], [], []
+    severities, kinds, codes, wrong = [], [], [], []
     for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
         of_row = [note for note in notes[point] if note.about in ("", instrument)]
         severities.append(str(worst(of_row) or ""))
         kinds.append(", ".join(kinds_of(of_row)))
         codes.append(" ".join(dict.fromkeys(note.code for note in of_row)))
-    return rows.assign(severity=severities, warning_kinds=kinds, warnings=codes)
+        of_wrong = {note.code for note in of_row if note.severity is Severity.WRONG}
+        wrong.append(" ".join(sorted(of_wrong)))
+    return rows.assign(severity=severities, warning_kinds=kinds, warnings=codes, wrong_codes=wrong)
 
 
 def kinds_of(notes: Sequence[Message]) -> list[str]:

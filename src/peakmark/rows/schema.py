@@ -253,6 +253,7 @@ isa                 text   instruction set of the first repetition
 settings            json   what was asked of the row and how it writes, by title
 recorded            json   what the first record tells that matters to a comparison, by title
 severity            text   heaviest severity of its warnings: wrong, unsure or empty
+wrong_codes         text   codes of the warnings that say that it is wrong, joined by blanks
 warning_kinds       text   kinds of its warnings: wrong, varies, programs disagree, not the device
 warnings            text   codes of its warnings and notes, joined by blanks
 node_class          text   name of the class of equal nodes; empty where there is one class only

@@ -1,0 +1,277 @@
+"""Which node, link or switch slows pairs of nodes down.
+
+A pair is as slow as the slowest of its client, its server, its link and the uplinks between them; a
+round trip takes what they add. A node's share is the median over its pairs with healthy nodes, so
+that few pairs suffice: random rounds bring each node to other partners. What all nodes behind an
+uplink have in common is the uplink's. What nodes and uplinks do not explain is the link's; one
+slow pair is a suspect until its own repetitions confirm it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from peakmark import statistics
+from peakmark.plan.cluster import Behind, crossed
+from peakmark.rows.fleet import DELTA, RATE, is_pair, keys_without_node, values_of
+from peakmark.tools.tables import BY_NAME
+
+LEAST_PAIRS = 2
+"""Fewest healthy partners of a node with which a slow node is told from a slow link."""
+FEW = 3
+"""Pairs up to which a node is as far behind as the least of them: of three, two links may be slow."""
+LEAST_CLASS = 6
+"""Fewest pairs that cross equally many uplinks and are compared with each other alone."""
+PASSES = 6
+"""Largest number of passes; the healthy nodes no longer change after two or three."""
+FIRST_GUESS = 0.25
+"""Quantile of the first guess: that of the faster pairs, as most pairs of a slow rack are slow."""
+EFFICIENCY = 0.37
+"""Of the median absolute deviation: so many values count in it. Source: Rousseeuw and Croux,
+Alternatives to the median absolute deviation, JASA 88 (1993), pages 1273-1283.
+"""
+
+Kind = Literal["node", "link", "switch"]
+
+
+class SlowPart(NamedTuple):
+    """What is slower than its like: a ``node``, a ``switch`` with its uplink, or a ``link``.
+
+    Attributes:
+        name: of the node or the switch; of a link ``client+server``.
+        low: the least share by which it may be behind.
+        behind: share by which it is behind.
+        high: the most.
+        pairs: in how many pairs it was measured.
+        confirmed: False for a link that its own repetitions do not show yet.
+    """
+
+    kind: Kind
+    name: str
+    low: float
+    behind: float
+    high: float
+    pairs: int
+    confirmed: bool = True
+
+
+class _Fit(NamedTuple):
+    """By how much pairs and nodes are behind, as logarithms of times, and which nodes are not."""
+
+    pairs: pd.Series
+    nodes: pd.Series
+    healthy: frozenset[str]
+
+
+def list_slow_parts(rows: pd.DataFrame, runs: pd.DataFrame, known: Behind) -> pd.DataFrame:
+    """Return what is slow among the pairs of each point.
+
+    Args:
+        rows: see ``schema.ROWS``, with severities.
+        runs: see ``schema.RUNS``.
+        known: switch or uplink -> nodes behind it.
+    """
+    mapped = rows[is_mapped(rows)]
+    mapped = mapped.assign(key=keys_without_node(mapped))
+    lines = []
+    for (table, key), pairs in mapped.groupby(["table", "key"], sort=False):
+        values = {node: found for (node, _), found in values_of(pairs, runs).items()}
+        ordered = {node: values[node] for node in pairs["node"]}
+        for part in find(ordered, BY_NAME[str(table)].lower_is_better, known):
+            line = part._asdict() | {"table": table, "point": key}
+            line |= {"behind_low": part.low, "behind_high": part.high, "subsystem": "network"}
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def is_mapped(rows: pd.DataFrame) -> pd.Series:
+    """Return for each row whether it has a value of a pair of nodes.
+
+    That of a link that ``tc`` slows down is right here, so ``shaped`` alone does not count.
+    """
+    has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
+    return has_value & (rows["severity"].ne("wrong") | rows["wrong_codes"].eq("shaped"))
+
+
+def find(
+    measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
+) -> list[SlowPart]:
+    """Return what is slow: switches, then nodes, then links.
+
+    Args:
+        measured: ``client+server`` -> the pair's repetitions, positive, in any unit.
+        lower_is_better: whether they are times.
+        known: switch or uplink -> nodes behind it.
+    """
+    network = _Network.of(measured, lower_is_better, known)
+    switches, worse = _slow_switches(network, known)
+    fit = _fit(worse, network)
+    unexplained = network.rest(fit, fit.nodes[fit.nodes > DELTA])
+    spread = float(stats.median_abs_deviation(unexplained, scale="normal"))
+    nodes = _slow_nodes(network, fit, spread)
+    links = network.rest(fit, fit.nodes[[node.name for node in nodes]])
+    return [*switches, *nodes, *_slow_links(network, links, spread)]
+
+
+@dataclass(frozen=True)
+class _Network:
+    """The pairs of one point.
+
+    Attributes:
+        logs: pair -> logarithms of its times, so that a high one is bad.
+        ends: a line for each pair and each of its nodes: ``pair``, ``node``, ``other``.
+        paths: pair -> switches that it crosses.
+        kinds: pair -> number of switches, by which pairs are compared.
+        sign: 1 for times, -1 for rates.
+        combine: how the shares of two nodes of a pair add up.
+    """
+
+    logs: Mapping[str, np.ndarray]
+    ends: pd.DataFrame
+    paths: pd.Series
+    kinds: pd.Series
+    sign: int
+    combine: str
+
+    @classmethod
+    def of(
+        cls, measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
+    ) -> _Network:
+        """Return the pairs with what they share."""
+        sign = 1 if lower_is_better else -1
+        ends = [(name, *both) for name in measured for both in permutations(name.split("+"))]
+        paths = pd.Series({name: crossed(name.split("+"), known) for name in measured})
+        kinds = paths.map(len)
+        kinds[kinds.map(kinds.value_counts()) < LEAST_CLASS] = kinds.mode()[0]
+        return cls(
+            logs={name: sign * np.log(values) for name, values in measured.items()},
+            ends=pd.DataFrame(ends, columns=["pair", "node", "other"]),
+            paths=paths,
+            kinds=kinds,
+            sign=sign,
+            combine="sum" if lower_is_better else "max",
+        )
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.logs)
+
+    def rest(self, fit: _Fit, slow: pd.Series) -> pd.Series:
+        """Return by how much pairs are behind, without what slow nodes explain."""
+        of_ends = self.ends["node"].map(slow).fillna(0.0)
+        shares = of_ends.groupby(self.ends["pair"]).agg(self.combine)
+        return fit.pairs - shares[fit.pairs.index]
+
+    def part(
+        self, kind: Kind, name: str, limits: Sequence[float], pairs: int = 1, confirmed: bool = True
+    ) -> SlowPart:
+        """Return a slow part; ``limits`` are low, middle and high as logarithms."""
+        low, middle, high = (float(self.sign * np.expm1(self.sign * limit)) for limit in limits)
+        return SlowPart(kind, name, low, middle, high, pairs, confirmed)
+
+
+def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd.Series]:
+    """Return the slow switches, and by how much pairs are behind without what these explain."""
+    worse = pd.Series({name: np.median(values) for name, values in network.logs.items()})
+    fit = _fit(worse, network)
+    found = []
+    for name in sorted(known, key=lambda name: (-len(known[name]), name)):
+        through = np.array([name in path for path in network.paths])
+        others = fit.healthy - known[name]
+        with_healthy = [not others.isdisjoint(pair.split("+")) for pair in network.logs]
+        shares = fit.pairs[through & with_healthy]
+        if shares.size < LEAST_CLASS or shares.quantile(FIRST_GUESS) <= DELTA:
+            continue
+        interval = statistics.median_interval(shares.to_numpy())
+        if interval.low <= DELTA:
+            continue
+        inside = np.array([known[name].issuperset(pair.split("+")) for pair in network.logs])
+        if inside.any() and fit.pairs[inside].median() > DELTA:
+            through |= inside
+        limits = interval.low, shares.median(), interval.high
+        found.append(network.part("switch", name, limits, pairs=int(through.sum())))
+        worse = worse - shares.median() * through
+        fit = _fit(worse, network)
+    return found, worse
+
+
+def _slow_nodes(network: _Network, fit: _Fit, spread: float) -> list[SlowPart]:
+    """Return the slow nodes; ``spread`` is that of pairs that nothing slows down."""
+    counts = network.ends.groupby("node").size()
+    # The standard error of a median of normal values.
+    errors: pd.Series = counts[fit.nodes.index].rdiv(np.pi / 2).pow(0.5) * spread
+    found = []
+    for name, *limits in _beyond(fit.nodes, errors, network.pairs):
+        found.append(network.part("node", name, limits, pairs=int(counts[name])))
+    return found
+
+
+def _slow_links(network: _Network, links: pd.Series, spread: float) -> list[SlowPart]:
+    """Return the slow links, confirmed where their own repetitions show it."""
+    found = []
+    errors = pd.Series(spread, links.index)
+    for name, low, middle, high in _beyond(links, errors, network.pairs):
+        distances = network.logs[name] - np.median(network.logs[name])
+        interval = statistics.median_interval(distances)
+        is_confirmed = interval.enough and middle + interval.low > DELTA
+        limits = low, middle, high
+        if is_confirmed:
+            limits = middle + interval.low, middle, middle + interval.high
+        found.append(network.part("link", name, limits, confirmed=is_confirmed))
+    return found
+
+
+def _fit(worse: pd.Series, network: _Network) -> _Fit:
+    """Return medians of nodes over their pairs with healthy nodes, until these stay the same.
+
+    Args:
+        worse: logarithm of each pair's time, without what slow switches explain.
+        network: its pairs.
+    """
+    ends = network.ends
+    healthy = every = frozenset(ends["node"])
+    share = FIRST_GUESS
+    for _ in range(PASSES):
+        clean = ends["node"].isin(healthy).groupby(ends["pair"]).all()[worse.index]
+        usual = worse.where(clean).groupby(network.kinds).transform("quantile", share)
+        pairs = worse - usual.fillna(worse.quantile(share))
+        known = ends[ends["other"].isin(healthy)]
+        shares = known["pair"].map(pairs).groupby(known["node"])
+        count = shares.size()
+        middle = shares.quantile(share, interpolation="lower").where(count > FEW, shares.min())
+        nodes = middle[count >= LEAST_PAIRS]
+        before, healthy = healthy, every - {*nodes.index[nodes > DELTA]}
+        if share == 0.5 and before == healthy:
+            break
+        share = 0.5
+    return _Fit(pairs, nodes, healthy)
+
+
+def _beyond(
+    behind: pd.Series, errors: pd.Series, count: int
+) -> Iterator[tuple[str, float, float, float]]:
+    """Yield name, low, middle and high of what is behind by more than ``DELTA``, the slowest first.
+
+    The whole interval must be, at a false discovery rate of ``RATE``.
+
+    Args:
+        behind: logarithms.
+        errors: their standard errors.
+        count: number of values from which the errors were estimated.
+    """
+    freedom = max(1, int(EFFICIENCY * count))
+    errors = errors.clip(lower=np.finfo(float).eps)
+    half = stats.t.ppf(0.975, freedom) * errors
+    chances = stats.t.sf(behind / errors, freedom).tolist()
+    is_slow = np.array(statistics.discoveries(chances, RATE), dtype=bool)
+    found = behind[is_slow & (behind - half > DELTA)]
+    for name, middle in found.sort_values(ascending=False).items():
+        yield str(name), middle - half[name], middle, middle + half[name]
