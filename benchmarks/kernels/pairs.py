@@ -142,11 +142,11 @@ def _cell(subsystem: str, tool: str, point: Point, **more: Scalar) -> Cell:
 
 
 def _cpu(plan: Plan) -> Iterator[Row]:
-    for workload in ("DP", "SP", "HP", "QP", "FP32", "QPDOT", *UNITS):
+    for workload in ("DP", "SP", "HP", "QP", "FP32", "DPMIX", "FP32MIX", "QPDOT", *UNITS):
         for threads in plan.threads(1, 2):
             point: Point = (workload, "", None, threads)
             ours = _cell("cpu", "cpubench", point, seconds=plan.seconds)
-            peak = Target(low=0.97 if workload == "DP" else 0.95)
+            peak = Target(low=0.97 if workload.startswith("DP") else 0.95)
             bundle = f"cpu {workload} {threads}"
             quick = workload in ("DP", "QP")
             yield Row(ours, None, "rate", peak, bundle=bundle, quick=quick)

@@ -52,8 +52,8 @@ class Cell:
 
     subsystem    cpu, memory, disk or network
     instrument   name in ``peakmark.tools.REGISTRY``, e.g. ``cpubench`` or ``fio``
-    workload     QP HP SP DP FP32 QPDOT FP16 BF16DOT QPMM BF16MM | RS WS RWS RR WR RWR LAT |
-                 RS WS RR WR | TCP UDP LAT-TCP LAT-UDP; ``ALL`` for a reference tool that fills several workloads in one execution
+    workload     QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM |
+                 RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP LAT-UDP; ``ALL`` for a reference tool that fills several workloads in one execution
     variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working
                  set), disk ``psync`` or ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty
                  where there is no such choice

@@ -17,8 +17,9 @@ static struct process *cpubench(const char *workload, const char *option, const 
 
 static void every_workload_is_measured_and_right(void **state) {
     (void)state;
-    static const char *const workloads[] = {"QP", "HP", "SP", "DP", "FP32", "QPDOT"};
-    for (size_t i = 0; i < 6; i++) {
+    static const char *const workloads[] = {"QP",   "HP",    "SP",      "DP",
+                                            "FP32", "DPMIX", "FP32MIX", "QPDOT"};
+    for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
         for (int isa = 0; isa < ISA_COUNT; isa++) {
             struct process *process = process_run(
                 NULL, ARGV("cpubench", "--workload", workloads[i], "--isa", isa_name((enum isa)isa),
@@ -189,7 +190,7 @@ static void wrong_command_lines(void **state) {
     (void)state;
     process_expect(process_run(NULL, ARGV("cpubench")), 2, "--workload is missing");
     process_expect(cpubench("XP", "--seconds", "1"), 2,
-                   "'XP' is not one of QP, HP, SP, DP, FP32, QPDOT");
+                   "'XP' is not one of QP, HP, SP, DP, FP32, DPMIX, FP32MIX, QPDOT");
     process_expect(cpubench("DP", "--seconds", "-1"), 2,
                    "--seconds: '-1' is not a time in seconds");
     process_expect(cpubench("DP", "--operations", "1.5"), 2, "--operations: '1.5' is not a count");

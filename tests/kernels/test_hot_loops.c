@@ -197,14 +197,14 @@ static void has_its_loop(const struct kernel *kernel, int loop_count, const char
     }
     for (int i = 0; i < loop_count; i++) {
         int length = loops[i].last - loops[i].first + 1,
-            rest = length - steps * (int)kernel->instructions;
+            rest = length - (int)(steps * kernel->instructions);
         if (occurrences(&loops[i], mnemonic, lanes) == times * steps &&
             (kernel->isa == ISA_SSE2 || (rest >= 0 && rest <= 4))) {
             return;
         }
     }
-    fail_msg("%s: no loop of %s does %d steps of %d instructions with %d %s %s each", file,
-             kernel->workload, steps, (int)kernel->instructions, times, mnemonic, lanes);
+    fail_msg("%s: no loop of %s does %d steps of %g instructions with %d %s %s each", file,
+             kernel->workload, steps, kernel->instructions, times, mnemonic, lanes);
 }
 
 static void compute_kernels_are_as_counted(void **state) {

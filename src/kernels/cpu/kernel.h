@@ -1,6 +1,7 @@
 /*
  * A compute kernel: `accumulators` independent vectors kept in registers, each taking one step (a
- * multiply and an add on every lane) per pass. Even passes use operand x[0], odd ones x[1].
+ * multiply and an add on every lane, in a mix further additions) per pass. Even passes use operand
+ * x[0], odd ones x[1].
  *
  * Counting: one operation is one multiplication or one addition on one lane, a fused multiply-add
  * is two. Only arithmetic that belongs to the workload counts; shifts, masks, copies and the
@@ -39,6 +40,13 @@ enum rule {
     RULE_ADD_I32,
     RULE_ADD_I16,
     RULE_ADD_I8,
+    RULE_MIX_F64, /* y - a * x, then - y in even passes and + y in odd ones; all x are 1 */
+    RULE_MIX_F32,
+    RULE_THIN_MIX_F64, /* a * x + y, in every second pass then + y: in even passes of accumulators
+                          of even number, in odd passes of the others */
+    RULE_THIN_MIX_F32,
+    RULE_ADD_MIX_F64, /* a + x * y, then + y */
+    RULE_ADD_MIX_F32,
     RULE_PAIRS,  /* 16-bit lane: saturate(u8 a0 * s8 x0 + u8 a1 * s8 x1) + y, y 16 bits (vpmaddubsw,
                     vpaddw) */
     RULE_DOT_US, /* 32-bit lane: a + sum of four u8 x * s8 y */
@@ -74,8 +82,8 @@ struct kernel {
     enum rule rule;
     unsigned vector_bytes;
     unsigned accumulators;
-    unsigned operations;   /* of one step on one accumulator, all lanes */
-    unsigned instructions; /* of one step */
+    unsigned operations; /* of one step on one accumulator, all lanes; of a thin mix on average */
+    double instructions; /* of one step, likewise */
     kernel_function *run;
     paced_function *paced; /* the same steps with a chain, which gives the clock rate: see pace.h */
 };
@@ -105,6 +113,13 @@ extern const struct kernel *const kernel_tables[];
  * with *reason the reason.
  */
 const struct kernel *kernel_find(const char *workload, enum isa isa, const char **reason);
+
+/*
+ * The fastest on this CPU of the kernels that mix operations in other shares: those that follow
+ * `kernel` in its table with the same workload. Which mix keeps all pipes busy depends on the
+ * design. Under a millisecond. A workload without mixes keeps its kernel.
+ */
+const struct kernel *kernel_fastest(const struct kernel *kernel);
 
 /* Operands and start values for a rule, from seed and stream: exact in floating point for
  * PASSES_PER_CALL passes. */

@@ -10,5 +10,7 @@
 #define REGISTER "x"
 #define COUNT 12
 #define DOT_COUNT 8
+/* A chain of 4 and 3 cycles, as on Zen 3, takes so many on two pipes for each of both. */
+#define MIX_COUNT 14
 
 #include "cpu/kernel_wide.inc"

@@ -11,5 +11,6 @@
 #define REGISTER "v"
 #define COUNT 24
 #define DOT_COUNT 12
+#define MIX_COUNT COUNT
 
 #include "cpu/kernel_wide.inc"

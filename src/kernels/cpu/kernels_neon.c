@@ -12,6 +12,10 @@
                      : "w"(x), "w"(y));
 #define STEP_F64(a, x, y) FUSED(a, x, y, "fmla", "2d")
 #define STEP_F32(a, x, y) FUSED(a, x, y, "fmla", "4s")
+#define ADD(a, y, LANES)                                                                           \
+    __asm__ volatile("fadd %0." LANES ", %0." LANES ", %1." LANES : "+w"(a) : "w"(y));
+#define MIX_F64(a, x, y) STEP_F64(a, x, y) ADD(a, y, "2d")
+#define MIX_F32(a, x, y) STEP_F32(a, x, y) ADD(a, y, "4s")
 #define STEP_I32(a, x, y) FUSED(a, x, y, "mla", "4s")
 #define STEP_I16(a, x, y) FUSED(a, x, y, "mla", "8h")
 #define STEP_I8(a, x, y) FUSED(a, x, y, "mla", "16b")
@@ -28,6 +32,8 @@
 
 DEFINE_KERNEL(dp, float64x2_t, 24, STEP_F64, NOTHING)
 DEFINE_KERNEL(fp32, float32x4_t, 24, STEP_F32, NOTHING)
+DEFINE_KERNEL(dpmix, float64x2_t, 24, MIX_F64, NOTHING)
+DEFINE_KERNEL(fp32mix, float32x4_t, 24, MIX_F32, NOTHING)
 DEFINE_KERNEL(sp, int32x4_t, 24, STEP_I32, NOTHING)
 DEFINE_KERNEL(hp, int16x8_t, 24, STEP_I16, NOTHING)
 DEFINE_KERNEL(qp, int8x16_t, 24, STEP_I8, NOTHING)
@@ -36,6 +42,14 @@ DEFINE_KERNEL(qpdot, int32x4_t, 12, STEP_DOT, NOTHING)
 const struct kernel kernels_neon[] = {
     {"DP", ISA_NEON, ISA_FEATURE_NONE, "fmla 2d", RULE_ADD_F64, 16, 24, 4, 1, dp, dp_paced},
     {"FP32", ISA_NEON, ISA_FEATURE_NONE, "fmla 4s", RULE_ADD_F32, 16, 24, 8, 1, fp32, fp32_paced},
+    /* With additions on pipes of their own, and without: see kernel_fastest. */
+    {"DPMIX", ISA_NEON, ISA_FEATURE_NONE, "fmla 2d", RULE_ADD_F64, 16, 24, 4, 1, dp, dp_paced},
+    {"DPMIX", ISA_NEON, ISA_FEATURE_NONE, "fmla 2d + fadd 2d", RULE_ADD_MIX_F64, 16, 24, 6, 2,
+     dpmix, dpmix_paced},
+    {"FP32MIX", ISA_NEON, ISA_FEATURE_NONE, "fmla 4s", RULE_ADD_F32, 16, 24, 8, 1, fp32,
+     fp32_paced},
+    {"FP32MIX", ISA_NEON, ISA_FEATURE_NONE, "fmla 4s + fadd 4s", RULE_ADD_MIX_F32, 16, 24, 12, 2,
+     fp32mix, fp32mix_paced},
     {"SP", ISA_NEON, ISA_FEATURE_NONE, "mla 4s", RULE_ADD_I32, 16, 24, 8, 1, sp, sp_paced},
     {"HP", ISA_NEON, ISA_FEATURE_NONE, "mla 8h", RULE_ADD_I16, 16, 24, 16, 1, hp, hp_paced},
     {"QP", ISA_NEON, ISA_FEATURE_NONE, "mla 16b", RULE_ADD_I8, 16, 24, 32, 1, qp, qp_paced},

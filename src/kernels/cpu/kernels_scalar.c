@@ -84,6 +84,11 @@ const struct kernel kernels_scalar[] = {
      dp_paced},
     {"FP32", ISA_SCALAR, ISA_FEATURE_NONE, "C: float a * x + y", RULE_CHAIN_F32, 4, 8, 2, 2, fp32,
      fp32_paced},
+    /* A multiplication and an addition already are a mix. */
+    {"DPMIX", ISA_SCALAR, ISA_FEATURE_NONE, "C: double a * x + y", RULE_CHAIN_F64, 8, 8, 2, 2, dp,
+     dp_paced},
+    {"FP32MIX", ISA_SCALAR, ISA_FEATURE_NONE, "C: float a * x + y", RULE_CHAIN_F32, 4, 8, 2, 2,
+     fp32, fp32_paced},
     {"SP", ISA_SCALAR, ISA_FEATURE_NONE, "C: int32 a * x + y", RULE_CHAIN_I32, 4, 8, 2, 2, sp,
      sp_paced},
     {"HP", ISA_SCALAR, ISA_FEATURE_NONE, "C: int16 a * x + y", RULE_CHAIN_I16, 2, 8, 2, 2, hp,

@@ -65,6 +65,11 @@ const struct kernel kernels_sse2[] = {
     {"DP", ISA_SSE2, ISA_FEATURE_NONE, "mulpd + addpd", RULE_CHAIN_F64, 16, 12, 4, 2, dp, dp_paced},
     {"FP32", ISA_SSE2, ISA_FEATURE_NONE, "mulps + addps", RULE_CHAIN_F32, 16, 12, 8, 2, fp32,
      fp32_paced},
+    /* A multiplication and an addition already are a mix. */
+    {"DPMIX", ISA_SSE2, ISA_FEATURE_NONE, "mulpd + addpd", RULE_CHAIN_F64, 16, 12, 4, 2, dp,
+     dp_paced},
+    {"FP32MIX", ISA_SSE2, ISA_FEATURE_NONE, "mulps + addps", RULE_CHAIN_F32, 16, 12, 8, 2, fp32,
+     fp32_paced},
     {"SP", ISA_SSE2, ISA_FEATURE_NONE, "2 pmuludq, 4 shifts and shuffles, paddd", RULE_CHAIN_I32,
      16, 4, 8, 7, sp, sp_paced},
     {"HP", ISA_SSE2, ISA_FEATURE_NONE, "pmullw + paddw", RULE_CHAIN_I16, 16, 12, 16, 2, hp,

@@ -2,7 +2,8 @@
  * What the kernels must compute, lane by lane in plain C, and inputs for which that is exact.
  *
  * Floating point: the chain doubles and halves in turn (x = 2, then 1/2), so two passes add 1.5 y;
- * start values lie in [1, 1.25) and y is so small that a stays below 2. All values are multiples of
+ * start values lie in [1, 1.25) and y is so small that a stays below 2, also in a mix, which adds y
+ * up to twice as often. All values are multiples of
  * a step that the mantissa holds, so every result is exact, whether fused or not, never subnormal,
  * and one lost pass changes it.
  */
@@ -17,6 +18,9 @@ static unsigned lane_bytes(enum rule rule) {
     switch (rule) {
     case RULE_CHAIN_F64:
     case RULE_ADD_F64:
+    case RULE_MIX_F64:
+    case RULE_THIN_MIX_F64:
+    case RULE_ADD_MIX_F64:
         return 8;
     case RULE_CHAIN_I16:
     case RULE_ADD_I16:
@@ -28,6 +32,9 @@ static unsigned lane_bytes(enum rule rule) {
         return 1;
     case RULE_CHAIN_F32:
     case RULE_ADD_F32:
+    case RULE_MIX_F32:
+    case RULE_THIN_MIX_F32:
+    case RULE_ADD_MIX_F32:
     case RULE_CHAIN_I32:
     case RULE_ADD_I32:
     case RULE_DOT_US:
@@ -44,8 +51,8 @@ static double whole_below(struct random_state *random, uint64_t bound) {
     return (double)(1 + random_below(random, bound - 1));
 }
 
-/* Values in 1/2^50 (start, y of the chain) or products of two in 1/2^20: all bits of a double are
- * in use. */
+/* Values in 1/2^50 (start, y of the chain), products of two in 1/2^20, or of 1/2^10 and 1/2^40: all
+ * bits of a double are in use. */
 static void fill_f64(struct random_state *random, enum rule rule, unsigned lane,
                      struct operands *operands) {
     double x[2] = {2.0, 0.5}, y = whole_below(random, UINT64_C(1) << 34) * 0x1p-49;
@@ -53,6 +60,15 @@ static void fill_f64(struct random_state *random, enum rule rule, unsigned lane,
         x[0] = whole_below(random, 1 << 12) * 0x1p-20;
         x[1] = whole_below(random, 1 << 12) * 0x1p-20;
         y = whole_below(random, 1 << 12) * 0x1p-20;
+    } else if (rule == RULE_ADD_MIX_F64) {
+        x[0] = whole_below(random, 1 << 10) * 0x1p-10;
+        x[1] = whole_below(random, 1 << 10) * 0x1p-10;
+        y = whole_below(random, 1 << 20) * 0x1p-40;
+    } else if (rule == RULE_MIX_F64) {
+        x[0] = x[1] = 1;
+        y = whole_below(random, UINT64_C(1) << 33) * 0x1p-49;
+    } else if (rule == RULE_THIN_MIX_F64) {
+        y = whole_below(random, UINT64_C(1) << 33) * 0x1p-49;
     }
     memcpy(operands->x[0] + lane * 8, &x[0], 8);
     memcpy(operands->x[1] + lane * 8, &x[1], 8);
@@ -66,6 +82,15 @@ static void fill_f32(struct random_state *random, enum rule rule, unsigned lane,
         x[0] = (float)(whole_below(random, 10) * 0x1p-11);
         x[1] = (float)(whole_below(random, 10) * 0x1p-11);
         y = (float)(whole_below(random, 10) * 0x1p-11);
+    } else if (rule == RULE_ADD_MIX_F32) {
+        x[0] = (float)(whole_below(random, 4) * 0x1p-2);
+        x[1] = (float)(whole_below(random, 4) * 0x1p-2);
+        y = (float)(whole_below(random, 17) * 0x1p-21);
+    } else if (rule == RULE_MIX_F32) {
+        x[0] = x[1] = 1;
+        y = (float)(whole_below(random, 25) * 0x1p-21);
+    } else if (rule == RULE_THIN_MIX_F32) {
+        y = (float)(whole_below(random, 25) * 0x1p-21);
     }
     memcpy(operands->x[0] + lane * 4, &x[0], 4);
     memcpy(operands->x[1] + lane * 4, &x[1], 4);
@@ -150,6 +175,9 @@ void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t strea
     switch (kernel->rule) {
     case RULE_CHAIN_F64:
     case RULE_ADD_F64:
+    case RULE_MIX_F64:
+    case RULE_THIN_MIX_F64:
+    case RULE_ADD_MIX_F64:
         for (unsigned lane = 0; lane < VECTOR_BYTES_MAX / 8; lane++) {
             fill_f64(&random, kernel->rule, lane, operands);
         }
@@ -160,6 +188,9 @@ void reference_inputs(const struct kernel *kernel, uint64_t seed, uint64_t strea
         break;
     case RULE_CHAIN_F32:
     case RULE_ADD_F32:
+    case RULE_MIX_F32:
+    case RULE_THIN_MIX_F32:
+    case RULE_ADD_MIX_F32:
         for (unsigned lane = 0; lane < VECTOR_BYTES_MAX / 4; lane++) {
             fill_f32(&random, kernel->rule, lane, operands);
         }
@@ -237,8 +268,9 @@ static uint16_t grow_f16(uint16_t a, uint16_t x) {
     return (uint16_t)((bits >> 42) - (UINT64_C(1008) << 10));
 }
 
-static void lane_steps(enum rule rule, uint64_t passes, unsigned char *at, const unsigned char *x0,
-                       const unsigned char *x1, const unsigned char *y0) {
+/* turn: 0 or 1, of the passes in which a thin mix adds. */
+static void lane_steps(enum rule rule, uint64_t turn, uint64_t passes, unsigned char *at,
+                       const unsigned char *x0, const unsigned char *x1, const unsigned char *y0) {
     switch (rule) {
     case RULE_CHAIN_F64:
         STEPS(double, a *f + y);
@@ -269,6 +301,24 @@ static void lane_steps(enum rule rule, uint64_t passes, unsigned char *at, const
         break;
     case RULE_ADD_I8:
         STEPS(uint8_t, a + (unsigned)f * y);
+        break;
+    case RULE_MIX_F64:
+        STEPS(double, y - a * f + (pass % 2 == 0 ? -y : y));
+        break;
+    case RULE_MIX_F32:
+        STEPS(float, y - a * f + (pass % 2 == 0 ? -y : y));
+        break;
+    case RULE_THIN_MIX_F64:
+        STEPS(double, a *f + y + (pass % 2 == turn ? y : 0));
+        break;
+    case RULE_THIN_MIX_F32:
+        STEPS(float, a *f + y + (pass % 2 == turn ? y : 0));
+        break;
+    case RULE_ADD_MIX_F64:
+        STEPS(double, a + f * y + y);
+        break;
+    case RULE_ADD_MIX_F32:
+        STEPS(float, a + f * y + y);
         break;
     case RULE_PAIRS:
         STEPS(uint16_t, pairs(a, f, y));
@@ -339,7 +389,8 @@ void reference_run(const struct kernel *kernel, uint64_t passes, const struct op
             product_steps(kernel, passes, operands, lane / width, (unsigned char *)result + at);
             continue;
         }
-        lane_steps(kernel->rule, passes, (unsigned char *)result + at, operands->x[0] + lane,
-                   operands->x[1] + lane, operands->y + lane);
+        lane_steps(kernel->rule, at / kernel->vector_bytes % 2, passes,
+                   (unsigned char *)result + at, operands->x[0] + lane, operands->x[1] + lane,
+                   operands->y + lane);
     }
 }

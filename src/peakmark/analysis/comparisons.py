@@ -41,7 +41,7 @@ group in a sentence.
 """
 Pairs = Sequence[Sequence[str]]
 WORKLOADS: Mapping[str, Pairs] = {
-    "cpu": (("QP", "HP"), ("HP", "SP"), ("SP", "DP")),
+    "cpu": (("QP", "HP"), ("HP", "SP"), ("SP", "DP"), ("DPMIX", "DP"), ("FP32MIX", "FP32")),
     "memory": (("RS", "RR"), ("WS", "WR"), ("RWS", "RWR"), ("RS", "WS")),
     "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
     "network": (("TCP", "UDP"), ("LAT-TCP", "LAT-UDP")),

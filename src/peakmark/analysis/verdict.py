@@ -16,6 +16,7 @@ from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed
+from peakmark.limits.cpu import FUSED
 from peakmark.messages import Message, Range, Severity, merge, message
 from peakmark.statistics import ENOUGH
 
@@ -129,14 +130,14 @@ def _verdict(rows: Rows, subsystem: str) -> Verdict:
         warning = row.specific_warnings[0] if row.specific_warnings else None
         if warning is None and row.measured.summary.n == 1:
             warning = message("one-run")
-        return Verdict(subsystem, row, _sentence(group), warning)
+        return Verdict(subsystem, row, _sentence(rows, group), warning)
     measured = candidates(rows, subsystem)
     warnings = [row.specific_warnings[0] for row in measured if row.specific_warnings]
     code = "no-row" if measured else "nothing-measured"
     return Verdict(subsystem, None, message(code), warnings[0] if warnings else None)
 
 
-def _sentence(group: NodeGroup) -> Message:
+def _sentence(rows: Rows, group: NodeGroup) -> Message:
     """What the row measured, its limit and its reference."""
     row = group.middle
     labels, summary = LabelFormatter.of(row), row.measured.summary
@@ -161,6 +162,7 @@ def _sentence(group: NodeGroup) -> Message:
         value=labels.quantity(group.median),
         spread=f" ({spread})" if ends[0] < ends[1] else "",
         limit=_share(labels, row),
+        mix=_mix(labels, rows, row),
         reference=_reference(group.rows),
         nodes=nodes,
     )
@@ -178,9 +180,29 @@ def _share(labels: LabelFormatter, row: Row) -> Message | str:
     shares = [message("at-clock", share=share, clock=name) for name, share in row.shares.items()]
     return message(
         "of-limit",
+        case="named" if row.limit.name else "",
+        name=row.limit.name,
         share=efficiency,
         limit=labels.quantity(limit),
         clocks=message("at-clocks", shares=tuple(shares)) if shares else "",
+    )
+
+
+def _mix(labels: LabelFormatter, rows: Rows, row: Row) -> Message | str:
+    """Return what the same cores reach when additions keep their other pipes busy, and its share."""
+    key = row.key._replace(workload=FUSED.get(row.key.workload, ""))
+    mixed = (each for each in rows[row.table.name] if each.key == key and each.comparable)
+    other = next(mixed, None)
+    if other is None:
+        return ""
+    share, limit = other.measured.efficiency, other.limit.value
+    if share is None or limit is None:
+        return ""
+    return message(
+        "of-all-pipes",
+        value=labels.quantity(other.measured.centre),
+        share=share,
+        limit=labels.quantity(limit),
     )
 
 

@@ -326,7 +326,8 @@ class Campaign(Keys):
             out.
         modules: Environment modules that bring a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
-        cpu: Grids of the CPU: workloads QP HP SP DP FP32 QPDOT FP16 BF16DOT QPMM BF16MM.
+        cpu: Grids of the CPU: workloads QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM
+            BF16MM.
         memory: Grids of RS WS RWS RR WR RWR LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT;
             variants block (cache), pool (DRAM), pool-temporal (DRAM with ordinary stores, beside
             pool with streaming ones); of ladders small and huge (pages).
@@ -392,13 +393,13 @@ Latency = Annotated[
     float, allowed("seconds from 1e-7 to 10, such as 85e-6 for 85 us", ge=1e-7, le=10)
 ]
 CpuWorkload = Literal[
-    "QP", "HP", "SP", "DP", "FP32", "QPDOT", "FP16", "BF16DOT", "QPMM", "BF16MM",
+    "QP", "HP", "SP", "DP", "FP32", "DPMIX", "FP32MIX", "QPDOT", "FP16", "BF16DOT", "QPMM", "BF16MM",
 ]  # fmt: skip
 DiskWorkload = Literal["RS", "WS", "RR", "WR"]
 NetworkWorkload = Literal["TCP", "UDP"]
 Workload = Literal[
-    "QP", "HP", "SP", "DP", "FP32", "QPDOT", "FP16", "BF16DOT", "QPMM", "BF16MM", "RS", "WS", "RWS",
-    "RR", "WR", "RWR", "LAT", "TCP", "UDP", "LAT-TCP", "LAT-UDP",
+    "QP", "HP", "SP", "DP", "FP32", "DPMIX", "FP32MIX", "QPDOT", "FP16", "BF16DOT", "QPMM", "BF16MM",
+    "RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", "TCP", "UDP", "LAT-TCP", "LAT-UDP",
 ]  # fmt: skip
 
 

@@ -39,6 +39,7 @@ class Limit:
     finding   what about the machine keeps the limit below what the CPU could have, such as empty
               memory channels
     bandwidth of a latency under load: B/s of the memory, None where it is unknown
+    name      what it is the limit of, where the machine has another limit too
     clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
     """
 
@@ -50,6 +51,7 @@ class Limit:
     reason: Message | None = None
     remarks: tuple[Message, ...] = ()
     finding: Message | None = None
+    name: str = ""
     clock: str = ""
     detail: str = ""
     cores: str = ""

@@ -7,6 +7,11 @@ from peakmark.formatting import plural, quantity
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
 
+FUSED = {"DP": "DPMIX", "FP32": "FP32MIX"}
+"""Workload of fused multiply-adds alone -> the one that mixes them with additions."""
+RPEAK = "fused multiply-adds (HPL's Rpeak)"
+"""What the limit of a workload of ``FUSED`` is called: all pipes of a core may do more."""
+
 
 def limit(question: Question) -> Limit:
     """Operations per second that the cores of a row can do at most."""
@@ -16,13 +21,16 @@ def limit(question: Question) -> Limit:
     if clock is None:
         return question.unknown("clock", key="cpu.nominal_hz")
     stated = (question.stated("cpu", "operations_per_cycle") or {}).get(workload)
-    line, origin = operations(question), clock.origin
+    line, origin, name = operations(question), clock.origin, ""
     if stated is not None:
         per_cycle, how, source = float(stated), "", question.site_source("cpu")
         origin = origin if origin == "measured" else "site"
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{question.design}, {line['isa'].upper()}: {line['how']}"
+        if workload in FUSED and "FMA" in line["how"]:
+            name = RPEAK
+            how += f": limit of {name}"
     elif kinds := question.fact("cpu", "kinds"):
         names = ", ".join(kind["name"] for kind in kinds)
         return question.unknown("kinds", key=f"cpu.operations_per_cycle.{workload}", kinds=names)
@@ -40,7 +48,7 @@ def limit(question: Question) -> Limit:
     )
     fewer = message("limit-of-cores", threads=question.concurrency, cores=cores)
     remarks = (fewer,) if question.concurrency > cores else ()
-    texts = {"clock": clock.name, "detail": how, "cores": counted}
+    texts = {"name": name, "clock": clock.name, "detail": how, "cores": counted}
     return question.limit(value, formula, source, origin, remarks=remarks, **texts)
 
 

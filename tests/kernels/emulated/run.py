@@ -22,7 +22,7 @@ import machine
 REPOSITORY = Path(__file__).resolve().parents[3]
 KERNELS = REPOSITORY / "build/kernels"
 BUILD = REPOSITORY / "build/emulated"
-COMPUTE = ("DP", "FP32", "SP", "HP", "QP", "QPDOT")
+COMPUTE = ("DP", "FP32", "DPMIX", "FP32MIX", "SP", "HP", "QP", "QPDOT")
 UNITS = ("FP16", "BF16DOT", "QPMM", "BF16MM")
 """What no model has: the program must say so."""
 MEMORY = ("RS", "WS", "RWS", "RR", "WR", "RWR")

@@ -26,7 +26,7 @@ def facts():
     return machine.collect()
 
 
-@pytest.mark.parametrize("workload", ["QP", "HP", "SP", "DP", "FP32", "QPDOT"])
+@pytest.mark.parametrize("workload", ["QP", "HP", "SP", "DP", "FP32", "DPMIX", "FP32MIX", "QPDOT"])
 @pytest.mark.parametrize("isa", ["scalar", "sse2", "avx2", "avx512", "neon"])
 def test_no_kernel_is_above_the_limit(workload, isa, facts):
     """In whatever instruction set: the limit is that of the best one the CPU has."""

@@ -53,6 +53,20 @@ def test_a_value_over_loopback_says_so_and_asks_for_no_limit(tmp_path):
     assert "loopback-only" not in caveats(real)
 
 
+@pytest.mark.parametrize("mixed", [None, 11e10])
+def test_page_one_names_both_limits_of_a_core(tmp_path, mixed):
+    """VM is a Zen 3, whose limit is half as high again with additions."""
+    clock = {"clock_hz_loaded": 2.5e9}
+    records = runs("cpubench", "DP", *times(7.8e10, QUIET), concurrency=2, details=clock)
+    if mixed:
+        records += runs("cpubench", "DPMIX", *times(mixed, QUIET), concurrency=2, details=clock)
+        records += runs("cpubench", "DPMIX", *times(5e10, QUIET), details=clock)
+    text = verdict_of(judge(tmp_path / "c", records, facts=VM), "cpu").text.text
+    assert "98% of the limit of fused multiply-adds (HPL's Rpeak), 80.00 GigaOPS" in text
+    said = "; mixed with additions 110.0 GigaOPS, 92% of the limit of all pipes, 120.0 GigaOPS"
+    assert (said in text) is bool(mixed) and ("all pipes" in text) is bool(mixed)
+
+
 def test_beside_what_was_measured_stand_its_lowest_and_highest_repetition(tmp_path):
     of = judged(tmp_path / "c", (0.9, 1.0, 1.8), loopback=False)
     texts = [one.text for one in verdict.verdicts(of.rows)]

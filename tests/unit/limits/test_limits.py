@@ -166,6 +166,36 @@ def test_instruction_sets(best, isa, workload, value):
     assert cpu(workload, 1, facts, clock_hz=1e9).value == value
 
 
+@pytest.mark.parametrize(("design", "isa", "fused", "mixed"), [
+    # On its own pipes AMD adds beside two multiply-adds; until Zen 2 one of these two pipes is taken.
+    ("Zen", ["avx2", "fma"], 8, 10), ("Zen 2", ["avx2", "fma"], 16, 20), ("Zen 3", ["avx2", "fma"], 16, 24),
+    ("Zen 4", [*WIDE], 16, 24), ("Zen 5", [*WIDE], 32, 48), ("Zen 5", ["avx2", "fma"], 16, 24),
+    # Golden Cove has a third port at 256 bits and none at 512.
+    ("Sapphire Rapids", [*WIDE], 32, 32), ("Emerald Rapids", ["avx2", "fma"], 16, 20),
+    ("Ice Lake-SP", ["avx2", "fma"], 16, 16), ("Haswell", ["avx2", "fma"], 16, 16),
+    ("Neoverse N1", ["neon"], 8, 8), ("Neoverse V2", ["neon"], 16, 16), ("A64FX", ["neon", "sve"], 32, 32),
+])  # fmt: skip
+def test_all_pipes_together_do_more_than_multiply_adds_alone(design, isa, fused, mixed):
+    best = "avx512" if "avx512f" in isa else isa[0]
+    facts = machine(cpu={"microarchitecture": design, "isa": isa, "isa_best": best})
+    for times, names in ((1, ("DP", "DPMIX")), (2, ("FP32", "FP32MIX"))):
+        alone, together = (cpu(name, 1, facts, clock_hz=1e9) for name in names)
+        assert (alone.value, together.value) == (times * fused * 1e9, times * mixed * 1e9)
+        assert "limit of fused multiply-adds (HPL's Rpeak)" in alone.explained
+        assert "HPL" not in together.explained
+
+
+def test_each_design_says_what_all_of_its_pipes_can_do():
+    lines = {
+        (name, line["isa"], line["workload"])
+        for line in data.table("operations")
+        for name in line["microarchitecture"].split("|")
+    }
+    for name, isa, workload in lines:
+        if workload in ("DP", "FP32"):
+            assert (name, isa, f"{workload}MIX") in lines
+
+
 def test_single_precision_is_twice_double_everywhere():
     per_cycle = {
         (name, line["isa"], line["workload"]): float(line["operations_per_cycle"])
@@ -175,6 +205,8 @@ def test_single_precision_is_twice_double_everywhere():
     for (name, isa, workload), value in per_cycle.items():
         if workload == "DP":
             assert per_cycle[name, isa, "FP32"] == 2 * value
+        if workload == "DPMIX":
+            assert per_cycle[name, isa, "FP32MIX"] == 2 * value >= 2 * per_cycle[name, isa, "DP"]
         if workload == "SP":
             assert value <= per_cycle[name, isa, "HP"] <= per_cycle[name, isa, "QP"]
 

@@ -15,7 +15,7 @@ operations may take.
 
 
 class CpuBench(common.Kernel):
-    """cpu QP HP SP DP FP32 QPDOT FP16 BF16DOT QPMM BF16MM, in op/s."""
+    """cpu QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM, in op/s."""
 
     name = "cpubench"
     rows = (Coverage("cpu", SUBSYSTEMS["cpu"].workloads),)
