@@ -326,8 +326,7 @@ class Campaign(Keys):
             out.
         modules: Environment modules that bring a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
-        cpu: Grids of the CPU: workloads QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM
-            BF16MM.
+        cpu: Grids of QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM.
         memory: Grids of RS WS RWS RR WR RWR LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT;
             variants block (cache), pool (DRAM), pool-temporal (DRAM with ordinary stores, beside
             pool with streaming ones); of ladders small and huge (pages).
