@@ -11,6 +11,7 @@ power, leaves directories that the next cell removes.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import json
 import os
@@ -32,6 +33,8 @@ from peakmark.messages import MeasurementError
 
 OWNER = "PEAKMARK_OWNER"
 """``process_identity`` of who ordered the measurement; only set where it is on the same machine."""
+MEASUREMENT = "PEAKMARK_MEASUREMENT"
+"""``process_identity`` of the process that measures, in the environment of all that it starts."""
 GRACE_S = 20.0
 END_S = 5.0
 
@@ -45,6 +48,8 @@ YOUNG_S = 60.0
 _NAME = r"peakmark-(serve-)?[A-Za-z0-9_]{6,8}"
 _KERNEL_FILE = r"peakmark-[0-9]{1,10}"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # PR_SET_CHILD_SUBREAPER ..., linux/prctl.h
 
 _pipe: int | None = None
 
@@ -156,14 +161,78 @@ def group_ended(group: int) -> None:
     _report(f"-group {group}")
 
 
+@contextmanager
+def orphans_ended() -> Iterator[None]:
+    """End all that programs started in the block leave behind, in whatever session it is.
+
+    A process group is not enough: a program that calls setsid, as a daemon does, leaves it. While
+    the block runs, this process is a subreaper (prctl(2)): it gets the orphans of its descendants as
+    children, and ends those that it did not have before.
+    """
+    before, was = _children(), _is_subreaper()
+    _set_subreaper(True)
+    try:
+        yield
+    finally:
+        _end_children(before)
+        _set_subreaper(was)
+
+
+def _is_subreaper() -> bool:
+    flag = ctypes.c_int(0)
+    ctypes.CDLL(None).prctl(_GET_SUBREAPER, ctypes.byref(flag), 0, 0, 0)
+    return bool(flag.value)
+
+
+def _set_subreaper(on: bool) -> None:
+    """Have the kernel, Linux 3.4 and newer, give this process the orphans among its descendants."""
+    ctypes.CDLL(None).prctl(_SET_SUBREAPER, ctypes.c_ulong(on), 0, 0, 0)
+
+
+def _children() -> set[int]:
+    """Return the children of this process, ended ones included."""
+    ours, found = str(os.getpid()), set()
+    with os.scandir("/proc") as entries:
+        numbers = [entry.name for entry in entries if entry.name.isdigit()]
+    for number in numbers:
+        with suppress(OSError, IndexError):  # it has ended meanwhile
+            if _stat_fields(number)[1] == ours:
+                found.add(int(number))
+    return found
+
+
+def reap(group: int) -> None:
+    """Take note of the ended processes of a group that have become this process's children."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+
+
+def _end_children(kept: set[int]) -> None:
+    """End the children of this process but those ``kept``, and the orphans that they leave."""
+    deadline = time.monotonic() + END_S
+    while (children := _children() - kept) and time.monotonic() < deadline:
+        for child in children:
+            _signal(os.kill, child, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)
+        time.sleep(0.005)
+
+
 def _report(line: str) -> None:
     if _pipe is not None:
         with suppress(OSError):  # without its watchdog, which was killed, a cell is still measured
             os.write(_pipe, f"{line}\0".encode(errors="surrogateescape"))
 
 
+def _stat_fields(process: int | str) -> list[str]:
+    """Return the fields of a process from its state on (proc(5)): its name may hold anything."""
+    text = Path(f"/proc/{process}/stat").read_bytes().decode(errors="replace")
+    return text.rpartition(")")[2].split()
+
+
 def _start_time(process: int) -> str:
-    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    return _stat_fields(process)[19]
 
 
 def process_identity() -> str:
@@ -192,7 +261,11 @@ def _run_watchdog(read_fd: int, write_fd: int) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
-        for item in _listen(read_fd):
+        mark = f"{MEASUREMENT}={os.getppid()}:{_start_time(os.getppid())}"
+        items = _listen(read_fd)
+        if items:
+            _kill_marked(mark)
+        for item in items:
             kind, _, name = item.partition(" ")
             if kind == "group":
                 _kill_group(int(name))
@@ -229,6 +302,16 @@ def _listen(read_fd: int) -> set[str]:
                 items.add(item)
             else:
                 items.discard(item)
+
+
+def _kill_marked(mark: str) -> None:
+    """End the processes with ``mark`` in their environment: programs of the measurement that left
+    their group, and whose parents are gone.
+    """
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                _signal(os.kill, int(path.parent.name), signal.SIGKILL)
 
 
 def _kill_group(group: int) -> None:

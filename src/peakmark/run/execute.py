@@ -184,8 +184,8 @@ def start(
     values: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Popen[bytes]]:
-    """A started program in its own process group; the group is ended when the block is left,
-    however it is left.
+    """A started program in its own process group; the group, and what has left it, is ended when the
+    block is left, however it is left.
 
     It prints into the files ``stdout`` and ``stderr`` of ``directory``. It does not see the Slurm
     job: HPL's MPI would take itself for a step of srun, and not start.
@@ -195,6 +195,7 @@ def start(
     """
     argv, environment = fill(command, values or {})
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_VARIABLES)}
+    inherited[cleanup.MEASUREMENT] = cleanup.process_identity()
 
     def prepare() -> None:
         cleanup.not_ours()
@@ -205,29 +206,32 @@ def start(
 
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
-    with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
-        if limits.fills_disk:
-            _reserve(out.fileno())
-            _reserve(err.fileno())
+    with cleanup.orphans_ended():
+        with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
+            if limits.fills_disk:
+                _reserve(out.fileno())
+                _reserve(err.fileno())
+            try:
+                with cleanup.held():
+                    process = Popen(
+                        argv,
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=err,
+                        cwd=directory,
+                        env={**inherited, **C_LOCALE, **environment},
+                        start_new_session=True,
+                        preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+                    )
+            except OSError as error:
+                raise MeasurementError(
+                    "not-started", program=argv[0], why=error.strerror
+                ) from error
         try:
-            with cleanup.held():
-                process = Popen(
-                    argv,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    cwd=directory,
-                    env={**inherited, **C_LOCALE, **environment},
-                    start_new_session=True,
-                    preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
-                )
-        except OSError as error:
-            raise MeasurementError("not-started", program=argv[0], why=error.strerror) from error
-    try:
-        yield process
-    finally:
-        end(process)
-        cleanup.group_ended(process.pid)
+            yield process
+        finally:
+            end(process)
+            cleanup.group_ended(process.pid)
 
 
 def _reserve(descriptor: int) -> None:
@@ -250,7 +254,8 @@ def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
 
 def _group_lives(process: Popen[bytes]) -> bool:
     """Whether the leader or any descendant that stayed in its group still exists."""
-    process.poll()
+    if process.poll() is not None:
+        cleanup.reap(process.pid)
     try:
         os.killpg(process.pid, 0)
     except (ProcessLookupError, PermissionError):

@@ -127,6 +127,7 @@ def measure(request: Request) -> Facts:
         with (
             lock.held(_lock_name()),
             cleanup.watchdog(),
+            cleanup.orphans_ended(),
             execute.modules_loaded(request.modules),
         ):
             _try(request, attempts[0])

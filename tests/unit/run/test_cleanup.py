@@ -112,15 +112,28 @@ def test_what_peakmark_did_not_make_stays(old, place, outside):
     assert sorted(place.rglob("*")) == before
 
 
-def test_the_guard_puts_away_what_a_killed_process_leaves_and_new_directories_stay(place):
+@pytest.mark.parametrize("program", [
+    ("sleep", "600"),
+    ("sh", "-c", "setsid sleep 600 & echo $! > pid; wait"),
+    ("sh", "-c", "(setsid sleep 600 & echo $! > pid); sleep 600"),
+])  # fmt: skip
+def test_the_guard_puts_away_what_a_killed_process_leaves_and_new_directories_stay(
+    place, tmp_path, program
+):
+    escaped = tmp_path / "escaped"
     code = f"""
 import os, signal, subprocess, sys
 from pathlib import Path
 from peakmark.run import cleanup, execute
 from peakmark.tools.base import Command
 with cleanup.watchdog(), cleanup.private_directory(Path({str(place)!r}), "x") as directory:
-    with execute.start(Command(argv=("sleep", "600"), timeout_s=600), directory) as process:
+    with execute.start(Command(argv={program!r}, timeout_s=600), directory) as process:
         print(process.pid, flush=True)
+        pid = directory / "pid"
+        while {program[0] == "sh"} and not (pid.exists() and pid.stat().st_size):
+            pass
+        if pid.exists():
+            os.link(pid, {str(escaped)!r})
         os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run(
@@ -129,6 +142,8 @@ with cleanup.watchdog(), cleanup.private_directory(Path({str(place)!r}), "x") as
     assert done.returncode == -9
     deadline = time.monotonic() + 30
     while Path(f"/proc/{int(done.stdout)}").exists() or list(place.iterdir()):
+        assert time.monotonic() < deadline
+    while escaped.exists() and Path(f"/proc/{int(escaped.read_text())}").exists():
         assert time.monotonic() < deadline
     assert cleanup.process_identity().startswith(f"{os.getpid()}:")
     fresh = make(place / "peakmark-abc123")  # is given time to be locked

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -21,17 +22,20 @@ from peakmark.storage import records
 
 OF = replace(CELL, workload="DP", concurrency=2)
 ANSWER = json.loads((make.DATA / "cpubench" / "dp-x2" / "stdout").read_text())
-COMPETITOR = """import os, time
+COMPETITOR = """import os, signal, time
+signal.alarm(60)
+open("call").read()
 while time.process_time() < 0.1: pass
 with open("pipe", "w") as stream: print(os.getpid(), file=stream)
 while time.process_time() < 0.3: pass
 """
-BESIDE = f"""if [ ! -e pipe ]; then
-mkfifo pipe
-(setsid {sys.executable} competitor &)
+BESIDE = """if [ -e call ]; then
+: > call
 cat < pipe > started
+rm call
 fi
 """
+"""It calls another program, which it did not start: that would be ended with it."""
 KERNEL = f"""#!/bin/bash
 [ "$1" = --version ] && exec {KERNELS / "cpubench"} --version
 cd "$(dirname "$0")"
@@ -59,7 +63,11 @@ def request_of(known, tmp_path, monkeypatch):
             if probes:
                 answer |= dict.fromkeys(noise.PROBES, probes[number])
             (tmp_path / f"{number}.json").write_text(json.dumps(answer))
-        (tmp_path / "competitor").write_text(COMPETITOR)
+        if beside:
+            os.mkfifo(tmp_path / "call")
+            os.mkfifo(tmp_path / "pipe")
+            start = ["sh", "-c", 'setsid "$0" -c "$1" &', sys.executable, COMPETITOR]
+            subprocess.run(start, cwd=tmp_path, check=True)
         (tmp_path / "cpubench").write_text(KERNEL + beside + NEXT)
         (tmp_path / "cpubench").chmod(0o755)
         campaign = tmp_path / "results" / "c"
