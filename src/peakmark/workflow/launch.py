@@ -4,9 +4,11 @@ peakmark.
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from peakmark.errors import ExitCode
+from peakmark.run import cleanup
 from peakmark.workflow.startup import UserError
 
 _FAILED = 1
@@ -21,6 +23,8 @@ def main() -> int:
     try:
         cli.main()
     except SystemExit as end:
+        if end.code == _FAILED and cleanup.pressed:
+            return 128 + signal.SIGINT
         if end.code == _FAILED:
             return UserError.exit_code
         return int(end.code or 0)

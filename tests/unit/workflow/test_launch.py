@@ -45,3 +45,13 @@ def test_the_reason_of_a_failure_decides(error, code, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["launch"])
     monkeypatch.setattr(startup.UserError, "exit_code", 4)
     assert launch.main() == code
+
+
+def test_a_run_that_was_interrupted_ends_as_every_command(monkeypatch):
+    def main():
+        raise SystemExit(1)
+
+    monkeypatch.setattr(snakemake.cli, "main", main)
+    monkeypatch.setattr(sys, "argv", ["launch"])
+    monkeypatch.setattr(launch.cleanup, "pressed", True)
+    assert launch.main() == 130
