@@ -100,9 +100,13 @@ def _grid_cells(
         yield from planned
 
 
+_OF_MANY = ("workloads", "concurrency", "variants", "blocks", "references", "repetitions")
+"""Keys of a grid that name several points, or how often and with what each is measured."""
+
+
 def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
-    """Return the grid that asks for a cell of an own kernel, with no other point than the cell's,
-    without references and repetitions.
+    """Return the grid that asks for a cell of peakmark's kernels, with no other point than the cell's,
+    without references and repetitions. Without pmbw an automatic pool need not be a power of two.
 
     Raises:
         ConfigError: no grid of the configuration asks for it.
@@ -124,10 +128,6 @@ def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
             own["blocks"] = keys["blocks"]
         return own | grid
     raise ConfigError(f"no grid of {cell.subsystem} asks for {cell.row}")
-
-
-_OF_MANY = ("workloads", "concurrency", "variants", "blocks", "references", "repetitions")
-"""Keys of a grid that name several points, or how often and with what each is measured."""
 
 
 def check_number(config: Settings, nodes: int, turns: Turns) -> None:
