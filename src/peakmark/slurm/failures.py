@@ -107,6 +107,14 @@ def text(error: SlurmError) -> str:
     return re.sub(r"\s*sbatch: (error: )?", "; ", stripped).strip("; ")
 
 
+def text_for_now(error: SlurmError) -> str:
+    """Return sbatch's message while it is waited for, and say where it may be for ever."""
+    said = text(error)
+    if _LIMIT.search(error.reason) is None and counts_my_jobs(error):
+        return f"{said}; a limit that counts no submitted jobs stays, and ends the cells once none of your jobs is in the queue"
+    return said
+
+
 def refusal(error: SlurmError) -> Message:
     """sbatch's message and what would mend it."""
     limit = _LIMIT.search(error.reason)
@@ -139,7 +147,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
         if _is_known_as("waits", error):  # such a job waits in the queue
             return None
         if passes(error):
-            return Refusal(text(error), is_temporary=True)
+            return Refusal(text_for_now(error), is_temporary=True)
         sentence = refusal(error).text
         of_network = wanted["nodes"] == "2" and NO_NETWORK not in sentence
         return Refusal(f"{sentence}; {NO_NETWORK}" if of_network else sentence)

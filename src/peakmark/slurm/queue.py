@@ -329,7 +329,7 @@ class Queue:
             heapq.heappush(self.waiting, task)
         self._submit_at = self.clock() + LATER_S
         count = len(self.active)
-        self._tell("later", "jobs-later", reason=failures.text(refusal), count=count)
+        self._tell("later", "jobs-later", reason=failures.text_for_now(refusal), count=count)
 
     def _refused(self, task: Task, why: Message) -> Ended:
         failures.refuse(self.campaign, task.cells, why)
