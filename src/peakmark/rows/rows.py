@@ -273,16 +273,16 @@ def fill_holes(rows: pd.DataFrame) -> pd.DataFrame:
 def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Add the value that tables show, and its share of limits.
 
-    HPL has no efficiency where its matrix is too small to show its rate.
+    HPL has no efficiency at any clock where its matrix is too small to show its rate.
     """
     value, unit = rows["median"], rows["unit"]
-    efficiency = share_of(rows["limit"], value, unit)
+    too_small = rows_with(rows, kept, kept["too_small"])
     return rows.assign(
         value=value,
-        efficiency=efficiency.mask(rows_with(rows, kept, kept["too_small"])),
+        efficiency=share_of(rows["limit"], value, unit).mask(too_small),
         share=share_of(rows["limit"].fillna(rows["bound"]), value, unit),
-        efficiency_at_nominal=share_of(rows["limit_at_nominal"], value, unit),
-        efficiency_at_maximum=share_of(rows["limit_at_maximum"], value, unit),
+        efficiency_at_nominal=share_of(rows["limit_at_nominal"], value, unit).mask(too_small),
+        efficiency_at_maximum=share_of(rows["limit_at_maximum"], value, unit).mask(too_small),
     )
 
 
