@@ -137,10 +137,11 @@ def watchdog() -> Iterator[None]:
         yield
         return
     read_fd, write_fd = os.pipe()
+    mark = f"{MEASUREMENT}={process_identity()}"
     with held():
         child = os.fork()
         if child == 0:
-            _run_watchdog(read_fd, write_fd)
+            _run_watchdog(read_fd, write_fd, mark)
     os.close(read_fd)
     _pipe = write_fd
     try:
@@ -251,8 +252,11 @@ def _open_owner() -> int | None:
     return None
 
 
-def _run_watchdog(read_fd: int, write_fd: int) -> NoReturn:
-    """The watchdog's whole life; it never returns into the program it was forked from."""
+def _run_watchdog(read_fd: int, write_fd: int, mark: str) -> NoReturn:
+    """The watchdog's whole life; it never returns into the program it was forked from.
+
+    ``mark``: what is in the environment of all that this program starts.
+    """
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -261,7 +265,6 @@ def _run_watchdog(read_fd: int, write_fd: int) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
-        mark = f"{MEASUREMENT}={os.getppid()}:{_start_time(os.getppid())}"
         items = _listen(read_fd)
         if items:
             _kill_marked(mark)
