@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from peakmark import data
-from peakmark.catalogue import LADDERS, NUMA, SHAPES
+from peakmark.catalogue import LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.formatting import format_size, plural, quantity
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
@@ -63,10 +63,38 @@ def _limit(question: Question) -> Limit:
         return _latency(question)
     if question.variant != "block" or block is None:
         return _moved(question, dram(question))
-    if not question.workload.startswith("RW"):
-        return _cache(question, block, block)
-    taken = -(-block // PAGE) * PAGE + COPY_OFFSET + block
-    return _cache(question, 2 * block, taken)
+    working_set = 2 * block if question.workload.startswith("RW") else block
+    return _cache(question, working_set, _taken(question.workload, block))
+
+
+def _taken(workload: str, block: int) -> int:
+    """Return the bytes that the buffers of a thread take: a copy has two."""
+    if not workload.startswith("RW"):
+        return block
+    return -(-block // PAGE) * PAGE + COPY_OFFSET + block
+
+
+def level_of(question: Question) -> str:
+    """Return the level that a memory row measures: ``L1`` to ``DRAM``.
+
+    Empty where its working set lies between two levels, or the caches are not known.
+    """
+    level, _, pages = question.variant.partition("-")
+    if pages in PAGES:
+        return level.upper()
+    if question.variant in POOLS:
+        return "DRAM"
+    block = question.block
+    is_walk = question.workload == "LAT"
+    if block is None or not (is_walk or question.variant == "block"):
+        return ""
+    caches = levels(question)
+    taken = block if is_walk else _taken(question.workload, block)
+    for cache in caches:
+        if taken <= cache.share:
+            return f"L{cache.number}"
+    is_beyond = bool(caches) and taken >= DRAM_FACTOR * caches[-1].share
+    return "DRAM" if is_beyond else ""
 
 
 def plain(question: Question) -> Question:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from peakmark.analysis import Analysis
 from peakmark.errors import RecordError
 from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
-from peakmark.rows import adapter, schema
+from peakmark.rows import findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
 from peakmark.rows.fleet import add_verdicts, list_nodes, list_slow_nodes
 from peakmark.rows.links import list_slow_parts
@@ -36,16 +36,17 @@ def judge(results: Results) -> CampaignFrames:
     behind = {switch: frozenset(names) for switch, names in campaign["behind"].items()}
     slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind)]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, runs, warnings, nodes, results)
-    return CampaignFrames(
+    frames = CampaignFrames(
         runs=schema.typed("runs", runs),
         rows=schema.typed("rows", rows),
         warnings=warnings,
-        findings=adapter.findings(Analysis(results)),
+        findings=schema.typed("findings", pd.DataFrame()),
         nodes=nodes,
         facts=facts_of_hosts(results),
         fleet=schema.typed("fleet", fleet),
         campaign=campaign,
     )
+    return replace(frames, findings=findings.find(frames))
 
 
 def load(campaign: Path) -> CampaignFrames:
@@ -69,7 +70,7 @@ def load(campaign: Path) -> CampaignFrames:
     if known is not None and known.campaign.get("state") == state:
         return known
     found = judge(Results.read(campaign))
-    found = CampaignFrames(**{**vars(found), "campaign": {**found.campaign, "state": state}})
+    found = replace(found, campaign={**found.campaign, "state": state})
     schema.write(campaign, found)
     return found
 

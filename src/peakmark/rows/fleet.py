@@ -35,6 +35,8 @@ LEAST_NODES = 4
 """Fewest nodes of a class that say anything of each other."""
 RATE = 0.05
 """Largest share of false ones among the nodes that are called slow."""
+MANY = 4
+"""Number of nodes above which tables on paper have a line for each point, not for each node."""
 CUT = 2.5
 """Standard deviations from the class's value beyond which a node is not part of its bulk."""
 ROUNDS = 10
@@ -302,6 +304,29 @@ def _bulk(values: Array) -> tuple[float, float, float]:
         end = CUT
         bulk = ordered[np.abs(ordered - centre) <= end * scale]
     return centre, scale, bulk.size - 1.0
+
+
+# -- nodes that stand for all
+
+
+def typical_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of one table on the node that stands for all, its node called ``any``.
+
+    That is the node of the largest class whose values come nearest to the class's medians. A table
+    of few nodes is returned as it is.
+    """
+    if rows["node"].nunique() <= MANY:
+        return rows
+    usable = rows[is_usable(rows)]
+    first = usable["node_class"].min()
+    usable = usable[usable["node_class"].eq(first)]
+    medians = usable["value"].groupby(keys_without_node(usable)).transform("median")
+    off = (usable["value"] / medians - 1).abs().groupby(usable["node"])
+    nodes = pd.DataFrame({"rows": off.size(), "off": off.median()})
+    if nodes.empty:
+        return rows
+    node = nodes.sort_values(["rows", "off"], ascending=[False, True], kind="stable").index[0]
+    return rows[rows["node"].eq(node)].assign(node="any")
 
 
 # -- slow nodes

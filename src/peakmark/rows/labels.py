@@ -135,6 +135,15 @@ class Labels:
             return WORKING_SETS.get(row.variant, "")
         return f"with {row.variant}" if row.variant not in USUAL else ""
 
+    def place(self, row: Line, group: Sequence[Line]) -> str:
+        """Return what tells a row from others of its group: ``16 MiB, 8 threads``."""
+        blocks = {each.block_bytes for each in group}
+        counts = {(each.concurrency, each.concurrency_word) for each in group}
+        parts = [self.block(row)] if len(blocks) > 1 else []
+        if len(counts) > 1 or not parts:
+            parts.append(self.threads(row))
+        return ", ".join(parts)
+
     def line(self, row: Line, rows: Sequence[Line], *, block: bool = True) -> str:
         """Return what rows share that differ in their number of threads: ``RWS of 1 MiB in DRAM``.
 

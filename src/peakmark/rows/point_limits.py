@@ -11,6 +11,7 @@ import pandas as pd
 
 from peakmark.formatting import natural
 from peakmark.limits import Limit, Question, for_row
+from peakmark.limits.memory import level_of
 from peakmark.messages import Message
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW
@@ -40,7 +41,7 @@ def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.
 _COLUMNS = [
     "point", "limit", "bound", "limit_kind", "limit_origin", "limit_formula", "limit_detail",
     "limit_sources", "limit_clock", "limit_clock_hz", "limit_bandwidth", "limit_reason",
-    "limit_remarks", "limit_finding", "limit_host", "limit_at_nominal", "limit_at_maximum",
+    "limit_remarks", "limit_finding", "limit_host", "cache_level", "limit_at_nominal", "limit_at_maximum",
     "maximum_hz", "nominal_hz",
 ]  # fmt: skip
 
@@ -124,6 +125,7 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
         "limit_remarks": json.dumps([schema.to_json(each) for each in limit.remarks]),
         "limit_finding": text_of(limit.finding),
         "limit_host": host or "",
+        "cache_level": level_of(question) if question.subsystem == "memory" else "",
         "limit_at_nominal": at_clock["nominal"],
         "limit_at_maximum": at_clock["maximum"],
         "maximum_hz": clocks.get("maximum"),

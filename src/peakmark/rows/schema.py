@@ -219,6 +219,7 @@ p999_low            float  lower end of its interval over repetitions, s
 p999_high           float  upper end of its interval over repetitions, s
 joules              float  median energy of a repetition, J
 watts               float  median of the mean power, W
+cache_level         text   level that a memory row measures: L1 to DRAM; empty where it is between two, or unknown
 limit               float  physical limit; empty where it is unknown
 bound               float  instead of a limit: what nothing can exceed
 limit_kind          text   limit, at_most (a bound) or none
@@ -285,9 +286,11 @@ FINDINGS = _columns(
     """
 table               text   table whose rows say it
 topic               text   heading
-code                text   name of the message
-case                text   which text of the message
-values              json   values of the text's fields
+better              text   the better choice, configuration or program
+worse               text   the worse one
+factor_low          float  lowest factor between them: how many times as fast; of a limit the lowest share
+factor_high         float  highest factor
+certainty           text   in every repetition, measured once, measured twice or level
 points              json   points that it is about
 text                text   sentence
 """
