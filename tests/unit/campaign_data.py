@@ -13,6 +13,7 @@ from pathlib import Path
 from peakmark.analysis import Analysis
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
+from peakmark.rows import build
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
@@ -157,6 +158,11 @@ def placed(cores, of):
 def judge(folder, records, **more):
     """The analysis of a campaign written below ``folder``; ``more`` as for ``write``."""
     return Analysis(Results.read(write(folder, records, **more)))
+
+
+def frames(folder, records, **more):
+    """The frames of a campaign written below ``folder``; ``more`` as for ``write``."""
+    return build.judge(Results.read(write(folder, records, **more)))
 
 
 def only_row(folder, records, **more):

@@ -1,0 +1,392 @@
+"""The tables of a layout: rows under its headings, in its lines and order.
+
+``arrange`` gives the frames the order and the names of a layout; all other views take the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from peakmark.config import layouts
+from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
+from peakmark.formatting import evaluate, natural, percent, significant
+from peakmark.messages import Message
+from peakmark.rows import schema
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import BY_NAME, Table
+from peakmark.views import printed
+from peakmark.views.points import Line, Point, points_of
+from peakmark.views.printed import NOT_MEASURED, Column, PrintedTable
+
+NAMED_IN = ("disagreement", "filled")
+"""Codes of warnings whose values name programs by their headings."""
+
+
+# -- the frames of a layout
+
+
+def layout_of(frames: CampaignFrames) -> Layout | None:
+    """Return the layout that ``report.tables`` names, None without one. Errors: ConfigError."""
+    report = frames.campaign["config"].get("report") or {}
+    name = report.get("tables")
+    return layouts.load(str(name)) if name else None
+
+
+def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
+    """Return the frames with rows in the order of a layout, and programs by the names it gives.
+
+    Without a layout they stay as they are.
+    """
+    if layout is None:
+        return frames
+    called = {name: layout.called(table) for name, table in BY_NAME.items()}
+    rows = rename_programs(in_order(frames.rows, layout), called)
+    return replace(frames, rows=rows, warnings=rename_warnings(frames.warnings, called))
+
+
+def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    """Return rows in the order of a layout, those that it does not show last, node by node."""
+    keys = []
+    for place, line in enumerate(schema.lines(rows)):
+        table = BY_NAME[line.table]
+        in_layout = layout.place(table, line.workload, line.variant)
+        keys.append((list(BY_NAME).index(line.table), natural(line.node), in_layout, place))
+    places = [place for *_, place in sorted(keys)]
+    return rows.iloc[places].reset_index(drop=True)
+
+
+def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
+    """Return rows with the headings of programs that a layout has.
+
+    Args:
+        rows: of all tables.
+        called: name of a table -> the table with the names of the layout.
+    """
+    headings = {}
+    for name, table in called.items():
+        for program in table.series:
+            headings[name, program.instrument] = program.heading
+    keys = zip(rows["table"], rows["instrument"], strict=True)
+    return rows.assign(program=[headings[key] for key in keys])
+
+
+def rename_warnings(warnings: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
+    """Return warnings whose texts name programs as a layout does. Arguments: ``rename_programs``."""
+    named = warnings[warnings["code"].isin(NAMED_IN)]
+    found = []
+    for line in schema.lines(named):
+        table = line.point.partition("/")[0]
+        note = renamed(schema.message_of_line(line), BY_NAME[table], called[table])
+        found.append(schema.line_of_message(note, line.point))
+    changed = schema.typed("warnings", pd.DataFrame(found, index=named.index))
+    return pd.concat([warnings.drop(named.index), changed]).sort_index()
+
+
+def renamed(note: Message, usual: Table, called: Table) -> Message:
+    """Return a message with the names of programs of another table instead of the usual ones."""
+    names = {}
+    for program, other in zip(usual.series, called.series, strict=True):
+        names[program.heading] = other.heading
+    values = []
+    for name, value in note.values:
+        new = value
+        if isinstance(value, str):
+            new = names.get(value, value)
+        if name == "compare":
+            new = str(value).replace(usual.own.heading, called.own.heading)
+        values.append((name, new))
+    return replace(note, values=tuple(values))
+
+
+def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
+    """Return a table as it is printed: with unit and programs of the layout.
+
+    Without a layout it has the largest unit in which none of the values of ``rows`` is below 1.
+
+    Args:
+        layout: of the campaign.
+        table: one of ``TABLES``.
+        rows: all rows of the table.
+    """
+    if layout is not None:
+        return layout.called(table)
+    return table.fitted(rows.loc[rows["n"].gt(0), "value"])
+
+
+# -- lines
+
+
+class LayoutLine(NamedTuple):
+    """A line of a layout table.
+
+    Attributes:
+        names: what {workload}, {concurrency} and {block} stand for.
+        points: mostly one.
+        runs: point, instrument and repetition -> value of that run, in SI units.
+    """
+
+    names: Mapping[str, str]
+    points: list[Point]
+    runs: Mapping[tuple[str, str, int], float]
+
+
+def lines(
+    frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame
+) -> list[LayoutLine]:
+    """Return the lines of a layout table in its order.
+
+    Args:
+        frames: the campaign, see ``arrange``.
+        layout_table: of the layout.
+        rows: lines of ``frames.rows``, of each point all; those that it does not show are left out.
+    """
+    taken = points_of(frames, rows[is_shown(layout_table, rows)])
+    runs = runs_by_repetition(frames, layout_table)
+    grouped: dict[tuple[str, ...], LayoutLine] = {}
+    for point in sorted(taken, key=partial(position, layout_table)):
+        own = point.own
+        names = layout_table.names(own.workload, own.concurrency, own.block_bytes)
+        # Variants are never mixed: two of them have two lines.
+        group = (own.node, own.variant, *(names[part] for part in layout_table.group))
+        grouped.setdefault(group, LayoutLine(names, [], runs)).points.append(point)
+    return list(grouped.values())
+
+
+def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:
+    """Return for each row whether a layout table shows it."""
+    found = rows["table"].eq(layout_table.table.name)
+    if layout_table.workloads:
+        found &= rows["workload"].isin(layout_table.workloads)
+    if layout_table.variants:
+        found &= rows["variant"].isin(layout_table.variants)
+    return found
+
+
+def runs_by_repetition(
+    frames: CampaignFrames, layout_table: LayoutTable
+) -> Mapping[tuple[str, str, int], float]:
+    """Return the values of the runs that count, where the layout table shows single ones."""
+    runs = frames.runs[frames.runs["table"].eq(layout_table.table.name) & frames.runs["kept"]]
+    if not any(column.value == "run" for column in layout_table.columns):
+        return {}
+    keys = zip(runs["point"], runs["instrument"], runs["repetition"], strict=True)
+    return dict(zip(keys, runs["value"], strict=True))
+
+
+def position(layout_table: LayoutTable, point: Point) -> tuple[Any, ...]:
+    """Return the sort key of a point.
+
+    A label may split a workload in two, such as RWS and RWR of a latency: then the block decides
+    first.
+    """
+    own, block, workloads = point.own, point.own.block_bytes or 0, layout_table.workloads
+    place: Any = layout_table.table.order(own.workload, own.variant, 0, 0)
+    if workloads:
+        place = workloads.index(own.workload)
+    is_split = (own.workload, block) in layout_table.labels
+    parts = {
+        "workload": (place, block if is_split else 0),
+        "concurrency": own.concurrency,
+        "block": block,
+    }
+    return natural(own.node), *(parts[part] for part in layout_table.order)
+
+
+def left_over(layout: Layout, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that no table of the layout shows."""
+    is_left = pd.Series(True, index=rows.index)
+    for layout_table in layout.layout_tables:
+        is_left &= ~is_shown(layout_table, rows)
+    return rows[is_left]
+
+
+# -- tables
+
+
+def frame(frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a layout table under its headings with full precision, as its CSV file has it.
+
+    Args:
+        frames: the campaign, see ``arrange``.
+        layout_table: of the layout.
+        rows: lines of ``frames.rows`` of its table, of each point all.
+    """
+    table_lines = lines(frames, layout_table, rows)
+    columns: dict[str, list[Any]] = {}
+    where = where_of(table_lines)
+    if where:
+        columns[where] = [printed.place(line.points) for line in table_lines]
+    for column in layout_table.columns:
+        columns[column.heading] = [cell(layout_table, column, line) for line in table_lines]
+    return pd.DataFrame(columns)
+
+
+def where_of(table_lines: Sequence[LayoutLine]) -> str:
+    """Return the label of the column that says where lines were measured, empty for one node."""
+    points = []
+    for line in table_lines:
+        points += line.points
+    return printed.place_label(points)
+
+
+def cell(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> Any:
+    """Return what a column has in a line: a text, or a number in the unit of the table."""
+    if column.text is not None:
+        return column.text.format(**line.names)
+    return value(layout_table, column, line)
+
+
+def value(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> float | None:
+    """Return the number of a column in the unit of the table or in percent, None where unknown."""
+    point = point_of(column, line)
+    number = None if point is None else si_value(column, point, line.runs)
+    if number is None or column.value == "efficiency":
+        return number
+    return number * layout_table.factor
+
+
+def point_of(column: LayoutColumn, line: LayoutLine) -> Point | None:
+    """Return the point of a line that a column speaks of."""
+    for point in line.points:
+        own = point.own
+        wanted = (column.workload or own.workload, column.concurrency or own.concurrency)
+        if wanted == (own.workload, own.concurrency):
+            return point
+    return None
+
+
+def si_value(
+    column: LayoutColumn, point: Point, runs: Mapping[tuple[str, str, int], float]
+) -> float | None:
+    """Return the number of a column at a point, in SI units or in percent; None where unknown."""
+    limit, program = point.own.limit, point.in_column_of(column.instrument)
+    if column.value == "theoretical":
+        return limit  # type: ignore[no-any-return]  # of a line of a frame
+    if program is None:
+        return None
+    if column.value == "efficiency":
+        return efficiency(column, limit, program)
+    if column.value == "run":
+        return runs.get((program.point, program.instrument, column.run - 1))
+    name = {"measured": "value", "deviation": "sd"}.get(str(column.value), str(column.value))
+    return getattr(program, name)  # type: ignore[no-any-return]
+
+
+def efficiency(column: LayoutColumn, limit: float | None, program: Line) -> float | None:
+    """Return the share of the limit in percent, by the formula of the layout where it has one."""
+    if program.efficiency is None:
+        return None
+    if column.formula is None or limit is None:
+        return 100 * float(program.efficiency)
+    return evaluate(column.formula, {"measured": program.value, "theoretical": limit})
+
+
+def tables(
+    frames: CampaignFrames, layout: Layout, rows: pd.DataFrame
+) -> list[tuple[LayoutTable, PrintedTable]]:
+    """Return the printed tables of a layout that have lines.
+
+    Args:
+        frames: the campaign, see ``arrange``.
+        layout: of the campaign.
+        rows: lines of ``frames.rows``, of each point all.
+    """
+    found = []
+    for layout_table in layout.layout_tables:
+        of_table = rows[rows["table"].eq(layout_table.table.name)]
+        grid = table(frames, layout_table, of_table, layout.called(layout_table.table))
+        if grid.body:
+            found.append((layout_table, grid))
+    return found
+
+
+def table(
+    frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame, called: Table
+) -> PrintedTable:
+    """Return a layout table as text, with the notes of its rows.
+
+    Args:
+        frames: the campaign, see ``arrange``.
+        layout_table: of the layout.
+        rows: lines of ``frames.rows`` of its table, of each point all.
+        called: the table with the names of the layout, see ``table_of``.
+    """
+    table_lines = lines(frames, layout_table, rows)
+    points = []
+    for line in table_lines:
+        points += line.points
+    notes = printed.notes_on(called, points)
+    columns = []
+    if where_of(table_lines):
+        columns.append(
+            Column(label=where_of(table_lines), text=lambda line: printed.place(line.points))
+        )
+    columns += [column_of(layout_table, column, table_lines) for column in layout_table.columns]
+    columns.append(printed.warning_column(lambda line: line.points))
+    columns.append(printed.notes_column(notes, lambda line: line.points))
+    return printed.fill(
+        columns,
+        table_lines,
+        [line.points[0] for line in table_lines],
+        notes=notes,
+        remarks=remarks_on(frames, layout_table, called, points),
+        reading=layout_table.remark,
+        table=called,
+        name=layout_table.name,
+        title=layout_table.title,
+    )
+
+
+def column_of(
+    layout_table: LayoutTable, column: LayoutColumn, table_lines: Sequence[LayoutLine]
+) -> Column:
+    """Return a column of a layout table in print."""
+    heading, text = column.heading, partial(text_of, layout_table, column)
+    if column.text is None:
+        return Column(label=heading, text=text, kind="number")
+    # Texts that are numbers, such as thread counts, stand to the right as numbers do.
+    texts = [text(line) for line in table_lines]
+    are_digits = bool(texts) and all(each[:1].isdigit() and " " not in each for each in texts)
+    kind = "number" if are_digits else "text"
+    return Column(label=heading, text=text, kind=kind)
+
+
+def text_of(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> str:
+    """Return what a column of a layout table shows in a line."""
+    if column.text is not None:
+        return column.text.format(**line.names)
+    number, point = value(layout_table, column, line), point_of(column, line)
+    if number is None or point is None:
+        is_hole = point is None or not point.is_measured
+        is_own = column.instrument == layout_table.table.own.instrument
+        is_value = column.value in ("measured", "mean")
+        return NOT_MEASURED if is_hole and is_own and is_value else ""
+    if column.value == "efficiency":
+        return percent(number / 100)
+    if column.value == "deviation":
+        return significant(number, 3)
+    program = point.in_column_of(column.instrument)
+    step = (program.resolution or 0.0) if program else 0.0
+    return significant(number, step=step * layout_table.factor)
+
+
+def remarks_on(
+    frames: CampaignFrames, layout_table: LayoutTable, called: Table, points: Sequence[Point]
+) -> list[str]:
+    """Return the remarks below a layout table: on sizes, formulas and gaps."""
+    columns, remarks = layout_table.columns, []
+    has_kilobytes = any((point.own.block_bytes or 0) >= 1024 for point in points)
+    if layout_table.sizes == "KB" and has_kilobytes:
+        remarks.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")
+    for column in columns:
+        if column.value == "efficiency" and column.formula is not None:
+            follows = "as in the report that this layout follows"
+            remarks.append(f"{column.heading} is {column.formula}, {follows}")
+    shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
+    with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
+    return remarks + printed.remarks_on_gaps(frames, called, points, shown, with_limit)

@@ -1,0 +1,98 @@
+"""The points of a table: what each program measured there, and what is to be known about it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from peakmark.messages import Message
+from peakmark.rows import schema
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import Table
+
+Line = Any
+"""A line of ``rows``, as ``schema.lines`` yields it."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a table.
+
+    Attributes:
+        own: the line of peakmark's kernel; its ``n`` is 0 where it measured nothing.
+        measured: instrument -> its line, of the programs that measured the point.
+        notes: all messages about the point.
+    """
+
+    own: Line
+    measured: Mapping[str, Line]
+    notes: tuple[Message, ...]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether peakmark's kernel measured it."""
+        return bool(self.own.n)
+
+    @cached_property
+    def remarks(self) -> tuple[Message, ...]:
+        """The messages without those that are printed once for the campaign."""
+        return tuple(note for note in self.notes if not note.is_shared)
+
+    @cached_property
+    def endpoints(self) -> tuple[tuple[str, str], ...]:
+        """Host of the client and of the server of every pair; empty within one machine."""
+        clients, servers = self.own.clients.split("; "), self.own.servers.split("; ")
+        pairs = zip(clients, servers, strict=True)
+        return tuple(pair for pair in pairs if pair[0] != pair[1])
+
+    def in_column_of(self, instrument: str) -> Line | None:
+        """Return the line that fills an instrument's column.
+
+        That is its own, or that of the program that stands in for it.
+        """
+        for line in self.measured.values():
+            if line.instead_of == instrument and instrument not in self.measured:
+                return line
+        return self.measured.get(instrument)
+
+
+def points_of(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
+    """Return the points of rows, in their order.
+
+    Args:
+        frames: the campaign.
+        rows: lines of its ``rows``, of each point all.
+    """
+    notes = notes_by_point(frames, rows)
+    own: dict[str, Line] = {}
+    measured: dict[str, dict[str, Line]] = defaultdict(dict)
+    for line in schema.lines(rows):
+        if line.is_own:
+            own[line.point] = line
+        if line.n:
+            measured[line.point][line.instrument] = line
+    return [Point(line, measured[name], tuple(notes[name])) for name, line in own.items()]
+
+
+def notes_by_point(frames: CampaignFrames, rows: pd.DataFrame) -> Mapping[str, Sequence[Message]]:
+    """Return the messages about each point of rows."""
+    wanted = frames.warnings[frames.warnings["point"].isin(rows["point"])]
+    notes: dict[str, list[Message]] = defaultdict(list)
+    # Many points have the same message: it is read once.
+    known: dict[Any, Message] = {}
+    for line in schema.lines(wanted):
+        words = line[1:]
+        if words not in known:
+            known[words] = schema.message_of_line(line)
+        notes[line.point].append(known[words])
+    return notes
+
+
+def rows_of(frames: CampaignFrames, table: Table) -> pd.DataFrame:
+    """Return the rows of a table."""
+    return frames.rows[frames.rows["table"].eq(table.name)]
