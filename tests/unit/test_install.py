@@ -32,7 +32,7 @@ def checkout_in(folder):
     """What install.sh reads, in a folder that everybody may write."""
     for name in ("envs", "src/peakmark/tools/programs"):
         shutil.copytree(ROOT / name, folder / name)
-    for name in ("pyproject.toml", "Snakefile"):
+    for name in ("pyproject.toml", "README.md", "Snakefile"):
         shutil.copy(ROOT / name, folder)
     for parent in (folder, *folder.parents):
         if str(parent).startswith("/tmp/"):
