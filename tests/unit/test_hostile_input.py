@@ -111,7 +111,7 @@ def test_what_is_no_file(tmp_path, monkeypatch):
         ("absent.yaml", "No such file"),
         (str(tmp_path), "a folder"),
         ("pipe", "pipe"),
-        ("socket", "No such device"),
+        ("socket", "a socket"),
         ("/dev/zero", "device"),
         ("loop", "symbolic links"),
         ("x" * 300, "too long"),
