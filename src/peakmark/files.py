@@ -37,7 +37,7 @@ _REFUSALS = {
     errno.ENXIO: "it is a socket or a device, not a file",
     errno.ENODEV: "it is a device, not a file",
     errno.EISDIR: "it is a folder",
-    errno.ELOOP: "it is a link",
+    errno.ELOOP: "it is a link, or its symbolic links lead back to it",
 }
 """What is no regular file, by the error with which the kernel refuses to open it."""
 _NO_FOLDER_SYNC = frozenset(
