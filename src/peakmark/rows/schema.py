@@ -10,6 +10,7 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +18,7 @@ import pandas as pd
 
 from peakmark import files
 from peakmark.errors import RecordError
-from peakmark.messages import Message, Range, Scope, Severity, Value
+from peakmark.messages import Message, Range, Scope, Severity, Value, texts
 
 FOLDER = "rows"
 """Folder of the files below that of a campaign."""
@@ -493,6 +494,7 @@ def message_of(value: Mapping[str, Any], **more: Any) -> Message:
 
 def line_of_message(message: Message, point: str) -> dict[str, Any]:
     """Return the line of a message in ``warnings``."""
+    fact, remedy = _words_of(message.entry, message.values)
     return {
         "point": point,
         "about": message.about,
@@ -502,9 +504,15 @@ def line_of_message(message: Message, point: str) -> dict[str, Any]:
         "scope": str(message.scope),
         "kind": str(message.kind) if message.is_named else "",
         "values": json.dumps(to_json(message)["values"], ensure_ascii=False),
-        "text": message.sentence.fact,
-        "remedy": message.sentence.remedy,
+        "text": fact,
+        "remedy": remedy,
     }
+
+
+@cache
+def _words_of(entry: str, values: tuple[tuple[str, Value], ...]) -> tuple[str, str]:
+    """Return fact and remedy of a message: rows of many nodes have the same ones."""
+    return texts(entry, dict(values))
 
 
 def message_of_line(line: Any) -> Message:

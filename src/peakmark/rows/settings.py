@@ -88,10 +88,23 @@ def recorded_of(
 ) -> dict[str, str]:
     """Return what a record tells of a value that matters to a comparison, by title."""
     known = {}
-    for name, text in flat({"context": context, "details": details}):
-        if matters(name, cell.subsystem, cell.instrument):
-            known[fact(name)["title"]] = text
+    for part, values in (("context", context), ("details", details)):
+        for key, value in values.items():
+            name = f"{part}.{key}"
+            if not is_listed(name):
+                continue
+            for place, text in flat(value, name):
+                if matters(place, cell.subsystem, cell.instrument):
+                    known[fact(place)["title"]] = text
     return known
+
+
+@cache
+def is_listed(name: str) -> bool:
+    """Return whether ``comparability.csv`` has a fact of this name, or of one below it."""
+    if fact(name)["subsystems"]:
+        return True
+    return any(line["name"].startswith(f"{name}.") for line in data.table("comparability"))
 
 
 def matters(name: str, subsystem: str, instrument: str) -> bool:
