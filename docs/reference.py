@@ -24,6 +24,7 @@ from peakmark.config import schemas
 from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign, Site
 from peakmark.errors import ExitCode
+from peakmark.rows import schema
 from peakmark.storage.types import Facts, Record
 from peakmark.tables.columns import columns
 from peakmark.tools import references
@@ -95,9 +96,9 @@ def configuration() -> str:
     lines += [f"JSON schemas of these and other files: {', '.join(links)}.", ""]
     titles = {"config": "Campaign", "site": "Site file", "layout": "Layout"}
     for name, title in titles.items():
-        schema = schemas.schema(name, SCHEMAS[name])
-        lines += [f"## {title}", "", schema["description"], "", *_keys(schema), ""]
-        for part, definition in schema["$defs"].items():
+        of_file = schemas.schema(name, SCHEMAS[name])
+        lines += [f"## {title}", "", of_file["description"], "", *_keys(of_file), ""]
+        for part, definition in of_file["$defs"].items():
             lines += [f"### {part}", "", definition["description"], "", *_keys(definition), ""]
     return "\n".join(lines)
 
@@ -205,10 +206,20 @@ def tools() -> str:
     return "\n".join(lines)
 
 
+def rows_files() -> str:
+    """Return every column of the files in ``results/<campaign>/rows`` with its meaning."""
+    lines = ["# Rows files", "", (DOCS / "rows.md.in").read_text(), ""]
+    for name, columns_of in schema.FILES.items():
+        cells = [(f"`{column.name}`", column.kind, column.meaning) for column in columns_of]
+        lines += [f"## {name}.csv", "", *_table(("column", "kind", "meaning"), cells), ""]
+    return "\n".join(lines)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands,
     "reference/configuration.md": configuration,
     "reference/columns.md": table_columns,
+    "reference/rows.md": rows_files,
     "reference/warnings.md": warnings,
     "reference/tools.md": tools,
 }

@@ -16,6 +16,7 @@ from peakmark import cli, messages
 from peakmark.config import schemas
 from peakmark.errors import ExitCode
 from peakmark.resources import ROOT
+from peakmark.rows import build, schema
 from peakmark.storage.results import Results
 from peakmark.tools import references
 
@@ -160,3 +161,21 @@ def test_links_of_pages_outside_the_site_lead_somewhere():
                     re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles
                 }
                 assert anchor in slugs, f"{link}#{anchor}"
+
+
+def test_the_figure_of_ones_own_is_drawn(tmp_path, monkeypatch):
+    campaign = make.golden("two-nodes", tmp_path / "results" / "quick")
+    build.load(campaign)
+    page = (ROOT / "docs/howto/draw-your-own-figure.md").read_text()
+    (script,) = re.findall(r'```python title="figure.py"\n(.*?)```', page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(script, "figure.py", "exec"), {})  # noqa: S102 - the page's own words
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_every_column_of_the_rows_files_is_explained(reference):
+    page = reference.PAGES["reference/rows.md"]()
+    for name, columns in schema.FILES.items():
+        assert f"## {name}.csv" in page
+        for column in columns:
+            assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in page
