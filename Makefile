@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs paper requirements offline clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -109,7 +109,7 @@ RELEASES ?= 12 13
 test-first-run: setup ## a newcomer's first runs in minimal Debians, with and without a network, as root; RELEASES=13 ARGS="--config scale=0.1"
 	@for release in $(RELEASES); do tests/debian/first-run $$release $(ARGS) || exit 1; done
 
-test-newcomer: setup ## what the documentation shows, by its commands in minimal Debians, as root; RELEASES=13 ARGS="user tools paper"
+test-newcomer: setup ## what the documentation shows, by its commands in minimal Debians, as root; RELEASES=13 ARGS="user tools docs"
 	@for release in $(RELEASES); do tests/debian/newcomer $$release $(ARGS) || exit 1; done
 
 test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, every preset: an hour more
@@ -144,18 +144,8 @@ build/docs/gallery/%.zip: docs/gallery/%.tar.xz | setup
 	@PYTHONPATH=src python -m peakmark report --html $(basename $@)
 	@PYTHONPATH=src python -m peakmark bundle $(basename $@) -o $@
 
-paper: build/paper/packages/pypandoc ## the paper for the Journal of Open Source Software, as build/paper/paper.pdf
-	@build/paper/packages/pypandoc/files/pandoc paper/paper.md --citeproc --bibliography paper/paper.bib --template paper/template.typ --to typst --output build/paper/paper.typ
-	@python -c 'import typst; typst.compile("build/paper/paper.typ", output="build/paper/paper.pdf")'
-	@echo "build/paper/paper.pdf"
-
-build/paper/packages/pypandoc: envs/requirements-paper.txt | setup
-	@rm -rf build/paper/packages
-	@python -m pip install --quiet --require-hashes --target build/paper/packages -r envs/requirements-paper.txt
-	@touch $@
-
 requirements: ## pin envs/*.in with hashes (needs uv)
-	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs requirements-paper; do \
+	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
 
