@@ -10,17 +10,20 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from socket import gethostname
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from peakmark import __version__, files, output, resources
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, RecordError, Terminated, sentence
 from peakmark.messages import message
 from peakmark.run import build, cleanup
+
+if TYPE_CHECKING:
+    from peakmark.rows.schema import CampaignFrames
 
 Handler = Callable[[argparse.Namespace], int | None]
 """Function that runs a command and returns its exit code; None is that of success."""
@@ -789,46 +792,43 @@ def compare(options: argparse.Namespace) -> int:
 
 def fleet(options: argparse.Namespace) -> int:
     from peakmark import bundle
-    from peakmark.report import ReportContent
+    from peakmark.rows import build
+    from peakmark.views import fleet_report
 
     with bundle.opened(options.campaign) as folder:
-        data = ReportContent.read(folder, partial=True).data
-        lines = _fleet_lines(data)
+        frames = build.load(folder, keep=False)
+        lines = fleet_report.describe(frames)
+        slow = fleet_report.slow_nodes(frames)
+        if slow:
+            lines += ["", message("drain").text, _drain(slow, frames.campaign["name"])]
         if options.suspects:
-            lines += ["", *_write_suspects(folder, options.suspects)]
+            lines += ["", *_write_suspects(frames, folder, options.suspects)]
     output.say("\n".join(lines))
-    is_slow = bool(data["fleet"].get("slow"))
-    return ExitCode.DIFFERENT if options.fail_on and is_slow else ExitCode.GOOD
+    if not options.fail_on:
+        return ExitCode.GOOD
+    if slow:
+        return ExitCode.DIFFERENT
+    return ExitCode.GOOD if fleet_report.is_judged(frames) else ExitCode.CANNOT_TELL
 
 
-def _fleet_lines(data: Mapping[str, Any]) -> list[str]:
-    """Return the verdict on the nodes, and the command that drains the slow ones."""
+def _drain(nodes: list[str], campaign: str) -> str:
+    """Return the command that drains nodes."""
     from peakmark import slurm
 
-    slow = set(data["fleet"].get("slow", ()))
-    campaign = data["meta"]["campaign"]
-    lines = [message("fleet", campaign=campaign, slow=len(slow)).text]
-    if data["meta"]["partial"]:
-        lines.append(data["meta"]["partial_text"])
-    lines += data["slow"]
-    if slow:
-        nodes, reason = slurm.hostlist(slow), f"reason=peakmark: slow in {campaign}"
-        command = ["scontrol", "update", f"nodename={nodes}", "state=drain", reason]
-        lines += ["", message("drain").text, shlex.join(command)]
-    return lines
+    names, reason = slurm.hostlist(nodes), f"reason=peakmark: slow in {campaign}"
+    return shlex.join(["scontrol", "update", f"nodename={names}", "state=drain", reason])
 
 
-def _write_suspects(campaign: Path, target: Path) -> list[str]:
+def _write_suspects(frames: CampaignFrames, campaign: Path, target: Path) -> list[str]:
     """Write the campaign that measures the suspects again, and return the line that runs it."""
     import yaml
 
-    from peakmark.analysis import Analysis, suspects
+    from peakmark.workflow import suspects
 
-    analysis = Analysis.of(campaign)
-    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    chosen = suspects.choose(frames)
     if not chosen.beside:
         return [f"No node or link is slow: {target} is not written."]
-    config = suspects.configuration(analysis.results, chosen)
+    config = suspects.configuration(frames, chosen)
     text = yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=100)
     files.write_document(target, text.encode(), campaign)
     return ["To measure them again:", shlex.join(["peakmark", "run", str(target), "--slurm"])]

@@ -1,128 +1,18 @@
-"""A second measurement of slow nodes and suspected links: the campaign that makes it, and what it
-shows.
-"""
+"""What a second measurement of slow nodes and suspected links shows."""
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from math import nan
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from peakmark import statistics
 from peakmark.analysis import fleet
-from peakmark.analysis.fleet import Family, PointOf
-from peakmark.analysis.links import LinkMap, is_mapped
-from peakmark.analysis.row import Row, Rows, SlowRow
-from peakmark.catalogue import WORKLOADS
-from peakmark.cell import Cell
-from peakmark.config.types import Campaign
+from peakmark.analysis.fleet import PointOf
+from peakmark.analysis.links import is_mapped
+from peakmark.analysis.row import Row, Rows
 from peakmark.messages import Message, Severity, message
-from peakmark.plan import grids
-from peakmark.plan.cluster import crossed
 from peakmark.storage.results import Results
-
-CONTROLS = 2
-"""Number of healthy nodes of a class, or links of a kind, that are measured beside the suspects: one
-alone may have become slow meanwhile.
-"""
-SUFFIX = "-suspects"
-LONGEST_NAME = 64 - len(SUFFIX)
-"""Characters of a campaign's name to which the suffix is added: a name has at most 64."""
-LEFT_OUT = {"report", "tools", "tools_on", "modules", *WORKLOADS}
-"""Keys of a configuration that say nothing of how the suspects' rows are measured."""
-
-
-class Suspects(NamedTuple):
-    """What is measured a second time.
-
-    Attributes:
-        beside: slow node or link -> the healthy ones beside it.
-        cells: a cell of each row in which one of them is slow.
-    """
-
-    beside: dict[str, list[str]]
-    cells: list[Cell]
-
-
-def choose(results: Results, tables: Rows, maps: Iterable[LinkMap]) -> Suspects:
-    """Choose the slow nodes and suspected links, and draw healthy ones of their class by the seed."""
-    beside: dict[str, list[str]] = {}
-    cells: list[Cell] = []
-    lot = random.Random(f"{results.config.get('seed', 1)}/controls")  # noqa: S311 - not a secret
-    for family in (*fleet.families(tables), *_link_families(maps)):
-        slow = [row for row in family.values() if row.slow]
-        if not slow:
-            continue
-        names = {row.key.node for row in slow}
-        healthy = sorted({node for node, _ in family} - names)
-        controls = lot.sample(healthy, min(CONTROLS, len(healthy)))
-        beside |= {name: list(controls) for name in sorted(names)}
-        cells += [row.measured.points[0].record.cell for row in slow]
-    return Suspects(beside, cells)
-
-
-def _link_families(maps: Iterable[LinkMap]) -> Iterator[Family]:
-    """Yield the healthy links of each point with the suspected ones, which are marked as slow; those
-    of a family cross equally many uplinks.
-    """
-    for each in maps:
-        slow = {part.name: part for part in each.slow}
-        by_kind: dict[int, Family] = defaultdict(dict)
-        for row in each.rows:
-            name, nodes = row.key.node, row.key.node.split("+")
-            path, part = crossed(nodes, each.behind), slow.get(name)
-            if part and not part.confirmed:
-                verdict = SlowRow(part.behind, part.low, part.high, nan)
-                by_kind[len(path)][name, ""] = replace(row, slow=verdict)
-            elif slow.keys().isdisjoint({name, *nodes, *path}):
-                by_kind[len(path)][name, ""] = row
-        yield from by_kind.values()
-
-
-def configuration(results: Results, suspects: Suspects) -> dict[str, Any]:
-    """Return the campaign that measures the suspects again: the settings of the first one, their
-    slow rows, and as many repetitions as an interval needs.
-    """
-    # A healthy node comes first: with fixed peers it is the server of all others.
-    ordered = [*(name for beside in suspects.beside.values() for name in beside), *suspects.beside]
-    nodes = dict.fromkeys(node for name in ordered for node in name.split("+"))
-    # Keys of config/config.yaml would take the place of those that are left out.
-    known = Campaign.__struct_fields__
-    kept = {key: results.config[key] for key in known if key in results.config}
-    return {
-        **{key: value for key, value in kept.items() if key not in LEFT_OUT},
-        "campaign": f"{results.name[:LONGEST_NAME]}{SUFFIX}",
-        "nodes": list(nodes),
-        "peers": "fixed",
-        "repetitions": statistics.ENOUGH,
-        "suspects": suspects.beside,
-        **_grids(results, suspects, [name.split("+") for name in ordered if "+" in name]),
-    }
-
-
-def _grids(
-    results: Results, suspects: Suspects, pairs: Sequence[list[str]]
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the grids of the suspects' slow rows; rows that differ in the workload alone share one."""
-    by_subsystem: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for cell in suspects.cells:
-        grid = grids.narrowed(results.config, cell)
-        if cell.peer:
-            grid["pairs"] = list(map(list, dict.fromkeys(map(tuple, pairs))))
-        alike = (
-            other
-            for other in by_subsystem[cell.subsystem]
-            if {**other, "workloads": []} == {**grid, "workloads": []}
-        )
-        first = next(alike, None)
-        if first is None:
-            by_subsystem[cell.subsystem].append(grid)
-        elif cell.workload not in first["workloads"]:
-            first["workloads"].append(cell.workload)
-    return dict(by_subsystem)
 
 
 def second_verdicts(results: Results, tables: Rows) -> dict[str, Message]:

@@ -13,13 +13,14 @@ from peakmark.errors import RecordError
 from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
 from peakmark.rows import findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
-from peakmark.rows.fleet import add_verdicts, list_nodes, list_slow_nodes
+from peakmark.rows.fleet import add_verdicts, count_judged, list_nodes, list_slow_nodes
 from peakmark.rows.links import list_slow_parts
 from peakmark.rows.reasons import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
 from peakmark.rows.runs import read_runs
 from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.suspects import list_suspects
 from peakmark.storage.results import Results
 
 SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
@@ -32,9 +33,11 @@ def judge(results: Results) -> CampaignFrames:
     rows, warnings = add_warnings(rows, runs, results)
     nodes = list_nodes(rows, results)
     rows = add_verdicts(rows, runs, nodes)
+    nodes = count_judged(nodes, rows)
     campaign = campaign_of(results)
     behind = {switch: frozenset(names) for switch, names in campaign["behind"].items()}
-    slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind)]
+    suspects = list_suspects(rows, runs, results.config.get("suspects") or {})
+    slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind), suspects]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, runs, warnings, nodes, results)
     frames = CampaignFrames(
         runs=schema.typed("runs", runs),
@@ -49,11 +52,15 @@ def judge(results: Results) -> CampaignFrames:
     return replace(frames, findings=findings.find(frames))
 
 
-def load(campaign: Path) -> CampaignFrames:
+def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
     """Return what a campaign comes to, from its files where these are up to date.
 
     Where they are not, the campaign is judged and the files are written. A folder that holds the
     files alone is read as it is.
+
+    Args:
+        campaign: its folder.
+        keep: write the files; without it the folder stays as it is.
 
     Raises:
         RecordError: the folder holds no campaign, or a record is damaged.
@@ -71,7 +78,8 @@ def load(campaign: Path) -> CampaignFrames:
         return known
     found = judge(Results.read(campaign))
     found = replace(found, campaign={**found.campaign, "state": state})
-    schema.write(campaign, found)
+    if keep:
+        schema.write(campaign, found)
     return found
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from peakmark.formatting import natural
 from peakmark.plan.cluster import Cluster, behind
 from peakmark.rows import schema
+from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
 from peakmark.storage.results import Results
 from peakmark.tools.tables import TABLES
 
@@ -27,9 +28,10 @@ def campaign_of(results: Results) -> dict[str, Any]:
     Keys: ``name``; ``config``, the configuration; ``cells`` planned, ``missing`` without a record
     that counts, ``damaged`` with the reason why records do not count; ``instruments`` that were
     planned; ``times``, ``jobs`` and ``versions``; ``programs`` that measured, ``commands`` of each,
-    and why others are ``empty``; ``failures``; ``networks`` and ``core_types`` of hosts; ``behind``,
-    the nodes behind each switch; ``checksums`` of raw outputs; ``left_out``, a sentence on each
-    record that does not count.
+    and why others are ``empty``; ``failures``; ``networks`` and ``core_types`` of hosts;
+    ``behind``, the nodes behind each switch; ``checksums`` of raw outputs; ``left_out``, a sentence
+    on each record that does not count; the ``rule`` by which nodes are judged: ``beyond`` which
+    share one is slow, and how many ``nodes`` of a class and ``repetitions`` of a row it takes.
     """
     reasons = [results.findings[cell.id].reason for cell in results.missing]
     return {
@@ -51,6 +53,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "behind": nodes_behind(results),
         "checksums": checksums_of(results),
         "left_out": list(results.left_out),
+        "rule": {"beyond": DELTA, "nodes": LEAST_NODES, "repetitions": LEAST_REPETITIONS},
     }
 
 

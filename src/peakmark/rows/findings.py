@@ -24,7 +24,7 @@ from peakmark import statistics
 from peakmark.formatting import counted, listed, percent, plural
 from peakmark.messages import message
 from peakmark.rows import schema
-from peakmark.rows.fleet import DELTA, MANY, is_pair, keys_without_node, typical_rows
+from peakmark.rows.fleet import DELTA, MANY, is_pair, typical_rows
 from peakmark.rows.fleet import is_usable as usable_nodes
 from peakmark.rows.labels import Labels
 from peakmark.rows.shapes import shape_sentences
@@ -544,13 +544,12 @@ def nodes_of(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any]]:
     single = rows[usable_nodes(rows) & ~is_pair(rows)]
     if single["node"].nunique() <= MANY:
         return
-    single = single.assign(key=keys_without_node(single))
-    points = single.groupby(["node_class", "key"], sort=False)["value"]
+    points = single.groupby(["node_class", "place"], sort=False)["value"]
     spread = (points.max() - points.min()) / points.median()
     spread = spread[points.size() > 1].sort_values(kind="stable")
     if spread.empty:
         return
-    lines = {(row.node_class, row.key): row for row in schema.lines(single)}
+    lines = {(row.node_class, row.place): row for row in schema.lines(single)}
     low, high = spread.index[0], spread.index[-1]
     text = f"The nodes spread by {percents([spread.iloc[0]])} in {named(lines[low], labels)}"
     if len(spread) > 1:
@@ -580,7 +579,7 @@ def links_of(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str
     measured = rows[rows["n"].gt(0)]
     if measured.empty:
         return
-    points = keys_without_node(measured)
+    points = measured["place"]
     lines = dict(zip(points, schema.lines(measured), strict=True))
     slow = frames.fleet[frames.fleet["table"].eq(name)]
     ordered = slow.sort_values(["confirmed", "behind"], ascending=False, kind="stable")

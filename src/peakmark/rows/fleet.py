@@ -33,6 +33,10 @@ LEAST_REPETITIONS = statistics.ENOUGH
 """Fewest repetitions of a row that counts: of fewer the interval of the median is too narrow."""
 LEAST_NODES = 4
 """Fewest nodes of a class that say anything of each other."""
+LEAST_PARTNERS = 2
+"""Fewest partners of a node with which a slow node is told from a slow link."""
+LEAST_PAIRS = 6
+"""Fewest pairs that are compared with each other alone: fewer say nothing of their nodes."""
 RATE = 0.05
 """Largest share of false ones among the nodes that are called slow."""
 MANY = 4
@@ -45,7 +49,7 @@ NORMAL = NormalDist()
 
 Array = NDArray[np.float64]
 Place = tuple[Any, Any]
-"""A node, and the key of a row without its node."""
+"""A node, and the place of one of its rows: see ``places_of``."""
 Values = Mapping[Place, Sequence[float]]
 
 
@@ -166,14 +170,14 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
     classes = nodes.set_index("node")["class"]
     rows = rows.assign(
         node_class=rows["node"].map(classes).fillna(""),
-        key=keys_without_node(rows),
+        place=places_of(rows),
         is_judged=is_usable(rows) & ~is_pair(rows) & rows["n"].ge(LEAST_REPETITIONS),
     )
     verdicts: dict[Place, SlowRow] = {}
     for _, family in rows[rows["is_judged"]].groupby("node_class"):
         is_time = family["unit"].eq("s")
-        verdicts |= judge(values_of(family, runs), set(family.loc[is_time, "key"]))
-    places = zip(rows["node"], rows["key"], strict=True)
+        verdicts |= judge(values_of(family, runs), set(family.loc[is_time, "place"]))
+    places = zip(rows["node"], rows["place"], strict=True)
     found = [verdicts.get(place) for place in places]
     is_slow = pd.Series([verdict is not None for verdict in found], index=rows.index)
     columns = ["behind", "behind_low", "behind_high", "behind_p"]
@@ -181,6 +185,29 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
         [verdict or (None,) * 4 for verdict in found], columns=columns, index=rows.index
     )
     return rows.assign(is_slow=is_slow & rows["is_own"], **numbers.where(rows["is_own"]))
+
+
+def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add to ``nodes`` in how many rows each has a value, and by how many it was judged.
+
+    Those of pairs count for both of their nodes, and judge a node that has ``LEAST_PARTNERS`` among
+    at least ``LEAST_PAIRS`` pairs of one place.
+    """
+    single = rows[is_usable(rows) & ~is_pair(rows)]
+    judged = single[single["is_judged"]]
+    alike = judged.groupby(["node_class", "place"])["node"].transform("size")
+    pairs = rows[is_mapped(rows)]
+    ends = pairs.assign(node=pairs["node"].str.split("+")).explode("node")
+    partners = ends.groupby(["place", "node"])["point"].transform("size")
+    of_place = pairs.groupby("place")["point"].transform("size")[ends.index]
+    known = pd.concat([single["node"], ends["node"]]).value_counts()
+    by_pairs = ends["node"][partners.ge(LEAST_PARTNERS) & of_place.ge(LEAST_PAIRS)]
+    counted = pd.concat([judged["node"][alike.ge(LEAST_NODES)], by_pairs]).value_counts()
+    of_node = nodes["node"]
+    return nodes.assign(
+        rows=of_node.map(known).fillna(0).astype("Int64"),
+        judged=of_node.map(counted).fillna(0).astype("Int64"),
+    )
 
 
 def is_pair(rows: pd.DataFrame) -> pd.Series:
@@ -194,23 +221,32 @@ def is_usable(rows: pd.DataFrame) -> pd.Series:
     return rows["is_own"] & rows["n"].gt(0) & is_right
 
 
-def keys_without_node(rows: pd.DataFrame) -> pd.Series:
+def is_mapped(rows: pd.DataFrame) -> pd.Series:
+    """Return for each row whether it has a value of a pair of nodes.
+
+    That of a link that ``tc`` slows down is right here, so ``shaped`` alone does not count.
+    """
+    has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
+    return has_value & (rows["severity"].ne("wrong") | rows["wrong_codes"].eq("shaped"))
+
+
+def places_of(rows: pd.DataFrame) -> pd.Series:
     """Return the point of each row without its node.
 
     A word such as ``cores`` means another number on another kind of node, and is one point.
     """
     threads = rows["concurrency"].mask(rows["concurrency_word"].ne(""), 0)
-    key = rows["table"].astype("str")
+    place = rows["table"].astype("str")
     for column in (rows["workload"], rows["variant"], rows["block_bytes"], threads):
-        key = key.str.cat(column.astype("string").fillna(""), sep="/")
-    return key.str.cat(rows["concurrency_word"].astype("string"), sep="/")
+        place = place.str.cat(column.astype("string").fillna(""), sep="/")
+    return place.str.cat(rows["concurrency_word"].astype("string"), sep="/")
 
 
 def values_of(rows: pd.DataFrame, runs: pd.DataFrame) -> dict[Place, list[float]]:
-    """Return node and key -> the values of each row, in the order of the repetitions."""
+    """Return node and place -> the values of each row, in the order of the repetitions."""
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
-    of_rows = kept.merge(rows[[*ROW, "key"]], on=ROW)
-    grouped = of_rows.groupby(["node", "key"], sort=False)["value"]
+    of_rows = kept.merge(rows[[*ROW, "place"]], on=ROW)
+    grouped = of_rows.groupby(["node", "place"], sort=False)["value"]
     return {place: values.tolist() for place, values in grouped}  # type: ignore[misc]
 
 
@@ -320,7 +356,7 @@ def typical_rows(rows: pd.DataFrame) -> pd.DataFrame:
     usable = rows[is_usable(rows)]
     first = usable["node_class"].min()
     usable = usable[usable["node_class"].eq(first)]
-    medians = usable["value"].groupby(keys_without_node(usable)).transform("median")
+    medians = usable["value"].groupby(usable["place"]).transform("median")
     off = (usable["value"] / medians - 1).abs().groupby(usable["node"])
     nodes = pd.DataFrame({"rows": off.size(), "off": off.median()})
     if nodes.empty:

@@ -20,15 +20,18 @@ from scipy import stats
 
 from peakmark import statistics
 from peakmark.plan.cluster import Behind, crossed
-from peakmark.rows.fleet import DELTA, RATE, is_pair, keys_without_node, values_of
+from peakmark.rows.fleet import (
+    DELTA,
+    LEAST_PAIRS,
+    LEAST_PARTNERS,
+    RATE,
+    is_mapped,
+    values_of,
+)
 from peakmark.tools.tables import BY_NAME
 
-LEAST_PAIRS = 2
-"""Fewest healthy partners of a node with which a slow node is told from a slow link."""
 FEW = 3
 """Pairs up to which a node is as far behind as the least of them: of three, two links may be slow."""
-LEAST_CLASS = 6
-"""Fewest pairs that cross equally many uplinks and are compared with each other alone."""
 PASSES = 6
 """Largest number of passes; the healthy nodes no longer change after two or three."""
 FIRST_GUESS = 0.25
@@ -79,25 +82,15 @@ def list_slow_parts(rows: pd.DataFrame, runs: pd.DataFrame, known: Behind) -> pd
         known: switch or uplink -> nodes behind it.
     """
     mapped = rows[is_mapped(rows)]
-    mapped = mapped.assign(key=keys_without_node(mapped))
     lines = []
-    for (table, key), pairs in mapped.groupby(["table", "key"], sort=False):
+    for (table, place), pairs in mapped.groupby(["table", "place"], sort=False):
         values = {node: found for (node, _), found in values_of(pairs, runs).items()}
         ordered = {node: values[node] for node in pairs["node"]}
         for part in find(ordered, BY_NAME[str(table)].lower_is_better, known):
-            line = part._asdict() | {"table": table, "point": key}
+            line = part._asdict() | {"table": table, "point": place}
             line |= {"behind_low": part.low, "behind_high": part.high, "subsystem": "network"}
             lines.append(line)
     return pd.DataFrame(lines)
-
-
-def is_mapped(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether it has a value of a pair of nodes.
-
-    That of a link that ``tc`` slows down is right here, so ``shaped`` alone does not count.
-    """
-    has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
-    return has_value & (rows["severity"].ne("wrong") | rows["wrong_codes"].eq("shaped"))
 
 
 def find(
@@ -149,7 +142,7 @@ class _Network:
         ends = [(name, *both) for name in measured for both in permutations(name.split("+"))]
         paths = pd.Series({name: crossed(name.split("+"), known) for name in measured})
         kinds = paths.map(len)
-        kinds[kinds.map(kinds.value_counts()) < LEAST_CLASS] = kinds.mode()[0]
+        kinds[kinds.map(kinds.value_counts()) < LEAST_PAIRS] = kinds.mode()[0]
         return cls(
             logs={name: sign * np.log(values) for name, values in measured.items()},
             ends=pd.DataFrame(ends, columns=["pair", "node", "other"]),
@@ -188,7 +181,7 @@ def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd
         others = fit.healthy - known[name]
         with_healthy = [not others.isdisjoint(pair.split("+")) for pair in network.logs]
         shares = fit.pairs[through & with_healthy]
-        if shares.size < LEAST_CLASS or shares.quantile(FIRST_GUESS) <= DELTA:
+        if shares.size < LEAST_PAIRS or shares.quantile(FIRST_GUESS) <= DELTA:
             continue
         interval = statistics.median_interval(shares.to_numpy())
         if interval.low <= DELTA:
@@ -247,7 +240,7 @@ def _fit(worse: pd.Series, network: _Network) -> _Fit:
         shares = known["pair"].map(pairs).groupby(known["node"])
         count = shares.size()
         middle = shares.quantile(share, interpolation="lower").where(count > FEW, shares.min())
-        nodes = middle[count >= LEAST_PAIRS]
+        nodes = middle[count >= LEAST_PARTNERS]
         before, healthy = healthy, every - {*nodes.index[nodes > DELTA]}
         if share == 0.5 and before == healthy:
             break

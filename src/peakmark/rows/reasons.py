@@ -70,7 +70,7 @@ def lost_time(rows: pd.DataFrame, runs: pd.DataFrame, node: str, subsystem: str)
     usable = rows[rows["is_own"] & rows["subsystem"].eq(subsystem) & rows["severity"].ne("wrong")]
     known = usable.join(shares, on=ROW).dropna(subset="cpu_share")
     for _, row in known[known["is_slow"] & known["node"].eq(node)].iterrows():
-        is_other = known["key"].eq(row["key"]) & known["node"].ne(node)
+        is_other = known["place"].eq(row["place"]) & known["node"].ne(node)
         others = known.loc[is_other & known["node_class"].eq(row["node_class"]), "cpu_share"]
         if others.empty:
             continue

@@ -258,6 +258,7 @@ severity            text   heaviest severity of its warnings: wrong, unsure or e
 wrong_codes         text   codes of the warnings that say that it is wrong, joined by blanks
 warning_kinds       text   kinds of its warnings: wrong, varies, programs disagree, not the device
 warnings            text   codes of its warnings and notes, joined by blanks
+place               text   point without its node; a word stands there without its number
 node_class          text   name of the class of equal nodes; empty where there is one class only
 is_judged           flag   the row counts in the verdict on its node
 behind              float  share of the class's value by which the node is worse
@@ -310,6 +311,8 @@ sockets             int    sockets
 cores               int    physical cores
 threads             int    hardware threads
 memory_bytes        int    memory, B
+rows                int    rows in which it has a value that may be right, those of its pairs included
+judged              int    of these, rows by which it was judged beside its class or by its pairs
 """
 )
 
@@ -323,7 +326,7 @@ value               json   value
 
 FLEET = _columns(
     """
-kind                text   node, switch or link
+kind                text   node, switch, link, or suspect of a second measurement
 name                text   node, switch, or "client+server"
 subsystem           text   cpu, memory, disk or network
 table               text   table
@@ -331,11 +334,12 @@ point               text   point; of a node "" for all its points of the subsyst
 behind              float  share by which it is worse than its like
 behind_low          float  the least that it may be
 behind_high         float  the most that it may be
-rows                int    rows in which a node is slow
-judged              int    rows of the subsystem that were judged on the node
+rows                int    rows in which a node or suspect is slow
+judged              int    rows that were judged: of the node in the subsystem, or of the suspect
 reasons             json   messages about what may be the reason
 pairs               int    pairs in which a node, switch or link was measured
-confirmed           flag   False for a link that its own repetitions do not show yet
+confirmed           flag   False for a link that its own repetitions do not show yet, and for a suspect that is not slow again
+beside              json   healthy nodes or links that a suspect was measured beside
 """
 )
 
@@ -363,7 +367,7 @@ class CampaignFrames:
         findings: a line for each sentence about a table.
         nodes: a line for each node.
         facts: a line for each fact of each host.
-        fleet: a line for each slow node, switch and link.
+        fleet: a line for each slow node, switch and link, and for each suspect.
         campaign: the content of ``campaign.json``.
     """
 

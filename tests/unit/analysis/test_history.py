@@ -143,7 +143,6 @@ def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, 
     assert command[:4] == ["scontrol", "update", "nodename=n[8-9]", "state=drain"]
 
 
-@pytest.mark.xfail(strict=True, reason="fleet counts no nodes that it judged")
 @pytest.mark.parametrize(("nodes", "repetitions"), [(2, 6), (5, 3)])
 def test_nodes_that_cannot_be_judged_are_no_good_news(nodes, repetitions, tmp_path, peakmark):
     """It takes four nodes of a class and six repetitions."""

@@ -5,15 +5,18 @@ from collections import Counter
 import pandas as pd
 import pytest
 from benchmarks.method.fleets import PAIRED, Paired
+from tests.unit.campaign_data import frames as make_frames
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
 from peakmark import figures, plan, tables
-from peakmark.analysis import Analysis, links, suspects
+from peakmark.analysis import Analysis, links
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
-from peakmark.report import nodes
+from peakmark.rows import build
 from peakmark.storage import planfile
+from peakmark.views import fleet_report
+from peakmark.workflow import suspects
 
 RATE = 9.4e9
 LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}
@@ -98,7 +101,7 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, cas
     rows = analysis.rows["network_throughput"]
     found = [each.message for each in analysis.conclusions(rows) if "link" in each.message.code]
     assert [(each.case, dict(each.values)["name"]) for each in found] == [(case, "n2 → n3")]
-    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    chosen = suspects.choose(build.judge(analysis.results))
     assert {*chosen.beside} == ({"n2+n3"} if case == "suspect" else set())
     assert not analysis.is_fleet and analysis.has_several_nodes
     drawn = figures.figures_of(rows[0].table, analysis.rows)
@@ -106,8 +109,8 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, cas
 
 
 def configured(analysis):
-    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
-    return configuration.complete(suspects.configuration(analysis.results, chosen))
+    frames = build.judge(analysis.results)
+    return configuration.complete(suspects.configuration(frames, suspects.choose(frames)))
 
 
 def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(tmp_path):
@@ -134,14 +137,32 @@ def test_the_campaign_of_suspects_confirms_a_link_or_not(link, others, case, tmp
     cells = plan.build({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
     factors = {**dict.fromkeys(EVERY, others), ("n2", "n3"): link}
     folder = tmp_path / config["campaign"]
-    analysis = Analysis.of(write(folder, records(cells, factors), config=config))
-    (said,) = analysis.second_verdicts.values()
+    frames = make_frames(folder, records(cells, factors), config=config)
+    (said,) = fleet_report.second_verdicts(frames)
     assert (said.code, said.case) == ("second-measurement", case)
     assert dict(said.values)["node"] == "n2 → n3"
     assert (
         dict(said.values)["behind"] == pytest.approx(1 - link / others, abs=0.02) or link == others
     )
-    assert nodes.fleet_data(analysis)["slow"] == []  # no node is
+    assert fleet_report.slow_nodes(frames) == []  # no node is
+
+
+def test_a_node_that_slows_its_pairs_down_is_a_slow_node(tmp_path):
+    """Each node has three pairs; those of n2 are half as fast."""
+    cells = [
+        Cell("network", "netbench", "TCP", "", 1 << 20, 1, client, repetition, peer=server)
+        for client, server in EVERY
+        for repetition in range(6)
+    ]
+    factors = {pair: 0.5 for pair in EVERY if "n2" in pair}
+    slow = make_frames(tmp_path / "slow", records(cells, factors))
+    assert fleet_report.headline(slow).fact == "slow: 1 slow node"
+    text = "\n".join(fleet_report.describe(slow))
+    assert "The node n2 is 49.7\u00a0% slower" in text and "none is slow" not in text
+    well = make_frames(tmp_path / "well", records(cells, {}))
+    assert fleet_report.headline(well).fact == "well: 0 slow nodes"
+    few = make_frames(tmp_path / "few", records(cells[:6], {}))
+    assert fleet_report.headline(few).fact == "few: cannot tell: 0 of 2 nodes judged"
 
 
 def test_client_and_server_stand_in_every_row(tmp_path):

@@ -34,9 +34,6 @@ def test_a_report_beside_a_cell_that_ends_is_not_taken_for_one_of_all_cells(
     assert after.returncode == 0, after.stderr
 
 
-@pytest.mark.xfail(
-    strict=True, reason="fleet writes tables where those that are stored are out of date"
-)
 def test_fleet_only_asks(peakmark, tmp_path, own_mounts):
     """The results of another user, who has measured on since the tables were made."""
     folder = make.golden("fleet", tmp_path / "c")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 import yaml
 from tests.unit import campaign_data as make
 from tests.unit.plan.planned import where
 
 from peakmark import plan
-from peakmark.analysis import Analysis, suspects
 from peakmark.config import campaign as configuration
-from peakmark.report import nodes
+from peakmark.rows import build, suspects
+from peakmark.views import fleet_report
+from peakmark.workflow.suspects import choose
+from peakmark.workflow.suspects import configuration as configure
 
 NODES = [f"node{number}" for number in range(1, 9)]
 CPU = {"workloads": ["QP", "SP", "DP"], "concurrency": [1, 2], "references": {"hpl": {}}}
@@ -91,16 +96,16 @@ SECOND = {"campaign": "c-suspects", "suspects": {"node3": ["node2", "node5"]}}
 )
 def test_the_second_measurement_confirms_or_not(tmp_path, peakmark, factors, case):
     folder = make.write(tmp_path / "c", rows(factors), config={**CONFIG, **SECOND})
-    (told,) = Analysis.of(folder).second_verdicts.values()
+    (told,) = fleet_report.second_verdicts(build.load(folder))
     assert (told.code, told.case) == ("second-measurement", case)
     values = dict(told.values)
     if case == "confirmed":
         assert (values["rows"], values["of"]) == (2, 2)
         assert values["behind"] == pytest.approx(0.1, abs=0.01)
     done = peakmark("fleet", folder, "--fail-on", "slow")
-    assert done.returncode == (1 if case == "confirmed" else 0)
-    if len(factors) > 1:
-        assert told.full_sentence[:20] in done.stdout
+    assert done.returncode == {"confirmed": 1, "not-confirmed": 0, "missing": 3}[case]
+    assert told.full_sentence[:20] in done.stdout
+    assert ("cannot tell" in done.stdout) == (case == "missing")
 
 
 @pytest.mark.parametrize(
@@ -127,17 +132,17 @@ def test_five_repetitions_confirm_nothing(tmp_path):
         for record in rows({"node2": 1.0, "node5": 1.0, "node3": 0.9})
         if record["cell"]["repetition"] < 5
     ]
-    folder = make.write(tmp_path / "c", records, config={**CONFIG, **SECOND})
-    assert [each.case for each in Analysis.of(folder).second_verdicts.values()] == ["missing"]
+    frames = make.frames(tmp_path / "c", records, config={**CONFIG, **SECOND})
+    assert [each.case for each in fleet_report.second_verdicts(frames)] == ["missing"]
 
 
 def test_a_suspect_that_is_not_confirmed_is_not_drained(tmp_path):
     """Beside its class it is slow, as is the node that was drawn as a healthy one."""
     factors = {**dict.fromkeys(NODES, 1.0), "node2": 0.9, "node3": 0.9}
     beside = {"suspects": {"node3": ["node2"], "node4": ["node1"]}}
-    analysis = Analysis.of(make.write(tmp_path / "c", rows(factors), config={**CONFIG, **beside}))
-    assert {node.node for node, _ in analysis.slow} == {"node2", "node3"}
-    assert nodes.fleet_data(analysis)["slow"] == ["node2"]
+    frames = make.frames(tmp_path / "c", rows(factors), config={**CONFIG, **beside})
+    assert {*fleet_report.of_kind(frames, "node")["name"]} == {"node2", "node3"}
+    assert fleet_report.slow_nodes(frames) == ["node2"]
 
 
 @pytest.mark.parametrize(("share", "explained"), [(0.89, True), (0.99, False), (0.5, False)])
@@ -146,9 +151,10 @@ def test_lost_time_is_the_reason_where_it_explains_the_rate(tmp_path, share, exp
     for record in records:
         own = share if record["cell"]["node"] == "node3" else 0.99
         record["measurements"][0]["details"]["cpu_share"] = own
-    analysis = Analysis.of(make.write(tmp_path / "c", records, config=CONFIG))
-    ((node, why),) = analysis.slow
-    assert node.node == "node3" and ("lost-time" in {each.code for each in why}) == explained
+    frames = make.frames(tmp_path / "c", records, config=CONFIG)
+    (slow,) = frames.fleet.itertuples()
+    codes = {reason["code"] for reason in json.loads(slow.reasons)}
+    assert slow.name == "node3" and ("lost-time" in codes) == explained
 
 
 def test_a_removed_command_names_what_is_there_instead(peakmark):
@@ -157,9 +163,8 @@ def test_a_removed_command_names_what_is_there_instead(peakmark):
 
 
 def test_the_campaign_of_a_long_name_has_a_name(campaign):
-    analysis = Analysis.of(campaign)
-    analysis.results.plan["campaign"] = "c" * 64
-    chosen = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
-    config = suspects.configuration(analysis.results, chosen)
+    frames = build.load(campaign)
+    frames = replace(frames, campaign={**frames.campaign, "name": "c" * 64})
+    config = configure(frames, choose(frames))
     assert len(config["campaign"]) == 64
     configuration.complete(config)

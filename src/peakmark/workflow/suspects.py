@@ -1,0 +1,167 @@
+"""The campaign that measures slow nodes and suspected links a second time, beside healthy ones."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from peakmark import statistics
+from peakmark.catalogue import WORKLOADS
+from peakmark.cell import Cell
+from peakmark.config.types import Campaign
+from peakmark.formatting import parse_size
+from peakmark.plan import grids
+from peakmark.plan.cluster import crossed
+from peakmark.rows import schema
+from peakmark.rows.fleet import is_mapped
+from peakmark.rows.schema import CampaignFrames
+
+CONTROLS = 2
+"""Number of healthy nodes of a class, or links of a kind, that are measured beside the suspects: one
+alone may have become slow meanwhile.
+"""
+SUFFIX = "-suspects"
+LONGEST_NAME = 64 - len(SUFFIX)
+"""Characters of a campaign's name to which the suffix is added: a name has at most 64."""
+LEFT_OUT = {"report", "tools", "tools_on", "modules", *WORKLOADS}
+"""Keys of a configuration that say nothing of how the suspects' rows are measured."""
+
+
+class Suspects(NamedTuple):
+    """What is measured a second time.
+
+    Attributes:
+        beside: slow node or link -> the healthy ones beside it.
+        cells: a cell of each row in which one of them is slow.
+    """
+
+    beside: dict[str, list[str]]
+    cells: list[Cell]
+
+
+class Family(NamedTuple):
+    """What is judged beside each other: nodes of one class, or links of one kind.
+
+    Attributes:
+        names: all nodes or links.
+        slow: the rows in which one of them is slow.
+    """
+
+    names: set[str]
+    slow: pd.DataFrame
+
+
+def choose(frames: CampaignFrames) -> Suspects:
+    """Choose the slow nodes and suspected links, and draw healthy ones of their class by the seed."""
+    beside: dict[str, list[str]] = {}
+    cells: list[Cell] = []
+    seed = frames.campaign["config"].get("seed", 1)
+    lot = random.Random(f"{seed}/controls")  # noqa: S311 - not a secret
+    for family in (*node_families(frames.rows), *link_families(frames)):
+        if family.slow.empty:
+            continue
+        slow = sorted(set(family.slow["node"]))
+        healthy = sorted(family.names.difference(slow))
+        controls = lot.sample(healthy, min(CONTROLS, len(healthy)))
+        beside |= {name: list(controls) for name in slow}
+        cells += cells_of(family.slow, frames.runs)
+    return Suspects(beside, cells)
+
+
+def node_families(rows: pd.DataFrame) -> Iterator[Family]:
+    """Yield the nodes of each class, with the rows in which they are slow."""
+    judged = rows[rows["is_judged"]]
+    for _, family in judged.groupby("node_class", sort=False):
+        yield Family(set(family["node"]), family[family["is_slow"]])
+
+
+def link_families(frames: CampaignFrames) -> Iterator[Family]:
+    """Yield the healthy and suspected links of each point; those of a family cross equally many uplinks."""
+    known = {switch: frozenset(nodes) for switch, nodes in frames.campaign["behind"].items()}
+    rows = frames.rows[is_mapped(frames.rows)]
+    for place, pairs in rows.groupby("place", sort=False):
+        slow = frames.fleet[frames.fleet["point"].eq(place)]
+        is_suspect = slow["kind"].eq("link") & ~slow["confirmed"]
+        suspects = set(slow.loc[is_suspect, "name"])
+        by_kind: dict[int, set[str]] = defaultdict(set)
+        for name in pairs["node"]:
+            nodes = name.split("+")
+            path = crossed(nodes, known)
+            is_healthy = set(slow["name"]).isdisjoint({name, *nodes, *path})
+            if name in suspects or is_healthy:
+                by_kind[len(path)].add(name)
+        for names in by_kind.values():
+            yield Family(names, pairs[pairs["node"].isin(names & suspects)])
+
+
+def cells_of(rows: pd.DataFrame, runs: pd.DataFrame) -> list[Cell]:
+    """Return the first cell of each row."""
+    kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
+    first = kept.drop_duplicates(["point", "instrument"])
+    of_rows = rows[["point", "instrument"]].merge(first, on=["point", "instrument"])
+    return [cell_of(run) for run in schema.lines(of_rows)]
+
+
+def cell_of(run: Any) -> Cell:
+    """Return the cell that a value is of, without its options.
+
+    Its path has the point as it was planned: a matrix or a ladder fills other points.
+    """
+    subsystem, instrument, point, place, repetition = run.cell.split("/")
+    name, block, concurrency = point.rsplit("_", maxsplit=2)
+    variant = name.removeprefix(run.measured_workload).removeprefix("-")
+    size = None if block in ("none", "auto") else parse_size(block)
+    word = run.concurrency_word
+    threads = 1 if word else int(concurrency.removeprefix("x"))
+    node, _, peer = place.partition("+")
+    return Cell(
+        subsystem, instrument, run.measured_workload, variant, size, threads, node,
+        int(repetition), word=word, peer=peer,
+    )  # fmt: skip
+
+
+def configuration(frames: CampaignFrames, suspects: Suspects) -> dict[str, Any]:
+    """Return the campaign that measures the suspects again.
+
+    It has the settings of the first one, the suspects' slow rows, and as many repetitions as an
+    interval needs.
+    """
+    config = frames.campaign["config"]
+    # A healthy node comes first: with fixed peers it is the server of all others.
+    healthy = [name for beside in suspects.beside.values() for name in beside]
+    ordered = [*healthy, *suspects.beside]
+    nodes = dict.fromkeys(node for name in ordered for node in name.split("+"))
+    # Keys of config/config.yaml would take the place of those that are left out.
+    known = [key for key in Campaign.__struct_fields__ if key not in LEFT_OUT]
+    return {
+        **{key: config[key] for key in known if key in config},
+        "campaign": f"{frames.campaign['name'][:LONGEST_NAME]}{SUFFIX}",
+        "nodes": list(nodes),
+        "peers": "fixed",
+        "repetitions": statistics.ENOUGH,
+        "suspects": suspects.beside,
+        **grids_of(config, suspects, [name.split("+") for name in ordered if "+" in name]),
+    }
+
+
+def grids_of(
+    config: dict[str, Any], suspects: Suspects, pairs: Sequence[list[str]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the grids of the suspects' slow rows; rows that differ in the workload alone share one."""
+    by_subsystem: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for cell in suspects.cells:
+        grid = grids.narrowed(config, cell)
+        if cell.peer:
+            grid["pairs"] = list(map(list, dict.fromkeys(map(tuple, pairs))))
+        for other in by_subsystem[cell.subsystem]:
+            if {**other, "workloads": []} == {**grid, "workloads": []}:
+                if cell.workload not in other["workloads"]:
+                    other["workloads"].append(cell.workload)
+                break
+        else:
+            by_subsystem[cell.subsystem].append(grid)
+    return dict(by_subsystem)
