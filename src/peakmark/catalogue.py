@@ -53,6 +53,8 @@ class Subsystem:
 
 UNITS = ("FP16", "BF16DOT", "QPMM", "BF16MM")
 """Workloads of the CPU that need instructions which not every processor has."""
+FUSED = {"DP": "DPMIX", "FP32": "FP32MIX"}
+"""Workload of fused multiply-adds alone -> the one that mixes them with additions."""
 
 SHAPES = {
     "C2C": "core_to_core",

@@ -190,6 +190,15 @@ def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
     return text
 
 
+def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
+    """Return a bound with so many significant digits: an upper one rounded up, a lower one down."""
+    rounded = float(f"{value:.{digits}g}")
+    if math.isclose(rounded, value, rel_tol=1e-12) or (rounded > value) == is_upper:
+        return rounded
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    return float(f"{rounded + (step if is_upper else -step):.{digits}g}")
+
+
 def typeset(text: str) -> str:
     """A sentence or a formula as it is printed: ``×`` between factors, a space before ``%``."""
     return _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))

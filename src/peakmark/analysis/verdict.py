@@ -14,9 +14,8 @@ from peakmark.analysis.findings import LEVEL_UNTIL
 from peakmark.analysis.fleet import NodeGroup
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import FUSED, SUBSYSTEMS
 from peakmark.formatting import listed
-from peakmark.limits.cpu import FUSED
 from peakmark.messages import Message, Range, Severity, merge, message
 from peakmark.statistics import ENOUGH
 
@@ -155,7 +154,7 @@ def _sentence(rows: Rows, group: NodeGroup) -> Message:
         )
     spread = f"{labels.number(ends[0])} to {labels.number(ends[1])}"
     return message(
-        "verdict",
+        "headline",
         what=message("workload", case=row.key.workload),
         point=labels.point(row, node=not nodes),
         loopback=message("over-loopback") if row.loopback else "",
@@ -176,7 +175,7 @@ def _share(labels: LabelFormatter, row: Row) -> Message | str:
         share = row.limit.share(row.measured.centre)
         if bound is None or share is None or share < TELLING_BOUND:
             return ""
-        return message("of-bound", case=row.limit.kind, bound=labels.quantity(bound))
+        return message("of-bound", case="rate", bound=labels.quantity(bound))
     shares = [message("at-clock", share=share, clock=name) for name, share in row.shares.items()]
     return message(
         "of-limit",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from peakmark import data
+from peakmark.catalogue import FUSED
 from peakmark.formatting import plural, quantity
 from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
 
-FUSED = {"DP": "DPMIX", "FP32": "FP32MIX"}
-"""Workload of fused multiply-adds alone -> the one that mixes them with additions."""
 RPEAK = "fused multiply-adds (HPL's Rpeak)"
 """What the limit of a workload of ``FUSED`` is called: all pipes of a core may do more."""
 

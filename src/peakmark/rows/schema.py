@@ -225,6 +225,7 @@ limit               float  physical limit; empty where it is unknown
 bound               float  instead of a limit: what nothing can exceed
 limit_kind          text   limit, at_most (a bound) or none
 limit_origin        text   measured, read, site, datasheet or unknown
+limit_name          text   what it is the limit of, where the machine has another limit too
 limit_formula       text   formula with its numbers
 limit_detail        text   what stands in brackets behind it
 limit_sources       json   where the numbers are from
