@@ -12,9 +12,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from peakmark import cli, messages
@@ -26,9 +26,9 @@ from peakmark.config.types import Campaign, Site
 from peakmark.errors import ExitCode
 from peakmark.rows import schema
 from peakmark.storage.types import Facts, Record
-from peakmark.tables.columns import columns
 from peakmark.tools import references
-from peakmark.tools.tables import TABLES
+from peakmark.tools.tables import TABLES, Table
+from peakmark.views import tables
 from peakmark.workflow import doctor
 
 DOCS = Path(__file__).parent
@@ -140,19 +140,11 @@ def table_columns() -> str:
     """Every column of every CSV file with its meaning."""
     lines = ["# Columns", "", "All files are in `results/<campaign>/tables`.", ""]
     for table in TABLES:
-        rows: list[Any] = [
-            SimpleNamespace(
-                key=SimpleNamespace(node=node),
-                endpoints=(),
-                table=table,
-                warnings_of=lambda _: (),
-                own=SimpleNamespace(summary=SimpleNamespace(n=0), histogram=True),
-                series=SimpleNamespace(get=lambda _: SimpleNamespace(detail=lambda _: 1.0)),
-            )
-            for node in ("node1", "node2")
-        ]
-        every = columns(table, rows)
-        pairs = [(f"`{each.heading}`", each.meaning) for each in every if each.heading]
+        rows = example_rows(table)
+        warnings = schema.typed("warnings", pd.DataFrame())
+        pairs = []
+        for column in tables.columns_of(table, rows, warnings):
+            pairs.append((f"`{column.heading}`", column.meaning))
         lines += [f"## {table.name}.csv", "", f"{table.title}.", ""]
         lines += [*_table(("column", "meaning"), pairs), ""]
     lines += ["## Where a limit is unknown", "", *_table(("column", "meaning"), BOUNDS), ""]
@@ -160,6 +152,13 @@ def table_columns() -> str:
         pairs = [(f"`{column}`", meaning) for column, meaning in meanings.items()]
         lines += [f"## {name}", "", *_table(("column", "meaning"), pairs), ""]
     return "\n".join(lines)
+
+
+def example_rows(table: Table) -> pd.DataFrame:
+    """Return rows of two nodes for which a table has all its columns."""
+    known = {"table": table.name, "instrument": table.own.instrument, "joules": 1.0, "p50_low": 1.0}
+    lines = [{**known, "point": node, "node": node, "is_own": True} for node in ("a", "b")]
+    return schema.typed("rows", pd.DataFrame(lines))
 
 
 def warnings() -> str:

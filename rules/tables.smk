@@ -8,7 +8,6 @@ rule tables:
     output:
         [for_report(table.name, table.full_title) for table in TABLES],
         for_report("runs", "Every run", "runs"),
-        for_report("measurements", "Every measurement", "measurements"),
         f"{RUN.folder}/{ANALYSIS}",
         report(
             directory(f"{RUN.folder}/figures"),

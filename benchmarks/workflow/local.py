@@ -86,7 +86,7 @@ def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
 
 
 def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
-    """So many records to all tables, the long one as CSV and Parquet among them."""
+    """So many records to all tables."""
     config = checkout.configure("long", **grid(cells, 500))
     fill(checkout, config, "long")
     costs = [checkout.peakmark("tables", "results/long") for _ in range(turns)]

@@ -19,8 +19,9 @@ from bench import KERNELS, MIB, cpu_cell, disk_cell, network_cell
 from tests import guest
 from tests.guest import GuestError, common
 from tests.programs import LIMIT_S, wait_for
+from tests.unit import campaign_data as make
 
-from peakmark import analysis, machine, plan, tables
+from peakmark import analysis, machine, plan
 from peakmark.cell import Cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -292,7 +293,7 @@ def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_number
         shape = "netem delay 2ms" + (" loss 2%" if row.key.workload in ("TCP", "UDP") else "")
         assert f"({shape})" in notes, row
         assert ("messages were lost" in notes) == (row.key.workload == "UDP")
-    tables.build(task["folder"])
+    make.tables(task["folder"])
     assert_nothing_left(task)
 
 

@@ -10,6 +10,7 @@ import tarfile
 from collections import defaultdict
 from pathlib import Path
 
+from peakmark import files
 from peakmark.analysis import Analysis
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
@@ -18,6 +19,7 @@ from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
+from peakmark.views.tables import write_tables
 
 DATA = Path(__file__).parent / "data"
 """Outputs of real tools, facts of real machines, and what published reports printed."""
@@ -163,6 +165,14 @@ def judge(folder, records, **more):
 def frames(folder, records, **more):
     """The frames of a campaign written below ``folder``; ``more`` as for ``write``."""
     return build.judge(Results.read(write(folder, records, **more)))
+
+
+def tables(campaign):
+    """The frames of a campaign, by its folder or its analysis, with its tables written."""
+    folder = campaign.results.directory if isinstance(campaign, Analysis) else campaign
+    judged = build.load(folder)
+    write_tables(judged, files.made_folder(folder, "tables"))
+    return judged
 
 
 def only_row(folder, records, **more):

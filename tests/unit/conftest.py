@@ -15,7 +15,7 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said, copied
 from tests.unit.presets import small_campaign
 
-from peakmark import cli, machine, tables
+from peakmark import cli, machine
 from peakmark.analysis import Analysis
 from peakmark.report import ReportContent, rendering
 
@@ -88,7 +88,7 @@ def preset(tmp_path_factory):
     @cache
     def build(name):
         analysis = Analysis.of(small_campaign(folder, name))
-        tables.build(analysis)
+        make.tables(analysis)
         return analysis
 
     return build

@@ -17,8 +17,7 @@ from tests.unit.hostile import changed, refuses
 from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import GOOD
 
-from peakmark import tables, yamlfile
-from peakmark.analysis import Analysis
+from peakmark import yamlfile
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import site
@@ -145,6 +144,6 @@ def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
     path.write_text(text)
     try:
         status.describe(Results.read(folder))
-        tables.build(Analysis.of(folder))
+        make.tables(folder)
     except PeakmarkError as error:
         one_sentence(error)

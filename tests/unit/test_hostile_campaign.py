@@ -142,7 +142,7 @@ def test_a_broken_file_is_one_sentence_of_each_command(
     ("command", "name"),
     [
         ("tables", "tables"), ("tables", "figures"), ("report", "cells"), ("tables", "tables/cpu.csv"),
-        ("tables", "tables/measurements.csv"), ("tables", "figures/overview.svg"),
+        ("tables", "tables/runs.csv"), ("tables", "figures/overview.svg"),
         ("report", "report.pdf"), ("html", "report.html"),
     ],
 )  # fmt: skip

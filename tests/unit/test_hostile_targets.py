@@ -70,7 +70,7 @@ def test_pipes_devices_and_folders_are_not_written(command, campaign, tmp_path, 
 
 
 OWN_FILES = """analysis.json written.sha256 plan.json machine repetitions/0.json attempts
-config.json inputs/text/0/design.md tables/checksums.txt"""
+config.json inputs/text/0/design.md rows/checksums.txt"""
 
 
 @pytest.mark.parametrize("is_hard", [False, True])

@@ -20,8 +20,8 @@ MARK = "PEAKMARK_TEST_MARK"
 
 
 def in_tables(checkout):
-    """Cell id -> value in the long table."""
-    with (checkout.directory / "results/tiny/tables/measurements.csv").open() as stream:
+    """Cell id -> value in the table of runs."""
+    with (checkout.directory / "results/tiny/tables/runs.csv").open() as stream:
         return {
             line["record"].removeprefix("cells/").removesuffix(".json"): float(line["value"])
             for line in csv.DictReader(stream)

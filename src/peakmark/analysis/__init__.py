@@ -66,7 +66,7 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
     A row exists for every planned point of an own kernel, measured or not, and for every point that
     a reference measured. With a layout, rows are in its order, and their tables carry its names.
     """
-    centre = centre_of(results)
+    centre = "median"
     layout = Analysis(results).layout
     key_of = _key_of(results)
     probes = _best_probes(results)
@@ -88,11 +88,6 @@ def build_rows(results: Results) -> dict[str, list[Row]]:
 def node_facts(results: Results, rows: Rows) -> dict[str, Details]:
     """Node -> the facts of its host."""
     return {node: results.facts_for(node) for node in fleet.node_names(rows)}
-
-
-def centre_of(results: Results) -> str:
-    """``median`` or ``mean``: what the measured columns show and the efficiency is computed from."""
-    return "mean" if results.report_config.get("summary") == "mean" else "median"
 
 
 def _table_rows(

@@ -47,7 +47,7 @@ from peakmark.report import (
 from peakmark.resources import ROOT
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results, StoredRecord
-from peakmark.tables import latex
+from peakmark.views import latex
 
 SUMS = "SHA256SUMS"
 PINNED = ROOT / "envs" / "requirements.txt"

@@ -142,6 +142,7 @@ REMOVED = {
     "repeat_suspects": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures "
     "slow nodes again",
     "certify": "docs/method.md tells how often the verdict on nodes is wrong",
+    "report.summary": "tables show the median, the mean is beside it in rows/rows.csv",
     "report.published": "the numbers are in reports/published, to be read beside the tables",
 }
 """Key that earlier versions had -> what is there in its place."""
@@ -184,6 +185,18 @@ def _check_removed(plain: Mapping[str, Any]) -> None:
         within = plain.get(section) if section else plain
         if isinstance(within, dict) and name in within:
             raise ConfigError(f"the key {key} was removed: delete it; {instead}")
+
+
+def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without removed keys, which plans of earlier versions have."""
+    kept = dict(config)
+    for key in REMOVED:
+        section, _, name = key.rpartition(".")
+        if not section:
+            kept.pop(name, None)
+        elif isinstance(kept.get(section), dict):
+            kept[section] = {each: kept[section][each] for each in kept[section] if each != name}
+    return kept
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class LayoutColumn(Keys):
 
     Attributes:
         text: Text with {workload}, {concurrency} and {block}.
-        value: measured: mean or median, as report.summary says; run: one repetition.
+        value: measured: the median; run: one repetition; mean: efficiencies are of the mean too.
         of: Instrument whose value it is; without it the own kernel.
         run: Which repetition, from 1.
         formula: Efficiency in percent, by `measured` and `theoretical`; default: share of the

@@ -258,8 +258,6 @@ class Report(Keys):
         decimal_mark: Decimal mark in the report's tables.
         tables: Layout of the tables: a name in reports/layouts, or the path of such a file. Null:
             all columns that there are.
-        summary: What the measured columns show of the repetitions; the efficiency is computed from
-            it.
     """
 
     title: str = "Performance report"
@@ -274,7 +272,6 @@ class Report(Keys):
     date_language: Literal["en", "de", "fr", "es"] = "en"
     decimal_mark: Literal[".", ","] = "."
     tables: Text | None = None
-    summary: Literal["median", "mean"] = "median"
 
 
 class Campaign(Keys):

@@ -88,14 +88,17 @@ def write_analysis(campaign: Path | Analysis) -> dict[str, Any]:
         PeakmarkError: the folder holds no campaign, or cannot be written.
         RecordError: a record is damaged.
     """
-    from peakmark import figures, tables
+    from peakmark import figures
     from peakmark.analysis import Analysis, history
     from peakmark.report import document, sections
+    from peakmark.rows import build
+    from peakmark.views import tables
 
     analysis = Analysis.of(campaign)
     results = analysis.results
     state = _state(results)
-    tables.build(analysis)
+    folder = files.made_folder(results.directory, tables.FOLDER)
+    tables.write_tables(build.load(results.directory), folder)
     figures.build(analysis)
     data = {
         **document.build(analysis),

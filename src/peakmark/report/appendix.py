@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from peakmark import yamlfile
-from peakmark.analysis import ECHO, Analysis, centre_of, verdict
+from peakmark.analysis import ECHO, Analysis, verdict
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
@@ -39,8 +39,7 @@ COUNTED: list[list[str]] = TEXT["counted"]
 
 def method(analysis: Analysis) -> dict[str, Any]:
     """Paragraphs by heading, the table of workloads, and the table of programs."""
-    centre = TEXT["centres"][centre_of(analysis.results)]
-    arises = [*(text.format(centre=centre) for text in TEXT["arises"]), *_energy(analysis.results)]
+    arises = [*TEXT["arises"], *_energy(analysis.results)]
     shared = [typeset(each.full_sentence) for each in verdict.conditions(analysis.rows)]
     parts = {
         "How a number arises": [

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from peakmark import files
+from peakmark.config import inputs
 from peakmark.errors import RecordError
 from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
 from peakmark.rows import findings, schema
@@ -23,6 +25,8 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.rows.suspects import list_suspects
 from peakmark.storage.results import Results
 
+CHECKSUMS = "checksums.txt"
+"""Checksums of the raw outputs, as ``sha256sum --check`` reads them in the campaign's folder."""
 SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
 """What everything else in a campaign's folder is made of."""
 
@@ -66,6 +70,14 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
         RecordError: the folder holds no campaign, or a record is damaged.
         PeakmarkError: the files cannot be written.
     """
+    frames = load_as_configured(campaign, keep)
+    config = frames.campaign["config"]
+    report = inputs.resolve(campaign, config.get("report") or {})
+    return replace(frames, campaign={**frames.campaign, "config": {**config, "report": report}})
+
+
+def load_as_configured(campaign: Path, keep: bool) -> CampaignFrames:
+    """Return the frames as ``load`` does, with files of ``report:`` as the configuration names them."""
     if not (campaign / "plan.json").is_file() and (campaign / schema.FOLDER).is_dir():
         return schema.read(campaign)
     # The state is taken first: a record that lands meanwhile makes another one.
@@ -76,10 +88,12 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
         known = None
     if known is not None and known.campaign.get("state") == state:
         return known
-    found = judge(Results.read(campaign))
+    results = Results.read(campaign)
+    found = judge(results)
     found = replace(found, campaign={**found.campaign, "state": state})
     if keep:
         schema.write(campaign, found)
+        files.write_text(campaign / schema.FOLDER / CHECKSUMS, results.checksum_list)
     return found
 
 

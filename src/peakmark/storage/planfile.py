@@ -68,9 +68,13 @@ def write_new(path: Path, plan: Mapping[str, Any]) -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """A whole plan. Errors: RecordError when there is none or it is damaged."""
-    from peakmark.config.types import Planned  # late: a job needs neither configuration nor site
+    # Late: a job needs neither configuration nor site.
+    from peakmark.config.campaign import without_removed
+    from peakmark.config.types import Planned
 
     plan = _read(path)
+    if plan.get("config"):
+        plan["config"] = without_removed(plan["config"])
     convert(plan.get("config") or {}, Planned, f"{path} is damaged: config", ANEW)
     return plan
 

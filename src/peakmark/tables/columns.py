@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
 from peakmark.analysis.row import CLOCKS, Row, Series
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import format_size, percent, significant, size
@@ -69,15 +67,6 @@ class Column:
             return self.in_print(line)
         value = self.value(line)
         return "" if value is None else self.form(value)
-
-
-def frame_of(columns: Iterable[Column], lines: Sequence[Any]) -> pd.DataFrame:
-    """The columns that have a heading, with full precision."""
-    kept = [column for column in columns if column.heading]
-    return pd.DataFrame(
-        [[column.value(line) for column in kept] for line in lines],
-        columns=[column.heading for column in kept],
-    )
 
 
 def texts(columns: Iterable[Column], lines: Sequence[Any]) -> list[list[str]]:

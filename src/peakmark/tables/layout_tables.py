@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from peakmark.analysis.row import Row
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import evaluate, natural, percent, significant
@@ -18,7 +16,6 @@ from peakmark.tables import presentation
 from peakmark.tables.columns import (
     NOT_MEASURED,
     Column,
-    frame_of,
     place,
     place_label,
     warning_column,
@@ -80,14 +77,6 @@ def columns(layout_table: LayoutTable, layout_lines: Sequence[Line]) -> list[Col
     where = place_label([row for line in layout_lines for row in line.rows])
     first = Column(heading=where, of=lambda line: place(line.rows), label=where)
     return [first, *(_column(layout_table, each, layout_lines) for each in layout_table.columns)]
-
-
-def frame(layout_table: LayoutTable, rows: Sequence[Row]) -> pd.DataFrame:
-    """A layout table under its headings, values with full precision; an empty field where nothing was
-    measured.
-    """
-    layout_lines = lines(layout_table, rows)
-    return frame_of(columns(layout_table, layout_lines), layout_lines)
 
 
 def _column(

@@ -128,11 +128,13 @@ class LayoutLine(NamedTuple):
         names: what {workload}, {concurrency} and {block} stand for.
         points: mostly one.
         runs: point, instrument and repetition -> value of that run, in SI units.
+        centre: of which efficiencies are: ``value``, or ``mean`` where the table shows means.
     """
 
     names: Mapping[str, str]
     points: list[Point]
     runs: Mapping[tuple[str, str, int], float]
+    centre: str
 
 
 def lines(
@@ -147,13 +149,15 @@ def lines(
     """
     taken = points_of(frames, rows[is_shown(layout_table, rows)])
     runs = runs_by_repetition(frames, layout_table)
+    shows_means = any(column.value == "mean" for column in layout_table.columns)
+    centre = "mean" if shows_means else "value"
     grouped: dict[tuple[str, ...], LayoutLine] = {}
     for point in sorted(taken, key=partial(position, layout_table)):
         own = point.own
         names = layout_table.names(own.workload, own.concurrency, own.block_bytes)
         # Variants are never mixed: two of them have two lines.
         group = (own.node, own.variant, *(names[part] for part in layout_table.group))
-        grouped.setdefault(group, LayoutLine(names, [], runs)).points.append(point)
+        grouped.setdefault(group, LayoutLine(names, [], runs, centre)).points.append(point)
     return list(grouped.values())
 
 
@@ -244,7 +248,7 @@ def cell(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> A
 def value(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> float | None:
     """Return the number of a column in the unit of the table or in percent, None where unknown."""
     point = point_of(column, line)
-    number = None if point is None else si_value(column, point, line.runs)
+    number = None if point is None else si_value(column, point, line)
     if number is None or column.value == "efficiency":
         return number
     return number * layout_table.factor
@@ -260,9 +264,7 @@ def point_of(column: LayoutColumn, line: LayoutLine) -> Point | None:
     return None
 
 
-def si_value(
-    column: LayoutColumn, point: Point, runs: Mapping[tuple[str, str, int], float]
-) -> float | None:
+def si_value(column: LayoutColumn, point: Point, line: LayoutLine) -> float | None:
     """Return the number of a column at a point, in SI units or in percent; None where unknown."""
     limit, program = point.own.limit, point.in_column_of(column.instrument)
     if column.value == "theoretical":
@@ -270,20 +272,31 @@ def si_value(
     if program is None:
         return None
     if column.value == "efficiency":
-        return efficiency(column, limit, program)
+        return efficiency(column, limit, program, line.centre)
     if column.value == "run":
-        return runs.get((program.point, program.instrument, column.run - 1))
+        return line.runs.get((program.point, program.instrument, column.run - 1))
     name = {"measured": "value", "deviation": "sd"}.get(str(column.value), str(column.value))
     return getattr(program, name)  # type: ignore[no-any-return]
 
 
-def efficiency(column: LayoutColumn, limit: float | None, program: Line) -> float | None:
-    """Return the share of the limit in percent, by the formula of the layout where it has one."""
-    if program.efficiency is None:
+def efficiency(
+    column: LayoutColumn, limit: float | None, program: Line, centre: str
+) -> float | None:
+    """Return the share of the limit in percent, by the formula of the layout where it has one.
+
+    Args:
+        column: of the layout.
+        limit: in SI units.
+        program: line of ``rows`` of the program.
+        centre: ``value``, or ``mean`` where the layout table shows means.
+    """
+    if program.efficiency is None or limit is None:
         return None
-    if column.formula is None or limit is None:
-        return 100 * float(program.efficiency)
-    return evaluate(column.formula, {"measured": program.value, "theoretical": limit})
+    measured = float(getattr(program, centre))
+    if column.formula is not None:
+        return evaluate(column.formula, {"measured": measured, "theoretical": limit})
+    share = limit / measured if program.unit == "s" else measured / limit
+    return 100 * share
 
 
 def tables(

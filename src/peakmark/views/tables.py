@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from peakmark import files
+from peakmark import files, output
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout
 from peakmark.formatting import format_size
@@ -76,7 +76,7 @@ NODES = {
 
 
 def write_tables(frames: CampaignFrames, folder: Path) -> None:
-    """Write the tables of a campaign into a folder.
+    """Write the tables of a campaign into a folder, and name the records that do not count.
 
     ``NAME.csv`` for all tables and a brief ``NAME.tex`` of those with rows, ``runs.csv``, of
     several nodes ``nodes.csv``, and the tables of the configured layout in a
@@ -84,6 +84,8 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
 
     Errors: PeakmarkError where a file cannot be written.
     """
+    for reason in frames.campaign["left_out"]:
+        output.tell(f"left out: {reason}")
     layout = layouts.layout_of(frames)
     arranged = layouts.arrange(frames, layout)
     # Of rows that are gone, or of an earlier choice of nodes.

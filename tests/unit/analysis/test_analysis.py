@@ -9,7 +9,6 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.analysis.checked import VM, N, W
 
-from peakmark import tables
 from peakmark.analysis import Analysis, comparisons, findings, verdict
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.cell import Cell
@@ -57,7 +56,7 @@ def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
         assert not notes(row, "hosts") and not notes(row, "hosts-differ")
     (head,) = verdict.verdicts(of.rows)
     assert head.row is not None and (head.row.key.concurrency, head.warning) == (2, None)
-    tables.build(tmp_path / "c")
+    make.tables(tmp_path / "c")
     with (tmp_path / "c" / "tables" / "runs.csv").open() as file:
         assert {line["host"] for line in csv.DictReader(file)} == set(hosts)
 
@@ -67,7 +66,6 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     of = make.judge(tmp_path / "c", dp("ababab"), machines=machines(a={}, b={"cpu": other}))
     (row,) = of.rows["cpu"]
     assert (row.measured.efficiency, row.limit.value, row.level) == (None, None, W)
-    assert str(tables.frame(row.table, [row])["Warning"].item()).startswith("wrong")
     (doubt,) = notes(row, "hosts")
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
     (head,) = verdict.verdicts(of.rows)
@@ -194,7 +192,7 @@ def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path):
     (head,) = verdict.verdicts(of.rows)
     assert "48%" in head.text.text and "24%" in head.text.text
     assert head.warning == warning
-    tables.build(tmp_path / "c")
+    make.tables(tmp_path / "c")
     heading, line = (tmp_path / "c" / "tables" / "cpu.csv").read_text().splitlines()
     assert "at nominal clock (%)" in heading and "47.5" in line
 
@@ -230,7 +228,7 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path):
     measured = make.measurement(of("DP", "a"), "rate", 4 * LIMIT, concurrency=8, details=CLOCK)
     record = make.record(of("DP", "a"), [measured], host="a", context=make.placed(8, 8))
     folder = make.write(tmp_path / "c", [record], planned=[of("SP", "a"), of("SP", "b")])
-    tables.build(folder)
+    make.tables(folder)
     lines = (folder / "tables" / "cpu.csv").read_text().splitlines()
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],

@@ -240,7 +240,7 @@ def test_factors_are_of_medians_as_the_tests_are(tmp_path):
     values = {}
     for workload in ("WS", "WR"):
         values |= {(workload, MIB, 1): make.near(10e6), (workload, MIB, 2): one_outlier}
-    rows = disk(tmp_path / "c", values, config={"report": {"summary": "mean"}})
+    rows = disk(tmp_path / "c", values)
     (compared,) = messages(rows, "Threads")
     (part,) = value(compared, "parts")
     assert value(part, "factor").high == pytest.approx(10.0, rel=0.01)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import tables
 from peakmark.analysis import Analysis, fleet, verdict
 from peakmark.figures import curves
 from peakmark.report import (
@@ -48,7 +47,7 @@ def campaign(folder, nodes, slow, n=6, **more):
 @pytest.fixture(scope="module")
 def twelve(tmp_path_factory):
     folder = campaign(tmp_path_factory.mktemp("nodes") / "twelve", 12, SLOW)
-    tables.build(folder)
+    make.tables(folder)
     return Analysis.of(folder)
 
 
@@ -203,7 +202,7 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
         of = make.cell("rambench", "LAT", subsystem="memory", node=name, concurrency=2)
         records.append(make.record(of, status="unavailable", reason="no memory", host=name))
     folder = make.write(tmp_path / "c", records)
-    tables.build(folder)
+    make.tables(folder)
     assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
     assert rendering.write_pdf(ReportContent.read(folder)).exists()
 

@@ -7,13 +7,14 @@ from copy import deepcopy
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import figures, tables
+from peakmark import figures
 from peakmark.analysis import Analysis
 from peakmark.figures import panels, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, sections
 from peakmark.storage import records
 from peakmark.tables import presentation
+from peakmark.views.tables import runs_frame
 
 DP, LAT, RS = "DP", "LAT", "RS"
 
@@ -93,7 +94,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     series = row.measured
     assert (series.values, series.summary) == (before.values, before.summary)
     assert series.disturbed == (before.values[1] * 0.5,) and series.measured_again == 1
-    runs = tables.runs(tables.long_table(analysis.results), analysis.rows)
+    runs = runs_frame(make.tables(campaign))
     mine = {point.record.path for point in (*series.points, *series.left_out)}
     listed = runs[runs["record"].isin(mine)]
     assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import bundle, files, tables
+from peakmark import bundle, files
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
 from peakmark.report import ReportContent, rendering
 from peakmark.resources import ROOT
@@ -93,7 +93,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     folder = campaign(here / "small", **named)
     logo.write_text(LOGO)
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
-    tables.build(folder)
+    make.tables(folder)
     original = rendering.write_pdf(ReportContent.read(folder)).read_bytes()
     made = bundle.write(folder)
     assert made == here / "small.zip"

@@ -207,7 +207,7 @@ EVERY_KEY = {
          "references": {"ping": {"count": 5}, "qperf": {"seconds": 1}}},
     ],
     "report": {"title": "t", "author": "a", "course": "c", "logo": None, "date_language": "en", "decimal_mark": ".",
-               "tables": "file-io-lab", "summary": "mean",
+               "tables": "file-io-lab",
                "authors": [{"name": "n", "affiliation": "i", "orcid": None}], "kernels": True, "text": {"introduction": None},
                "bibliography": None, "publisher": "p"},
 }  # fmt: skip

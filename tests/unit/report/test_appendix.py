@@ -98,7 +98,7 @@ def test_job_numbers_are_numbers(tmp_path):
 
 
 def test_the_checksum_file_is_what_sha256sum_reads(swept, sweep, report):
-    content = (swept / "tables" / "checksums.txt").read_bytes()
+    content = (swept / "rows" / "checksums.txt").read_bytes()
     lines = content.decode().splitlines()
     assert len(lines) == len(sweep.results.checksums)
     assert hashlib.sha256(content).hexdigest() in report["provenance"]["checksums_text"]

@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import replace
 
-import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.report import document, sections
@@ -40,14 +39,6 @@ def test_decimal_comma_reaches_every_number(comma_report):
     assert any(re.search(r"\d,\d", text) for text in formulas)
     (node,) = comma_report["machine"]
     assert "," in dict(node["groups"]["Processor"])["Clock, nominal"]
-
-
-@pytest.mark.parametrize("summary", ["mean", "median"])
-def test_a_mean_is_not_called_a_median(tmp_path, summary):
-    records = make.runs("cpubench", "DP", 4e10)
-    data = judged(tmp_path / "c", records, config={"report": {"summary": summary}})
-    text = data["method"]["parts"]["How a number arises"][1]
-    assert ("arithmetic mean" in text) == (summary == "mean")
 
 
 def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path):

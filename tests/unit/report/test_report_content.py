@@ -10,7 +10,7 @@ from peakmark.resources import ROOT
 
 SECTION = {"logo": None, "tables": "file-io-lab"}
 MAKERS = (
-    "src/peakmark/tables/__init__.py", "src/peakmark/data/memory.csv",
+    "src/peakmark/views/tables.py", "src/peakmark/data/memory.csv",
     "reports/layouts/file-io-lab.yaml",
     "reports/template/main.typ", "reports/method.yaml", "reports/html/report.css",
 )  # fmt: skip

@@ -13,14 +13,13 @@ import re
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import tables
 from peakmark.analysis import Analysis
 from peakmark.report import document
 from peakmark.resources import ROOT
 from peakmark.storage import planfile
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "golden"
-LONG = ("measurements.csv", "runs.csv")
+LONG = ("runs.csv",)
 """Tables of a line for each measurement: only their checksum is kept."""
 CAMPAIGNS = {
     "local": "local",  # quick on one machine, shortened
@@ -70,7 +69,7 @@ def outline(name, value, indent=""):
 def built(folder):
     """Name -> content of every table and of the report; a checksum stands for a long table."""
     analysis = Analysis.of(folder)
-    tables.build(analysis)
+    make.tables(folder)
     contents = {path.name: path.read_bytes() for path in (folder / "tables").glob("*.csv")}
     for name in LONG:
         digest = hashlib.sha256(contents.pop(name)).hexdigest()

@@ -8,10 +8,9 @@ import subprocess
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import tables
 from peakmark.config import layouts
-from peakmark.tables import latex, presentation
 from peakmark.tools.tables import BY_NAME
+from peakmark.views import latex, printed
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{tabular} <tag>"
 COLUMN, PAGE = 240, 500  # points: columns and pages of two-column papers
@@ -48,7 +47,7 @@ def test_every_table_fits_a_column_of_a_paper(swept, tmp_path):
     files = [swept / "tables" / f"{name}.tex" for name in BY_NAME]
     assert all("siunitx" in path.read_text().splitlines()[0] for path in files)
     campaign = make.write(tmp_path / "c", make.sweep(), config={"report": {"tables": "paper"}})
-    tables.build(campaign)
+    make.tables(campaign)
     narrow = sorted((campaign / "tables" / "paper").glob("*.tex"))
     assert len(narrow) == len(layouts.load("paper").layout_tables)
     assert all(path.read_text().splitlines()[0].endswith("8.4 cm") for path in narrow)
@@ -67,7 +66,7 @@ def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path):
     records = make.runs("cpubench", "DP", 6e10, 1e11, 1.4e11)
     records += make.runs("cpubench", "DP", 1e11, 1e11, 1e11, concurrency=2)
     campaign = make.write(tmp_path / "c", records, config={"report": {"tables": "paper"}})
-    tables.build(campaign)
+    make.tables(campaign)
     text = (campaign / "tables" / "paper" / "cpu.tex").read_text()
     firsts = [line.split(" & ")[0] for line in text.splitlines() if line.startswith("DP")]
     assert firsts == ["DP*", "DP"]
@@ -97,8 +96,9 @@ def test_what_a_column_has_no_room_for_is_left_out(tmp_path):
     for node, tool in itertools.product(("node1", "node2"), ("diskbench", "iozone", "fio")):
         records += make.runs(tool, "RS", 1e9, concurrency=4, node=node, host=node)
     config = {"site_facts": {"disk": {"throughput": {"RS": 2e9}}}}
-    rows = make.judge(tmp_path / "c", records, config=config).rows["disk_throughput"]
-    labels = [column.label for column in latex.brief(rows).columns]
+    frames = make.frames(tmp_path / "c", records, config=config)
+    grid = latex.brief(frames, BY_NAME["disk_throughput"], frames.rows)
+    labels = [column.label for column in grid.columns]
     assert len(labels) == 7 and labels[0] == "Node" and labels[-2:] == ["Limit", "%"], labels
 
 
@@ -109,8 +109,7 @@ def test_hostile_names_stay_text(tmp_path):
     assert latex.escape("a\x00b\nc") == "a b c"
     records = make.runs("cpubench", "DP", 1e9)
     records[0]["warnings"] = [HOSTILE]
-    found = make.judge(tmp_path / "c", records)
-    grid = presentation.grid(found.results, BY_NAME["cpu"], found.rows["cpu"])
-    text = latex.render(grid)
+    frames = make.frames(tmp_path / "c", records)
+    text = latex.render(printed.table(frames, BY_NAME["cpu"], frames.rows))
     assert text.count("\\end{tabular}") == 1
     assert escaped in text

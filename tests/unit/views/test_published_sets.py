@@ -7,10 +7,10 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit import published
 
-from peakmark import tables
 from peakmark.config import layouts, site
 from peakmark.resources import ROOT
-from peakmark.tables import layout_tables
+from peakmark.views import layouts as layout_views
+from peakmark.views.points import rows_of
 
 NAME = "disk-patterns-2020"
 DIFFERENCES = make.DATA / "seeds" / "disk-patterns-2020-differences.csv"
@@ -35,8 +35,8 @@ def fed(tmp_path_factory):
                 concurrency=entry.concurrency,
             )  # fmt: skip
     facts = site.load(ROOT / "config" / "sites" / "chameleon-skylake-ssd.yaml")
-    config = {"site_facts": facts, "report": {"tables": NAME, "summary": "mean"}}
-    return make.judge(tmp_path_factory.mktemp("fed") / NAME, records, config=config)
+    config = {"site_facts": facts, "report": {"tables": NAME}}
+    return make.frames(tmp_path_factory.mktemp("fed") / NAME, records, config=config)
 
 
 def _listed():
@@ -60,23 +60,22 @@ def compared(layout_table, column, line):
     program = "MyDiskBench" if column.instrument == "diskbench" else "IOZone"
     metric = "efficiency" if quantity == "efficiency" else table.metric
     run = "" if table.name == "disk_iops" else "mean" if runs else "final"
-    key = line.rows[0].key
-    place = (key.workload, key.concurrency, key.block, program)
+    own = line.points[0].own
+    place = (own.workload, own.concurrency, own.block_bytes, program)
     printed = PRINTED[(table.name, metric, run), place] * (
         100 if quantity == "efficiency" else layout_table.factor
     )
-    computed = layout_tables.value(layout_table, column, line)
+    computed = layout_views.value(layout_table, column, line)
     return quantity, program, printed, computed
 
 
 def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
-    tables.build(fed)
     differing = {}
     count = 0
     for layout_table in layouts.load(NAME).layout_tables:
         margin = 0.3 if layout_table.table.name == "disk_throughput" else 0.1
-        for line in layout_tables.lines(layout_table, fed.rows[layout_table.table.name]):
-            assert len(line.rows) == 1
+        for line in layout_views.lines(fed, layout_table, rows_of(fed, layout_table.table)):
+            assert len(line.points) == 1
             for column in layout_table.columns:
                 pair = compared(layout_table, column, line)
                 if pair is None:
@@ -105,6 +104,6 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
 
 def test_the_runs_are_listed_as_the_report_lists_them(fed):
     (layout_table,) = [one for one in layouts.load(NAME).layout_tables if one.name == "rs_runs"]
-    frame = layout_tables.frame(layout_table, fed.rows["disk_throughput"])
+    frame = layout_views.frame(fed, layout_table, rows_of(fed, layout_table.table))
     line = frame.set_index("Concurrency and Record Size").loc["12 and 16MB"]
     assert list(line)[:6] == [488.0, 464.0, 475.0, 480.0, 483.0, 477.0]

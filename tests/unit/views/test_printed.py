@@ -2,29 +2,29 @@
 
 from tests.unit import campaign_data as make
 
-from peakmark import figures, tables
+from peakmark import figures
 from peakmark.messages import captions
-from peakmark.tables import presentation
-from peakmark.tables.columns import of_quantity
 from peakmark.tools.tables import BY_NAME
+from peakmark.views import printed, tables
+from peakmark.views.points import rows_of
 
 
-def printed(analysis, name):
-    return presentation.grid(analysis.results, BY_NAME[name], analysis.rows[name])
+def table_of(frames, name):
+    return printed.table(frames, BY_NAME[name], rows_of(frames, BY_NAME[name]))
 
 
 def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
     absent = {"instrument": "iozone", "executable": "iozone", "path": None, "package": "iozone3"}
     absent["reason"] = "iozone not found on PATH"
-    found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e9), references=[absent])
-    table, grid = BY_NAME["disk_throughput"], printed(found, "disk_throughput")
+    found = make.frames(tmp_path / "c", make.runs("diskbench", "RS", 1e9), references=[absent])
+    table, grid = BY_NAME["disk_throughput"], table_of(found, "disk_throughput")
     measured = [column.label for column in grid.columns if column.group.startswith("Measured")]
     assert measured == ["MyDiskBench"]
     of_iozone, of_fio = [remark for remark in grid.general if remark.startswith("No columns")]
     assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
     assert "fio" in of_fio and "plan" in of_fio
-    columns = tables.frame(table, found.rows[table.name]).columns
-    measured = of_quantity(table, "Measured")
+    columns = tables.frame(table, found, rows_of(found, table)).columns
+    measured = printed.of_quantity(table, "Measured")
     assert {f"{program.heading} {measured}" for program in table.references} <= set(columns)
 
 
@@ -34,19 +34,19 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
     for threads, block in ((1, 1024), (2, 32768)):
         records += make.runs("diskbench", "RS", 1e9, variant="io_uring", concurrency=threads)
         records += make.runs("netbench", "TCP", 1e9, block=block, context=context)
-    found = make.judge(tmp_path / "c", records)
-    grid = printed(found, "disk_throughput")
+    found = make.frames(tmp_path / "c", records)
+    grid = table_of(found, "disk_throughput")
     labels = {column.label for column in grid.columns}
     assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & labels
     assert {"Engine: io_uring.", "n = 1 in all rows."} <= set(grid.remarks)
     assert all(len(line) == len(grid.columns) for line in grid.body)
-    network = printed(found, "network_throughput")
+    network = table_of(found, "network_throughput")
     assert sum("over loopback" in remark for remark in network.shared) == 1
     assert not [note for note in network.notes if "over loopback" in note.text]
 
 
 def test_letters_go_on_after_z():
-    shown = [presentation.letter(number) for number in (0, 25, 26, 27, 52)]
+    shown = [printed.letter(number) for number in (0, 25, 26, 27, 52)]
     assert shown == ["a", "z", "aa", "ab", "ba"]
 
 

@@ -7,8 +7,9 @@ from tests.unit import campaign_data as make
 from peakmark import plan
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
-from peakmark.tables import layout_tables
 from peakmark.tools.tables import BY_NAME
+from peakmark.views import layouts as layout_views
+from peakmark.views.points import rows_of
 
 TABLE = {
     "name": "cpu", "of": "cpu", "title": "CPU",
@@ -33,20 +34,22 @@ def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path):
     measured = [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)]
     facts = {"disk": {"latency": {"RR": 5e-4}}}
     config = {"site_facts": facts, "report": {"tables": layout}}
-    found = make.judge(tmp_path / "c", [make.record(of, measured)], config=config)
-    layout_table, rows = table_of(layout, "disk_latency"), found.rows["disk_latency"]
-    efficiency = layout_tables.frame(layout_table, rows)["MyDiskBench Efficiency (%)"]
+    found = make.frames(tmp_path / "c", [make.record(of, measured)], config=config)
+    layout_table = table_of(layout, "disk_latency")
+    rows = rows_of(found, layout_table.table)
+    efficiency = layout_views.frame(found, layout_table, rows)["MyDiskBench Efficiency (%)"]
     assert efficiency.item() == pytest.approx(80.0)
-    remarks = layout_tables.grid(found.results, layout_table, rows).remarks
+    remarks = layout_views.table(found, layout_table, rows, layout_table.table).remarks
     assert "100 - 100 * measured / theoretical" in " ".join(remarks)
 
 
 def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path):
     records = make.runs("diskbench", "RS", 1e9) + make.runs("diskbench", "RS", 1e9, block=16 << 20)
     records[0]["warnings"] = ["the clock moved"]
-    found = make.judge(tmp_path / "c", records)
+    found = make.frames(tmp_path / "c", records)
     layout_table = table_of("file-io-lab", "rs_throughput")
-    grid = layout_tables.grid(found.results, layout_table, found.rows["disk_throughput"])
+    rows = rows_of(found, layout_table.table)
+    grid = layout_views.table(found, layout_table, rows, layout_table.table)
     labels = [column.label for column in grid.columns]
     assert labels[:3] == ["Workload", "Concurrency", "Record Size"]
     assert grid.texts("notes") == ["a", ""]

@@ -1,0 +1,217 @@
+"""Tables as CSV: what belongs together, under which heading, in which unit and order."""
+
+import shutil
+
+import pandas as pd
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.campaign_data import VM
+
+from peakmark.config import layouts
+from peakmark.tools.tables import BY_NAME, TABLES
+from peakmark.views import layouts as layout_views
+from peakmark.views import printed, tables
+from peakmark.views.points import points_of, rows_of
+
+
+def read(folder, name):
+    return pd.read_csv(folder / "tables" / f"{name}.csv", keep_default_na=False)
+
+
+def heading(name):
+    """Heading of the measured values of the own kernel."""
+    table = BY_NAME[name]
+    return f"{table.own.heading} {printed.of_quantity(table, 'Measured')}"
+
+
+def frame_of(frames, name):
+    """The CSV file of a table as a frame, with empty texts for what is missing."""
+    table = BY_NAME[name]
+    return tables.frame(table, frames, rows_of(frames, table)).astype(object).fillna("")
+
+
+def printed_texts(frames, name):
+    """Label and group of each column of a table -> its texts."""
+    grid = printed.table(frames, BY_NAME[name], rows_of(frames, BY_NAME[name]))
+    columns = zip(*grid.body, strict=True)
+    return {
+        (column.group, column.label): texts
+        for column, texts in zip(grid.columns, columns, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
+    ("rambench", "RS", 5e9, "≤≥"), ("rambench", "LAT", 1e-7, "≥≥"),
+])  # fmt: skip
+def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workload, value, signs):
+    place = {"block": 256 << 20} if workload == "LAT" else {"variant": "pool"}
+    measured = make.runs(instrument, workload, value, **place)
+    frames = make.frames(tmp_path / "c", measured, facts=VM)
+    (bound,) = frames.rows["bound"]
+    table = BY_NAME[frames.rows["table"].item()]
+    (line,) = frame_of(frames, table.name).to_dict("records")
+    efficiency = f"{table.own.heading} {printed.EFFICIENCY}"
+    assert (line[printed.of_quantity(table, "Theoretical")], line[efficiency]) == ("", "")
+    assert line["Limit Kind"] == "at_most"
+    assert line[f"Bound ({table.shown})"] == pytest.approx(bound * table.factor)
+    texts = [text for texts in printed_texts(frames, table.name).values() for text in texts]
+    assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
+
+
+@pytest.mark.parametrize(("n", "seconds", "is_shown"), [(1920, 0.035, False), (30_000, 90.0, True)])
+def test_a_small_matrix_of_hpl_has_no_share_of_the_limit(tmp_path, n, seconds, is_shown):
+    details = {"N": n, "seconds": seconds}
+    records = make.runs("cpubench", "DP", 4e10) + make.runs("hpl", "DP", 3e10, details=details)
+    frames = make.frames(tmp_path / "c", records, facts=VM)
+    (line,) = frame_of(frames, "cpu").to_dict("records")
+    assert line[f"MyCPUBench {printed.EFFICIENCY}"] != ""
+    assert (line[f"HPL {printed.EFFICIENCY}"] != "") is is_shown
+    shown = printed_texts(frames, "cpu")
+    assert shown[printed.EFFICIENCY, "MyCPUBench"] != ("",)
+    assert ((printed.EFFICIENCY, "HPL") in shown) is is_shown
+    (layout_table,) = [
+        each
+        for each in layouts.load("four-subsystems-2018-hyperion").layout_tables
+        if each.table.name == "cpu"
+    ]
+    in_layout = layout_views.frame(frames, layout_table, frames.rows)["HPL Efficiency (%)"]
+    assert in_layout.notna().all() == is_shown
+
+
+@pytest.mark.parametrize(("name", "instrument", "workload", "value", "unit", "per_joule"), [
+    ("cpu", "cpubench", "DP", 4e10, "GigaOP", 0.4),
+    ("memory_throughput", "rambench", "RS", 5e9, "GB", 0.05),
+    ("network_throughput", "netbench", "TCP", 1e9, "Mb", 10.0),
+    ("network_latency", "netbench", "LAT-TCP", 1e-5, "", None),
+])  # fmt: skip
+def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
+    tmp_path, name, instrument, workload, value, unit, per_joule
+):
+    details = {"joules": 50.0, "watts": 100.0}
+    known = make.runs(instrument, workload, *[value] * 3, details=details)
+    unknown = make.runs(instrument, workload, value, repetition=3)
+    frames = make.frames(tmp_path / "c", [*known, *unknown])
+    (line,) = frame_of(frames, name).to_dict("records")
+    assert line["Energy (J)"] == 50.0
+    assert line.get(f"Operations per joule ({unit}/J)") == pytest.approx(per_joule)
+    assert printed_texts(frames, name)["Energy", "J"] == ("50.00",)
+    columns = frame_of(make.frames(tmp_path / "d", unknown), name).columns
+    assert not columns.str.contains("Energy|joule").any()
+
+
+@pytest.mark.parametrize(("workload", "block", "is_small"), [
+    ("RR", 4096, True), ("WR", 16384, True), ("RR", 65536, False), ("RS", 4096, False),
+])  # fmt: skip
+def test_small_random_accesses_are_iops_rows_and_only_those(workload, block, is_small):
+    assert BY_NAME["disk_iops"].takes(workload, block) == is_small
+    assert BY_NAME["disk_throughput"].takes(workload, block) != is_small
+
+
+def test_an_empty_campaign_has_all_tables_with_headings(tmp_path):
+    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
+    folder = make.write(tmp_path / "c", [], planned=[ping])
+    make.tables(folder)
+    for table in TABLES:
+        lines = (folder / "tables" / f"{table.name}.csv").read_text().splitlines()
+        assert len(lines) == 1
+        assert lines[0].startswith(f"{table.first},Concurrency,")
+        assert all(heading(table.name) in line for line in lines)
+
+
+def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path):
+    holes = [make.cell("cpubench", "QP", subsystem="cpu", repetition=number) for number in range(3)]
+    holes += [make.cell("cpubench", "DP", subsystem="cpu", repetition=1)]
+    failed = make.record(holes[0], status="failed", reason="cpubench ended with exit code 1")
+    records = make.runs("cpubench", "DP", 4e10)
+    frames = make.tables(make.write(tmp_path / "c", records, planned=holes, attempts=[failed]))
+    frame = read(tmp_path / "c", "cpu")
+    assert list(frame["Workload"]) == ["QP", "DP"]
+    hole = frame.iloc[0]
+    assert (hole["n"], hole[heading("cpu")], hole["Standard Deviation"]) == (0, "", "")
+    assert "not measured" in hole["Notes"] and "exit code 1" in hole["Notes"]
+    assert (
+        printed_texts(frames, "cpu")[printed.of_quantity(BY_NAME["cpu"], "Measured"), "MyCPUBench"][
+            0
+        ]
+        == printed.NOT_MEASURED
+    )
+    (_, half_measured) = points_of(frames, frames.rows)
+    (note,) = [note for note in half_measured.notes if note.code == "not-measured"]
+    assert half_measured.own.missing == 1
+    assert (dict(note.values)["missing"], dict(note.values)["planned"]) == (1, 2)
+
+
+def test_a_warning_of_a_record_is_one_note_with_its_share(tmp_path):
+    records = make.runs("cpubench", "DP", *[4e10] * 3)
+    records[0]["warnings"] = ["something else"]
+    frames = make.frames(tmp_path / "c", records)
+    (notes,) = frame_of(frames, "cpu")["Notes"]
+    (note,) = [text for text in notes.split("; ") if "something else" in text]
+    assert "1 of 3" in note and note.startswith("MyCPUBench: ")
+
+
+@pytest.mark.parametrize(("pairs", "clients", "servers", "place"), [
+    ([("n1", "n2")], "n1", "n2", "n1 → n2"),
+    ([("n1", "n2"), ("n2", "n1"), ("n1", "n2")], "n1; n2", "n2; n1", "2 pairs"),
+    ([("n1", "n1")], "n1", "n1", ""),
+])  # fmt: skip
+def test_both_ends_of_pairs_of_nodes_are_in_every_table(tmp_path, pairs, clients, servers, place):
+    """The one row has a repetition between each of these clients and servers."""
+    records = []
+    for number, (client, server) in enumerate(pairs):
+        context = {"server_host": server}
+        records += make.runs(
+            "netbench", "TCP", 1e9, repetition=number, host=client, context=context
+        )
+    frames = make.tables(make.write(tmp_path / "c", records))
+    frame = read(tmp_path / "c", "network_throughput")
+    assert (list(frame["Client"]), list(frame["Server"])) == ([clients], [servers])
+    assert list(read(tmp_path / "c", "runs")["server_host"]) == [server for _, server in pairs]
+    table = BY_NAME["network_throughput"]
+    grid = printed.table(frames, table, rows_of(frames, table))
+    tex = (tmp_path / "c" / "tables" / "network_throughput.tex").read_text()
+    (point,) = points_of(frames, frames.rows)
+    named = [dict(note.values)["pairs"] for note in point.notes if note.code == "pairs"]
+    assert named == ([("n1 → n2", "n2 → n1")] if len(pairs) > 1 else [])
+    assert (r"Client $\rightarrow$" in tex) == bool(place)
+    if place:
+        assert place.replace("→", r"$\rightarrow$") in tex
+        assert (grid.columns[0].label, grid.body[0][0]) == ("Client → server", place)
+    else:  # one machine is both ends
+        assert grid.columns[0].label == "Protocol"
+
+
+def test_nodes_are_kept_apart_and_named(tmp_path):
+    first, second = (
+        make.runs("cpubench", "DP", 4e10, node=node, host=node) for node in ("n1", "n2")
+    )
+    folder = make.write(tmp_path / "c", [*first, *second])
+    make.tables(folder)
+    assert list(read(folder, "cpu")["Node"]) == ["n1", "n2"]
+    assert list(read(folder, "nodes")["median_of_nodes"]) == [4e10, 4e10]
+    make.tables(make.write(folder, first))
+    assert not (folder / "tables" / "nodes.csv").exists(), "one node"
+
+
+def test_a_value_that_stands_beside_several_rows_is_one_run(tmp_path):
+    """An echo of ping stands beside TCP and UDP."""
+    records = [make.runs("netbench", workload, 1e-5) for workload in ("LAT-TCP", "LAT-UDP")]
+    ping = make.cell("ping", "LAT-ICMP", subsystem="network", block=56)
+    echo = make.record(ping, [make.measurement(ping, "latency", 2e-5)])
+    frames = make.frames(tmp_path / "c", [*records[0], *records[1], echo])
+    printed_values = frame_of(frames, "network_latency").filter(like="ping Measured")
+    assert (printed_values > 0).all(axis=None) and len(printed_values) == 2
+    runs = tables.runs_frame(frames)
+    assert list(runs["workload"]) == ["LAT-TCP", "LAT-UDP", "LAT-ICMP"]
+
+
+def test_tables_need_no_record(tmp_path):
+    """The files below ``rows`` have all."""
+    folder = make.golden("two-nodes", tmp_path / "c")
+    make.tables(folder)
+    before = {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
+    for name in ("cells", "machine", "tables"):
+        shutil.rmtree(folder / name)
+    (folder / "plan.json").unlink()
+    make.tables(folder)
+    assert {path.name: path.read_bytes() for path in (folder / "tables").iterdir()} == before
