@@ -331,7 +331,7 @@ kind                text   node, switch, link, or suspect of a second measuremen
 name                text   node, switch, or "client+server"
 subsystem           text   cpu, memory, disk or network
 table               text   table
-point               text   point; of a node "" for all its points of the subsystem
+point               text   place of the pairs, as in rows.csv; of a node "" for all its rows of the subsystem
 behind              float  share by which it is worse than its like
 behind_low          float  the least that it may be
 behind_high         float  the most that it may be
