@@ -94,7 +94,7 @@ class Results:
     @cached_property
     def report_config(self) -> Mapping[str, Any]:
         """``report:`` of the configuration: title, author, course, logo, date_language,
-        decimal_mark, summary.
+        decimal_mark.
 
         Files it names are a bundle's own copies where this is one.
         """

@@ -72,7 +72,8 @@ def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataF
         for program in table.series:
             headings[name, program.instrument] = program.heading
     keys = zip(rows["table"], rows["instrument"], strict=True)
-    return rows.assign(program=[headings[key] for key in keys])
+    programs = [headings[key] for key in keys]
+    return rows.assign(program=pd.Series(programs, index=rows.index, dtype="str"))
 
 
 def rename_warnings(warnings: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:

@@ -86,7 +86,7 @@ def notes_by_point(frames: CampaignFrames, rows: pd.DataFrame) -> Mapping[str, S
     # Many points have the same message: it is read once.
     known: dict[Any, Message] = {}
     for line in schema.lines(wanted):
-        words = line[1:]
+        words = line[2:]  # all but number and point
         if words not in known:
             known[words] = schema.message_of_line(line)
         notes[line.point].append(known[words])

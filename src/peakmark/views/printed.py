@@ -816,7 +816,8 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
     """
     head, subhead = headings(grid.columns)
     cells: list[Sequence[Any]] = []
-    for column, texts in zip(grid.columns, zip(*grid.body, strict=True), strict=True):
+    for place, column in enumerate(grid.columns):
+        texts = [line[place] for line in grid.body]
         cells.append(padded(texts) if column.kind == "number" else texts)
     return {
         "name": grid.name,

@@ -45,6 +45,14 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
     assert not [note for note in network.notes if "over loopback" in note.text]
 
 
+def test_points_that_no_node_measured_are_a_table_without_lines(tmp_path):
+    planned = [make.cell("cpubench", "DP", subsystem="cpu", node=node) for node in ("a", "b")]
+    frames = make.frames(tmp_path / "c", [], planned=planned)
+    grid = printed.nodes_table(frames, BY_NAME["cpu"], frames.rows)
+    assert grid.body == () and "1 of 1 points were measured on no node" in grid.remarks[-1]
+    assert printed.as_data(grid)["body"] == []
+
+
 def test_letters_go_on_after_z():
     shown = [printed.letter(number) for number in (0, 25, 26, 27, 52)]
     assert shown == ["a", "z", "aa", "ab", "ba"]
