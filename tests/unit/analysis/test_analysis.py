@@ -12,7 +12,8 @@ from tests.unit.analysis.checked import VM, N, W
 from peakmark.analysis import Analysis, comparisons, findings, verdict
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.cell import Cell
-from peakmark.tables import columns
+from peakmark.views import printed
+from peakmark.views.points import points_of
 
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
 LIMIT = 3e9 * 16  # of one core of the VM in double precision
@@ -288,5 +289,5 @@ def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
     measured = []
     for threads, n in enumerate(counts, 1):
         measured += dp("a" * n, SHARES[:n], threads)
-    rows = make.judge(tmp_path / "c", measured, machines=machines(a={})).rows["cpu"]
-    assert columns.interval_label(rows) == heading
+    frames = make.frames(tmp_path / "c", measured, machines=machines(a={}))
+    assert printed.interval_label(points_of(frames, frames.rows)) == heading

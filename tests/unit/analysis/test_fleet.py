@@ -20,7 +20,10 @@ from peakmark.report import (
     rendering,
     sections,
 )
-from peakmark.tables import presentation
+from peakmark.rows import build
+from peakmark.tools.tables import BY_NAME
+from peakmark.views import printed
+from peakmark.views.points import rows_of
 from peakmark.workflow import status
 
 SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
@@ -174,7 +177,8 @@ def test_nodes_are_judged_by_their_class(tmp_path):
     assert (slow.node, len(slow.rows)) == ("node12", 4)
     group = verdict.headline_group(of.rows, "cpu")
     assert group is not None and len(group.rows) == 6
-    (table, _) = presentation.grid_of_nodes(of.results, of.rows["cpu"][0].table, of.rows["cpu"])
+    frames = build.load(tmp_path / "c")
+    table = printed.nodes_table(frames, BY_NAME["cpu"], rows_of(frames, BY_NAME["cpu"]))
     assert "Class" in [column.label for column in table.columns]
     assert rendering.write_pdf(ReportContent.read(of.results.directory)).exists()
 

@@ -13,7 +13,8 @@ from peakmark.figures import panels, style
 from peakmark.messages import Severity, message
 from peakmark.report import appendix, sections
 from peakmark.storage import records
-from peakmark.tables import presentation
+from peakmark.views import printed
+from peakmark.views.points import points_of
 from peakmark.views.tables import runs_frame
 
 DP, LAT, RS = "DP", "LAT", "RS"
@@ -94,11 +95,13 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     series = row.measured
     assert (series.values, series.summary) == (before.values, before.summary)
     assert series.disturbed == (before.values[1] * 0.5,) and series.measured_again == 1
-    runs = runs_frame(make.tables(campaign))
+    frames = make.tables(campaign)
+    runs = runs_frame(frames)
     mine = {point.record.path for point in (*series.points, *series.left_out)}
     listed = runs[runs["record"].isin(mine)]
     assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]
-    remarks = presentation.remarks_on_gaps(analysis.results, row.table, [row], ["cpubench"])
+    point = next(each for each in points_of(frames, frames.rows) if each.own.measured_again)
+    remarks = printed.remarks_on_gaps(frames, row.table, [point], ["cpubench"])
     assert remarks == [message("measured-again", count=1).text]
     groups = appendix.runs(analysis)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2

@@ -8,10 +8,12 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import statistics
-from peakmark.analysis import Analysis, compare, datasets
+from peakmark.analysis import compare, datasets
 from peakmark.errors import ParseError
-from peakmark.tables.columns import columns
+from peakmark.rows import build
 from peakmark.tools import common
+from peakmark.tools.tables import BY_NAME
+from peakmark.views import tables
 
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
 
@@ -83,24 +85,27 @@ def campaign(folder, slow, seed):
 
 
 def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitions(tmp_path):
-    analysis = Analysis.of(campaign(tmp_path / "a", 0.02, 1))
-    (row,) = analysis.rows["network_latency"]
-    every = columns(row.table, [row])[-9:]
-    seconds = [float(str(column.value(row))) / row.table.factor for column in every]
+    frames = build.load(campaign(tmp_path / "a", 0.02, 1))
+    table = BY_NAME["network_latency"]
+    every = tables.frame(table, frames, frames.rows).iloc[:, -9:]
+    seconds = [value / table.factor for value in every.loc[frames.rows["point"].item()]]
     for (value, low, high), least, most in (
         (seconds[:3], 20e-6, 21.5e-6), (seconds[3:6], 1500e-6, 2500e-6)
     ):  # fmt: skip
         assert least < low < value < high < most
-    assert "p99, low" in every[4].heading
+    assert "p99, low" in every.columns[4]
 
 
 def test_records_without_histograms_have_the_median_and_no_interval(tmp_path):
     bare = {"p50": 2e-5, "p99": 3e-5, "p999": 4e-5, "max": 5e-5}
     records = make.runs("netbench", "LAT-TCP", 2e-5, 2e-5, block=1, details=bare)
-    row = make.only_row(tmp_path, records)
-    headings = [column.heading for column in columns(row.table, [row])]
-    assert headings[-3:] == [f"MyNETBench {label} (µs)" for label in ("p50", "p99", "p99.9")]
-    assert row.measured.percentile("p99") == (3e-5, None, None)
+    frames = make.frames(tmp_path, records)
+    table = BY_NAME["network_latency"]
+    found = tables.frame(table, frames, frames.rows)
+    headings = [f"MyNETBench {label} ({table.shown})" for label in ("p50", "p99", "p99.9")]
+    assert list(found)[-3:] == headings
+    assert found[headings[1]].item() / table.factor == pytest.approx(3e-5)
+    assert frames.rows["p99_low"].isna().all()
 
 
 def test_a_comparison_judges_each_percentile(tmp_path):
