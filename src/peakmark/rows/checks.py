@@ -83,8 +83,8 @@ def residual(measured: RowRuns) -> Messages:
 def scatter(measured: RowRuns) -> Messages:
     """Report a drift over time, and a spread that no quiet machine shows.
 
-    Of a row whose value stands, undisturbed runs are judged. What the program's resolution explains
-    is left out.
+    If the value counts despite disturbed runs, only the undisturbed ones are judged. A spread within
+    the program's resolution is not reported.
     """
     runs = measured.clean_runs or measured.in_time
     values = [run.value for run in runs]
@@ -267,8 +267,11 @@ def limited_disk(measured: RowRuns) -> Messages:
             yield message("io-limit", Severity.WRONG, way=way, rate=rate)
 
 
-def stores(measured: RowRuns) -> Messages:
-    """Report of which kind a memory row's stores are, where it could be another."""
+def kind_of_stores(measured: RowRuns) -> Messages:
+    """Say which store instructions a memory row used, where its working set leaves that open.
+
+    Runs of different kinds are told by their settings.
+    """
     known = set(measured.told("store"))
     if measured.row.variant in POOLS and len(known) == 1:
         (store,) = known
@@ -347,7 +350,7 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     core_checks.overlap,
     core_checks.memory_load,
     core_checks.pool_in_cache,
-    stores,
+    kind_of_stores,
     core_checks.clock,
     core_checks.below_nominal,
     core_checks.narrower,

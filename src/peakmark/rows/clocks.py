@@ -7,17 +7,23 @@ nothing of how low that clock was.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Iterator
+from operator import itemgetter
 
 import pandas as pd
 
-from peakmark.messages import message
+from peakmark.messages import Message, message
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW
 from peakmark.storage.facts import node_class
 from peakmark.storage.results import Results
 
 WORK = ["cpu_class", "workload", "isa", "concurrency"]
-"""What clocks must have in common to be compared: many cores and wide vectors lower them."""
+"""What clocks must have in common to be compared: an equal CPU, and the same work on it.
+
+Many cores and wide vectors lower the clock.
+"""
 BOOSTED = 2
 """Threads up to which a processor must reach its highest clock, which is one of one or two busy
 cores.
@@ -27,8 +33,8 @@ cores.
 def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
     """Add ``clock_hz``, ``clock_share`` and, as a message in JSON, ``clock_source`` to CPU rows.
 
-    The clock is the median over hosts of their undisturbed runs. The best clock of such work is that
-    of another equal node, or for few threads that of the datasheet.
+    The clock of a host is the median over its undisturbed runs, that of a row the median over
+    hosts. ``clock_share`` is it over the best clock that is known of such work.
     """
     by_host = clean_clocks(rows, kept, results)
     clock = by_host.groupby("point")["clock_hz"].median()
@@ -62,21 +68,35 @@ def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
 
 
 def best_clocks(by_host: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best clock that is known of the work of each point, with where it was seen."""
-    same = by_host.merge(by_host, on=WORK, suffixes=("", "_other"))
-    others = same[same["host"].ne(same["host_other"]) & same["cpu_class"].ne("")]
-    lines = []
-    for other in schema.lines(others):
-        source = message("clock-of-node", best=other.clock_hz_other, node=other.host_other)
-        lines.append((other.point, other.clock_hz_other, source))
-    few = rows[rows["is_own"] & rows["concurrency"].le(BOOSTED) & rows["maximum_hz"].gt(0)]
-    for row in schema.lines(few[few["point"].isin(by_host["point"])]):
-        lines.append(
-            (row.point, row.maximum_hz, message("clock-of-datasheet", best=row.maximum_hz))
-        )
-    best: dict[str, dict[str, object]] = {}
-    for point, hz, source in sorted(lines, key=lambda line: -line[1]):
+    """Return for each point the highest clock that is known of its work, and where it was seen.
+
+    That is the clock of another node with an equal CPU, or that of the datasheet.
+    """
+    found: dict[str, list[tuple[float, Message]]] = defaultdict(list)
+    for point, hz, source in (*clocks_of_nodes(by_host), *clocks_of_datasheet(by_host, rows)):
+        found[point].append((hz, source))
+    lines = {}
+    for point, clocks in found.items():
+        hz, source = max(clocks, key=itemgetter(0))
         text = json.dumps(schema.to_json(source), ensure_ascii=False)
-        best.setdefault(point, {"best_hz": hz, "source": text})
-    frame = pd.DataFrame(best.values(), index=list(best), columns=["best_hz", "source"])
+        lines[point] = {"best_hz": hz, "source": text}
+    frame = pd.DataFrame(lines.values(), index=list(lines), columns=["best_hz", "source"])
     return frame.astype({"best_hz": float, "source": object})
+
+
+def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, Message]]:
+    """Yield for each point the clocks of the same work on other nodes with an equal CPU."""
+    same = by_host.merge(by_host, on=WORK, suffixes=("", "_other"))
+    is_other = same["host"].ne(same["host_other"]) & same["cpu_class"].ne("")
+    for other in schema.lines(same[is_other]):
+        hz = other.clock_hz_other
+        yield other.point, hz, message("clock-of-node", best=hz, node=other.host_other)
+
+
+def clocks_of_datasheet(
+    by_host: pd.DataFrame, rows: pd.DataFrame
+) -> Iterator[tuple[str, float, Message]]:
+    """Yield the highest clock of the CPU for each point of few threads."""
+    few = rows["is_own"] & rows["concurrency"].le(BOOSTED) & rows["maximum_hz"].gt(0)
+    for row in schema.lines(rows[few & rows["point"].isin(by_host["point"])]):
+        yield row.point, row.maximum_hz, message("clock-of-datasheet", best=row.maximum_hz)

@@ -28,7 +28,7 @@ POOL = 4.0
 """Least multiple of the last cache that a pool must be, so that most accesses go to DRAM."""
 WIDE = ("avx2", "avx512")
 """Instruction sets whose multiplications may run below the nominal clock, as designed."""
-LOWEST = 0.4
+LOWEST_DESIGNED = 0.4
 """Share of the nominal clock that no such design goes below.
 
 The lowest base clocks for AVX-512 are about half of those on the box.
@@ -138,11 +138,13 @@ def below_nominal(measured: RowRuns) -> Messages:
     nominal = row.nominal_hz or (measured.fact("cpu", "clock_hz") or {}).get("nominal")
     if not (measured.is_pinned and nominal and seen):
         return
-    has_wide = any(isa in WIDE for isa in measured.told("isa"))
     judged = seen
-    if has_wide and seen >= LOWEST * nominal:
+    has_wide = any(isa in WIDE for isa in measured.told("isa"))
+    # Below that no design goes: then the clock under wide vectors itself is judged.
+    if has_wide and seen >= LOWEST_DESIGNED * nominal:
         judged = idle_clock(measured) or seen
     if judged < (1 - noise.MATTERS) * nominal:
+        # The efficiency is that at the observed clock; scaled, it is that at the nominal one.
         share = row.efficiency if row.limit_clock else None
         of_nominal = message("of-nominal", share=share * seen / nominal) if share else ""
         yield message(

@@ -59,7 +59,10 @@ def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]
 
 
 def medians(curve: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the medians of a curve over runs: points x (place, value, ...)."""
+    """Return the medians of a curve over runs, as an array with a line for each point.
+
+    Its columns are those of ``curve_of``: the place, then the values.
+    """
     return np.array([np.median(point, axis=0) for point in curve])
 
 

@@ -303,7 +303,8 @@ def reference_groups(
 ) -> Iterator[Group]:
     """Yield the points that a reference has measured too, by workload, working set and cache level.
 
-    The factor is the median of the rounds in which both ran, as the machine may be another in each.
+    A pair's factor is the median over rounds in which both ran: medians of different rounds could
+    come from different machines.
     """
     own = {row.point: row for row in rows if row.is_own}
     members: dict[tuple[str, ...], list[Pair]] = defaultdict(list)

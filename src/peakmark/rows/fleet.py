@@ -233,7 +233,7 @@ def is_mapped(rows: pd.DataFrame) -> pd.Series:
 def places_of(rows: pd.DataFrame) -> pd.Series:
     """Return the point of each row without its node.
 
-    A word such as ``cores`` means another number on another kind of node, and is one point.
+    A word such as ``cores`` stays a word, so that nodes with different numbers of cores share a key.
     """
     threads = rows["concurrency"].mask(rows["concurrency_word"].ne(""), 0)
     place = rows["table"].astype("str")

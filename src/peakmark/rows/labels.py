@@ -21,7 +21,7 @@ USUAL = ("", "psync")
 
 @dataclass(frozen=True)
 class Labels:
-    """Names for the rows of ``table``; those of ``layout_table`` where a layout prints it."""
+    """Names for the rows of a table; if a layout prints it, those of its ``layout_table``."""
 
     table: Table
     layout_table: LayoutTable | None = None
@@ -34,18 +34,19 @@ class Labels:
     def workload(self, row: Line) -> str:
         """Return ``RWS``, or what the layout writes instead.
 
-        That is a word of its own, or the heading of the workload's columns.
+        A layout may have a column for each workload: then it is the heading of the column, of
+        several the one of the fewest threads. Else it is the layout's word for the workload.
         """
         layout_table = self.layout_table
         if layout_table is None:
             return self.table.workload_label(row.workload)
-        columns = []
+        headings: dict[int, str] = {}
         for column in layout_table.columns:
             is_own = column.instrument == self.table.own.instrument
             if column.workload == row.workload and is_own and column.value:
-                columns.append(column)
-        if columns:
-            return min(columns, key=lambda column: column.concurrency or 0).heading
+                headings.setdefault(column.concurrency or 0, column.heading)
+        if headings:
+            return headings[min(headings)]
         return layout_table.names(row.workload, row.concurrency, row.block_bytes)["workload"]
 
     def block(self, row: Line) -> str:
@@ -130,7 +131,10 @@ class Labels:
         return f"{text}, {self.threads(row)}{place}"
 
     def working_set(self, row: Line) -> str:
-        """Return ``in caches`` or ``in DRAM`` of a memory row, else an unusual engine of a disk."""
+        """Return what a row walks or uses, where that needs words.
+
+        For memory ``in caches`` or ``in DRAM``; for a disk the engine, if it is not the usual one.
+        """
         if self.table.name == "memory_throughput":
             return WORKING_SETS.get(row.variant, "")
         return f"with {row.variant}" if row.variant not in USUAL else ""
@@ -145,9 +149,9 @@ class Labels:
         return ", ".join(parts)
 
     def line(self, row: Line, rows: Sequence[Line], *, block: bool = True) -> str:
-        """Return what rows share that differ in their number of threads: ``RWS of 1 MiB in DRAM``.
+        """Return the name of a row without its number of threads: ``RWS of 1 MiB in DRAM``.
 
-        Working set and node are said where ``rows`` differ in them.
+        Working set and node are named where ``rows`` differ in them.
 
         Args:
             row: of the table.

@@ -5,6 +5,11 @@ round trip takes what they add. A node's share is the median over its pairs with
 that few pairs suffice: random rounds bring each node to other partners. What all nodes behind an
 uplink have in common is the uplink's. What nodes and uplinks do not explain is the link's; one
 slow pair is a suspect until its own repetitions confirm it.
+
+Times are compared as logarithms, of rates those of their reciprocals, so that a high number is bad. A
+pair is *behind* by the difference to the usual pair that crosses as many uplinks (its *kind*), a node
+by the median over its pairs with healthy nodes. ``_fit`` estimates both; ``_Network.without_nodes`` takes
+out of the pairs what slow nodes explain.
 """
 
 from __future__ import annotations
@@ -66,7 +71,14 @@ class SlowPart(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """By how much pairs and nodes are behind, as logarithms of times, and which nodes are not."""
+    """By how much pairs and nodes are behind, as logarithms, and which nodes are healthy.
+
+    Attributes:
+        pairs: pair -> by how much it is behind the usual pair of its kind; what its nodes explain is
+            still in it.
+        nodes: node -> the median of that over its pairs with healthy nodes.
+        healthy: nodes that are behind by at most ``DELTA``.
+    """
 
     pairs: pd.Series
     nodes: pd.Series
@@ -104,12 +116,12 @@ def find(
         known: switch or uplink -> nodes behind it.
     """
     network = _Network.of(measured, lower_is_better, known)
-    switches, worse = _slow_switches(network, known)
-    fit = _fit(worse, network)
-    unexplained = network.rest(fit, fit.nodes[fit.nodes > DELTA])
+    switches, behind = _slow_switches(network, known)
+    fit = _fit(behind, network)
+    unexplained = network.without_nodes(fit, fit.nodes[fit.nodes > DELTA])
     spread = float(stats.median_abs_deviation(unexplained, scale="normal"))
     nodes = _slow_nodes(network, fit, spread)
-    links = network.rest(fit, fit.nodes[[node.name for node in nodes]])
+    links = network.without_nodes(fit, fit.nodes[[node.name for node in nodes]])
     return [*switches, *nodes, *_slow_links(network, links, spread)]
 
 
@@ -118,12 +130,13 @@ class _Network:
     """The pairs of one point.
 
     Attributes:
-        logs: pair -> logarithms of its times, so that a high one is bad.
+        logs: pair -> logarithms of its times, of rates of their reciprocals: a high one is bad.
         ends: a line for each pair and each of its nodes: ``pair``, ``node``, ``other``.
         paths: pair -> switches that it crosses.
         kinds: pair -> number of switches, by which pairs are compared.
         sign: 1 for times, -1 for rates.
-        combine: how the shares of two nodes of a pair add up.
+        combine: how the shares of a pair's two nodes make its own: ``sum`` of times, which add up on
+            the way, ``max`` of rates, which the slower node limits.
     """
 
     logs: Mapping[str, np.ndarray]
@@ -137,11 +150,15 @@ class _Network:
     def of(
         cls, measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
     ) -> _Network:
-        """Return the pairs with what they share."""
+        """Build the tables of a network from the values of each pair."""
         sign = 1 if lower_is_better else -1
-        ends = [(name, *both) for name in measured for both in permutations(name.split("+"))]
+        ends = []
+        for name in measured:
+            for node, other in permutations(name.split("+")):
+                ends.append((name, node, other))
         paths = pd.Series({name: crossed(name.split("+"), known) for name in measured})
         kinds = paths.map(len)
+        # Too few pairs of a kind to be compared with each other count as the commonest kind.
         kinds[kinds.map(kinds.value_counts()) < LEAST_PAIRS] = kinds.mode()[0]
         return cls(
             logs={name: sign * np.log(values) for name, values in measured.items()},
@@ -157,8 +174,13 @@ class _Network:
         """How many pairs there are."""
         return len(self.logs)
 
-    def rest(self, fit: _Fit, slow: pd.Series) -> pd.Series:
-        """Return by how much pairs are behind, without what slow nodes explain."""
+    def without_nodes(self, fit: _Fit, slow: pd.Series) -> pd.Series:
+        """Return by how much pairs are behind, without what slow nodes explain.
+
+        Args:
+            fit: of the pairs.
+            slow: node -> by how much it is behind, of the slow nodes alone.
+        """
         of_ends = self.ends["node"].map(slow).fillna(0.0)
         shares = of_ends.groupby(self.ends["pair"]).agg(self.combine)
         return fit.pairs - shares[fit.pairs.index]
@@ -172,70 +194,114 @@ class _Network:
 
 
 def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd.Series]:
-    """Return the slow switches, and by how much pairs are behind without what these explain."""
-    worse = pd.Series({name: np.median(values) for name, values in network.logs.items()})
-    fit = _fit(worse, network)
+    """Return the slow switches, and the logarithm of each pair's time without what they explain.
+
+    The switch with most nodes behind it comes first, as a slow upper switch explains the lower ones.
+    """
+    behind = pd.Series({name: np.median(values) for name, values in network.logs.items()})
+    fit = _fit(behind, network)
     found = []
     for name in sorted(known, key=lambda name: (-len(known[name]), name)):
-        through = np.array([name in path for path in network.paths])
-        others = fit.healthy - known[name]
-        with_healthy = [not others.isdisjoint(pair.split("+")) for pair in network.logs]
-        shares = fit.pairs[through & with_healthy]
+        pairs = _PairsOfSwitch.of(name, network, known, fit.healthy)
+        shares = fit.pairs[pairs.with_healthy]
+        # Most of its pairs must be slow: the faster quarter is not.
         if shares.size < LEAST_PAIRS or shares.quantile(FIRST_GUESS) <= DELTA:
             continue
         interval = statistics.median_interval(shares.to_numpy())
         if interval.low <= DELTA:
             continue
-        inside = np.array([known[name].issuperset(pair.split("+")) for pair in network.logs])
-        if inside.any() and fit.pairs[inside].median() > DELTA:
-            through |= inside
+        slowed = pairs.through
+        # Pairs below it do not cross its uplink, but are slow where the switch itself is.
+        if pairs.inside.any() and fit.pairs[pairs.inside].median() > DELTA:
+            slowed = pairs.through | pairs.inside
         limits = interval.low, shares.median(), interval.high
-        found.append(network.part("switch", name, limits, pairs=int(through.sum())))
-        worse = worse - shares.median() * through
-        fit = _fit(worse, network)
-    return found, worse
+        found.append(network.part("switch", name, limits, pairs=int(slowed.sum())))
+        behind = behind - shares.median() * slowed
+        fit = _fit(behind, network)
+    return found, behind
+
+
+class _PairsOfSwitch(NamedTuple):
+    """Masks of the pairs of a network that a switch concerns, in the order of ``_Network.logs``.
+
+    Attributes:
+        through: those that cross it.
+        with_healthy: those of them that have a healthy node on its other side.
+        inside: those with both nodes behind it.
+    """
+
+    through: np.ndarray
+    with_healthy: np.ndarray
+    inside: np.ndarray
+
+    @classmethod
+    def of(
+        cls, name: str, network: _Network, known: Behind, healthy: frozenset[str]
+    ) -> _PairsOfSwitch:
+        """Return the masks of a switch."""
+        others = healthy - known[name]
+        nodes = [set(pair.split("+")) for pair in network.logs]
+        through = np.array([name in path for path in network.paths])
+        has_healthy = np.array([not others.isdisjoint(both) for both in nodes])
+        inside = np.array([known[name].issuperset(both) for both in nodes])
+        return cls(through, through & has_healthy, inside)
 
 
 def _slow_nodes(network: _Network, fit: _Fit, spread: float) -> list[SlowPart]:
-    """Return the slow nodes; ``spread`` is that of pairs that nothing slows down."""
-    counts = network.ends.groupby("node").size()
+    """Return the slow nodes.
+
+    Args:
+        network: the pairs.
+        fit: of the pairs.
+        spread: standard deviation of pairs that nothing slows down.
+    """
+    pairs_of_node = network.ends.groupby("node").size()[fit.nodes.index]
     # The standard error of a median of normal values.
-    errors: pd.Series = counts[fit.nodes.index].rdiv(np.pi / 2).pow(0.5) * spread
+    errors = spread * np.sqrt(np.pi / 2 / pairs_of_node.to_numpy())
     found = []
-    for name, *limits in _beyond(fit.nodes, errors, network.pairs):
-        found.append(network.part("node", name, limits, pairs=int(counts[name])))
+    for name, low, middle, high in _beyond(fit.nodes, errors, network.pairs):
+        limits = low, middle, high
+        found.append(network.part("node", name, limits, pairs=int(pairs_of_node[name])))
     return found
 
 
 def _slow_links(network: _Network, links: pd.Series, spread: float) -> list[SlowPart]:
-    """Return the slow links, confirmed where their own repetitions show it."""
+    """Return the slow links, confirmed where their own repetitions show it.
+
+    Args:
+        network: the pairs.
+        links: pair -> by how much it is behind, without what slow nodes explain.
+        spread: standard deviation of pairs that nothing slows down.
+    """
     found = []
-    errors = pd.Series(spread, links.index)
+    errors = np.full(len(links), spread)
     for name, low, middle, high in _beyond(links, errors, network.pairs):
-        distances = network.logs[name] - np.median(network.logs[name])
-        interval = statistics.median_interval(distances)
+        # The interval of its own repetitions around their median, moved to the link's share.
+        scatter = network.logs[name] - np.median(network.logs[name])
+        interval = statistics.median_interval(scatter)
         is_confirmed = interval.enough and middle + interval.low > DELTA
-        limits = low, middle, high
         if is_confirmed:
             limits = middle + interval.low, middle, middle + interval.high
+        else:
+            limits = low, middle, high
         found.append(network.part("link", name, limits, confirmed=is_confirmed))
     return found
 
 
-def _fit(worse: pd.Series, network: _Network) -> _Fit:
+def _fit(behind: pd.Series, network: _Network) -> _Fit:
     """Return medians of nodes over their pairs with healthy nodes, until these stay the same.
 
     Args:
-        worse: logarithm of each pair's time, without what slow switches explain.
+        behind: logarithm of each pair's time, without what slow switches explain.
         network: its pairs.
     """
     ends = network.ends
     healthy = every = frozenset(ends["node"])
     share = FIRST_GUESS
     for _ in range(PASSES):
-        clean = ends["node"].isin(healthy).groupby(ends["pair"]).all()[worse.index]
-        usual = worse.where(clean).groupby(network.kinds).transform("quantile", share)
-        pairs = worse - usual.fillna(worse.quantile(share))
+        clean = ends["node"].isin(healthy).groupby(ends["pair"]).all()[behind.index]
+        usual = behind.where(clean).groupby(network.kinds).transform("quantile", share)
+        pairs = behind - usual.fillna(behind.quantile(share))
         known = ends[ends["other"].isin(healthy)]
         shares = known["pair"].map(pairs).groupby(known["node"])
         count = shares.size()
@@ -249,22 +315,23 @@ def _fit(worse: pd.Series, network: _Network) -> _Fit:
 
 
 def _beyond(
-    behind: pd.Series, errors: pd.Series, count: int
+    behind: pd.Series, errors: np.ndarray, count: int
 ) -> Iterator[tuple[str, float, float, float]]:
     """Yield name, low, middle and high of what is behind by more than ``DELTA``, the slowest first.
 
     The whole interval must be, at a false discovery rate of ``RATE``.
 
     Args:
-        behind: logarithms.
-        errors: their standard errors.
+        behind: name -> by how much it is behind, as logarithms.
+        errors: their standard errors, in the same order.
         count: number of values from which the errors were estimated.
     """
     freedom = max(1, int(EFFICIENCY * count))
-    errors = errors.clip(lower=np.finfo(float).eps)
-    half = stats.t.ppf(0.975, freedom) * errors
+    errors = np.maximum(errors, np.finfo(float).eps)
+    half = pd.Series(stats.t.ppf(0.975, freedom) * errors, index=behind.index)
     chances = stats.t.sf(behind / errors, freedom).tolist()
     is_slow = np.array(statistics.discoveries(chances, RATE), dtype=bool)
     found = behind[is_slow & (behind - half > DELTA)]
-    for name, middle in found.sort_values(ascending=False).items():
-        yield str(name), middle - half[name], middle, middle + half[name]
+    for key, middle in found.sort_values(ascending=False).items():
+        name = str(key)
+        yield name, middle - half[name], middle, middle + half[name]

@@ -101,10 +101,14 @@ def kernel_of(table: str) -> str:
 
 
 def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
-    """Return the limit of one point, a line of ``describe_points``, as columns."""
-    # Where equal nodes have different limits, the point has the best one: it is none too low.
-    answers = answers_of(point, results)
-    host, limit, question = min(answers, key=lambda answer: answer[1].share(1.0) or 0.0)
+    """Return the limit of one point, by the names of the columns.
+
+    Args:
+        point: a line of ``describe_points``.
+        unequal: in what its nodes differ; empty where they are equal.
+        results: the campaign.
+    """
+    host, limit, question = best_answer(point, results)
     if unequal:
         limit = question.unknown("unequal-nodes", differ=unequal)
     at_clock = {name: limit_at(name, limit, question, point) for name in CLOCKS}
@@ -122,9 +126,9 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
         "limit_clock": limit.clock,
         "limit_clock_hz": question.clock_hz,
         "limit_bandwidth": limit.bandwidth,
-        "limit_reason": text_of(limit.reason),
+        "limit_reason": json_text(limit.reason),
         "limit_remarks": json.dumps([schema.to_json(each) for each in limit.remarks]),
-        "limit_finding": text_of(limit.finding),
+        "limit_finding": json_text(limit.finding),
         "limit_host": host or "",
         "cache_level": level_of(question) if question.subsystem == "memory" else "",
         "limit_at_nominal": at_clock["nominal"],
@@ -132,6 +136,20 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
         "maximum_hz": clocks.get("maximum"),
         "nominal_hz": clocks.get("nominal"),
     }
+
+
+def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Question]:
+    """Return host, limit and question of the host with the highest limit.
+
+    Nodes of one class may have different ones; none is held to a limit that is too low for it. An
+    unknown limit counts as the highest.
+    """
+
+    def share_of_one(answer: tuple[str | None, Limit, Question]) -> float:
+        """Return the share of the limit that a value of 1 would reach: low for a high limit."""
+        return answer[1].share(1.0) or 0.0
+
+    return min(answers_of(point, results), key=share_of_one)
 
 
 def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Question]]:
@@ -183,15 +201,19 @@ def answer(question: Question, point: Any) -> Limit:
     return for_row(question)
 
 
-def limit_at(name: str, limit: Limit, question: Question, point: Any) -> float | None:
-    """Return the limit at the nominal or maximum clock, None where no clock is in it."""
-    clock = question.clocks.get(name)
+def limit_at(clock_name: str, limit: Limit, question: Question, point: Any) -> float | None:
+    """Return the limit at the nominal or maximum clock.
+
+    None where the limit does not depend on a clock, or that clock is unknown.
+    """
+    clock = question.clocks.get(clock_name)
     if not limit.clock or clock is None:
         return None
+    # It was not observed under the work.
     return answer(replace(question, clock_hz=clock.hz, clock_loaded=False), point).value
 
 
-def text_of(message: Message | None) -> str:
+def json_text(message: Message | None) -> str:
     """Return a message as JSON, an empty text for none."""
     return "" if message is None else json.dumps(schema.to_json(message), ensure_ascii=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -28,8 +29,23 @@ NO_CAUSE = frozenset({
 })  # fmt: skip
 """Codes of warnings that say what a row shows, not what may have caused it."""
 
-Features = dict[str, tuple[str, str]]
-"""What -> by what it equals another node's, and how it is shown."""
+
+class Feature(NamedTuple):
+    """A fact or warning of a node.
+
+    Attributes:
+        key: by what it equals another node's: the fact's text, or the warning's code.
+        text: how it is shown.
+    """
+
+    key: str
+    text: str
+
+
+NOTHING = Feature("", "")
+"""What a node has that lacks a fact or warning."""
+Features = dict[str, Feature]
+"""Title of a fact, or ``warning`` and its code -> the feature."""
 
 
 def add_reasons(
@@ -87,22 +103,27 @@ def lost_time(rows: pd.DataFrame, runs: pd.DataFrame, node: str, subsystem: str)
 def features_of_nodes(
     rows: pd.DataFrame, warnings: pd.DataFrame, results: Results
 ) -> dict[str, Features]:
-    """Return for each node the facts and warnings of its rows."""
+    """Return for each node the facts and warnings of its rows.
+
+    Args:
+        rows: of one subsystem.
+        warnings: of the campaign.
+        results: the campaign.
+    """
     own_rows = rows[rows["is_own"] & rows["n"].gt(0)]
     causes = warnings[~warnings["code"].isin(NO_CAUSE) & warnings["scope"].eq("point")]
-    by_point: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for warning in schema.lines(causes):
-        by_point[warning.point].append((warning.about, warning.code, warning.text))
     features: dict[str, Features] = defaultdict(dict)
-    for row in schema.lines(own_rows):
-        own = features[row.node]
-        if not own:
-            known = facts_of(json.loads(row.hosts), row.subsystem, row.instrument, results)
-            known |= json.loads(row.recorded)
-            own |= {title: (text, text) for title, text in known.items()}
-        for about, code, text in by_point[row.point]:
-            if about in ("", row.instrument):
-                own.setdefault(f"warning {code}", (code, text))
+    # All rows of a node have the same facts: those of its hosts.
+    for row in schema.lines(own_rows.drop_duplicates("node")):
+        known = facts_of(json.loads(row.hosts), row.subsystem, row.instrument, results)
+        known |= json.loads(row.recorded)
+        for title, text in known.items():
+            features[row.node][title] = Feature(text, text)
+    points = own_rows[["point", "node", "instrument"]]
+    for warning in schema.lines(points.merge(causes, on="point")):
+        if warning.about in ("", warning.instrument):
+            feature = Feature(warning.code, warning.text)
+            features[warning.node].setdefault(f"warning {warning.code}", feature)
     return features
 
 
@@ -134,23 +155,23 @@ def differing(
     others = [features[name] for name in nodes if name not in slow and name in features]
     alike = [features[name] for name in nodes if name in slow and name in features]
     found = []
-    for what, (own, shown) in features.get(node, {}).items():
-        usual = Counter(other.get(what, ("", "")) for other in others)
+    for what, own in features.get(node, {}).items():
+        usual = Counter(other.get(what, NOTHING) for other in others)
         if not usual:
             continue
-        (most, text), count = usual.most_common(1)[0]
-        with_it = sum(other.get(what, ("", ""))[0] == own for other in others)
-        slow_with_it = sum(other.get(what, ("", ""))[0] == own for other in alike)
+        most, count = usual.most_common(1)[0]
+        with_it = sum(other.get(what, NOTHING).key == own.key for other in others)
+        slow_with_it = sum(other.get(what, NOTHING).key == own.key for other in alike)
         table = [[slow_with_it, len(alike) - slow_with_it], [with_it, len(others) - with_it]]
         p = float(stats.fisher_exact(table, alternative="greater").pvalue)
         # Where all nodes differ, it is the name of something and no difference.
-        is_common = own == most or 2 * count <= len(others)
+        is_common = own.key == most.key or 2 * count <= len(others)
         if is_common or (p > RARE and with_it):
             continue
         said = message(
             "differs",
             case="warning" if what.startswith("warning ") else "",
-            what=what, value=shown, usual=text or "unknown", slow=slow_with_it, of=len(alike),
+            what=what, value=own.text, usual=most.text or "unknown", slow=slow_with_it, of=len(alike),
             others=with_it, rest=len(others), p=p,
         )  # fmt: skip
         found.append((p, what, said))

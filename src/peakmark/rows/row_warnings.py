@@ -28,8 +28,8 @@ from peakmark.statistics import median
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME, Table
 
-BAND = 1.5
-"""Factor between two programs for one quantity from which on it is reported."""
+DISAGREEMENT = 1.5
+"""Factor between the values of two programs from which on they disagree."""
 THROTTLED = 0.9
 """Share of the best clock of such work below which the clock is a warning."""
 MOSTLY = 0.5
@@ -40,18 +40,18 @@ DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", 
 """Codes of what disturbs runs."""
 SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of what can hold for a whole campaign."""
-CLEARLY = 2.0
+CLEARLY_WORSE = 2.0
 """Multiple of the campaign's usual disturbance from which on a row keeps a warning of its own."""
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
-CHECKED = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-"""Warnings of programs that checks report too, with what to do about it."""
+HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
+"""Warnings of programs that a check reports too, with what to do about it. No check does for disks."""
 
 
 def add_warnings(
     rows: pd.DataFrame, runs: pd.DataFrame, results: Results
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return ``rows`` with what their warnings come to, and ``warnings``.
+    """Return ``rows`` with a summary of the warnings on each, and the frame ``warnings``.
 
     Args:
         rows: see ``rows.build_rows``.
@@ -71,7 +71,7 @@ def add_warnings(
     for point in points:
         if point.own:
             notes[point.name] = [for_campaign(note, usual) for note in notes[point.name]]
-    return summarise(rows, notes), frame_of(notes)
+    return summarise_warnings(rows, notes), frame_of(notes)
 
 
 # -- points
@@ -229,22 +229,30 @@ def checked(point: MeasuredPoint) -> Messages:
 
 
 def disagreements(point: MeasuredPoint) -> Messages:
-    """Report references that differ from peakmark's kernel by more than the band."""
+    """Report references that disagree with peakmark's kernel.
+
+    Of those that had other settings, ``setting_deviations`` says so.
+    """
     if point.own is None:
         return
     deviating = {note.about for note in setting_deviations(point)}
-    compare = SUBSYSTEMS[point.table.subsystem].differs
-    heading = point.table.own.heading
-    if point.table.subsystem == "disk" and any(point.own.known("huge_pages")):
-        compare = f"buffers ({heading} has huge pages, which a disk fills in fewer pieces), files"
+    causes = likely_causes(point, point.own)
     for program in point.table.references:
         measured = point.measured.get(program.instrument)
         if not measured or not measured.row.is_comparable or program.instrument in deviating:
             continue
         low, high = sorted((point.own.row.value, measured.row.value))
-        if high > BAND * low:
-            names = {"first": heading, "second": program.heading}
-            yield message("disagreement", factor=high / low, compare=compare, **names)
+        if high > DISAGREEMENT * low:
+            names = {"first": point.table.own.heading, "second": program.heading}
+            yield message("disagreement", factor=high / low, compare=causes, **names)
+
+
+def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
+    """Return what two programs that disagree may do differently: *buffers, files*."""
+    if point.table.subsystem == "disk" and any(own.known("huge_pages")):
+        heading = point.table.own.heading
+        return f"buffers ({heading} has huge pages, which a disk fills in fewer pieces), files"
+    return SUBSYSTEMS[point.table.subsystem].differs
 
 
 def filled(point: MeasuredPoint) -> Messages:
@@ -276,14 +284,15 @@ def other_streams(point: MeasuredPoint) -> Messages:
 
 
 def of_programs(point: MeasuredPoint) -> Messages:
-    """Report what the programs themselves warned of, and estimates."""
+    """Report what programs warned of, and values that a program estimated instead of measuring."""
     for instrument, measured in point.measured.items():
-        told: Counter[str] = Counter()
+        runs_with: Counter[str] = Counter()
         for text in measured.told("program_warnings"):
-            told.update(dict.fromkeys(json.loads(text), 1))
+            once_a_run = dict.fromkeys(json.loads(text))
+            runs_with.update(once_a_run.keys())
         n = measured.row.n
-        for warning, count in told.items():
-            if CHECKED.match(warning) and point.table.subsystem != "disk":
+        for warning, count in runs_with.items():
+            if HAS_CHECK.match(warning) and point.table.subsystem != "disk":
                 continue
             often = message("runs", count=count, n=n) if count < n else ""
             yield message("warning", about=instrument, warning=warning, often=often)
@@ -349,12 +358,13 @@ def widespread(
 
     A code is counted among the rows that can show it. A disturbance counts where it is a doubt.
     """
-    measured = [point for point in points if point.own]
     having: Counter[str] = Counter()
     able: Counter[str] = Counter()
     amounts: dict[str, list[float]] = defaultdict(list)
-    for point in measured:
-        able.update(shown_by(point))
+    for point in points:
+        if point.own is None:
+            continue
+        able.update(codes_that_can_show(point.own))
         counted = [
             note for note in notes[point.name] if note.is_warning or note.code not in DISTURBANCES
         ]
@@ -365,21 +375,25 @@ def widespread(
     return {code: median(amounts[code]) if amounts[code] else 0.0 for code in common}
 
 
-def shown_by(point: MeasuredPoint) -> set[str]:
-    """Return the codes of ``SHARED`` that the runs of peakmark's kernel can show."""
+TELLING = {
+    "clock_before_hz": {"clock-moved"},
+    "held_up_known": {"crowded-core"},
+    "probe_before": {"memory-load"},
+    "noise_known": {"steal", "other-load"},
+}
+"""Column of ``runs`` -> codes that cannot be seen where no run has it."""
+
+
+def codes_that_can_show(own: RowRuns) -> set[str]:
+    """Return the codes of ``SHARED`` that the runs of peakmark's kernel could have shown.
+
+    Any other code is absent because nobody looked, not because nothing happened.
+    """
     codes = set(SHARED)
-    own = point.own
-    if own is None:
-        return codes
-    if not own.known("clock_before_hz"):
-        codes -= {"clock-moved"}
-    if not any(own.known("held_up_known")):
-        codes -= {"crowded-core"}
-    if not own.known("probe_before"):
-        codes -= {"memory-load"}
-    if not any(own.known("noise_known")):
-        codes -= {"steal", "other-load"}
-    # Threads that leave cores to others give way to nobody.
+    for column, seen in TELLING.items():
+        if not any(own.known(column)):
+            codes -= seen
+    # With fewer threads than cores no thread has to wait, so its absence says nothing.
     cores = [run.allowed_cores or run.job_cpus or 0 for run in own.runs]
     if own.row.concurrency < max(cores) or not own.known("cpu_share"):
         codes -= {"waited"}
@@ -402,15 +416,18 @@ def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
     """
     if note.code not in usual:
         return note
-    is_clearly_worse = note.is_warning and amount_of(note) > CLEARLY * usual[note.code]
+    is_clearly_worse = note.is_warning and amount_of(note) > CLEARLY_WORSE * usual[note.code]
     return note if is_clearly_worse else replace(note, scope=Scope.CAMPAIGN)
 
 
 # -- frames
 
 
-def summarise(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
-    """Add the heaviest severity of the warnings on each row, their kinds, and all codes."""
+def summarise_warnings(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
+    """Add the heaviest severity of the warnings on each row, their kinds, and their codes.
+
+    ``wrong_codes`` are those of the warnings that say that the value is wrong.
+    """
     severities, kinds, codes, wrong = [], [], [], []
     for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
         of_row = [note for note in notes[point] if note.about in ("", instrument)]

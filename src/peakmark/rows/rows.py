@@ -64,9 +64,10 @@ def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.D
 
 
 def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
-    """Return in what the nodes differ that measured each row, by their facts, as texts by row.
+    """Return for each row a text of the facts in which its nodes differ, empty for equal nodes.
 
-    The nodes of peakmark's kernel count in each row of its point. Client and server may differ.
+    The nodes of peakmark's kernel count for every row of the point. A client may differ from its
+    server.
     """
     counted = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
@@ -93,7 +94,21 @@ def differing(hosts: pd.Series, results: Results) -> list[str]:
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
-    """Mark the runs that count: not disturbed, and not above the limit unless most of a row are.
+    """Mark the runs that count: those that are neither disturbed nor above the limit.
+
+    If most of a row's runs are above the limit, the limit is wrong and not the runs: all count.
+    """
+    share = shares_of_runs(runs, limits)
+    counts = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
+    above = counts & share.gt(MOST)
+    row = [runs["point"], runs["instrument"]]
+    mostly_above = above.groupby(row).transform("sum") * 2 > counts.groupby(row).transform("sum")
+    is_wrong = above & ~mostly_above
+    return runs.assign(above_limit=is_wrong, kept=counts & ~is_wrong, share=share)
+
+
+def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
+    """Return the share of the limit or bound that each run reaches.
 
     Where the limit holds at the observed clock, a run is held against it at its own clock.
     """
@@ -102,13 +117,7 @@ def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
     share = share_of(most, runs["value"], runs["unit"])
     at_own_clock = share * of_run["limit_clock_hz"].astype(float) / runs["clock_hz"]
     has_clock = of_run["limit_clock"].eq("observed") & at_own_clock.notna()
-    share = share.mask(has_clock, at_own_clock)
-    counts = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
-    is_above = counts & share.gt(MOST)
-    row = [runs["point"], runs["instrument"]]
-    are_most = is_above.groupby(row).transform("sum") * 2 > counts.groupby(row).transform("sum")
-    is_above = is_above & ~are_most
-    return runs.assign(above_limit=is_above, kept=counts & ~is_above, share=share)
+    return share.mask(has_clock, at_own_clock)
 
 
 def share_of(limit: pd.Series, value: pd.Series, unit: pd.Series) -> pd.Series:
@@ -158,7 +167,10 @@ def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame
 
 
 def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return how many values of each row are planned and missing, and why the last one is."""
+    """Return for each row the numbers of values planned, missing, measured again and above the limit.
+
+    ``reason`` is that of the last missing one.
+    """
     is_again = runs["disturbed"].ne("")
     counted = runs[ROW].assign(
         planned=runs["attempt"].eq(0) & runs["status"].ne("failed"),
@@ -306,32 +318,48 @@ def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, is_so: pd.Series) -> pd.Se
     return pd.Series(pd.MultiIndex.from_frame(rows[ROW]).isin(found), index=rows.index)
 
 
+PLACE = ["point", "host", "server_host"]
+"""Columns that tell where a value was measured."""
+
+
 def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Add the ratio of peakmark's value to a reference's: median, lowest and highest.
 
-    Ratios are those of the rounds that both ran on one node, as the machine may be another in each.
-    Of a node without such a round it is that of its medians; without such a node, of all medians.
+    It is the quotient of values, also of times. Sources, of which the first that exists counts:
+
+    1. the rounds (repetitions) that both ran on one node, as the machine may be another in each;
+    2. for a node without such a round, the medians of both on it, which count as one round;
+    3. without a node that both ran on, the medians of all values.
     """
     runs = kept[kept["value"].gt(0)]
-    place = ["point", "host", "server_host"]
-    own = runs.merge(rows.loc[rows["is_own"], ROW], on=ROW)[[*place, "repetition", "value"]]
+    own = runs.merge(rows.loc[rows["is_own"], ROW], on=ROW)[[*PLACE, "repetition", "value"]]
     others = runs.merge(rows.loc[~rows["is_own"], ROW], on=ROW)
-    rounds = others.merge(own, on=[*place, "repetition"], suffixes=("", "_own"))
-    medians = (
-        others.groupby([*place, "instrument"])["value"].median().reset_index()
-        .merge(own.groupby(place)["value"].median().reset_index(), on=place, suffixes=("", "_own"))
-    )  # fmt: skip
-    has_round = medians.merge(
-        rounds[[*place, "instrument"]].drop_duplicates(), how="left", indicator=True
-    )
-    without_round = medians[has_round["_merge"].eq("left_only").to_numpy()]
-    pairs = pd.concat([rounds, without_round])
+    rounds = others.merge(own, on=[*PLACE, "repetition"], suffixes=("", "_own"))
+    pairs = pd.concat([rounds, medians_without_round(others, own, rounds)])
     ratio = (pairs["value_own"] / pairs["value"]).groupby([pairs["point"], pairs["instrument"]])
     found = ratio.agg(ratio="median", ratio_low="min", ratio_high="max")
     rows = rows.drop(columns=list(found)).join(found, on=ROW)
     own_median = rows["median"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
-    of_medians = (own_median / rows["median"]).where(~rows["is_own"])
-    return rows.assign(**{name: rows[name].fillna(of_medians) for name in found})
+    of_all = (own_median / rows["median"]).where(~rows["is_own"])
+    return rows.assign(**{name: rows[name].fillna(of_all) for name in found})
+
+
+def medians_without_round(
+    others: pd.DataFrame, own: pd.DataFrame, rounds: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the medians of a reference and of peakmark's kernel on nodes where they share no round.
+
+    Args:
+        others: runs of references.
+        own: those of peakmark's kernel.
+        rounds: pairs of both of one repetition on one node.
+    """
+    key = [*PLACE, "instrument"]
+    theirs = others.groupby(key)["value"].median().reset_index()
+    ours = own.groupby(PLACE)["value"].median().reset_index()
+    medians = theirs.merge(ours, on=PLACE, suffixes=("", "_own"))
+    has_round = pd.MultiIndex.from_frame(medians[key]).isin(pd.MultiIndex.from_frame(rounds[key]))
+    return medians[~has_round]
 
 
 # -- order

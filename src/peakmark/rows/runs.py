@@ -37,18 +37,19 @@ Known = Mapping[str, Any]
 
 
 def read_runs(results: Results) -> pd.DataFrame:
-    """Return all values of a campaign, with the columns of ``schema.RUNS``.
+    """Return all values of a campaign, and planned values that are missing.
 
-    ``above_limit`` and ``kept`` are not known yet: see ``rows.build_rows``.
+    They have the columns of ``schema.RUNS``; ``above_limit`` and ``kept`` are not known yet: see
+    ``rows.build_rows``. Words and areas are resolved first, as they are part of a point's name.
     """
     lines = [*lines_with_value(results), *lines_without_value(results)]
     return (
         schema.typed("runs", pd.DataFrame(lines))
-        .pipe(resolve_words)
-        .pipe(resolve_areas)
+        .pipe(replace_words_by_threads)
+        .pipe(replace_chosen_areas)
         .pipe(add_point)
-        .pipe(spread_gaps)
-        .pipe(repeat_echoes)
+        .pipe(copy_gaps_to_rows_of_shapes)
+        .pipe(copy_echoes_to_points)
         .pipe(add_clock)
     )
 
@@ -58,22 +59,25 @@ def read_runs(results: Results) -> pd.DataFrame:
 
 def lines_with_value(results: Results) -> Iterator[Line]:
     """Yield a line for each value of each execution, also of those that were disturbed."""
-    best = find_best_dram_rates(results)
+    best_dram_rates = find_best_dram_rates(results)
     for record in results.records:
-        cell, warnings = record.cell, json.dumps(record.data["warnings"], ensure_ascii=False)
+        warnings = json.dumps(record.data["warnings"], ensure_ascii=False)
         for attempt, execution in enumerate(record.attempts):
-            for place, measurement in enumerate(execution.measurements):
-                rate = best[execution.context["host"], measurement["concurrency"]]
-                context = {**execution.context, "dram_compared": rate}
-                line = line_of(results, cell, measurement, context)
-                line["cell"] = cell.id
-                line["record"] = record.path
-                line["attempt"] = attempt
-                line["measurement"] = place
-                line["status"] = "ok"
-                line["value"] = float(measurement["value"])
-                line["disturbed"] = " ".join(execution.left_out)
-                line["program_warnings"] = warnings
+            for index, measurement in enumerate(execution.measurements):
+                threads = execution.context["host"], measurement["concurrency"]
+                # What DRAM gave at its best tells whether others used it meanwhile.
+                context = {**execution.context, "dram_compared": best_dram_rates[threads]}
+                line = line_of(results, record.cell, measurement, context)
+                line |= {
+                    "cell": record.cell.id,
+                    "record": record.path,
+                    "attempt": attempt,
+                    "measurement": index,
+                    "status": "ok",
+                    "value": float(measurement["value"]),
+                    "disturbed": " ".join(execution.left_out),
+                    "program_warnings": warnings,
+                }
                 yield line
 
 
@@ -116,7 +120,7 @@ def lines_without_value(results: Results) -> Iterator[Line]:
             line["status"] = status
             if record:
                 line["reason"] = record.data["reason"]
-                line["why"] = text_of(record.data["context"].get("why"))
+                line["why"] = json_text(record.data["context"].get("why"))
             yield line
 
 
@@ -134,46 +138,46 @@ def line_of(results: Results, cell: Cell, measurement: Known, context: Known) ->
     """Return what is known of one value, by the names of the columns."""
     details = {name: value for name, value in measurement["details"].items() if value is not None}
     known = {**context, **details}
-    concurrency = measurement["concurrency"]
-    cpus = (results.facts_for(cell.place, context.get("host")).get("cpu") or {}).get("threads")
-    spare = noise.spare_cpus(cell.subsystem, concurrency, cpus)
-    causes = [*noise.find(cell.subsystem, known, details, spare)]
-    if held_up_cores(known, concurrency):
-        causes.append("crowded-core")
-    line = {
-        "table": table_of(
-            cell, measurement["workload"], measurement["block"], measurement["metric"]
-        ),
+    return {
+        **identity(cell, measurement),
+        **execution(cell.instrument, context, details),
+        **clocks_and_places(known),
+        **other_load(context, "noise", ""),
+        **other_load(context, "server_noise", "server_"),
+        **disturbances(results, cell, measurement["concurrency"], known),
+        **of_subsystem(known),
+        **times_and_points(details),
+    }
+
+
+def identity(cell: Cell, measurement: Known) -> Line:
+    """Return what was measured: the point of a value, and the program.
+
+    ``measured_*`` stay as measured; the plain columns are replaced later, where a word stands for a
+    number of threads or the node chose the area of a walk.
+    """
+    workload, block = measurement["workload"], measurement["block"]
+    concurrency, metric = measurement["concurrency"], measurement["metric"]
+    return {
+        "table": table_of(cell, workload, block, metric),
         "subsystem": cell.subsystem,
         "node": cell.place,
         "instrument": cell.instrument,
-        "workload": measurement["workload"],
+        "workload": workload,
         "variant": measurement["variant"],
-        "block_bytes": measurement["block"],
+        "block_bytes": block,
         "concurrency": concurrency,
         "concurrency_word": cell.word,
-        # The area that the node chose is told apart from one that was asked for.
         "is_automatic": cell.automatic,
-        "measured_workload": measurement["workload"],
-        "measured_block_bytes": measurement["block"],
+        "measured_workload": workload,
+        "measured_block_bytes": block,
         "measured_concurrency": concurrency,
         "repetition": cell.repetition,
-        "metric": measurement["metric"],
+        "metric": metric,
         "unit": measurement["unit"],
-        "causes": " ".join(causes),
-        "memory_load": noise.memory_load(known, details),
-        "held_up_known": known.get("held_up") is not None,
-        "held_up_cores": held_up_cores(known, concurrency),
         "instead_of": cell.options.get("instead_of"),
         "chosen_isa": cell.options.get("isa"),
     }
-    line |= execution(cell.instrument, context, details)
-    line |= clocks_and_places(known)
-    line |= other_load(context, "noise", "")
-    line |= other_load(context, "server_noise", "server_")
-    line |= of_subsystem(known)
-    line |= times(details)
-    return line
 
 
 def table_of(cell: Cell, workload: str, block: int | None, metric: str) -> str:
@@ -202,6 +206,22 @@ def held_up_cores(known: Known, threads: int) -> int:
 
 
 # -- columns of one line
+
+
+def disturbances(results: Results, cell: Cell, threads: int, known: Known) -> Line:
+    """Return what changed a value: ``causes``, ``memory_load`` and ``held_up_cores``."""
+    cpu = results.facts_for(cell.place, known.get("host")).get("cpu") or {}
+    spare = noise.spare_cpus(cell.subsystem, threads, cpu.get("threads"))
+    causes = [*noise.find(cell.subsystem, known, known, spare)]
+    held_up = held_up_cores(known, threads)
+    if held_up:
+        causes.append("crowded-core")
+    return {
+        "causes": " ".join(causes),
+        "memory_load": noise.memory_load(known, known),
+        "held_up_known": known.get("held_up") is not None,
+        "held_up_cores": held_up,
+    }
 
 
 def execution(instrument: str, context: Known, details: Known) -> Line:
@@ -234,7 +254,7 @@ def clocks_and_places(known: Known) -> Line:
         "placed_threads": placed.get("threads"),
         "placed_cores": placed.get("cores"),
         "placed_sockets": placed.get("sockets"),
-        "placed_numa_nodes": text_of(placed.get("numa_nodes")),
+        "placed_numa_nodes": json_text(placed.get("numa_nodes")),
         "placed_cache_bytes": placed.get("last_level_bytes"),
         "allowed_cores": allowed.get("cores"),
         "node_cores": allowed.get("node_cores"),
@@ -257,12 +277,12 @@ def other_load(context: Known, name: str, prefix: str) -> Line:
         f"{prefix}users": during.get("users"),
         f"{prefix}throttled_seconds": during.get("throttled_s"),
         f"{prefix}hot": during.get("hot"),
-        f"{prefix}counters": text_of(during.get("moved")),
+        f"{prefix}counters": json_text(during.get("moved")),
     }
 
 
 def of_subsystem(known: Known) -> Line:
-    """Return what only some subsystems tell."""
+    """Return the columns of one subsystem each: memory, then disk, network and HPL."""
     network = known.get("network") or {}
     link = network.get("link") or {}
     direct = known.get("direct")
@@ -280,10 +300,10 @@ def of_subsystem(known: Known) -> Line:
         "device_bytes": known.get("device_bytes"),
         "direct": {True: "yes", False: "no"}.get(direct) if isinstance(direct, bool) else None,
         "filesystem": known.get("filesystem"),
-        "io_limits": text_of(known.get("io_limits")),
+        "io_limits": json_text(known.get("io_limits")),
         "loopback": bool(network.get("loopback")),
         "interface": network.get("interface"),
-        "link": text_of(link),
+        "link": json_text(link),
         "shaping": network.get("shaping"),
         "loss": known.get("loss"),
         "lost": known.get("lost"),
@@ -293,7 +313,7 @@ def of_subsystem(known: Known) -> Line:
     }
 
 
-def times(details: Known) -> Line:
+def times_and_points(details: Known) -> Line:
     """Return the times of single operations, the points of a matrix or curve, and the energy."""
     return {
         "p50": details.get("p50"),
@@ -304,20 +324,20 @@ def times(details: Known) -> Line:
         "histogram": details.get("histogram"),
         "joules": details.get("joules"),
         "watts": details.get("watts"),
-        "points": text_of(details.get("points")),
-        "order": text_of(details.get("order")),
+        "points": json_text(details.get("points")),
+        "order": json_text(details.get("order")),
     }
 
 
-def text_of(value: Any) -> str:
-    """Return a value as JSON, an empty text for nothing."""
+def json_text(value: Any) -> str:
+    """Return a list or mapping as JSON; an empty text where it is empty or missing."""
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 
 # -- points
 
 
-def resolve_words(runs: pd.DataFrame) -> pd.DataFrame:
+def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
     """Replace a word such as ``cores`` by the threads that it meant: the most where hosts differ."""
     place = [runs["node"], runs["concurrency_word"]]
     threads = runs["placed_threads"].groupby(place).transform("max").astype("Int64")
@@ -325,7 +345,7 @@ def resolve_words(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(concurrency=runs["concurrency"].mask(is_known, threads))
 
 
-def resolve_areas(runs: pd.DataFrame) -> pd.DataFrame:
+def replace_chosen_areas(runs: pd.DataFrame) -> pd.DataFrame:
     """Replace the area of LAT that nodes chose themselves by the largest of them."""
     automatic = runs[runs["is_automatic"]]
     asked = automatic["concurrency_word"].mask(
@@ -345,7 +365,7 @@ def add_point(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(point=point.astype("str"))
 
 
-def spread_gaps(runs: pd.DataFrame) -> pd.DataFrame:
+def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
     """Let a missing cell of a matrix or curve count in each row that other repetitions filled."""
     is_shape = runs["workload"].isin([*SHAPES]) & runs["table"].ne("")
     has_value = runs["value"].notna()
@@ -358,7 +378,7 @@ def spread_gaps(runs: pd.DataFrame) -> pd.DataFrame:
     return every.drop(columns="row_of_cell")
 
 
-def repeat_echoes(runs: pd.DataFrame) -> pd.DataFrame:
+def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Give each point of TCP and UDP latencies a copy of ping's lines, which stand beside both.
 
     These are the echoes of as many streams; where there are none, those of the fewest. Lines that

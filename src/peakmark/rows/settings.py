@@ -1,4 +1,4 @@
-"""What was asked of a row, and what its records tell that matters to a comparison, by title.
+"""Settings of rows, as title -> text: what was asked, and what records say that matters to compare rows.
 
 ``data/comparability.csv`` says which fact matters to which rows.
 """
@@ -116,7 +116,10 @@ def matters(name: str, subsystem: str, instrument: str) -> bool:
 
 
 def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:
-    """Return in what a program cannot do as peakmark's kernel was asked to: ``fill overwrite, not new``."""
+    """Return the settings in which a program had to differ from what was asked of peakmark's kernel.
+
+    Each reads ``fill overwrite, not new``.
+    """
     there = {**other, **ALWAYS.get(program, {})}
     found = []
     for name in WRITTEN:
