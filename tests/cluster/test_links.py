@@ -10,8 +10,10 @@ from testcluster.config import address
 from tests.checkout import TO_TABLES
 
 from conftest import start
-from peakmark.analysis import Analysis, suspects
 from peakmark.plan.cluster import crossed
+from peakmark.rows import build
+from peakmark.views import fleet_report
+from peakmark.workflow import suspects
 from workflow import Workflow
 
 SLOW = ("node2", "node3")
@@ -66,14 +68,15 @@ def test_a_suspected_link_is_measured_again_beside_two_others(four, tmp_path):
     grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": "all"}
     workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.3)
     workflow.snakemake(*TO_TABLES)
-    analysis = Analysis.of(workflow.results)
-    suspected = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+    frames = build.load(workflow.results)
+    suspected = suspects.choose(frames)
     (link,) = (name for name in suspected.beside if {*name.split("+")} == {*SLOW})
     assert len(suspected.beside[link]) == 2
-    config = suspects.configuration(analysis.results, suspected)
+    config = suspects.configuration(frames, suspected)
     workflow.campaign = config["campaign"]
     workflow.configure(**config)
     workflow.snakemake(*TO_TABLES)
-    again = Analysis.of(workflow.results).second_verdicts
-    assert again[link].case == "confirmed", again
+    again = list(fleet_report.second_verdicts(build.load(workflow.results)))
+    verdicts = {dict(each.values)["node"]: each.case for each in again}
+    assert verdicts[fleet_report.shown(link)] == "confirmed", again
     assert workflow.planned() == set()

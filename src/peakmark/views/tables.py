@@ -28,6 +28,15 @@ from peakmark.views.printed import (
 
 FOLDER = "tables"
 """Folder of the files below that of a campaign."""
+FORMER = (
+    "measurements.csv",
+    "measurements.parquet",
+    "summary.csv",
+    "findings.csv",
+    "suspects.csv",
+    "checksums.txt",
+)
+"""Files of earlier versions that are deleted: they would show an earlier state of the campaign."""
 CLOCKS = ("nominal", "maximum")
 """Clocks at which the share of the limit is given too."""
 RUNS = {
@@ -89,7 +98,8 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     layout = layouts.layout_of(frames)
     arranged = layouts.arrange(frames, layout)
     # Of rows that are gone, or of an earlier choice of nodes.
-    for stale in (*folder.glob("*.tex"), folder / "nodes.csv"):
+    former = [folder / name for name in FORMER]
+    for stale in (*folder.glob("*.tex"), folder / "nodes.csv", *former):
         stale.unlink(missing_ok=True)
     for table in TABLES:
         rows = rows_of(arranged, table)

@@ -189,8 +189,10 @@ def test_nodes_are_kept_apart_and_named(tmp_path):
     make.tables(folder)
     assert list(read(folder, "cpu")["Node"]) == ["n1", "n2"]
     assert list(read(folder, "nodes")["median_of_nodes"]) == [4e10, 4e10]
+    (folder / "tables" / "summary.csv").write_text("of an earlier version")
     make.tables(make.write(folder, first))
     assert not (folder / "tables" / "nodes.csv").exists(), "one node"
+    assert not (folder / "tables" / "summary.csv").exists()
 
 
 def test_a_value_that_stands_beside_several_rows_is_one_run(tmp_path):
