@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
-from peakmark.analysis import fleet, links, suspects
-from peakmark.analysis.fleet import Place
 from peakmark.plan.cluster import Behind, crossed, rounds
+from peakmark.rows import fleet, links, suspects
+from peakmark.rows.fleet import Place
 
 Values = NDArray[np.float64]
 

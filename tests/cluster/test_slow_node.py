@@ -1,5 +1,6 @@
 """A node that a control group slows down is named with the reason, and a second campaign confirms it."""
 
+import json
 import os
 import shutil
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,8 @@ from testcluster.hosts import checked
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-from peakmark.analysis import Analysis, suspects
+from peakmark.rows import build
+from peakmark.workflow import suspects
 from workflow import Workflow
 
 GROUPS = Path("/sys/fs/cgroup/cpu")
@@ -70,19 +72,20 @@ def test_a_slow_node_is_named_and_confirmed(fleet, tmp_path):
             quota_us = SLOW_US if name == SLOW else USUAL_US
             limits.enter_context(limited(workflow, name, quota_us))
         workflow.snakemake(*TO_TABLES)
-        analysis = Analysis.of(workflow.results)
-        rows = [(row.key.node, row.level, row.measured.values) for row in analysis.rows["cpu"]]
-        assert [(node.node, node.subsystem) for node, _ in analysis.slow] == [(SLOW, "cpu")], rows
+        frames = build.load(workflow.results)
+        values = frames.runs[["node", "repetition", "value", "disturbed"]].to_string()
+        (slow,) = frames.fleet.itertuples()
+        assert (slow.name, slow.subsystem) == (SLOW, "cpu"), values
         # The kernel had as little of the CPU as the control group gave it.
-        assert "lost-time" in {each.code for _, why in analysis.slow for each in why}, rows
-        suspected = suspects.choose(analysis.results, analysis.rows, analysis.link_maps)
+        assert "lost-time" in {reason["code"] for reason in json.loads(slow.reasons)}, values
+        suspected = suspects.choose(frames)
         assert [*suspected.beside] == [SLOW] and len(suspected.beside[SLOW]) == 2
-        config = suspects.configuration(analysis.results, suspected)
+        config = suspects.configuration(frames, suspected)
         workflow.campaign = config["campaign"]
         workflow.configure(**config)
         workflow.snakemake(*TO_TABLES)
     assert len(workflow.records()) == 3 * 6
-    (verdict,) = Analysis.of(workflow.results).second_verdicts.values()
+    (verdict,) = build.load(workflow.results).fleet.query("kind == 'suspect'").itertuples()
     # Where others use the CPUs of this machine, all nodes change from round to round.
-    assert verdict.case == "confirmed" and dict(verdict.values)["behind"] > 0.5
+    assert verdict.confirmed and verdict.behind > 0.5
     assert workflow.planned() == set()

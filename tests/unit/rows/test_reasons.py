@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import Analysis
+from peakmark.rows import schema
 
 ROWS = {
     ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,
@@ -26,7 +28,7 @@ def campaign(folder, slow, machines=None, context=None):
             records += make.runs(
                 instrument, workload, *values.tolist(), **place, **OF.get(workload, {})
             )
-    return Analysis.of(make.write(folder, records, machines=machines))
+    return make.frames(folder, records, machines=machines)
 
 
 def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(tmp_path):
@@ -45,12 +47,12 @@ def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(t
         "cpus": [0], "cores": 1, "cpu_quota": 1.5, "memory_bytes": None, "memory_limited_by": None,
         "memory_nodes": None,
     }  # fmt: skip
-    of = campaign(tmp_path / "c", slow, machines, {"node6": {"allowed": quota}})
-    assert len(of.classes) == 1
-    named = {
-        slow.node: [dict(each.values) for each in why if each.code == "differs"]
-        for slow, why in of.slow
-    }
+    frames = campaign(tmp_path / "c", slow, machines, {"node6": {"allowed": quota}})
+    assert set(frames.nodes["class"]) == {""}
+    named = {}
+    for line in schema.lines(frames.fleet):
+        reasons = [schema.message_of(each) for each in json.loads(line.reasons)]
+        named[line.name] = [dict(each.values) for each in reasons if each.code == "differs"]
     assert [each["what"] for each in named["node5"]] == ["microcode"]
     assert {each["what"] for each in named["node6"]} == {"microcode", "CPU quota"}
     (first, *_) = named["node5"]

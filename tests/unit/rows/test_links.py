@@ -11,10 +11,10 @@ from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
 from peakmark import figures, plan
-from peakmark.analysis import Analysis, links
+from peakmark.analysis import Analysis
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
-from peakmark.rows import build
+from peakmark.rows import build, links
 from peakmark.storage import planfile
 from peakmark.views import fleet_report
 from peakmark.workflow import suspects
@@ -93,24 +93,27 @@ def campaign(folder, repetitions, slow):
     plan = planfile.read(folder / "plan.json")
     entries = [{"id": cell.id, **cell.to_json()} for cell in cells]
     planfile.write(folder / "plan.json", {**plan, "cluster": CLUSTER, "cells": entries})
-    return Analysis.of(folder)
+    return folder
 
 
 @pytest.mark.parametrize(("repetitions", "case"), [(3, "suspect"), (6, "link")])
 def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, case, tmp_path):
-    analysis = campaign(tmp_path / "c", repetitions, ("n2", "n3"))
-    rows = analysis.rows["network_throughput"]
-    found = [each.message for each in analysis.conclusions(rows) if "link" in each.message.code]
-    assert [(each.case, dict(each.values)["name"]) for each in found] == [(case, "n2 → n3")]
-    chosen = suspects.choose(build.judge(analysis.results))
+    folder = campaign(tmp_path / "c", repetitions, ("n2", "n3"))
+    frames = build.load(folder)
+    (found,) = frames.fleet.itertuples()
+    assert (found.kind, found.name, found.confirmed) == ("link", "n2+n3", case == "link")
+    (said,) = frames.findings.query("topic == 'Links'")["text"]
+    assert ("n2 → n3" in said) and said.startswith("Suspect") == (case == "suspect")
+    chosen = suspects.choose(frames)
     assert {*chosen.beside} == ({"n2+n3"} if case == "suspect" else set())
-    assert not analysis.is_fleet and analysis.has_several_nodes
-    drawn = figures.figures_of(rows[0].table, analysis.rows)
+    assert len(frames.nodes) == 4
+    rows = Analysis.of(folder).rows
+    drawn = figures.figures_of(rows["network_throughput"][0].table, rows)
     assert [each.name for each in drawn if each.rows] == ["network_throughput_links"]
 
 
-def configured(analysis):
-    frames = build.judge(analysis.results)
+def configured(folder):
+    frames = build.load(folder)
     return configuration.complete(suspects.configuration(frames, suspects.choose(frames)))
 
 
@@ -168,6 +171,8 @@ def test_a_node_that_slows_its_pairs_down_is_a_slow_node(tmp_path):
 
 def test_client_and_server_stand_in_every_row(tmp_path):
     make.tables(campaign(tmp_path / "c", 2, ("", "")))
+    (said,) = build.load(tmp_path / "c").findings.query("topic == 'Links'")["text"]
+    assert "4 nodes and 6 links" in said
     folder = tmp_path / "c" / "tables"
     printed = pd.read_csv(folder / "network_throughput.csv")
     assert list(zip(printed["Client"], printed["Server"], strict=True)) == EVERY

@@ -1,0 +1,110 @@
+"""Many nodes: classes of equal ones, and which are slow."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.unit.rows.fleets import SLOW, campaign, facts
+
+from peakmark.rows import fleet
+
+
+def test_slow_nodes_are_told(tmp_path):
+    frames = campaign(tmp_path / "twelve", 12, SLOW)
+    memory, cpu = frames.fleet.itertuples()
+    for slow, node, subsystem, rows, behind in (
+        (memory, "node10", "memory", 2, 0.12), (cpu, "node3", "cpu", 4, 0.1)
+    ):  # fmt: skip
+        assert (slow.name, slow.subsystem, slow.rows, slow.judged) == (node, subsystem, rows, rows)
+        assert slow.behind_low <= slow.behind <= slow.behind_high
+        assert slow.behind == pytest.approx(behind, abs=0.01)
+        verdicts = frames.rows[frames.rows["node"].eq(node) & frames.rows["is_slow"]]
+        assert len(verdicts) == rows and verdicts["behind_p"].lt(1e-4).all()
+    assert frames.nodes["node"].tolist() == [f"node{number}" for number in range(1, 13)]
+    assert frames.nodes[["rows", "judged"]].eq(6).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "n", "slow"), [(6, 6, {}), (12, 5, SLOW), (3, 6, {"node3": {"cpu": 0.5}})]
+)
+def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(tmp_path, nodes, n, slow):
+    frames = campaign(tmp_path / "c", nodes, slow, n)
+    assert frames.fleet.empty
+    assert frames.nodes["judged"].gt(0).all() == (nodes > 3 and n > 5)
+    assert frames.nodes["judged"].gt(0).any() == (nodes > 3 and n > 5)
+
+
+def values(nodes, behind, rows=4):
+    """Repetitions of nodes that lie within one per cent of each other."""
+    lot = np.random.default_rng(nodes)
+    made = lot.lognormal(0, 0.01, (nodes, rows, 6))
+    for node, share in behind.items():
+        made[node] *= 1 - share
+    return {
+        (f"node{node}", row): made[node, row].tolist()
+        for node in range(nodes)
+        for row in range(rows)
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "slow"), [(64, range(2)), (64, range(20)), (1000, range(5)), (8, range(1))]
+)
+def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes, slow):
+    of = values(nodes, dict.fromkeys(slow, 0.08))
+    assert {node for node, _ in fleet.judge(of)} == {f"node{node}" for node in slow}
+    times = {place: [1 / value for value in each] for place, each in of.items()}
+    assert {node for node, _ in fleet.judge(times, range(4))} == {f"node{node}" for node in slow}
+    assert fleet.judge(times) == {}  # which are faster
+
+
+def test_less_than_delta_is_not_slow_however_sure():
+    assert fleet.judge(values(64, {5: 0.025}, rows=20)) == {}
+    assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != {}
+
+
+@pytest.mark.parametrize(
+    ("odd", "classes"),
+    [
+        ({3: {"cpu": {"model_name": "two", "threads": 2}}}, [("A", 7), ("B", 1)]),
+        ({3: {"os": {"kernel": "6.8"}}}, [("", 8)]),  # which is judged beside the others
+        ({node: {"os": {"kernel": "6.8"}} for node in range(4)}, [("A", 4), ("B", 4)]),
+        (
+            {
+                3: {"cpu": {**facts()["cpu"], "governor": "powersave"}},
+                4: {"memory": {"total": 2**34}},
+            },
+            [("", 8)],
+        ),
+    ],
+)
+def test_classes_are_of_equal_nodes_and_a_lone_one_joins_the_most_similar(odd, classes):
+    known = {f"node{node}": facts(**odd.get(node, {})) for node in range(8)}
+    found = fleet.classes_of(known)
+    assert [(name, len(nodes)) for name, nodes in found.items()] == classes
+
+
+def test_nodes_are_judged_by_their_class(tmp_path):
+    """Six nodes at half speed are equal among each other; of them node12 is slower still."""
+    half = {f"node{node}": {"cpu": 0.5} for node in range(7, 12)} | {"node12": {"cpu": 0.45}}
+    machines = {
+        f"node{node}": facts(cpu={"model_name": "old" if node > 6 else "new", "threads": 2})
+        for node in range(1, 13)
+    }
+    frames = campaign(tmp_path / "c", 12, half, machines=machines)
+    assert frames.fleet[["name", "rows"]].to_numpy().tolist() == [["node12", 4]]
+    assert frames.nodes.groupby("class").size().to_dict() == {"A": 6, "B": 6}
+    classes = frames.rows.groupby("node_class")["node"].nunique()
+    assert classes.to_dict() == {"A": 6, "B": 6}
+
+
+def test_the_typical_node_is_nearest_to_the_medians(tmp_path):
+    frames = campaign(tmp_path / "twelve", 12, SLOW)
+    rows = frames.rows[frames.rows["table"].eq("cpu")]
+    typical = fleet.typical_rows(rows)
+    assert len(typical) == 4 and set(typical["node"]) == {"any"}
+    values = rows.pivot(index="workload", columns="node", values="value")
+    off = values.div(values.median(axis=1), axis=0).sub(1).abs().median()
+    assert typical["value"].isin(values[off.idxmin()]).all()
+    pd.testing.assert_frame_equal(
+        fleet.typical_rows(rows[rows["node"].eq("node1")]), rows[rows["node"].eq("node1")]
+    )

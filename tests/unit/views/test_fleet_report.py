@@ -1,0 +1,58 @@
+"""What ``peakmark fleet`` prints of many nodes, and what page one says of them."""
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.rows.fleets import SLOW, campaign
+
+from peakmark.views import fleet_report
+
+
+def test_slow_nodes_are_named_with_their_rows(tmp_path):
+    frames = campaign(tmp_path / "twelve", 12, SLOW)
+    text = " ".join(fleet_report.slow_paragraphs(frames))
+    assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
+    table = fleet_report.slow_table(frames)
+    assert [line[0] for line in table["lines"]] == ["node10"] * 2 + ["node3"] * 4
+    assert table["breaks"] == [2] and table["remark"] == ""
+    assert all(len(line) == len(table["headings"]) for line in table["lines"])
+    assert fleet_report.slow_nodes(frames) == ["node3", "node10"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "n", "slow", "gaps"),
+    [(6, 6, {}, []), (12, 5, SLOW, ["rows"]), (3, 6, {"node3": {"cpu": 0.5}}, ["class"])],
+)
+def test_what_no_verdict_was_possible_on_is_said(tmp_path, nodes, n, slow, gaps):
+    frames = campaign(tmp_path / "c", nodes, slow, n)
+    assert [gap.case for gap in fleet_report.unjudged(frames)] == gaps
+    assert fleet_report.is_judged(frames) == (not gaps)
+    assert fleet_report.headline(frames).case == ("unjudged" if gaps else "")
+
+
+def test_a_node_without_a_value_is_named(tmp_path):
+    records = []
+    for number in range(1, 6):
+        name = f"node{number}"
+        records += make.runs("cpubench", "DP", *make.near(1e10), node=name, host=name)
+    planned = [make.cell("cpubench", "DP", subsystem="cpu", node="node6")]
+    frames = make.frames(tmp_path / "c", records, planned=planned)
+    (gap,) = fleet_report.unjudged(frames)
+    assert gap.fact == "not measured: node6"
+    assert "records of 1 of 31 planned cells are missing" in fleet_report.describe(frames)
+
+
+def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
+    slow = {f"node{number}": {"cpu": 0.9} for number in range(1, 13)}
+    frames = campaign(tmp_path / "c", 64, slow)
+    _, sentence, *_ = fleet_report.slow_paragraphs(frames)
+    assert (
+        sentence.startswith("Slow: ")
+        and "and 4 more, " in sentence
+        and "behind their class" in sentence
+    )
+
+
+def test_one_node_has_no_verdict_on_page_one(tmp_path):
+    frames = campaign(tmp_path / "c", 1, {})
+    assert fleet_report.slow_paragraphs(frames) == [] and fleet_report.slow_table(frames) == {}
+    assert "cannot tell: 0 of 1 node judged" in fleet_report.describe(frames)[0]
