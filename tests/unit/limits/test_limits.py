@@ -4,7 +4,7 @@ import copy
 import csv
 
 import pytest
-from tests.unit.campaign_data import DATA, VM
+from tests.unit.campaign_data import DATA, VM, ZEN3
 
 from peakmark import catalogue, data, limits
 from peakmark.formatting import quantity
@@ -537,3 +537,28 @@ def test_without_a_wire_the_copies_of_the_cores_bound(streams, loopback, cores):
     assert limit.bound == pytest.approx(cores * 3e9 * 64 * 8 / moves)
     assert network("LAT-TCP", 1, facts, loopback=loopback).kind == "none"
     assert network("TCP", 1024, machine(network=WIRE)).kind == "limit"
+
+
+def test_limits_of_ladders_are_those_of_the_plain_workloads():
+    facts = ZEN3 | {
+        "cpu": ZEN3["cpu"] | {"caches": [
+            {"level": level, "type": "unified", "size": held, "count": 2} for level, held in ((1, 1 << 15), (2, 1 << 19))
+        ]},
+    }  # fmt: skip
+    for level, block in (("l1-huge", 1 << 14), ("l2-small", 1 << 17)):
+        ladder = limits.for_row(
+            limits.Question("memory", "LADDER-RS", level, block, 1, "ladder_throughput", facts)
+        )
+        assert ladder.value and ladder == limits.for_row(
+            limits.Question("memory", "RS", "block", block, 1, "throughput", facts)
+        )
+        ladder = limits.for_row(
+            limits.Question("memory", "LADDER-LAT", level, block, 1, "ladder_latency", facts)
+        )
+        assert ladder.value and ladder == limits.for_row(
+            limits.Question("memory", "LAT", "", block, 1, "latency", facts)
+        )
+    stated = {"memory": {"bandwidth": 4e10, "latency": 1e-7}}
+    for workload, metric, value in (("RS", "throughput", 4e10), ("LAT", "latency", 1e-7)):
+        row = (f"LADDER-{workload}", "dram-huge", 1 << 27, 1, f"ladder_{metric}")
+        assert limits.for_row(limits.Question("memory", *row, facts, stated)).value == value

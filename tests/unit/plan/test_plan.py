@@ -6,7 +6,7 @@ import re
 import pytest
 
 from peakmark import plan
-from peakmark.catalogue import KERNELS, NUMA, SHAPES, UNITS, WORKLOADS
+from peakmark.catalogue import KERNELS, NUMA, PAGES, SHAPES, UNITS, WORKLOADS
 from peakmark.config import campaign
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
@@ -247,3 +247,17 @@ def test_streaming_and_ordinary_stores_of_a_pool_are_two_rows():
         assert rambench.store_of(cell) == own[cell.variant]  # of the references too
     with pytest.raises(ConfigError, match="no variant pool-temporal for RS: it has block, pool"):
         make(memory=[{**grid, "workloads": ["RS"]}])
+
+
+LADDERS = {"workloads": ["LADDER-LAT", "LADDER-RS"], "concurrency": [1], "steps": 1}
+
+
+def test_a_ladder_is_planned_on_small_and_on_huge_pages():
+    cells = plan.make({"repetitions": 1, "memory": [LADDERS]}).cells
+    assert sorted((cell.workload, cell.variant) for cell in cells) == [
+        (workload, pages) for workload in sorted(LADDERS["workloads"]) for pages in sorted(PAGES)
+    ]
+    with pytest.raises(ConfigError, match="LADDER"):
+        plan.make({"memory": [LADDERS | {"concurrency": [2]}]})
+    with pytest.raises(ConfigError, match="block"):
+        plan.make({"memory": [LADDERS | {"variants": ["block"]}]})
