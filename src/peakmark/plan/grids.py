@@ -111,7 +111,7 @@ def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
     Raises:
         ConfigError: no grid of the configuration asks for it.
     """
-    point = _Point(cell.workload, cell.variant, cell.block, cell.asked)
+    point = _GridPoint(cell.workload, cell.variant, cell.block, cell.asked)
     for keys in config[cell.subsystem]:
         is_paired = cell.subsystem == "network" and "pairs" in keys
         if is_paired != bool(cell.peer) or point not in _points(cell.subsystem, keys):
@@ -233,7 +233,7 @@ def _coverages(name: str, subsystem: str) -> list[Coverage]:
     return [row for row in REGISTRY[name].rows if row.subsystem == subsystem]
 
 
-class _Point(NamedTuple):
+class _GridPoint(NamedTuple):
     """A row of a grid; ``concurrency`` is a number or a word."""
 
     workload: str
@@ -246,7 +246,7 @@ class _Point(NamedTuple):
         return self.concurrency if isinstance(self.concurrency, int) else 1
 
 
-def _points(subsystem: str, keys: Settings) -> list[_Point]:
+def _points(subsystem: str, keys: Settings) -> list[_GridPoint]:
     """The points of a grid, in table order."""
     blocks: list[int | None] = [None]
     if "blocks" in keys:
@@ -260,7 +260,7 @@ def _points(subsystem: str, keys: Settings) -> list[_Point]:
             variants = [""]
         sizes = [None] if workload in SHAPES else blocks
         combinations = product([workload], variants, sizes, keys["concurrency"])
-        points += [_Point(*combination) for combination in combinations]
+        points += [_GridPoint(*combination) for combination in combinations]
     return points
 
 
@@ -314,12 +314,12 @@ class _Grid:
         points = ("workloads", "concurrency", "blocks", "variants")
         grid = {**self.keys, **{key: changes[key] for key in points if key in changes}}
         count = changes.get("repetitions", self.config["reference_repetitions"])
-        planned: set[_Point] = set()
+        planned: set[_GridPoint] = set()
         for row in _points(self.subsystem, grid):
             coverage = self._coverage(name, row)
             if coverage is None:
                 continue
-            point = _Point(
+            point = _GridPoint(
                 coverage.cell or row.workload,
                 row.variant,
                 row.block if coverage.per_block else None,
@@ -332,7 +332,7 @@ class _Grid:
                 options = self._reference_options(name, row, point.workload, changes, repetition)
                 yield self._cell(name, point, repetition, options)
 
-    def _coverage(self, name: str, point: _Point) -> Coverage | None:
+    def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
         for row in _coverages(name, self.subsystem):
             any_variant = not row.variants or point.variant in row.variants
             if point.workload in row.workloads and any_variant:
@@ -340,7 +340,7 @@ class _Grid:
         return None
 
     def _cell(
-        self, instrument: str, point: _Point, repetition: int, options: Mapping[str, Scalar]
+        self, instrument: str, point: _GridPoint, repetition: int, options: Mapping[str, Scalar]
     ) -> Cell:
         return Cell(
             self.subsystem,
@@ -358,7 +358,7 @@ class _Grid:
     def _reference_options(
         self,
         name: str,
-        row: _Point,
+        row: _GridPoint,
         workload: str,
         changes: Settings,
         repetition: int,
@@ -377,7 +377,7 @@ class _Grid:
         return options
 
     def _options(
-        self, point: _Point, workload: str, keys: Settings, repetition: int
+        self, point: _GridPoint, workload: str, keys: Settings, repetition: int
     ) -> dict[str, Scalar]:
         """Options that all instruments share.
 
@@ -416,14 +416,14 @@ class _Grid:
             options["interface"] = config["interface"]
         return options
 
-    def _total(self, point: _Point) -> dict[str, Scalar]:
+    def _total(self, point: _GridPoint) -> dict[str, Scalar]:
         """The fixed amount of work of the grid, as an option of the own kernel."""
         total = configuration.parse_total(f"{self.subsystem} total", self.keys["total"])
         option = _COUNTED.get(point.workload, SUBSYSTEMS[self.subsystem].total)
         unit = self._bytes_per_round(point) if option == "total" else point.threads
         return {option: self._scaled_amount(total, unit)}
 
-    def _bytes_per_round(self, point: _Point) -> int:
+    def _bytes_per_round(self, point: _GridPoint) -> int:
         """Bytes that all threads move when each handles one block."""
         copies = self.subsystem == "memory" and point.workload in COPIES
         return (point.block or 1) * point.threads * (2 if copies else 1)
