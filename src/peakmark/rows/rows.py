@@ -113,7 +113,7 @@ def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
     Where the limit holds at the observed clock, a run is held against it at its own clock.
     """
     of_run = runs[["point"]].join(limits, on="point")
-    most = of_run["limit"].fillna(of_run["bound"]).astype(float)
+    most = of_run["limit"].astype(float).fillna(of_run["bound"].astype(float))
     share = share_of(most, runs["value"], runs["unit"])
     at_own_clock = share * of_run["limit_clock_hz"].astype(float) / runs["clock_hz"]
     has_clock = of_run["limit_clock"].eq("observed") & at_own_clock.notna()
