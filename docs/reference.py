@@ -18,7 +18,6 @@ import pandas as pd
 import yaml
 
 from peakmark import cli, messages
-from peakmark.bundle.export import ExportRow
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import schemas
 from peakmark.config.layouts import Layout
@@ -38,7 +37,6 @@ SCHEMAS: dict[str, type] = {
     "layout": Layout,
     "record": Record,
     "machine": Facts,
-    "export": ExportRow,
 }
 """Files that people and programs write -> the type of which the site has a JSON schema."""
 BOUNDS = (

@@ -11,14 +11,17 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
-from peakmark.analysis import compare, datasets
-from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow
+from peakmark.rows import build
+from peakmark.storage.results import Results
+from peakmark.views import compare
+from peakmark.views.datasets import KEY, Dataset, dataset_of
 
 Values = NDArray[np.float64]
 
@@ -45,7 +48,7 @@ class Pairs:
         spread: of each row; 0: rows differ, from 0.2 to 5 %.
         drift: how far a table moves by itself during one campaign, as a share: a random walk.
         change: by what share every eleventh row of the second campaign is faster.
-        turned: measured in turn, each cell of A beside that of B; else B wholly after A.
+        turned: measured at one time, each cell of A beside that of B; else B wholly after A.
         noise: how the logarithms of repetitions spread.
     """
 
@@ -61,7 +64,7 @@ class Pairs:
         parts = [f"n = {self.repetitions}", spread]
         parts += [self.noise] if self.noise != "normal" else []
         parts += [f"drift of {self.drift:.0%}"] if self.drift else []
-        return ", ".join([*parts, "in turn" if self.turned else "one after the other"])
+        return ", ".join([*parts, "at one time" if self.turned else "one after the other"])
 
     def compared(self, pairs: int, seed: int = 1) -> tuple[Count, Count, Count]:
         """So many pairs, judged by ``peakmark compare``: those that call an unchanged row different,
@@ -76,14 +79,13 @@ class Pairs:
             spreads = np.full(ROWS, self.spread) if self.spread else 0.002 * 25 ** lot.random(ROWS)
             first, second = (self._side(lot, spreads, moved[side], side) for side in (0, 1))
             found, _, _ = compare.compare(first, second)
-            rows = [one for one in found if self.change and one.point.concurrency % FASTER == 0]
-            faster = {one.point for one in rows}
-            claimed = [one.point for one in found if one.verdict in compare.CLAIMS]
-            wrong = sum(point not in faster for point in claimed)
+            is_faster = found["threads"].astype(int).mod(FASTER).eq(0) & bool(self.change)
+            claimed = found["verdict"].isin(compare.CLAIMS)
+            wrong = int((claimed & ~is_faster).sum())
             different += bool(wrong)
-            false += wrong / len(claimed) if claimed else 0.0
-            missed += sum(one.verdict != "better" for one in rows)
-            changed += len(rows)
+            false += wrong / claimed.sum() if wrong else 0.0
+            missed += int((is_faster & found["verdict"].ne("better")).sum())
+            changed += int(is_faster.sum())
         return Count(different, pairs), Count(false, pairs), Count(missed, changed)
 
     def _moved(self, lot: np.random.Generator) -> Values:
@@ -112,17 +114,15 @@ class Pairs:
         logs = noise * spreads[:, None] + moved
         logs[FASTER - 1 :: FASTER] += number * np.log1p(self.change)
         start = 0.0 if self.turned else 1e6 * number
-        entries = {}
-        for row, values in enumerate(np.exp(logs).tolist()):
-            table = list(TABLES)[row % len(TABLES)]
-            point = ComparedPoint(table, TABLES[table], "X", "", 0, row + 1, "")
-            turns = {
-                place: datasets.Turn(value, start + 100 * place, start + 100 * place)
-                for place, value in enumerate(values)
-            }
-            entries[point] = DatasetRow(tuple(values), turns=turns)
-        name, other = ("A", "B") if number == 0 else ("B", "A")
-        return Dataset(name, entries, beside=other if self.turned else "")
+        tables = [list(TABLES)[row % len(TABLES)] for row in range(ROWS)]
+        rows = pd.DataFrame({"table": tables, "threads": [str(row + 1) for row in range(ROWS)]})
+        rows = rows.assign(instrument=rows["table"].map(TABLES), workload="X", block_bytes=0)
+        rows = rows.assign(variant="", node="", percentile="", severity="", unequal_nodes="")
+        facts: list[Any] = [{} for _ in range(ROWS)]
+        rows = rows.assign(facts=facts)
+        starts = tuple(start + 100 * place for place in range(self.repetitions))
+        columns = [*KEY, "severity", "unequal_nodes", "facts"]
+        return Dataset("AB"[number], rows[columns], pd.DataFrame(np.exp(logs)), starts)
 
 
 @cache
@@ -134,13 +134,15 @@ def residuals() -> Values:
     for archive in sorted(GOLDEN.glob("*.tar.xz")):
         with tempfile.TemporaryDirectory() as folder:
             shutil.unpack_archive(archive, folder)
-            entries = datasets.read(folder).entries
+            side = dataset_of("golden", build.judge(Results.read(Path(folder))))
         tables: dict[str, list[Values]] = {}
-        for point, entry in entries.items():
-            if (n := len(entry.values)) >= 3:
-                logs = np.log(entry.values)
+        for table, line in zip(side.rows["table"], side.values.to_numpy(), strict=True):
+            values = line[np.isfinite(line)]
+            n = len(values)
+            if n >= 3:
+                logs = np.log(values)
                 errors = (logs - logs.mean()) * np.sqrt(n / (n - 1))
-                tables.setdefault(point.table, []).append(errors)
+                tables.setdefault(table, []).append(errors)
         every = [np.concatenate(errors) for errors in tables.values()]
         found += [errors / np.sqrt((errors**2).mean()) for errors in every]
     return np.concatenate(found)

@@ -4,6 +4,7 @@ by the notes below the rows, as users see them?
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import shutil
@@ -20,14 +21,16 @@ import psutil
 
 from benchmarks import results
 from benchmarks.kernels import namespaces
+from benchmarks.method.same import side
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark import statistics
-from peakmark.analysis import build_rows, compare, datasets
 from peakmark.errors import PeakmarkError
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 from peakmark.messages import Unavailable
+from peakmark.rows import build
 from peakmark.storage.results import Results
+from peakmark.views import compare
+from peakmark.views.datasets import describe
 
 READY_S = 30.0
 
@@ -82,13 +85,13 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
             bench.measure([(after, cell) for cell in cells], around)
     except PeakmarkError as error:
         return Outcome(fault.name, note=str(error), possible=not isinstance(error, Unavailable))
-    compared, _, _ = compare.compare(datasets.read(str(before)), datasets.read(str(after)))
-    most = max(compared, key=lambda one: max(one.ratio, 1 / one.ratio))
+    compared, _, _ = compare.compare(side(before), side(after))
+    most: Any = next(compare.by_size(compared).itertuples())
     note = next((text for text in _warnings(after) if fault.words in text), "")
     return Outcome(
         fault.name,
-        datasets.describe(most.point),
-        most.ratio,
+        describe(most),
+        math.exp(most.change),
         most.verdict,
         found=most.verdict in (*compare.CLAIMS, *compare.DRIFTS),
         named=bool(note),
@@ -99,21 +102,17 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
 
 def _median(campaign: Path) -> float:
     """Of the own kernel's rates in the only table of rates that there is."""
-    kernels = ("cpubench", "diskbench", "netbench")
-    found = datasets.read(str(campaign)).entries.items()
-    rates = (entry.values for point, entry in found if point.instrument in kernels)
-    return statistics.median(next(rates))
+    rows = build.judge(Results.read(campaign)).rows
+    rates = rows[rows["instrument"].isin(["cpubench", "diskbench", "netbench"]) & rows["n"].gt(0)]
+    return float(rates["median"].iloc[0])
 
 
 def _warnings(campaign: Path) -> list[str]:
     """What the rows of a campaign are marked with, doubts and findings."""
-    tables = build_rows(Results.read(campaign)).values()
-    return [
-        text
-        for found in tables
-        for row in found
-        for text in row.said(note for note in row.remarks if note.is_warning or note.is_named)
-    ]
+    warnings = build.judge(Results.read(campaign)).warnings
+    is_said = warnings["severity"].ne("note") | warnings["kind"].ne("")
+    said = warnings[is_said & warnings["scope"].eq("point")]
+    return list(said["text"].str.cat(said["remedy"], sep="; "))
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
 from peakmark import statistics
-from peakmark.analysis import checks, findings, history
+from peakmark.analysis import checks, findings
 from peakmark.analysis.row import Key, Repetition, Row, Series
 from peakmark.limits import Limit
 from peakmark.messages import Message
 from peakmark.tools.tables import BY_NAME
+from peakmark.views import history
 
 Values = NDArray[np.float64]
 

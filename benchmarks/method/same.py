@@ -4,7 +4,6 @@ difference is false.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 
 from benchmarks.method.promises import Count, Counts
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark.analysis import compare
-from peakmark.analysis.datasets import read
 from peakmark.cell import Cell
-from peakmark.files import write_text
+from peakmark.rows import build
+from peakmark.storage.results import Results
+from peakmark.views import compare
+from peakmark.views.datasets import Dataset, dataset_of
 
 GRIDS: dict[str, Any] = {
     "cpu": [{"workloads": ["DP", "HP"]}],
@@ -50,9 +50,6 @@ def measure(
         before, first = bench.campaign(f"same/{block}/A", grids, repetitions)
         after, second = bench.campaign(f"same/{block}/B", grids, repetitions)
         pairs.append((before, after))
-        for folder, other in ((before, after), (after, before)):
-            plan = json.loads((folder / "plan.json").read_text())
-            write_text(folder / "plan.json", json.dumps({**plan, "beside": other.name}))
         lot = random.Random(block)  # noqa: S311 - an order, not a secret
         orders: list[tuple[Path, Cell]] = []
         for one, two in zip(first, second, strict=True):
@@ -61,15 +58,20 @@ def measure(
     return pairs
 
 
+def side(campaign: Path) -> Dataset:
+    """A measured campaign as one side of a comparison."""
+    return dataset_of(campaign.name, build.judge(Results.read(campaign)))
+
+
 def claims(pairs: Sequence[tuple[Path, Path]]) -> tuple[Count, Count]:
     """Campaigns, and rows, that ``peakmark compare`` calls better or worse."""
     campaigns = rows = judged = 0
     for before, after in pairs:
-        found, _, _ = compare.compare(read(str(before)), read(str(after)))
-        claimed = sum(one.verdict in compare.CLAIMS for one in found)
+        found, _, _ = compare.compare(side(before), side(after))
+        claimed = int(found["verdict"].isin(compare.CLAIMS).sum())
         campaigns += bool(claimed)
         rows += claimed
-        judged += sum(one.verdict != "cannot tell" for one in found)
+        judged += int(found["verdict"].ne("cannot tell").sum())
     return Count(campaigns, len(pairs)), Count(rows, judged)
 
 

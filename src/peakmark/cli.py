@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +22,9 @@ from peakmark import __version__, files, output, resources
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, RecordError, Terminated, sentence
 from peakmark.messages import message
 from peakmark.run import build, cleanup
+
+if TYPE_CHECKING:
+    from peakmark.views.history import PastCampaign
 
 if TYPE_CHECKING:
     from peakmark.rows.schema import CampaignFrames
@@ -296,10 +300,10 @@ def _add_reading(commands: Commands, heading: str) -> None:
     _add_partial(command)
     _add_output(command)
     command.add_argument("--html", action="store_true", help="make report.html too")
-    command.add_argument(
+    _add_removed(
+        command,
         "--artifact",
-        action="store_true",
-        help="artifact/appendix.tex too, as SC and ACM ask for, and the files of HPL",
+        "peakmark bundle has what an artifact appendix names: records, requirements and checksums",
     )
 
     command = commands.add(
@@ -319,15 +323,13 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         "Show what became better or worse between two campaigns",
         "Every row that both have gets the speed of B against A, with an interval and a verdict.",
     )
-    command.add_argument("a", metavar="A", help=BUNDLE_HELP)
-    command.add_argument("b", metavar="B", help=BUNDLE_HELP)
-    command.add_argument(
+    command.add_argument("a", type=Path, metavar="A", help=BUNDLE_HELP)
+    command.add_argument("b", type=Path, metavar="B", help=BUNDLE_HELP)
+    _add_removed(
+        command,
         "--interleave",
-        action="store_true",
-        help="A and B are configuration files: measure both on this machine in turn, then compare them round by round; "
-        "of B one without a grid says what it does otherwise than A",
+        "measure A, B, A and B again by peakmark run, each under a name of its own, and compare the campaigns",
     )
-    _add_kernels(command)
     command.add_argument(
         "--confidence",
         type=partial(_number, 0, 0.9999),
@@ -337,7 +339,8 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     command.add_argument(
         "--tolerance",
         type=partial(_number, 0, 0.9999),
-        help="share by which a row may differ without a verdict, default 0.03; 0.01 for what was measured in turn",
+        default=0.03,
+        help="share by which a row may differ without a verdict, default 0.03",
     )
     command.add_argument(
         "--changed",
@@ -349,7 +352,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     command.add_argument(
         "--fail-on",
         choices=["worse", "drift"],
-        help="exit with 1 (for CI) when a row is worse; drift: also when one is worse or drift, which --interleave tells apart",
+        help="exit with 1 (for CI) when a row is worse; drift: also when one is worse or drift",
     )
 
     command = commands.add(
@@ -376,7 +379,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         history,
         "Show which rows changed over many campaigns, when, and what changed with them",
         "The headline rows are followed over time, with change points and the recorded facts that changed there. "
-        "Only the stored analysis of each campaign is read.",
+        "A campaign without its rows is judged first.",
     )
     command.add_argument(
         "campaigns",
@@ -398,21 +401,17 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         "bundle",
         bundle,
         "Pack a campaign into one zip file, from which its report can be built elsewhere",
-        "It holds records, raw outputs, plan, configuration, machine facts, tables, report, checksums and an RO-Crate description. "
+        "It holds records, raw outputs, plan, configuration, machine facts, rows, tables, report, requirements and checksums. "
         "`peakmark report FILE.zip` builds the same PDF from it.",
     )
     _add_campaign(command)
     _add_output(command, "default: beside the campaign's folder", metavar="FILE.zip")
     _add_partial(command)
-    command.add_argument(
-        "--license",
-        metavar="NAME",
-        help="of the data: an SPDX identifier such as CC-BY-4.0, or an address",
-    )
-    command.add_argument(
+    _add_removed(command, "--license", "state the licence where you publish the bundle")
+    _add_removed(
+        command,
         "--anonymise",
-        action="store_true",
-        help="without names of hosts and users, and addresses",
+        "publish the campaign's rows/ after replacing the names in its columns of hosts and nodes",
     )
 
     command = commands.add(
@@ -423,7 +422,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     form = command.add_mutually_exclusive_group(required=True)
     _add_form(form, "reframe", "reference of a ReFrame test, with thresholds")
     _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
-    _add_form(form, "json-lines", "one object a row; the documentation has the schema")
+    _add_form(form, "json-lines", "one object a row, with the columns of rows.csv")
     _add_removed(
         command,
         "--nhc",
@@ -499,7 +498,7 @@ class _Removed(argparse.Action):
 
 
 def _add_form(group: Any, name: str, help: str) -> None:
-    """Add an option that chooses the function of ``bundle.export`` of its name."""
+    """Add an option that chooses the function of ``views.export`` of its name."""
     group.add_argument(
         f"--{name}", dest="form", action="store_const", const=name.replace("-", "_"), help=help
     )
@@ -654,7 +653,7 @@ def doctor(options: argparse.Namespace) -> int:
         raise ConfigError("--site says what Slurm is asked for: give --slurm too")
     if options.slurm:
         cleanup.end_cleanly(signal.SIGHUP)
-        facts = site.load(str(options.site), None) if options.site else {}
+        facts = site.load(str(options.site)) if options.site else {}
         settings = dict(facts.get("slurm") or {})
         text, healthy = doctor.examine_cluster(settings, options.scratch, options.wait)
         text += f"\n\n{_cluster_verdict(healthy, options.site)}"
@@ -695,29 +694,25 @@ def report(options: argparse.Namespace) -> None:
     from peakmark.report import ReportContent, rendering
 
     if options.campaign.is_file():
-        from peakmark import bundle
+        from peakmark.bundle import pack
 
-        path, comparison = bundle.rebuild(options.campaign, options.output, options.partial)
+        path, comparison = pack.rebuild(options.campaign, options.output, options.partial)
         output.say(f"{path}: {comparison}")
         return
     content = ReportContent.read(options.campaign, options.partial)
     output.say(str(rendering.write_pdf(content, options.output)))
     if options.html:
         output.say(str(rendering.write_html(content)))
-    if options.artifact:
-        from peakmark import bundle
-
-        output.say(str(bundle.write_artifact(options.campaign)))
 
 
 def html(options: argparse.Namespace) -> None:
-    from peakmark import bundle
+    from peakmark.bundle import pack
     from peakmark.report import ReportContent, rendering
 
     target = options.output
     if target is None and options.campaign.is_file():
         target = options.campaign.with_suffix(".html")
-    with bundle.opened(options.campaign) as folder:
+    with pack.opened(options.campaign) as folder:
         content = ReportContent.read(folder, options.partial, "html")
         output.say(str(rendering.write_html(content, target)))
 
@@ -729,28 +724,19 @@ def summary(options: argparse.Namespace) -> None:
 
 
 def bundle(options: argparse.Namespace) -> None:
-    from peakmark import bundle
-    from peakmark.bundle import anonymise
-    from peakmark.storage.results import Results
+    from peakmark.bundle import pack
 
-    path = bundle.write(
-        options.campaign,
-        options.output,
-        partial=options.partial,
-        licence=options.license,
-        replace=anonymise.replacer(Results.read(options.campaign)) if options.anonymise else str,
-    )
-    output.say(str(path))
+    output.say(str(pack.write(options.campaign, options.output, partial=options.partial)))
 
 
 def export(options: argparse.Namespace) -> None:
-    from peakmark import bundle
-    from peakmark.analysis import Analysis
-    from peakmark.bundle import export
+    from peakmark.bundle import pack
+    from peakmark.rows import build
+    from peakmark.views import export
 
-    write: Callable[[Analysis], str] = getattr(export, options.form)
-    with bundle.opened(options.campaign) as folder:
-        text = write(Analysis.of(folder))
+    write: Callable[[CampaignFrames], str] = getattr(export, options.form)
+    with pack.opened(options.campaign) as folder:
+        text = write(build.load(folder))
     if options.output is None:
         output.say(text.rstrip("\n"))
     else:
@@ -759,18 +745,15 @@ def export(options: argparse.Namespace) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
-    from peakmark import bundle
-    from peakmark.analysis import compare, datasets
+    from peakmark.bundle import pack
+    from peakmark.rows import build
+    from peakmark.views import compare
+    from peakmark.views.datasets import dataset_of
 
-    first, second = options.a, options.b
-    if options.interleave:
-        from peakmark.workflow import interleave
-
-        first, second = map(str, interleave.run(Path(first), Path(second), options.kernels))
-    with bundle.opened(Path(first)) as before, bundle.opened(Path(second)) as after:
+    with pack.opened(options.a) as before, pack.opened(options.b) as after:
         text, counts = compare.report(
-            datasets.read(str(before)),
-            datasets.read(str(after)),
+            dataset_of(before.name, build.load(before)),
+            dataset_of(after.name, build.load(after)),
             options.confidence,
             options.tolerance,
             options.changed,
@@ -791,11 +774,11 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def fleet(options: argparse.Namespace) -> int:
-    from peakmark import bundle
+    from peakmark.bundle import pack
     from peakmark.rows import build
     from peakmark.views import fleet_report
 
-    with bundle.opened(options.campaign) as folder:
+    with pack.opened(options.campaign) as folder:
         frames = build.load(folder, keep=False)
         lines = fleet_report.describe(frames)
         slow = fleet_report.slow_nodes(frames)
@@ -835,25 +818,49 @@ def _write_suspects(frames: CampaignFrames, campaign: Path, target: Path) -> lis
 
 
 def history(options: argparse.Namespace) -> None:
-    from peakmark import bundle
-    from peakmark.analysis import history
     from peakmark.figures import curves, style
+    from peakmark.views import history
 
-    campaigns = bundle.histories(options.campaigns)
-    trends = history.follow(campaigns, options.node)
+    campaigns = _past_campaigns(options.campaigns)
     if not campaigns:
-        raise RecordError(
-            "none of these is a campaign with a stored analysis: peakmark tables makes it"
-        )
+        raise RecordError("none of these is a campaign: name folders such as results/*, or bundles")
+    trends = history.follow(campaigns, options.node)
     if not trends:
         of_node = f" of {options.node}" if options.node else ""
         raise ConfigError(f"no campaign has a headline row{of_node} to follow")
     output.say(history.report(campaigns, trends))
     style.begin()
+    table = history.frame(trends)
     for target in options.output:
         if target.suffix in style.METADATA:
-            content = style.drawn(curves.plot_trends(trends), target.suffix)
+            content = style.drawn(curves.plot_trends(table), target.suffix)
         else:
-            content = history.frame(trends).to_csv(index=False, lineterminator="\n").encode()
+            content = table.to_csv(index=False, lineterminator="\n").encode()
         files.write_document(target, content, options.campaigns[0])
         output.say(str(target))
+
+
+def _past_campaigns(paths: Sequence[Path]) -> list[PastCampaign]:
+    """Return campaigns and bundles in the order of their time, each once.
+
+    What is none is passed over, and named on standard error.
+    """
+    from peakmark.bundle import pack
+    from peakmark.rows import build
+    from peakmark.views import history
+
+    found: dict[tuple[str, float], PastCampaign] = {}
+    passed_over = []
+    for path in paths:
+        name = path.name.removesuffix(".zip")
+        try:
+            with pack.opened(path) as folder:
+                campaign = history.past_campaign(name, build.load(folder))
+        except (PeakmarkError, OSError):
+            passed_over.append(str(path))
+            continue
+        found.setdefault((name, campaign.began), campaign)
+    if passed_over:
+        note = message("passed-over", first=passed_over[0], count=len(passed_over))
+        output.tell(note.text)
+    return sorted(found.values(), key=attrgetter("began"))

@@ -132,13 +132,6 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
             raise ConfigError("allowed are numbers, names, + - * / and ( )")
 
 
-def names_in(formula: str) -> set[str]:
-    """The names an arithmetic formula uses."""
-    return {
-        node.id for node in ast.walk(ast.parse(formula, mode="eval")) if isinstance(node, ast.Name)
-    }
-
-
 MAX_DECIMALS = 8
 
 # A decimal number that is no part of a word, a path or a version of three parts; group 1: a name

@@ -1,4 +1,4 @@
-"""`peakmark run`, `init`, `compare --interleave`: what is started, what is refused, what stays."""
+"""`peakmark run`, `init`: what is started, what is refused, what stays."""
 
 import os
 import re
@@ -7,8 +7,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from tests.checkout import TINY
-from tests.unit.hostile import refused
 
 from peakmark import cli
 from peakmark.config import campaign, site
@@ -76,27 +74,6 @@ def test_init_states_nothing_of_a_machine_and_names_its_files(tmp_path, monkeypa
         checked = jsonschema.Draft202012Validator(yaml.safe_load(schema.read_text()))
         assert not list(checked.iter_errors(yaml.safe_load(name.read_text())))
         assert list(checked.iter_errors({"no_such_key": 1}))
-
-
-IN_A_JOB = "srun --exclusive --nodes=1"
-ONE_ROW = {"memory": [], "disk": [], "network": []}
-
-
-@pytest.mark.parametrize(("values", "words"), [
-    ({**ONE_ROW, "cpu": [{"workloads": ["HP"], "concurrency": [1]}]}, "no cell in common"),
-    ({"nodes": ["n1", "n2"]}, IN_A_JOB),
-    ({"nodes": "all"}, IN_A_JOB),
-    ({"nodes": "another-host"}, IN_A_JOB),
-    ({"site": "cluster.yaml"}, "and this is no job"),
-])  # fmt: skip
-def test_what_has_no_turn_is_one_sentence(values, words, tmp_path, monkeypatch, peakmark):
-    monkeypatch.chdir(tmp_path)
-    site = {"schema": 1, "name": "here", "slurm": {"partition": "main"}}
-    for name, content in (("a", TINY), ("b", values), ("cluster", site)):
-        Path(f"{name}.yaml").write_text(yaml.safe_dump(content))
-    done = peakmark("compare", "--interleave", "a.yaml", "b.yaml")
-    assert done.returncode == 2 and not Path("results").exists()
-    refused(done.stderr, words)
 
 
 INTERNAL = {"measure", "serve"}

@@ -12,7 +12,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, change, in_time, refused, stored
 
-from peakmark import bundle
+from peakmark.bundle import pack
 from peakmark.storage import facts, records
 
 WORDS = "years of work\n"
@@ -199,7 +199,7 @@ def test_raw_output_lies_beside_its_record(folder, campaign, precious, tmp_path,
     place.parent.mkdir(parents=True, exist_ok=True)
     name = os.path.relpath(precious / "notes.txt", place.parent)
     stored(campaign, raw={name: hashlib.sha256(WORDS.encode()).hexdigest()}).rename(place)
-    done = peakmark("bundle", campaign, "--partial", "--anonymise", "-o", tmp_path / "b.zip")
+    done = peakmark("bundle", campaign, "--partial", "-o", tmp_path / "b.zip")
     assert done.returncode == 0
     assert "notes.txt" in peakmark("tables", campaign).stderr
     assert untouched(precious)
@@ -229,7 +229,7 @@ def test_a_row_far_above_its_limit_is_drawn(tmp_path, peakmark):
     assert (folder / "figures" / "overview.svg").stat().st_size < 1 << 20
 
 
-def pack(path, content):
+def packed(path, content):
     with zipfile.ZipFile(path, "w") as archive:
         for entry, data in content.items():
             archive.writestr(entry, data)
@@ -247,15 +247,14 @@ def test_a_bundle_that_was_sealed_again_is_blamed_itself(campaign, tmp_path, pea
     del whole["SHA256SUMS"]
     for name, text in (("inputs/text/0/own.typ", b"#nothing()\n"), ("plan.json", b"{}")):
         content = {**whole, name: text}
-        inside = {entry: one for entry, one in content.items() if not entry.startswith("ro-crate")}
-        sums = bundle.checksums(inside).encode()
-        done = peakmark("report", pack(tmp_path / "c.zip", {**content, "SHA256SUMS": sums}))
+        sums = pack.checksums(content).encode()
+        done = peakmark("report", packed(tmp_path / "c.zip", {**content, "SHA256SUMS": sums}))
         assert done.returncode == 4
         refused(done.stderr.splitlines()[-1], Path(name).name)
         assert "Typst could not" not in done.stderr and "peakmark-bundle" not in done.stderr
     # Names with escapes are shown as such.
     name = "../\033[2Jx"
-    sums = bundle.checksums({name: b""}).encode()
-    done = peakmark("report", pack(tmp_path / "d.zip", {**whole, name: b"", "SHA256SUMS": sums}))
+    sums = pack.checksums({name: b""}).encode()
+    done = peakmark("report", packed(tmp_path / "d.zip", {**whole, name: b"", "SHA256SUMS": sums}))
     assert done.returncode == 4
     assert "\033" not in done.stderr and "x1b" in done.stderr

@@ -130,7 +130,7 @@ def test_what_is_no_file(tmp_path, monkeypatch):
     ("plan --config scale=-1", ["scale", "-1", "more than 0"]),
     ("plan --configfile absent.yaml", ["absent.yaml", "No such file"]),
     ("plan --config give_up_after=never", ["give_up_after", "never", "30 min"]),
-    ("plan --config formula_set=mine", ["formula_set", "mine", "site"]),
+    ("plan --config formula_set=mine", ["formula_set", "was removed"]),
     (f"plan --config seed={10**23 - 1}", ["seed", "at most 1000000000000000"]),
     ("doctor --site mine.yaml", ["--site", "give --slurm too"]),
 ])  # fmt: skip

@@ -12,7 +12,6 @@ from peakmark import data
 from peakmark.analysis.row import Series
 from peakmark.catalogue import KERNELS
 from peakmark.formatting import gigabytes, size
-from peakmark.messages import Message, message
 from peakmark.storage.results import Results
 
 _KINDS = ("instruction set", "stores", "sync", "fill")
@@ -82,13 +81,6 @@ def facts(results: Results, hosts: Iterable[str | None]) -> dict[str, str]:
     return {name: " or ".join(sorted(texts)) for name, texts in known.items()}
 
 
-def machine(results: Results) -> dict[str, str]:
-    """All facts of a campaign's nodes, and the versions of peakmark that measured, by title."""
-    versions = {record.data["context"].get("peakmark") for record in results.records}
-    every = facts(results, results.facts) | dict(_flat({"peakmark": sorted(versions - {None})}))
-    return {_fact(name)["title"]: text for name, text in every.items()}
-
-
 def how(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
     """How a row reads and writes: by what was asked for and what the program told of it, else as
     programs here do.
@@ -111,19 +103,3 @@ def otherwise(own: Mapping[str, str], program: str, other: Mapping[str, str]) ->
         for name in _KINDS
         if own.get(name, "auto") not in ("auto", there.get(name)) and name in there
     ]
-
-
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Message]:
-    """Of what both sides know, that which differs, by title."""
-    return {
-        name: message("fact", name=name, before=text, after=after[name])
-        for name, text in before.items()
-        if after.get(name, text) != text
-    }
-
-
-def mixing(before: str, after: str) -> dict[str, Message]:
-    """That a side mixes nodes that are not equal, with what differs; under no title."""
-    side = "A" if before else "B"
-    differ = before or after
-    return {"": message("mixed-nodes", side=side, differ=differ)} if differ else {}

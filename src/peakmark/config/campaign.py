@@ -141,8 +141,11 @@ def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
 REMOVED = {
     "repeat_suspects": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures "
     "slow nodes again",
+    "formula_set": "limits are computed from the facts of the machine and of the site file",
     "certify": "docs/method.md tells how often the verdict on nodes is wrong",
     "report.summary": "tables show the median, the mean is beside it in rows/rows.csv",
+    "report.publisher": "state the publisher where you publish the bundle",
+    "report.authors.orcid": "a bundle has no description of its authors",
     "report.published": "the numbers are in reports/published, to be read beside the tables",
 }
 """Key that earlier versions had -> what is there in its place."""
@@ -181,10 +184,21 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
 def _check_removed(plain: Mapping[str, Any]) -> None:
     """Raise a ConfigError that names what is there in the place of a removed key."""
     for key, instead in REMOVED.items():
-        section, _, name = key.rpartition(".")
-        within = plain.get(section) if section else plain
-        if isinstance(within, dict) and name in within:
+        *sections, name = key.split(".")
+        within: list[Mapping[str, Any]] = [plain]
+        for section in sections:
+            within = parts_of(within, section)
+        if any(name in part for part in within):
             raise ConfigError(f"the key {key} was removed: delete it; {instead}")
+
+
+def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+    """Return the mappings that stand under a key, in a list of them too."""
+    values: list[Any] = []
+    for mapping in mappings:
+        value = mapping.get(key)
+        values += value if isinstance(value, list) else [value]
+    return [value for value in values if isinstance(value, dict)]
 
 
 def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:

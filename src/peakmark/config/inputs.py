@@ -196,7 +196,7 @@ def author_line(report: Mapping[str, Any]) -> str:
     """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of
     those who share it.
     """
-    groups = groupby(authors(report), key=lambda person: person.affiliation)
+    groups = groupby(authors(report), key=lambda author: author.affiliation)
     parts = [
         (", ".join(person.name for person in persons), affiliation)
         for affiliation, persons in groups

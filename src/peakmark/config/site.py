@@ -11,7 +11,6 @@ from peakmark import yamlfile
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.types import Site
 from peakmark.errors import ConfigError
-from peakmark.formatting import evaluate, listed
 from peakmark.validation import read
 
 _CHOSEN = (
@@ -37,9 +36,15 @@ Files = Path | str | Sequence[str]
 """A site file, or several."""
 
 
-def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
-    """A site file, checked, or several, of which later ones count. ``formula_set`` overrides the
-    one that they choose.
+REMOVED = {
+    "formulas": "the numbers that reports print as theoretical are in reports/published",
+    "formula_set": "limits are computed from the facts; state what is known under cpu, memory, disk and network",
+}
+"""Key that earlier versions had -> what is there in its place."""
+
+
+def load(files: Files) -> dict[str, Any]:
+    """A site file, checked, or several, of which later ones count.
 
     Errors: ConfigError with one sentence that names the file, the key, and what is allowed.
     """
@@ -52,20 +57,6 @@ def load(files: Files, formula_set: str | None = None) -> dict[str, Any]:
                 *(result.get("nodes") or ()),
             ]  # the first match counts
         _lay_over(result, part)
-    if formula_set is not None:
-        result["formula_set"] = formula_set
-    where = f"site file {listed(_paths(files))}"
-    sets = result.get("formulas") or {}
-    chosen = result.get("formula_set")
-    if chosen is not None and chosen not in sets:
-        known = ", ".join(sorted(sets)) or "none"
-        raise ConfigError(f"{where}: formula_set is {chosen!r} but the formulas there are {known}")
-    for name, entries in sets.items():
-        for number, entry in enumerate(entries):
-            try:
-                evaluate(entry["formula"], formula_names(entry, 1, 1))
-            except ConfigError as error:
-                raise ConfigError(f"{where}: formulas.{name}.{number}: {error}") from error
     return result
 
 
@@ -92,6 +83,11 @@ def _paths(files: Files) -> list[str]:
 
 def _read(path: str) -> dict[str, Any]:
     site = yamlfile.read(path, "site file")
+    for key in REMOVED:
+        if key in site:
+            raise ConfigError(
+                f"site file {path}: the key {key} was removed: delete it; {REMOVED[key]}"
+            )
     read(site, Site, f"site file {path}: ")
     _check_extra(path, str((site.get("slurm") or {}).get("extra", "")))
     return site
@@ -109,8 +105,6 @@ def _lay_over(
             differences += _lay_over(base[key], value, f"{place}{key}.")
         elif key == "source" and base.get(key, value) != value:
             base[key] = f"{base[key]}; {value}"
-        elif place == "formulas." and key in base:
-            base[key] = [*value, *base[key]]  # the first that is of a row counts
         else:
             if base.get(key, value) != value:
                 differences.append((f"{place}{key}: {value}", str(base[key])))
@@ -147,16 +141,3 @@ def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
         for part in SUBSYSTEMS
         if part in its_own
     }
-
-
-def formula_names(
-    entry: Mapping[str, Any], concurrency: int, block: int | None
-) -> dict[str, float]:
-    """The names a formula may use: those of its ``where`` and the row's concurrency and block
-    (bytes).
-    """
-    names = {str(name): float(value) for name, value in (entry.get("where") or {}).items()}
-    names["concurrency"] = float(concurrency)
-    if block is not None:
-        names["block"] = float(block)
-    return names

@@ -49,13 +49,6 @@ ModuleName = Annotated[
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._/+@~=-]*\Z",
     ),
 ]
-Orcid = Annotated[
-    str,
-    allowed(
-        "an ORCID such as 0000-0002-1825-0097",
-        pattern=r"^[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]\Z",
-    ),
-]
 Text = Annotated[str, Meta(min_length=1)]
 Words = Annotated[list[str], UNIQUE]
 Positive = Annotated[float, Meta(gt=0)]
@@ -210,11 +203,10 @@ class CampaignGrid(TypedDict, total=False):
 
 
 class Author(Keys):
-    """A person; ``orcid`` is the number alone."""
+    """A person who wrote the report."""
 
     name: Text
     affiliation: str | None = None
-    orcid: Orcid | None = None
 
 
 Chapter = Annotated[Text | None, allowed("the path of a Markdown (.md) or Typst (.typ) file")]
@@ -243,7 +235,6 @@ class Report(Keys):
         title: Title on the first page.
         author: Author on the first page.
         authors: Authors with their affiliation, instead of author.
-        publisher: Who publishes the data of a bundle.
         text: Chapters of the author's: Markdown (.md) or Typst (.typ) files. Introduction and
             design stand before the results; cpu, memory, disk and network at the end of the
             chapter of their resource, below a table where a heading is its title; the others
@@ -263,7 +254,6 @@ class Report(Keys):
     title: str = "Performance report"
     author: str | None = None
     authors: Annotated[list[Author], Meta(max_length=50)] = field(default_factory=list)
-    publisher: str | None = None
     text: Chapters = field(default_factory=Chapters)
     bibliography: str | None = None
     kernels: bool | None = None
@@ -315,8 +305,6 @@ class Campaign(Keys):
         site: File with facts no tool can read (datasheet values, memory channels), e.g.
             config/sites/example.yaml; or a list of files, of which later ones count where two say
             different things.
-        formula_set: Set of theoretical formulas of the site file to use instead of its own choice,
-            e.g. report-1.
         tools_on: Where the reference tools are looked for when planning: here (this machine
             measures), or nodes (plan all, each node answers for itself).
         tools: Path of a tool that is not on PATH, by instrument name; false or none leaves the tool
@@ -359,7 +347,6 @@ class Campaign(Keys):
         Text | Annotated[list[Text], UNIQUE] | None,
         allowed("the path of a site file, or a list of such"),
     ] = None
-    formula_set: str | None = None
     tools_on: Literal["here", "nodes"] = "here"
     tools: dict[
         ReferenceTool, Annotated[str | bool, allowed("the path of a program, or false")]
@@ -558,24 +545,6 @@ class SiteSlurm(TypedDict, total=False):
     scratch_shared: bool
 
 
-class Formula(TypedDict, total=False):
-    """A theoretical value as a published report computed it.
-
-    Attributes:
-        formula: + - * / ( ) over the names in where, numbers, and concurrency, block
-        where: names of the formula, in SI base units
-        note: what is wrong or special in this formula
-    """
-
-    subsystem: Required[Subsystem]
-    workloads: Required[Annotated[list[Workload], Meta(min_length=1)]]
-    metric: Required[Metric]
-    formula: Required[Text]
-    unit: Required[Unit]
-    where: dict[str, float]
-    note: Text
-
-
 class SiteValues(TypedDict, total=False):
     """The values of site files, as a plan holds them."""
 
@@ -587,8 +556,6 @@ class SiteValues(TypedDict, total=False):
     nodes: list[NodeKind]
     shared: dict[Text, Annotated[list[Text], Meta(min_length=1)]]
     slurm: SiteSlurm
-    formula_set: Text
-    formulas: dict[str, Annotated[list[Formula], Meta(min_length=1)]]
 
 
 class Site(SiteValues):
@@ -603,8 +570,6 @@ class Site(SiteValues):
             Slurm's topology says so, {} says that nothing is shared
         slurm: what jobs must tell this cluster's Slurm; the command line's --default-resources does
             the same
-        formula_set: set of formulas to use; without it the limits of this machine are computed
-        formulas: name -> formulas as a published report computed its theoretical values
     """
 
     schema: Literal[1]

@@ -15,7 +15,6 @@ tables.yaml             the tables of a report; tools.tables reads it
 refusals.yaml           Slurm's answers -> what to do; slurm.failures reads it
 modules.sh              prints what loading environment modules changes
 *.txt.j2                what commands print
-crate.json.j2           the description of a bundle (RO-Crate)
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import permutations
 
@@ -18,7 +19,6 @@ from matplotlib.figure import Figure
 
 from peakmark.analysis import fleet, links, shapes, verdict
 from peakmark.analysis.fleet import NodeGroup
-from peakmark.analysis.history import Trend
 from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.analysis.row import Row, Rows
 from peakmark.catalogue import SUBSYSTEMS
@@ -26,7 +26,7 @@ from peakmark.figures import panels, style
 from peakmark.figures.panels import DrawnLine
 from peakmark.formatting import counted, natural, percent, significant, size
 from peakmark.plan.cluster import Behind
-from peakmark.tools.tables import Table
+from peakmark.tools.tables import BY_NAME, Table
 
 PANEL = (0.46, 1.7)
 """Share of the page's width, and height in inches."""
@@ -88,23 +88,32 @@ def _draw_uprights(axis: Axes, uprights: Collection[tuple[float, str]]) -> None:
     axis.set_title(axis.get_title(loc="left"), pad=12)
 
 
-def plot_trends(trends: Sequence[Trend]) -> Figure:
-    """Rows over campaigns: a panel for each, with uprights at its change points."""
-    titles = [f"{trend.label}: {style.vertical_label(trend.table)}" for trend in trends]
+def plot_trends(trends: pd.DataFrame) -> Figure:
+    """Draw rows over campaigns: a panel for each, with uprights at its change points.
+
+    Args:
+        trends: see ``views.history.frame``.
+    """
+    rows = dict(tuple(trends.groupby("row", sort=False)))
+    titles = []
+    for label, lines in rows.items():
+        table = BY_NAME[lines["table"].iloc[0]]
+        titles.append(f"{label!s}: {style.vertical_label(table)}")
     figure, axes = style.small_multiples(titles, ("", ""), (0.91, TALL), 1, sharex=True)
-    for axis, trend in zip(axes, trends, strict=True):
-        days = np.array([campaign.began / DAY_S for campaign in trend.campaigns])
-        low, middle, high = trend.values.T * trend.table.factor
+    for axis, lines in zip(axes, rows.values(), strict=True):
+        factor = BY_NAME[lines["table"].iloc[0]].factor
+        days = (
+            np.array([datetime.fromisoformat(each).timestamp() for each in lines["began"]]) / DAY_S
+        )
+        low, middle, high = (lines[["low", "median", "high"]].to_numpy() * factor).T
         reach = middle - low, high - middle
         colour = style.look(0).colour
         axis.errorbar(days, middle, yerr=reach, color=colour, marker="o", markersize=3, capsize=2)
-        _draw_uprights(
-            axis,
-            [
-                (days[change.place - 1 : change.place + 1].mean(), change.speed.text)
-                for change in trend.changes
-            ],
-        )
+        uprights = []
+        for place, change in enumerate(lines["change"]):
+            if isinstance(change, str):
+                uprights.append((days[place - 1 : place + 1].mean(), change))
+        _draw_uprights(axis, uprights)
         axis.xaxis_date()
     return figure
 

@@ -6,18 +6,11 @@ No limit is invented: an unknown one leaves the efficiency empty and says how to
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
 
-from peakmark.config.site import formula_names
-from peakmark.errors import ConfigError
-from peakmark.formatting import evaluate, names_in, quantity
 from peakmark.limits import cpu, disk, memory, network
 from peakmark.limits.base import Limit, Question
-from peakmark.messages import message
 
 __all__ = ["Limit", "Question", "for_row"]
 
@@ -33,7 +26,7 @@ def for_row(question: Question) -> Limit:
     it. Line fill buffers x line / latency is no such bound: prefetchers keep more lines on their way
     than a core has buffers.
     """
-    limit = _by_formula(question) or _PARTS[question.subsystem](question)
+    limit = _PARTS[question.subsystem](question)
     if limit.value is not None or question.subsystem not in _BOUNDS:
         return limit
     bounds = _BOUNDS[question.subsystem](question)
@@ -42,38 +35,3 @@ def for_row(question: Question) -> Limit:
         return limit
     tightest = min(known, key=attrgetter("bound"))
     return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))
-
-
-def _by_formula(question: Question) -> Limit | None:
-    """The value of the site file's chosen formula set, as a published report computed it; None when
-    the set has no formula for the row.
-    """
-    chosen = question.site_of_host.get("formula_set")
-    for entry in (question.site_of_host.get("formulas") or {}).get(chosen, ()):
-        place = (entry["subsystem"], entry["metric"])
-        if (
-            place == (question.subsystem, question.metric)
-            and question.workload in entry["workloads"]
-        ):
-            return _evaluated(question, entry, f"formula set {chosen}")
-    return None
-
-
-def _evaluated(question: Question, entry: Mapping[str, Any], formula_set: str) -> Limit:
-    """The limit that one formula gives."""
-    text = entry["formula"]
-    names = formula_names(entry, question.concurrency, question.block)
-    try:
-        value = evaluate(text, names)
-    except ConfigError as error:  # one that holds for other rows
-        return question.unknown("formula", formula_set=formula_set, error=str(error))
-    if not 0 < value < math.inf:
-        return question.unknown("formula-value", formula_set=formula_set, formula=text, value=value)
-    formula = f"{text} = {quantity(value, entry['unit'], 8)}"
-    used = [f"{name} = {names[name]:.10g}" for name in sorted(names_in(text))]
-    if used:
-        formula += f" with {', '.join(used)}"
-    note = entry.get("note")
-    remarks = (message("remark", remark=note),) if note else ()
-    source = f"{formula_set} of site file {question.site.get('name', '')}".strip()
-    return Limit(value, entry["unit"], formula, source, "site", remarks=remarks)

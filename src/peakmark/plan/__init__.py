@@ -167,13 +167,8 @@ def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
     """
     defaults = {"tools_on": "nodes"} if on_cluster else {}
     completed = configuration.complete({**defaults, **config})
-    formula_set, site_file = completed["formula_set"], completed["site"]
-    if site_file is not None:
-        completed["site_facts"] = site.load(site_file, formula_set)
-    elif formula_set is not None:
-        raise ConfigError(
-            f"formula_set is {formula_set!r}, but no site file says its formulas: name one in site"
-        )
+    if completed["site"] is not None:
+        completed["site_facts"] = site.load(completed["site"])
     report = completed["report"]
     if report["tables"] is not None:
         layouts.load(report["tables"])

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from peakmark import files
 from peakmark.config import inputs
 from peakmark.errors import PeakmarkError
@@ -89,7 +87,7 @@ def write_analysis(campaign: Path | Analysis) -> dict[str, Any]:
         RecordError: a record is damaged.
     """
     from peakmark import figures
-    from peakmark.analysis import Analysis, history
+    from peakmark.analysis import Analysis
     from peakmark.report import document, sections
     from peakmark.rows import build
     from peakmark.views import tables
@@ -105,8 +103,7 @@ def write_analysis(campaign: Path | Analysis) -> dict[str, Any]:
         "figures": sections.figure_extents(analysis),
         "incomplete": incomplete(results),
     }
-    summary = msgspec.to_builtins(history.summarise(analysis))
-    content = {"state": state, "checksum": _checksum(data), "history": summary, "data": data}
+    content = {"state": state, "checksum": _checksum(data), "data": data}
     files.write_text(results.directory / ANALYSIS, json.dumps(content))
     return data
 

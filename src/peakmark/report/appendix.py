@@ -248,12 +248,8 @@ def _presets() -> dict[str, dict[str, Any]]:
 
 
 def _set_keys(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that are not as by default. Formulas of a site file, pages of them, stand with the
-    limits.
-    """
-    facts = dict(config.get("site_facts") or {})
-    facts.pop("formulas", None)
-    return _filled({**config, "site_facts": facts}, msgspec.to_builtins(Campaign()))
+    """The keys that are not as by default."""
+    return _filled(config, msgspec.to_builtins(Campaign()))
 
 
 def _filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from peakmark.comparability import fact, flat, matters
 from peakmark.messages import Message, message
 from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA
 from peakmark.rows.runs import ROW
-from peakmark.rows.settings import fact, flat, matters
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 

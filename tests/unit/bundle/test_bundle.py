@@ -1,8 +1,6 @@
 """Bundles: the same report elsewhere, the same bytes twice, and nothing changed or hostile."""
 
 import hashlib
-import json
-import re
 import shutil
 import subprocess
 import warnings
@@ -12,10 +10,12 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark import bundle, files
-from peakmark.errors import ConfigError, PeakmarkError, RecordError
+from peakmark import files
+from peakmark.bundle import pack
+from peakmark.errors import PeakmarkError, RecordError
 from peakmark.report import ReportContent, rendering
 from peakmark.resources import ROOT
+from peakmark.rows import schema
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
@@ -48,7 +48,7 @@ def campaign(folder, **config):
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundle")
-    return bundle.write(campaign(folder / "small"))
+    return pack.write(campaign(folder / "small"))
 
 
 def unpack(archive, folder):
@@ -60,14 +60,6 @@ def unpack(archive, folder):
 def contents(archive):
     with zipfile.ZipFile(archive) as file:
         return {name: file.read(name) for name in file.namelist()}
-
-
-def entities(packed):
-    """Identifier -> entity of the bundle's description."""
-    graph = json.loads(contents(packed)[bundle.CRATE_NAME])["@graph"]
-    found = {entity["@id"]: entity for entity in graph}
-    assert len(found) == len(graph)
-    return found
 
 
 LISTED_OUTSIDE = f"{hashlib.sha256(b'x').hexdigest()}  ../evil\n".encode()
@@ -95,13 +87,13 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
     make.tables(folder)
     original = rendering.write_pdf(ReportContent.read(folder)).read_bytes()
-    made = bundle.write(folder)
+    made = pack.write(folder)
     assert made == here / "small.zip"
     elsewhere.mkdir()
     shutil.move(made, elsewhere / "got.zip")
     shutil.rmtree(here)
     monkeypatch.chdir(elsewhere)
-    path, comparison = bundle.rebuild(Path("got.zip"))
+    path, comparison = pack.rebuild(Path("got.zip"))
     assert path == Path("got.pdf") and path.read_bytes() == original
     assert comparison.startswith("the same")
     # And so does the unpacked folder.
@@ -114,43 +106,28 @@ def test_checksums_are_what_sha256sum_reads(packed, tmp_path):
     done = subprocess.run(argv, cwd=unpack(packed, tmp_path), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     names = set(contents(packed))
-    assert len(done.stdout.splitlines()) == len(names) - 2
-    named = "plan.json machine/node1.json report.pdf tables/cpu.csv ro-crate-metadata.json"
+    assert len(done.stdout.splitlines()) == len(names) - 1
+    named = "plan.json machine/node1.json report.pdf tables/cpu.csv rows/rows.csv"
     assert set(named.split()) <= names
     assert any(name.endswith("0.raw/0.stdout") for name in names)
     assert any(name.startswith("attempts/") for name in names)
 
 
-def test_the_description_names_every_file_and_everything_it_refers_to(packed):
+def test_a_bundle_has_the_rows_and_what_to_install(packed):
     files = contents(packed)
-    del files[bundle.CRATE_NAME]
-    found = entities(packed)
-    assert found[bundle.CRATE_NAME]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
-    assert {"name", "description", "datePublished", "license"} <= set(found["./"])
-    assert files["report.html"].startswith(b"<!DOCTYPE html>")
-    assert found["requirements.txt"]["encodingFormat"] == "text/plain"
     assert b"--hash=sha256:" in files["requirements.txt"]
-    for name, content in files.items():
-        assert found[name]["sha256"] == hashlib.sha256(content).hexdigest()
-        assert found[name]["contentSize"] == str(len(content))
-    named = re.findall(r'{"@id": "([^"]+)"}', json.dumps(list(found.values())))
-    assert set(named) - {"https://w3id.org/ro/crate/1.1"} <= set(found)
-    assert set(files) <= {part["@id"] for part in found["./"]["hasPart"]}
+    assert files["report.html"].startswith(b"<!DOCTYPE html>")
+    rows = {f"rows/{name}.csv" for name in schema.FILES}
+    assert {*rows, "rows/campaign.json"} <= set(files)
+    assert len(files["rows/rows.csv"].splitlines()) == 4
 
 
-def test_licence_authors_and_publisher_are_described(tmp_path):
-    jane = {"name": "Jane Doe", "affiliation": "IIT", "orcid": "0000-0002-1825-0097"}
-    authors = [jane, {"name": "John Roe", "affiliation": "IIT"}]
-    folder = campaign(tmp_path / "small", authors=authors, publisher="University Library")
-    found = entities(bundle.write(folder, tmp_path / "b.zip", licence="CC-BY-4.0"))
-    assert found["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
-    both = [{"@id": "https://orcid.org/0000-0002-1825-0097"}, {"@id": "#author-2"}]
-    assert found["./"]["author"] == both
-    assert found["./"]["publisher"] == [{"@id": "#University%20Library"}]
-    assert found["#author-2"]["affiliation"] == {"@id": "#IIT"}
-    assert found["#IIT"]["@type"] == found["#University%20Library"]["@type"] == "Organization"
-    with pytest.raises(ConfigError, match="neither an SPDX identifier"):
-        bundle.write(folder, tmp_path / "c.zip", licence="do what you want")
+@pytest.mark.parametrize(("command", "option"), [
+    ("bundle", "--license"), ("bundle", "--anonymise"), ("report", "--artifact"),
+])  # fmt: skip
+def test_a_removed_option_says_what_to_do_instead(command, option, peakmark):
+    done = peakmark(command, "results/none", option)
+    assert done.returncode == 2 and f"{option} was removed: " in done.stderr
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -165,7 +142,7 @@ def test_licence_authors_and_publisher_are_described(tmp_path):
 def test_a_changed_bundle(packed, tmp_path, change, message):
     (tmp_path / "in").mkdir()
     with pytest.raises(PeakmarkError, match=message) as caught:
-        bundle.rebuild(rewritten(packed, tmp_path / "in" / "bad.zip", change))
+        pack.rebuild(rewritten(packed, tmp_path / "in" / "bad.zip", change))
     assert "\n" not in str(caught.value)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["bad.zip", "in"]
 
@@ -174,7 +151,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(packed, monkeypatch):
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
     monkeypatch.setattr(files, "free", lambda _: 10)
     with pytest.raises(PeakmarkError, match="make room"):
-        bundle.rebuild(packed)
+        pack.rebuild(packed)
 
 
 def test_links_doubles_and_damaged_files_are_refused(packed, tmp_path):
@@ -182,7 +159,7 @@ def test_links_doubles_and_damaged_files_are_refused(packed, tmp_path):
 
     def refused(message):
         with pytest.raises(PeakmarkError, match=message) as caught:
-            bundle.rebuild(bad)
+            pack.rebuild(bad)
         assert "\n" not in str(caught.value)
 
     link = zipfile.ZipInfo("cells/link")
@@ -202,21 +179,22 @@ def test_links_doubles_and_damaged_files_are_refused(packed, tmp_path):
 
 
 def test_the_same_records_give_the_same_bytes(packed, tmp_path):
-    again = bundle.write(campaign(tmp_path / "small"), tmp_path / "again.zip")
+    again = pack.write(campaign(tmp_path / "small"), tmp_path / "again.zip")
     assert again.read_bytes() == packed.read_bytes()
 
 
 def test_files_without_a_checksum_are_passed_over(packed, tmp_path):
     more = {"cells/more.json": b"{}", "../evil": b"x"}
     made = rewritten(packed, tmp_path / "more.zip", lambda files: files | more)
-    assert bundle.rebuild(made)[1].startswith("the same")
+    assert pack.rebuild(made)[1].startswith("the same")
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_the_history_of_a_bundle_is_that_of_its_folder_and_counts_once(packed, tmp_path):  # fmt: skip
+def test_history_counts_a_bundle_and_its_folder_once(packed, tmp_path, peakmark):
     folder = unpack(packed, tmp_path / packed.name.removesuffix(".zip"))
-    (one,) = bundle.histories([packed])
-    assert one.rows and bundle.histories([folder, packed]) == [one] == bundle.histories([folder])
+    both, one = peakmark("history", folder, packed), peakmark("history", packed)
+    assert both.returncode == one.returncode == 0, both.stderr
+    assert both.stdout == one.stdout
 
 
 def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path):
@@ -226,7 +204,7 @@ def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path):
     for text, message in ((outside, "not below inputs/"), ("[]", "is damaged")):
         (folder / "inputs" / "inputs.json").write_text(text)
         with pytest.raises(RecordError, match=message):
-            bundle.write(folder, tmp_path / "b.zip")
+            pack.write(folder, tmp_path / "b.zip")
 
 
 def test_commands_read_a_bundle_as_its_folder_or_say_how(packed, tmp_path, peakmark):

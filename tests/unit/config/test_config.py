@@ -103,8 +103,9 @@ def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change
 
 @pytest.mark.parametrize("key", campaign.REMOVED)
 def test_a_removed_key_names_what_is_there_in_its_place(key):
-    section, _, name = key.rpartition(".")
-    change = {section: {name: ["x"]}} if section else {name: True}
+    change = True
+    for name in reversed(key.split(".")):
+        change = [{name: change}] if name == "orcid" else {name: change}
     with pytest.raises(ConfigError, match=f"the key {key} was removed: delete it; .+"):
         config.complete({**CPU, **change})
 
@@ -187,7 +188,7 @@ EVERY_KEY = {
     "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "peers": "ring", "give_up_after": "1 h", "retries": 2, "interface": "lo", "seconds": 0.1, "warmup": 0.1,
     "scale": 0.5, "repetitions": 2, "reference_repetitions": 1, "repeat_disturbed": 2, "suspects": {"node2": ["node1"]},
     "isa": "auto", "placement": "compact", "scratch": "/tmp",
-    "site": None, "formula_set": None, "tools_on": "nodes", "tools": {"fio": "/bin/fio"},
+    "site": None, "tools_on": "nodes", "tools": {"fio": "/bin/fio"},
     "modules": {"hpl": ["hpl/2.3"]},
     "cpu": [
         {**GRID, "workloads": ["DP"], "concurrency": [1, 2], "total": 1e9,
@@ -208,8 +209,8 @@ EVERY_KEY = {
     ],
     "report": {"title": "t", "author": "a", "course": "c", "logo": None, "date_language": "en", "decimal_mark": ".",
                "tables": "file-io-lab",
-               "authors": [{"name": "n", "affiliation": "i", "orcid": None}], "kernels": True, "text": {"introduction": None},
-               "bibliography": None, "publisher": "p"},
+               "authors": [{"name": "n", "affiliation": "i"}], "kernels": True, "text": {"introduction": None},
+               "bibliography": None},
 }  # fmt: skip
 
 
@@ -224,9 +225,6 @@ EVERY_SITE_KEY = {
     "nodes": [{"match": "fat-[0-9]*", "memory": {"channels": 16}}],
     "slurm": {"partition": "p", "account": "a", "qos": "q", "constraint": "c", "runtime_factor": 2, "memory_factor": 2,
               "extra": "--nice=1", "scratch_shared": True},
-    "formula_set": "r",
-    "formulas": {"r": [{"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "formula": "a * concurrency",
-                        "where": {"a": 1e9}, "unit": "op/s", "note": "n"}]},
 }  # fmt: skip
 
 

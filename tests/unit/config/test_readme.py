@@ -23,14 +23,13 @@ the types in `peakmark.config.types`: `PEAKMARK_GOLDEN=1 pytest tests/unit/confi
 """
 EXAMPLES = """
 {acknowledgements: thanks.md, affiliation: TU Wien, author: Jane Doe, authors: [{name: Jane Doe}],
-batch: 20, bibliography: sources.bib, campaign: node, conclusion: conclusion.md,
+batch: 20, bibliography: sources.bib, bytes_per_transfer: 8, campaign: node, conclusion: conclusion.md,
 contributions: contributions.md, cores: 16, course: Cluster computing, cpu: {clock: nominal},
 description: Nodes of 2024, design: design.md, discussion: discussion.md, fan_out: {batch: 20},
-formulas: {ours: [{formula: 8 * 3.2e9, metric: throughput, subsystem: memory, unit: B/s,
-workloads: [RS]}]}, improvements: improvements.md, interface: ib0, introduction: introduction.md,
+improvements: improvements.md, interface: ib0, introduction: introduction.md,
 kernels: true, logo: logo.svg, modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,
-nodes: all, orcid: 0000-0002-1825-0097, pairs: {rounds: 5}, pool: 1GiB,
-publisher: TU Wien, rates: 6, reads: [100, 75], report: {title: A node}, sample: 3,
+nodes: all, pairs: {rounds: 5}, pool: 1GiB,
+rates: 6, reads: [100, 75], report: {title: A node}, sample: 3,
 scratch: /scratch, site: config/sites/mine.yaml, slurm: {partition: compute}, suspects: {node3: [node1, node2]},
 text: {design: design.md, memory: memory.md, cpu: cpu.md, disk: disk.md, network: network.md},
 tools: {fio: /opt/fio/bin/fio}, type: DDR4}

@@ -1,12 +1,9 @@
 """Site files: those that come with the project, and what is said about wrong ones."""
 
-import csv
-import json
 import re
 
 import pytest
 import yaml
-from tests.unit import campaign_data as make
 from tests.unit.hostile import refuses
 
 from peakmark import limits
@@ -16,9 +13,6 @@ from peakmark.plan import jobs
 from peakmark.resources import ROOT
 
 SITES = ROOT / "config" / "sites"
-RATE = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s"}
-
-
 MEMORY = ("memory", "RWS", "pool", 1 << 10, 1, "throughput")
 
 
@@ -30,41 +24,12 @@ def written(path, **keys):
 @pytest.mark.parametrize("path", sorted(SITES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_site_file_is_valid(path):
     assert site.load(path)["name"] == path.stem
-    for name in site.load(path).get("formulas", {}):
-        assert site.load(path, name)["formula_set"] == name
 
 
-def _published():
-    """Theoretical values as the reports print them; value x scale = SI value."""
-    with (make.DATA / "published" / "theoretical.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.mark.parametrize("line", _published(), ids=str)
-def test_published_theoretical_values_come_out(line):
-    facts = site.load(SITES / f"{line['site']}.yaml", line["formulas"])
-    block = int(line["block"]) if line["block"] else None
-    place = (line["subsystem"], line["workload"], "", block, int(line["concurrency"]))
-    limit = limits.for_row(limits.Question(*place, line["metric"], {}, facts))
-    # The published figures are rounded, the least precise to four digits.
-    value = float(line["value"])
-    digits = len(f"{value:.12g}".replace(".", "").strip("0"))
-    near = 0.6 * 10 ** (1 - min(digits, 8)) if digits > 3 else 1e-9
-    assert limit.value / float(line["scale"]) == pytest.approx(value, rel=near)
-    assert line["formulas"] in limit.source
-    assert limit.remarks
-
-
-@pytest.mark.parametrize(("site_set", "row", "words"), [
-    ("hyperion report-1", ("disk", "RR", "", 1024, 1, "iops"), "1/s^2"),
-    ("hyperion report-1", MEMORY, "GiB/s printed as GB/s"),
-    ("prometheus report-2", ("disk", "RR", "", 1 << 20, 1, "throughput"), "changed places"),
-    ("prometheus report-2", ("disk", "WS", "", 1 << 20, 1, "throughput"), "changed places"),
-])  # fmt: skip
-def test_the_mixed_units_are_named(site_set, row, words):
-    name, formulas = site_set.split()
-    facts = site.load(SITES / f"{name}.yaml", formulas)
-    assert words in str(limits.for_row(limits.Question(*row, {}, facts)).remarks)
+@pytest.mark.parametrize("key", site.REMOVED)
+def test_a_removed_key_names_what_is_there_in_its_place(key, tmp_path):
+    path = written(tmp_path / "site.yaml", **{key: "x"})
+    refuses(lambda: site.load(path), f"{path}: the key {key} was removed: delete it; ")
 
 
 @pytest.mark.parametrize(("row", "value"), [
@@ -75,29 +40,9 @@ def test_the_mixed_units_are_named(site_set, row, words):
     (("network", "TCP", "", 1024, 1, "throughput"), 10e9 * 1448 / 1538),
     (("disk", "RR", "", 1024, 1, "iops"), None),
 ])  # fmt: skip
-def test_without_formulas_the_limits_of_the_same_machine_are_computed(row, value):
+def test_the_limits_of_a_published_machine_are_computed(row, value):
     limit = limits.for_row(limits.Question(*row, {}, site.load(SITES / "hyperion.yaml")))
     assert limit.value == (value and pytest.approx(value))
-
-
-def test_a_row_the_report_has_no_formula_for_gets_the_computed_limit():
-    facts = site.load(SITES / "hyperion.yaml", "report-2")
-    limit = limits.for_row(limits.Question("cpu", "FP32", "", None, 2, "rate", {}, facts))
-    assert limit.value == pytest.approx(2 * 2.3e9 * 32) and "report-2" not in limit.source
-
-
-@pytest.mark.parametrize(("formula", "reason"), [
-    ("2e9 * (concurrency - 2)", "2e9 * (concurrency - 2) is 0 here, which is no limit"),
-    ("1 / (concurrency - 2)", "formula '1 / (concurrency - 2)' divides by zero"),
-    ("2e9 * block", "formula '2e9 * block': block is not defined"),
-])  # fmt: skip
-def test_a_formula_that_gives_a_row_no_limit_leaves_it_unknown(tmp_path, formula, reason):
-    formulas = {"r": [RATE | {"formula": formula}]}
-    facts = site.load(written(tmp_path / "site.yaml", formula_set="r", formulas=formulas))
-    limit = limits.for_row(limits.Question("cpu", "DP", "", None, 2, "rate", {}, facts))
-    assert limit.value is None and limit.reason is not None
-    assert limit.reason.text.startswith(f"formula set r: {reason}")
-    assert limit.efficiency(1e9) is None
 
 
 def test_the_example_states_nothing_and_its_comments_can_be_taken_in(tmp_path):
@@ -106,7 +51,7 @@ def test_the_example_states_nothing_and_its_comments_can_be_taken_in(tmp_path):
     head, name, rest = text.partition("name: example\n")
     path = tmp_path / "mine.yaml"
     path.write_text(head + name + re.sub("^# ", "", rest, flags=re.MULTILINE))
-    assert site.load(path).keys() == Site.__annotations__.keys() - {"formulas", "formula_set"}
+    assert site.load(path).keys() == Site.__annotations__.keys()
 
 
 NODES = """
@@ -127,10 +72,6 @@ def test_nodes_override_the_rest(tmp_path):
     assert site.for_host({}, "any") == {}
 
 
-def with_formula(formula):
-    return "formulas: " + json.dumps({"r": [{**RATE, "where": {"a": 1}, "formula": formula}]})
-
-
 HEAD = "schema: 1\nname: x\n"
 
 
@@ -139,14 +80,7 @@ HEAD = "schema: 1\nname: x\n"
     (HEAD + "memory: {chanels: 6}", ["unknown key chanels", "channels", "type"]),
     (HEAD + "cpu: {clock: turbo}", ['clock is "turbo"', '"maximum", "nominal", "observed"']),
     (HEAD + "cpu: {nominal_hz: 2.3e9}", ['cpu.nominal_hz is "2.3e9"', "2.3e+9"]),
-    (HEAD + "formula_set: y", ["formula_set is 'y'", "none"]),
     ("name: x", ["the top level lacks schema"]),
-    (HEAD + with_formula("a * (2"), ["is not arithmetic"]),
-    (HEAD + with_formula("a * missing"), ["missing", "known are a, block, concurrency"]),
-    (HEAD + with_formula("__import__('os')"), ["allowed are numbers"]),
-    (HEAD + with_formula("a ** 9"), ["allowed are numbers"]),
-    (HEAD + with_formula("a if a else 1"), ["allowed are numbers"]),
-    (HEAD + with_formula("a / (1 - 1)"), ["divides by zero"]),
 ])  # fmt: skip
 def test_wrong_site_files_get_one_sentence(tmp_path, text, words):
     path = tmp_path / "wrong.yaml"
@@ -204,9 +138,8 @@ def test_several_files_are_laid_over_each_other(tmp_path):
     nodes = [{"match": "n*", "cpu": {"cores": 2}}]
     first = written(tmp_path / "a.yaml", memory=memory, nodes=nodes)
     memory, nodes = {"channels": 8, "source": "tender"}, [{"match": "n1", "cpu": {"cores": 4}}]
-    second = written(tmp_path / "b.yaml", memory=memory, nodes=nodes, formula_set="r")
-    formulas = {"r": [RATE | {"formula": "1"}]}
-    files = [str(first), str(second), str(written(tmp_path / "c.yaml", formulas=formulas))]
+    second = written(tmp_path / "b.yaml", memory=memory, nodes=nodes)
+    files = [str(first), str(second), str(written(tmp_path / "c.yaml"))]
     merged = site.load(files)
     assert merged["name"] == "a and b and c"
     assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
@@ -214,36 +147,6 @@ def test_several_files_are_laid_over_each_other(tmp_path):
     (conflict,) = site.conflicts(files)
     assert f"{second} says memory.channels: 8" in conflict and "6" in conflict
     assert site.load(str(first))["memory"]["channels"] == 6
-    refuses(lambda: site.load(files[:2]), "formula_set is 'r' but the formulas there are none")
-
-
-def test_formulas_of_several_files_are_of_one_set():
-    """The second report measured its disk on another cluster than the rest: two files, one set,
-    each value the printed one.
-    """
-    files = [str(SITES / f"{name}.yaml") for name in ("hyperion", "prometheus")]
-    for order in (files, files[::-1]):
-        facts = site.load(order, "report-2")
-        rate = limits.for_row(limits.Question("cpu", "QP", "", None, 4, "rate", {}, facts))
-        disk = limits.for_row(
-            limits.Question("disk", "RS", "", 1 << 20, 4, "throughput", {}, facts)
-        )
-        assert (rate.value, disk.value) == (pytest.approx(588.8e9), pytest.approx(1488e6))
-        assert not any("formulas" in sentence for sentence in site.conflicts(order))
-
-
-def test_of_two_formulas_for_one_row_the_later_counts(tmp_path):
-    files = []
-    for name, formula in (("a", "1"), ("b", "2")):
-        formulas = {"r": [RATE | {"formula": formula}]}
-        path = written(tmp_path / f"{name}.yaml", formula_set="r", formulas=formulas)
-        files.append(str(path))
-    assert (
-        limits.for_row(
-            limits.Question("cpu", "DP", "", None, 1, "rate", {}, site.load(files))
-        ).value
-        == 2
-    )
 
 
 @pytest.mark.parametrize(("key", "value", "words"), [

@@ -57,11 +57,9 @@ def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path):
     grid = {"total": 1e12, "workloads": ["DP"], "concurrency": [1]}
     config = {"cpu": [grid], "warmup": 0.3, "seconds": 12345.25, "seed": 0}
     site = {"name": "here", "cpu": {"cores": 2}}
-    formula = {"subsystem": "cpu", "workloads": ["DP"], "metric": "rate", "unit": "op/s"}
-    formulas = {"formulas": {"report-1": [{**formula, "formula": "a * b"}]}}
     section = {"title": "Mine", "course": None, "authors": [], "text": {"design": None}}
     defaults = {"isa": "auto", "scratch": None}
-    whole = config | defaults | {"site_facts": site | formulas, "report": section}
+    whole = config | defaults | {"site_facts": site, "report": section}
     results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
     printed = yaml.safe_load(appendix.provenance(results)["config"])
     assert printed.items() >= config.items()

@@ -10,7 +10,8 @@ import yaml
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
-from peakmark import bundle, plan
+from peakmark import plan
+from peakmark.bundle import pack
 from peakmark.catalogue import KERNELS
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
@@ -73,10 +74,10 @@ def test_place_bibliography_and_bundle(tmp_path, config):
     assert "written in Typst" in page
     assert '<a href="https://example.org/?a=1&amp;b">to the web</a>' in page
     assert 'href="file' not in page and 'href="javascript' not in page
-    packed = bundle.write(folder, tmp_path / "c.zip")
+    packed = pack.write(folder, tmp_path / "c.zip")
     for path in (tmp_path / "texts").iterdir():
         path.unlink()
-    _, comparison = bundle.rebuild(packed, tmp_path / "again.pdf")
+    _, comparison = pack.rebuild(packed, tmp_path / "again.pdf")
     assert comparison.startswith("the same")
 
 

@@ -8,12 +8,12 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import statistics
-from peakmark.analysis import compare, datasets
 from peakmark.errors import ParseError
 from peakmark.rows import build
 from peakmark.tools import common
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import tables
+from peakmark.views import compare, tables
+from peakmark.views.datasets import dataset_of
 
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
 
@@ -110,11 +110,11 @@ def test_records_without_histograms_have_the_median_and_no_interval(tmp_path):
 
 def test_a_comparison_judges_each_percentile(tmp_path):
     before, after = (
-        datasets.read(str(campaign(tmp_path / name, slow, seed)))
+        dataset_of(name, build.load(campaign(tmp_path / name, slow, seed)))
         for name, slow, seed in (("a", 0.0, 1), ("b", 0.02, 50))
     )
     rows, *_ = compare.compare(before, after)
-    verdicts = {row.point.percentile: row.verdict for row in rows}
+    verdicts = dict(zip(rows["percentile"], rows["verdict"], strict=True))
     assert verdicts.pop("p50") == "no difference shown"
     assert verdicts == dict.fromkeys(("", "p99", "p999"), "worse")
     assert "x1 p99.9 " in compare.report(before, after)[0]

@@ -35,6 +35,8 @@ def fed(tmp_path_factory):
                 concurrency=entry.concurrency,
             )  # fmt: skip
     facts = site.load(ROOT / "config" / "sites" / "chameleon-skylake-ssd.yaml")
+    rates = dict.fromkeys(("RS", "WS", "RR", "WR"), 510e6)
+    facts["disk"] |= {"throughput": rates, "iops": {"RR": 90e3, "WR": 10e3}}
     config = {"site_facts": facts, "report": {"tables": NAME}}
     return make.frames(tmp_path_factory.mktemp("fed") / NAME, records, config=config)
 

@@ -8,7 +8,7 @@ from peakmark.resources import ROOT
 
 VIEWS = ROOT / "src" / "peakmark" / "views"
 ALLOWED = {
-    "catalogue", "config.layouts", "data", "errors", "files", "formatting", "messages", "output",
+    "catalogue", "comparability", "config.layouts", "data", "errors", "files", "formatting", "messages", "output",
     "resources", "rows.labels", "rows.schema", "statistics", "tools.tables", "views", "yamlfile",
 }  # fmt: skip
 

@@ -6,13 +6,19 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
 
-from peakmark.analysis import compare, datasets
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
+from peakmark.views import compare
+from peakmark.views.datasets import dataset_of
 
 
 def side(folder, records, **more):
-    return datasets.read(str(make.write(folder, records, **more)))
+    return dataset_of(folder.name, make.frames(folder, records, **more))
+
+
+def lines(before, after, **more):
+    found, _, _ = compare.compare(before, after, **more)
+    return list(found.itertuples())
 
 
 def differences(comparison):
@@ -78,13 +84,13 @@ def test_a_fact_that_differs_stops_the_rows_of_it(tmp_path, name, value, title, 
     details |= {key: value} if part == "details" else {}
     context |= {key: value} if part == "context" else {}
     after = of_all(tmp_path / "b", 0.8, facts, details, **context)
-    found, _, _ = compare.compare(before, after)
-    assert {one.point.instrument for one in found if one.verdict == "not alike"} == stopped
+    found = lines(before, after)
+    assert {one.instrument for one in found if one.verdict == "not alike"} == stopped
     assert {one.verdict for one in found} <= {"worse", "not alike"}
     text, _ = compare.report(before, after)
-    assert (f"{title}: A has" in text.partition("A is ")[0]) == bool(title)
+    assert (f"{title}: A has" in text.partition("\nA is ")[0]) == bool(title)
     if title:
-        found, _, _ = compare.compare(before, after, changed=[title])
+        found = lines(before, after, changed=[title])
         assert {one.verdict for one in found} == {"worse"}
 
 
@@ -106,7 +112,7 @@ def test_another_link_is_not_judged(tmp_path):
     before, after = linked(tmp_path / "a", True), linked(tmp_path / "b", False)
     text, counts = compare.report(before, after)
     assert counts == {"not alike": 1, "no difference shown": 1}
-    assert "link: A has lo, B has eth1" in text.splitlines()[0]
+    assert "link: A has lo, B has eth1" in text.splitlines()[4]
     assert "A has" not in compare.report(before, before)[0]
 
 
@@ -126,19 +132,18 @@ def test_a_choice_that_differs_is_said(tmp_path, subsystem, workload, option, va
         side(tmp_path / name, make.runs(kernel, workload, *make.near(value), **{option: setting}))
         for name, value, setting in zip("ab", (1e9, 5e8), values, strict=True)
     )
-    ((found,), _, _) = compare.compare(before, after)
+    (found,) = lines(before, after)
     assert (found.verdict, differences(found)) == ("not alike", [difference])
     assert "{}: A has {}, B has {}".format(*difference) in compare.report(before, after)[0]
 
 
 def test_a_word_that_meant_another_number_is_not_alike(tmp_path):
     before = side(tmp_path / "a", make.runs("cpubench", "DP", *make.near(1e9)))
-    ((point, entry),) = before.entries.items()
     one, other = (
-        replace(before, entries={point: replace(entry, settings={"threads of cores": count})})
+        replace(before, rows=before.rows.assign(facts=[{"threads of cores": count}]))
         for count in "24"
     )
-    ((found,), _, _) = compare.compare(one, other)
+    (found,) = lines(one, other)
     assert found.verdict == "not alike"
     assert differences(found) == [("threads of cores", "2", "4")]
 
@@ -154,7 +159,7 @@ def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path, kernel, v
     for number, each in enumerate(records):
         each["context"]["host"] = "ab"[number % 2]
     after = side(tmp_path / "b", records, machines=machines)
-    ((found,), _, _) = compare.compare(before, after)
+    (found,) = lines(before, after)
     assert found.verdict == verdict
     assert ("6.1.0-2 on b" in compare.report(before, after)[0]) == (verdict == "not alike")
 
@@ -166,7 +171,7 @@ def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp
         records = make.runs("diskbench", "WR", *[1e4] * 6, **place)
         records += make.runs("diskbench", "RR", *[1e4] * 6, **place)
         sides.append(side(tmp_path / name, records))
-    found, _, _ = compare.compare(*sides)
+    found = lines(*sides)
     (different,) = [one for one in found if one.verdict == "not alike"]
-    assert different.point.workload == "WR"
+    assert different.workload == "WR"
     assert differences(different) == [("sync", "end", "each")]

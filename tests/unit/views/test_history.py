@@ -1,5 +1,5 @@
 """Campaigns over time: change points that a rank test allows, with the facts that changed there; read
-from stored analyses alone.
+from frames alone.
 """
 
 from __future__ import annotations
@@ -8,15 +8,13 @@ import csv
 import shlex
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 import numpy as np
 import pytest
 from benchmarks.method import rows as simulated
 from tests.unit import campaign_data as make
 
-from peakmark import bundle
-from peakmark.analysis import Analysis, history
-from peakmark.analysis.history import StoredHistory
+from peakmark.rows import build
+from peakmark.views import history
 
 WEEKS = 12
 CHANGE = 8
@@ -36,11 +34,8 @@ def campaign(folder, week, memory=1.0, **more):
 
 
 def kept(folder):
-    """What is stored of a campaign, as ``peakmark tables`` does, without its tables."""
-    part = StoredHistory(history.summarise(Analysis.of(folder)))
-    (folder / "analysis.json").write_bytes(msgspec.json.encode(part))
-    (campaign,) = bundle.histories([folder])
-    return campaign
+    """What history reads of a campaign."""
+    return history.past_campaign(folder.name, build.load(folder))
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +45,13 @@ def weeks(tmp_path_factory):
     for week in range(WEEKS):
         memory = 0.96 if week >= CHANGE else 1.0
         paths.append(campaign(folder / f"week-{week:02d}", week, memory))
-        kept(paths[-1])
     return paths
 
 
 def test_a_change_is_dated_and_stands_with_the_facts_that_changed_there(weeks):
-    campaigns = bundle.histories(reversed(weeks))
-    assert [each.name for each in campaigns] == [path.name for path in weeks]
+    campaigns = [kept(path) for path in weeks]
     cpu, memory = history.follow(campaigns)
-    assert (cpu.point.table, [*cpu.changes]) == ("cpu", [])
+    assert (cpu.row.table, [*cpu.changes]) == ("cpu", [])
     (change,) = memory.changes
     speed = dict(change.speed.values)["percent"]
     assert (change.place, change.speed.case) == (CHANGE, "slower") and 3.8 < speed < 4.2
@@ -92,7 +85,7 @@ def test_a_row_that_is_not_in_all_campaigns_gives_way_to_one_that_is(tmp_path):
             records += make.runs("cpubench", "DP", 8e10, 8e10, 8e10, concurrency=2)
         campaigns.append(kept(make.write(tmp_path / str(week), records)))
     (trend,) = history.follow(campaigns)
-    assert (trend.point.concurrency, len(trend.values)) == (1, 3)
+    assert (trend.row.threads, len(trend.values)) == ("1", 3)
 
 
 def test_many_nodes_count_as_their_median_and_one_by_name(tmp_path):

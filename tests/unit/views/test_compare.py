@@ -1,13 +1,16 @@
 """Comparing: the verdict says what the values carry, and no more."""
 
+import shutil
+
 import numpy as np
+import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import cli
-from peakmark.analysis import compare, datasets
-from peakmark.analysis.datasets import ComparedPoint, Dataset, DatasetRow
 from peakmark.errors import ConfigError
+from peakmark.views import compare
+from peakmark.views.datasets import KEY, Dataset, dataset_of, describe
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 CALM = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)
@@ -29,27 +32,26 @@ def disk(folder, factor=1.0, *, node="any", limited=False, hour=4):
         iops["value"] = 1e4 * factor * value
         time = {"metric": "latency", "unit": "s", "value": 1e-4 / factor * value}
         records.append(each | {"measurements": [iops, iops | time]})
-    return datasets.read(str(make.write(folder, records)))
-
-
-def of_values(values, is_timed):
-    """A row, with repetitions that began a second after each other or at no known time."""
-    times = {number: datasets.Turn(value, number, number) for number, value in enumerate(values)}
-    return DatasetRow(tuple(values), turns=times if is_timed else {})
+    return dataset_of(folder.name, make.frames(folder, records))
 
 
 def sides(rows, table="cpu", *, at_one_time=False):
     """Two sides with these values of A and B; without times they lie apart."""
     instrument = {"cpu": "cpubench", "memory_latency": "rambench"}[table]
     points = [
-        ComparedPoint(table, instrument, "DP", "", 0, threads, "")
+        (table, instrument, "DP", "", 0, str(threads), "", "")
         for threads in range(1, len(rows) + 1)
     ]
-    of_both = [
-        [of_values(values, at_one_time) for values in side] for side in zip(*rows, strict=True)
-    ]
-    entries = [dict(zip(points, of_side, strict=True)) for of_side in of_both]
-    return [Dataset("s", of_side) for of_side in entries]
+    keys = pd.DataFrame(points, columns=KEY)
+    keys = keys.assign(severity="", unequal_nodes="", facts=[{} for _ in rows])
+    times = (1.0, 2.0) if at_one_time else ()
+    return [Dataset("s", keys, pd.DataFrame(side), times) for side in zip(*rows, strict=True)]
+
+
+def lines(before, after, **more):
+    """The compared rows, with the factor between them."""
+    found, _, _ = compare.compare(before, after, **more)
+    return list(found.assign(ratio=np.exp(found["change"])).itertuples())
 
 
 @pytest.mark.parametrize(("before", "after", "table", "tolerance", "verdict"), [
@@ -68,8 +70,9 @@ def sides(rows, table="cpu", *, at_one_time=False):
     (CALM, [1.04 * value for value in CALM], "cpu", 0.05, SAME),
 ])  # fmt: skip
 def test_the_verdict_follows_interval_and_direction(before, after, table, tolerance, verdict):
+    tolerance = compare.TOLERANCE if tolerance is None else tolerance
     one, other = sides([(before, after)], table, at_one_time=True)
-    (found,), _, _ = compare.compare(one, other, tolerance=tolerance)
+    (found,) = lines(one, other, tolerance=tolerance)
     assert found.ratio == pytest.approx(after[0] / before[0], rel=0.003)
     assert found.verdict == verdict
 
@@ -92,12 +95,12 @@ def scaled(values, factor):
 ])  # fmt: skip
 def test_at_two_times_only_a_row_that_leaves_its_table_is_a_claim(factors, verdicts):
     before, after = sides([scaled(CALM, factor) for factor in factors])
-    found, _, _ = compare.compare(before, after)
+    found = lines(before, after)
     assert [one.verdict for one in found] == verdicts
     text, _ = compare.report(before, after)
-    assert "compare --interleave" in text
+    assert "it is not known when A or B was measured" in text
     before, after = sides([scaled(CALM, factor) for factor in factors], at_one_time=True)
-    found, _, _ = compare.compare(before, after)
+    found = lines(before, after)
     assert [one.verdict for one in found] == [each.partition(" or ")[0] for each in verdicts]
 
 
@@ -105,33 +108,41 @@ def test_what_all_rows_of_a_table_do_in_a_round_hides_no_change():
     rounds = [1.0, 1.3, 0.7, 1.1, 0.8, 1.25]
     calm = [value * moved for value, moved in zip(CALM, rounds, strict=True)]
     (before, after) = sides([scaled(calm, 1.0)] * 4 + [scaled(calm, 2.5)])
-    found, _, _ = compare.compare(before, after)
+    found = lines(before, after)
     assert [one.verdict for one in found] == [SAME] * 4 + ["better"]
 
 
 def test_two_campaigns_row_by_row(tmp_path):
     """Nodes of other names are compared where each side has one."""
     before, after = disk(tmp_path / "a", node="n1"), disk(tmp_path / "b", 0.5, node="other")
-    found, *only = compare.compare(before, after)
-    assert [one.point.table for one in found] == ["disk_throughput", "disk_latency", "disk_iops"]
+    _, *only = compare.compare(before, after)
+    found = lines(before, after)
+    assert [one.table for one in found] == ["disk_throughput", "disk_latency", "disk_iops"]
     assert {one.verdict for one in found} == {"worse"}
     assert found[1].ratio == pytest.approx(2.0)
     assert only == [0, 0]
     text, counts = compare.report(before, after)
     assert counts == {"worse": 3}
-    assert "3 worse" in text and "unsure" not in text
-    assert "A has n1, B has other" in text.splitlines()[0]
+    assert "unsure" not in text
+    verdicts, largest, facts, _, fact, *_ = text.splitlines()
+    assert verdicts == "Of 3 rows: 3 worse."
+    assert largest.startswith("Largest change: disk_") and "2.0 times slower (worse)" in largest
+    assert facts == "Facts that differ: node." and "A has n1, B has other" in fact
 
 
 def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
     before, after = disk(tmp_path / "a"), disk(tmp_path / "b", 0.5, limited=True)
-    found, _, _ = compare.compare(before, after)
-    assert [one.warnings for one in found] == [("", "wrong"), ("", ""), ("", "")]
+    found = lines(before, after)
+    assert [(one.severity_a, one.severity_b) for one in found] == [
+        ("", "wrong"),
+        ("", ""),
+        ("", ""),
+    ]
     assert "(B wrong)" in compare.report(before, after)[0]
 
 
 def test_nothing_in_common_is_said(tmp_path):
-    side = datasets.read(str(make.write(tmp_path / "c", make.runs("cpubench", "DP", 1e9))))
+    side = dataset_of("c", make.frames(tmp_path / "c", make.runs("cpubench", "DP", 1e9)))
     with pytest.raises(ConfigError, match="no row in common"):
         compare.report(side, disk(tmp_path / "other"))
 
@@ -171,7 +182,6 @@ def test_without_a_verdict_a_comparison_that_may_fail_cannot_tell(tmp_path, caps
         assert "cannot tell" in capsys.readouterr().err
 
 
-@pytest.mark.xfail(strict=True, reason="compare prints each value in the unit of its table")
 @pytest.mark.parametrize(("instrument", "workload", "value", "printed"), [
     ("rambench", "LAT", 9.376e-10, "0.9376 ns"), ("rambench", "LAT", 1.2e-7, "120.0 ns"),
     ("rambench", "RS", 6.082e10, "60.82 GB/s "), ("rambench", "RS", 1.23e12, "1.230 TB/s "),
@@ -195,16 +205,16 @@ def many(folder, seed, slow=-1):
     for row in range(40):
         values = 4e8 * (0.8 if row == slow else 1.0) * random.lognormal(0, 0.02, 6)
         records += make.runs("diskbench", "RS", *values.tolist(), block=4096 * (row + 1))
-    return datasets.read(str(make.write(folder, records)))
+    return dataset_of(folder.name, make.frames(folder, records))
 
 
 def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path):
     before = many(tmp_path / "a", 1)
     for seed in (2, 3, 4):
-        found, _, _ = compare.compare(before, many(tmp_path / f"b{seed}", seed), tolerance=0.0)
+        found = lines(before, many(tmp_path / f"b{seed}", seed), tolerance=0.0)
         assert not [one for one in found if one.verdict in compare.CLAIMS]
-    found, _, _ = compare.compare(before, many(tmp_path / "c", 5, slow=7))
-    assert [one.point.block for one in found if one.verdict == "worse"] == [8 * 4096]
+    found = lines(before, many(tmp_path / "c", 5, slow=7))
+    assert [one.block_bytes for one in found if one.verdict == "worse"] == [8 * 4096]
 
 
 @pytest.mark.parametrize(("beside", "verdict"), [(0, "better"), (109, SAME)])
@@ -212,6 +222,55 @@ def test_a_claim_that_chance_brings_among_many_rows_does_not_stand(beside, verdi
     """By itself one row of two samples that lie apart is a claim; among 110 rows chance brings it."""
     before, after = (1.0, 1.1, 1.2, 1.05, 1.15, 1.12), (1.1, 1.2, 1.28, 1.14, 1.23, 1.21)
     one, other = sides([(before, after), *[(before, before)] * beside], at_one_time=True)
-    (claim, *others), _, _ = compare.compare(one, other, tolerance=0.0)
+    (claim, *others) = lines(one, other, tolerance=0.0)
     assert claim.verdict == verdict
     assert {each.verdict for each in others} <= {SAME}
+
+
+def of_words(folder, requested):
+    """DP rows by what was asked for; a word means two threads."""
+    records = []
+    for word, value in requested.items():
+        is_word = isinstance(word, str)
+        context = make.placed(2, 2) if is_word else {}
+        for each in make.runs("cpubench", "DP", *make.near(value), concurrency=2, context=context):
+            each["cell"]["concurrency"] = word
+            records.append(each)
+    return dataset_of(folder.name, make.frames(folder, records))
+
+
+def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path):
+    before = of_words(tmp_path / "a", {2: 1e9, "cores": 2e9})
+    found = lines(before, of_words(tmp_path / "b", {2: 1e9, "cores": 1e9}))
+    assert [(describe(one), one.verdict) for one in found] == [
+        ("cpu cpubench DP x2", "no difference shown"), ("cpu cpubench DP xcores", "worse"),
+    ]  # fmt: skip
+    only, first, second = compare.compare(before, of_words(tmp_path / "c", {2: 1e9}))
+    assert (len(only), first, second) == (1, 1, 0)
+
+
+def test_rows_stand_in_the_order_of_their_change(tmp_path):
+    before, after = sides([scaled(CALM, factor) for factor in (1.0, 1.2, 0.5)], at_one_time=True)
+    text, _ = compare.report(before, after)
+    rows = [line for line in text.splitlines() if line.startswith("cpu cpubench")]
+    assert [line.split()[3] for line in rows] == ["x3", "x2", "x1"]
+    assert text.splitlines()[1:3] == [
+        "Largest change: cpu cpubench DP x3 is 2.0 times slower (worse).",
+        "No recorded fact differs.",
+    ]
+
+
+def test_interleave_names_what_took_its_place(capsys):
+    assert cli.main(["compare", "--interleave", "a.yaml", "b.yaml"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--interleave was removed: measure A, B, A and B again" in line
+
+
+def test_a_folder_with_rows_alone_is_compared_like_its_campaign(tmp_path, capsys):
+    disk(tmp_path / "a"), disk(tmp_path / "b", 0.9)
+    a, b, rows = (str(tmp_path / name) for name in ("a", "b", "elsewhere/b"))
+    assert cli.main(["compare", a, b]) == 0
+    text = capsys.readouterr().out
+    shutil.copytree(tmp_path / "b" / "rows", tmp_path / "elsewhere" / "b" / "rows")
+    assert cli.main(["compare", a, rows]) == 0
+    assert capsys.readouterr().out == text

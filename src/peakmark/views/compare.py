@@ -1,0 +1,385 @@
+"""Compare two campaigns row by row, and say it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from peakmark import statistics
+from peakmark.errors import ConfigError
+from peakmark.formatting import duration, listed, plural, significant
+from peakmark.messages import Message, message
+from peakmark.tools.tables import BY_NAME, Table
+from peakmark.views.datasets import KEY, Dataset, describe
+
+CLAIMS = ("better", "worse")
+DRIFTS = ("better or drift", "worse or drift")
+VERDICTS = (*CLAIMS, *DRIFTS, "no difference shown", "cannot tell", "not alike")
+TOLERANCE = 0.03
+"""Share by which a row may differ without a verdict: campaigns of one machine at two times seldom
+differ by less.
+"""
+LIKE = ["table", "percentile", "variant", "node", "is_alike"]
+"""Columns of rows that are judged together, as they spread alike."""
+TIMES = 1.5
+"""Factor from which on a ratio reads ``1.7 times faster``, below it ``12 % faster``."""
+LEVEL = 0.5
+"""Change below which a ratio reads ``level``, %."""
+NAMED = 6
+"""Most facts that the third sentence names; the list behind it has all."""
+UNITS: Mapping[str, Sequence[tuple[float, str]]] = {
+    "op/s": ((1e12, "TeraOPS"), (1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
+    "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
+    "bit/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "bit/s")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "1/s": ((1.0, "IOPS"),),
+}
+"""SI unit -> factors and the units that people write, the largest first."""
+
+
+def compare(
+    before: Dataset,
+    after: Dataset,
+    confidence: float = 0.95,
+    tolerance: float = TOLERANCE,
+    changed: Sequence[str] = (),
+) -> tuple[pd.DataFrame, int, int]:
+    """Return the rows that two campaigns both have, each with its verdict.
+
+    Args:
+        before: campaign A.
+        after: campaign B.
+        confidence: of the intervals; the false discovery rate over all rows is at most the rest.
+        tolerance: share by which a row may differ without a verdict.
+        changed: titles of facts that differ on purpose: they stop no verdict.
+
+    Returns:
+        A line for each row in the order of A, with the columns of ``KEY`` and
+
+        - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
+        - ``severity_a``, ``severity_b``: ``wrong`` or ``unsure`` where a figure is in doubt;
+        - ``differ``: what was asked or recorded otherwise, messages by title;
+        - ``change``, ``half``, ``p``: logarithm of B / A, half of its interval, p; above 0 is more,
+          which may be worse;
+        - ``specific``, ``specific_p``: the same without what the other rows of the table have in
+          common, where the campaigns lie apart in time;
+        - ``verdict``: ``better`` and ``worse`` are larger than the tolerance and than chance brings
+          among all rows, at two times also than the change of the table; ``better or drift`` and
+          ``worse or drift`` may be the table's; ``cannot tell`` has too few values; of ``not
+          alike`` something in ``differ`` matters.
+
+        Then the number of rows that only A has, and of those that only B has.
+    """
+    pairs = matched(before, after)
+    if len(pairs):
+        differ: list[Any] = [differences_of(pair) for pair in pairs.itertuples()]
+        alike = [set(each) <= set(changed) for each in differ]
+        pairs = pairs.assign(differ=differ, is_alike=alike)
+        pairs = pairs.pipe(add_changes, before, after, confidence)
+        pairs = add_verdicts(pairs, tolerance, 1 - confidence)
+    return pairs, len(before.rows) - len(pairs), len(after.rows) - len(pairs)
+
+
+def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
+    """Return the rows of both; names of nodes do not matter where each side has one."""
+    if len(before.nodes) == len(after.nodes) == 1:
+        before, after = before.without_node, after.without_node
+    first, second = before.rows.reset_index(names="row"), after.rows.reset_index(names="row")
+    return first.merge(second, on=KEY, suffixes=("_a", "_b"))
+
+
+def differences_of(pair: Any) -> dict[str, Message]:
+    """Return what the two sides of a row do not have alike, by title."""
+    found = differences(pair.facts_a, pair.facts_b)
+    mixed = pair.unequal_nodes_a or pair.unequal_nodes_b
+    if mixed:
+        side = "A" if pair.unequal_nodes_a else "B"
+        found[""] = message("mixed-nodes", side=side, differ=mixed)
+    return found
+
+
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Message]:
+    """Return what both sides know and one has otherwise, by title."""
+    found = {}
+    for name, text in before.items():
+        other = after.get(name, text)
+        if other != text:
+            found[name] = message("fact", name=name, before=text, after=other)
+    return found
+
+
+# -- verdicts
+
+
+def add_changes(
+    pairs: pd.DataFrame, before: Dataset, after: Dataset, confidence: float
+) -> pd.DataFrame:
+    """Add by how much each row changed, judged beside the rows that spread like it."""
+    apart = is_apart(before, after)
+    groups = []
+    for _, group in pairs.groupby(LIKE, sort=False):
+        first = np.log(before.values.loc[group["row_a"]].to_numpy())
+        second = np.log(after.values.loc[group["row_b"]].to_numpy())
+        changes = specific = statistics.changes(first, second, confidence)
+        if apart:
+            specific = statistics.changes(*statistics.less_others(first, second), confidence)
+        own = pd.DataFrame(changes, index=group.index, columns=["mean", "half", "p"])
+        others = pd.DataFrame(specific, index=group.index, columns=["mean", "half", "p"])
+        groups.append(
+            group.assign(
+                value_a=np.exp(np.nanmean(first, axis=1)),
+                value_b=np.exp(np.nanmean(second, axis=1)),
+                n_a=np.isfinite(first).sum(axis=1),
+                n_b=np.isfinite(second).sum(axis=1),
+                change=own["mean"],
+                half=own["half"],
+                p=own["p"],
+                specific=others["mean"],
+                specific_p=others["p"],
+            )
+        )
+    return pd.concat(groups).sort_index()
+
+
+def is_apart(before: Dataset, after: Dataset) -> bool:
+    """Return whether one campaign was measured before the other, so that time may have changed it.
+
+    Where the times are not known, it may have.
+    """
+    first, second = before.starts, after.starts
+    if not first or not second:
+        return True
+    is_within = second[0] <= statistics.median(first) <= second[-1]
+    holds = first[0] <= statistics.median(second) <= first[-1]
+    return not (is_within and holds)
+
+
+def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.DataFrame:
+    """Add verdicts, of which a share of ``level`` may be false."""
+    limit = math.log1p(tolerance)
+    judged = pairs[pairs["is_alike"] & pairs["p"].notna()]
+    sign = np.copysign(1.0, judged["change"])
+    own = judged["p"].where(sign * judged["change"] > limit, 1.0)
+    alone = judged["specific_p"].where(sign * judged["specific"] > limit, 1.0)
+    found = np.array(statistics.discoveries(list(own), level), dtype=bool)
+    claimed = np.array(statistics.discoveries(list(np.maximum(own, alone)), level), dtype=bool)
+    lower_is_better = judged["table"].map(is_time)
+    is_worse = judged["change"].gt(0) == lower_is_better
+    drift = pd.Series(np.where(is_worse, DRIFTS[1], DRIFTS[0]), judged.index)
+    claim = pd.Series(np.where(is_worse, CLAIMS[1], CLAIMS[0]), judged.index)
+    verdict = drift.mask(claimed, claim).where(found, "no difference shown")
+    verdicts = pd.Series("cannot tell", pairs.index).mask(~pairs["is_alike"], "not alike")
+    verdicts.update(verdict)
+    return pairs.assign(verdict=verdicts)
+
+
+def is_time(table: str) -> bool:
+    """Return whether lower values of a table are better."""
+    return BY_NAME[table].lower_is_better
+
+
+# -- text
+
+
+def report(
+    before: Dataset,
+    after: Dataset,
+    confidence: float = 0.95,
+    tolerance: float = TOLERANCE,
+    changed: Sequence[str] = (),
+) -> tuple[str, Counter[str]]:
+    """Return the comparison as text, and how often each verdict was given.
+
+    Three sentences come first: the verdicts, the largest change, the facts that differ. Arguments
+    are those of ``compare``.
+
+    Raises:
+        ConfigError: the two have no row in common, or a fact in ``changed`` does not differ.
+    """
+    pairs, *only = compare(before, after, confidence, tolerance, changed)
+    if pairs.empty:
+        raise ConfigError(
+            f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
+        )
+    counts = Counter(pairs["verdict"])
+    facts = facts_that_differ(before, after, pairs, changed)
+    pairs = by_size(pairs)
+    lines = [verdict_sentence(counts), largest_sentence(pairs), facts_sentence(facts)]
+    if facts:
+        lines += ["", *fact_lines(facts, pairs, changed)]
+    percent = round(100 * confidence, 6)
+    head = message("two-sides", first=before.name, second=after.name, percent=percent)
+    rows = [*pairs.itertuples()]
+    width = max(len(describe(row)) for row in rows)
+    lines += ["", head.text, ""]
+    lines += [line_of(row, width) for row in rows]
+    lines += ["", *notes(before, after, pairs, confidence, tolerance)]
+    if any(only):
+        lines.append(message("not-compared", first=only[0], second=only[1]).text)
+    return "\n".join(lines), counts
+
+
+def by_size(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows by the size of their change, the largest first."""
+    return pairs.sort_values("change", key=abs, ascending=False, kind="stable")
+
+
+def verdict_sentence(counts: Counter[str]) -> str:
+    """Return how often each verdict was given."""
+    given = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
+    return f"Of {plural(counts.total(), 'row')}: {'; '.join(given)}."
+
+
+def largest_sentence(pairs: pd.DataFrame) -> str:
+    """Return the largest change that has a verdict: a claim where there is one."""
+    for verdicts in (CLAIMS, DRIFTS):
+        some = pairs[pairs["verdict"].isin(verdicts)]
+        if len(some):
+            row: Any = next(some.itertuples())
+            return f"Largest change: {describe(row)} is {change_of(row)} ({row.verdict})."
+    return "No row shows a change."
+
+
+def facts_sentence(facts: Mapping[str, Sequence[Message]]) -> str:
+    """Return the titles of the facts that differ."""
+    titles = sorted(facts, key=str.lower)
+    named = [title or "equality of the nodes" for title in titles[:NAMED]]
+    if len(titles) > NAMED:
+        named.append(f"{len(titles) - NAMED} more")
+    if not named:
+        return "No recorded fact differs."
+    return f"Facts that differ: {listed(named)}."
+
+
+def facts_that_differ(
+    before: Dataset, after: Dataset, pairs: pd.DataFrame, changed: Sequence[str]
+) -> dict[str, list[Message]]:
+    """Return what the two sides do not have alike, by title, each difference once.
+
+    Raises:
+        ConfigError: a fact in ``changed`` does not differ.
+    """
+    found: dict[str, list[Message]] = {}
+    for differ in [*pairs["differ"], differences(before.machine, after.machine)]:
+        for title, fact in differ.items():
+            known = found.setdefault(title, [])
+            if fact not in known:
+                known.append(fact)
+    if not found.keys() >= set(changed):
+        known_titles = ", ".join(sorted(found.keys() - {""})) or "none"
+        raise ConfigError(
+            f"--changed {', '.join(changed)}: each must be a fact that differs; these do: {known_titles}"
+        )
+    return found
+
+
+def fact_lines(
+    facts: Mapping[str, Sequence[Message]], pairs: pd.DataFrame, changed: Sequence[str]
+) -> list[str]:
+    """Return a line for each difference, with the number of rows that it leaves without a verdict."""
+    stops: Counter[Message] = Counter()
+    for differ in pairs.loc[~pairs["is_alike"], "differ"]:
+        stops.update(fact for title, fact in differ.items() if title not in changed)
+    lines = []
+    for of_title in facts.values():
+        for fact in of_title:
+            shown = message("stopped", fact=fact, rows=stops[fact]) if fact in stops else fact
+            lines.append(shown.text)
+    return [*lines, message("on-purpose").text] if stops else lines
+
+
+def notes(
+    before: Dataset, after: Dataset, pairs: pd.DataFrame, confidence: float, tolerance: float
+) -> list[str]:
+    """Return what a reader of the verdicts must know."""
+    found = shifts(pairs)
+    if is_apart(before, after):
+        found.append(how_far_apart(before, after))
+    percent = 100 - round(100 * confidence, 6)
+    found.append(message("chance", percent=percent, tolerance=100 * tolerance))
+    is_doubtful = pairs["severity_a"].ne("") | pairs["severity_b"].ne("")
+    if is_doubtful.any():
+        found.append(message("doubtful", count=int(is_doubtful.sum())))
+    few = int(pairs["verdict"].eq("cannot tell").sum())
+    if few:
+        found.append(message("too-few", count=few))
+    return [each.text for each in found]
+
+
+def shifts(pairs: pd.DataFrame) -> list[Message]:
+    """Return by how much tables moved as a whole."""
+    moved = pairs[pairs["verdict"].isin(DRIFTS)]
+    found = []
+    for (table, _), rows in moved.groupby(["table", "verdict"], sort=False):
+        name = str(table)
+        change = speed_change(BY_NAME[name], math.exp(rows["change"].median()))
+        found.append(message("shift", table=name, rows=len(rows), change=change))
+    return found
+
+
+def how_far_apart(before: Dataset, after: Dataset) -> Message:
+    """Return that the two were measured at two times, and what tells a drift from a change."""
+    if not before.starts or not after.starts:
+        return message("apart", case="unknown")
+    time = statistics.median(after.starts) - statistics.median(before.starts)
+    has_other_hosts = before.hosts.isdisjoint(after.hosts) and before.hosts
+    return message("apart", case="nodes" if has_other_hosts else "", time=duration(abs(time)))
+
+
+def speed_of(table: Table, ratio: float) -> float:
+    """Return how many times as fast B is, from the ratio of the values."""
+    return 1 / ratio if table.lower_is_better else ratio
+
+
+def speed_change(table: Table, ratio: float) -> Message:
+    """Return a ratio as people say it."""
+    speed = speed_of(table, ratio)
+    case = "faster" if speed > 1 else "slower"
+    factor = max(speed, 1 / speed)
+    if factor >= TIMES:
+        return message("times", case=case, factor=factor)
+    percent = 100 * abs(speed - 1)
+    return message("percent", case=case if percent >= LEVEL else "level", percent=percent)
+
+
+def change_of(row: Any) -> str:
+    """Return the change of a row as people say it."""
+    return speed_change(BY_NAME[row.table], math.exp(row.change)).text
+
+
+def line_of(row: Any, width: int) -> str:
+    """Return one row of the text: values, change with its interval, repetitions, verdict."""
+    table = BY_NAME[row.table]
+    old, new = in_units(row.value_a, table.unit), in_units(row.value_b, table.unit)
+    counts = f"n {row.n_a}, {row.n_b}"
+    doubts = []
+    for side, severity in (("A", row.severity_a), ("B", row.severity_b)):
+        if severity:
+            doubts.append(f"{side} {severity}")
+    verdict = f"{row.verdict} ({', '.join(doubts)})" if doubts else row.verdict
+    name = describe(row).ljust(width)
+    values = f"{old:>14} -> {new:<14}"
+    return f"{name}  {values} {change_of(row):<17} {interval_of(row):<21} {counts:<9} {verdict}"
+
+
+def interval_of(row: Any) -> str:
+    """Return the interval of a change of speed, empty where there are too few values."""
+    if math.isnan(row.p):
+        return ""
+    table = BY_NAME[row.table]
+    ends = [speed_of(table, math.exp(row.change + end)) for end in (-row.half, row.half)]
+    low, high = 100 * min(ends) - 100, 100 * max(ends) - 100
+    return message("interval", low=low, high=high).text
+
+
+def in_units(value: float, unit: str) -> str:
+    """Return a value in SI units with four digits in the unit that people would use: ``60.82 GB/s``."""
+    scales = UNITS.get(unit, ((1.0, unit),))
+    fitting = [scale for scale in scales if value >= scale[0]]
+    factor, name = (fitting or scales[-1:])[0]
+    return f"{significant(value / factor)} {name}"

@@ -1,0 +1,129 @@
+"""Print the measured rows of a campaign for other programs: ReFrame, OpenMetrics, JSON lines."""
+
+from __future__ import annotations
+
+import json
+import pprint
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from peakmark.formatting import format_size
+from peakmark.rows import schema
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import BY_NAME
+from peakmark.views.datasets import threads_of
+
+TOLERANCE = 0.03
+"""Least share of the median that a threshold is away from it, as two runs differ by that."""
+METRICS = {
+    "op/s": "operations_per_second",
+    "B/s": "bytes_per_second",
+    "bit/s": "bits_per_second",
+    "s": "seconds",
+    "1/s": "accesses_per_second",
+}
+"""SI unit -> unit in a name of OpenMetrics."""
+RATIO = "peakmark_efficiency_ratio"
+LABELS = {
+    "table": "table",
+    "instrument": "instrument",
+    "workload": "workload",
+    "variant": "variant",
+    "block": "block_bytes",
+    "concurrency": "concurrency",
+    "word": "concurrency_word",
+    "node": "node",
+    "severity": "severity",
+}
+"""Label of a sample of OpenMetrics -> column of ``rows``."""
+STATISTICS = {"median": "value", "low": "low", "high": "high"}
+"""What a sample states -> column of ``rows``."""
+
+
+def measured(frames: CampaignFrames) -> Iterator[Any]:
+    """Yield the lines of ``rows`` that have a value."""
+    yield from schema.lines(frames.rows[frames.rows["n"] > 0])
+
+
+def json_lines(frames: CampaignFrames) -> str:
+    """Return each measured row as an object with the columns of ``rows.csv``."""
+    holds_json = {column.name for column in schema.ROWS if column.kind == "json"}
+    lines = []
+    for row in measured(frames):
+        values = row._asdict()
+        del values["Index"]
+        for name in holds_json:
+            values[name] = json.loads(values[name]) if values[name] else None
+        lines.append(f"{json.dumps(values, ensure_ascii=False)}\n")
+    return "".join(lines)
+
+
+def reframe(frames: CampaignFrames) -> str:
+    """Return the ``reference`` of a test of ReFrame: value, thresholds as shares of it, and unit.
+
+    A system is ``*``, or the node that was measured by itself. Rows that are wrong are left out.
+
+    Source: ReFrame, reference guide, RegressionTest.reference.
+    """
+    references: dict[str, dict[str, tuple[float, float | None, float | None, str]]] = {}
+    for row in measured(frames):
+        if row.severity == "wrong":
+            continue
+        system = "*" if row.node == "any" else row.node
+        share = round(worst_value(row) / row.value - 1, 4)
+        lower, upper = share, None
+        if BY_NAME[row.table].lower_is_better:
+            lower, upper = None, share
+        references.setdefault(system, {})[name_of(row)] = (row.value, lower, upper, row.unit)
+    return f"reference = {pprint.pformat(references, width=100, sort_dicts=False)}\n"
+
+
+def name_of(row: Any) -> str:
+    """Return an identifier: ``fio_disk_throughput_RS_psync_1MiB_x2``."""
+    size = format_size(row.block_bytes).replace(" ", "") if row.block_bytes else ""
+    parts = [row.instrument, row.table, row.workload, row.variant, size, f"x{threads_of(row)}"]
+    return "_".join(filter(None, parts)).replace("-", "_")
+
+
+def worst_value(row: Any) -> float:
+    """Return what a healthy node still reaches.
+
+    That is the worse end of the interval, at least ``TOLERANCE`` from the median.
+    """
+    if BY_NAME[row.table].lower_is_better:
+        return float(max(row.high, row.value * (1 + TOLERANCE)))
+    return float(min(row.low, row.value * (1 - TOLERANCE)))
+
+
+def openmetrics(frames: CampaignFrames) -> str:
+    """Return gauges in the text format of OpenMetrics 1.0.
+
+    They are the median, the ends of its interval, and the efficiency.
+
+    Source: OpenMetrics 1.0, section Text format.
+    """
+    families: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in measured(frames):
+        labels = {"campaign": frames.campaign["name"]}
+        labels |= {label: getattr(row, column) for label, column in LABELS.items()}
+        unit = METRICS[row.unit]
+        metric = f"peakmark_{row.table}_{unit}"
+        for statistic, column in STATISTICS.items():
+            line = sample(metric, labels | {"statistic": statistic}, getattr(row, column))
+            families[metric, unit].append(line)
+        if row.efficiency is not None:
+            families[RATIO, "ratio"].append(sample(RATIO, labels, row.efficiency))
+    lines = []
+    for (metric, unit), samples in families.items():
+        lines += [f"# TYPE {metric} gauge", f"# UNIT {metric} {unit}", *samples]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def sample(metric: str, labels: dict[str, Any], value: float) -> str:
+    """Return one line; OpenMetrics quotes texts as JSON does."""
+    pairs = []
+    for name, label in labels.items():
+        text = "" if label is None else str(label)
+        pairs.append(f"{name}={json.dumps(text, ensure_ascii=False)}")
+    return f"{metric}{{{','.join(pairs)}}} {value!r}"

@@ -1,0 +1,309 @@
+"""Follow the headline row of each subsystem over campaigns, and find where it changed.
+
+The campaigns before and after a place are compared by the exact rank test: the nearest ``FAR`` on
+each side, and in long series the nearest ``NEAR`` too, as a change may have been undone. Of the
+places whose p, times the number of tests, is at most ``LEVEL``, the one that explains most of the
+variance is a change point; then both sides of it are searched. Otava (apache/otava) proceeds so with
+energy distances.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from peakmark import statistics
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.formatting import listing, natural
+from peakmark.messages import Message, message
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import BY_NAME
+from peakmark.views import compare, headlines
+from peakmark.views.datasets import KEY, FactsOfHosts, describe, threads_of
+
+LEAST = 4
+"""Campaigns on each side of a change point: of fewer the rank test shows nothing."""
+NEAR, FAR = 8, 26
+"""Campaigns on each side of a place that are compared: the nearest, and as many as a year has half."""
+LEVEL = 0.05
+"""Largest share of unchanged rows that has a change point."""
+STEP = 0.01
+"""Smallest change that is reported, as the logarithm of a ratio."""
+FACTS = 8
+"""Most facts that are printed of a change."""
+PLACE = [name for name in KEY if name not in ("node", "percentile")]
+"""Columns that a row has alike in all campaigns and on all nodes."""
+
+
+@dataclass(frozen=True)
+class PastCampaign:
+    """A campaign as history sees it.
+
+    Attributes:
+        name: of its folder.
+        began: when its first record was begun, in seconds since 1970.
+        facts: all facts of its machines, by title.
+        rows: those that can speak for a subsystem, the one that does first: ``PLACE``, ``node``,
+            ``low``, ``value`` and ``high`` in SI units, and ``facts`` of the row, by title.
+    """
+
+    name: str
+    began: float
+    facts: Mapping[str, str]
+    rows: pd.DataFrame
+
+    @property
+    def time(self) -> datetime:
+        """When it was begun."""
+        return datetime.fromtimestamp(self.began, UTC)
+
+
+def past_campaign(name: str, frames: CampaignFrames) -> PastCampaign:
+    """Return what history needs of a judged campaign."""
+    hosts = sorted(set(frames.facts["host"]), key=natural)
+    facts = FactsOfHosts(frames).machine() | {"nodes": listing(hosts)}
+    began = frames.campaign["times"].get("began", 0.0)
+    return PastCampaign(name, began, facts, speaking_rows(frames))
+
+
+def speaking_rows(frames: CampaignFrames) -> pd.DataFrame:
+    """Return the rows that can speak for a subsystem, the one that does first."""
+    lines = []
+    for subsystem in headlines.planned(frames):
+        headline = headlines.headline_point(frames, subsystem)
+        points = [headline] if headline else []
+        if headline:
+            points += headlines.candidates(frames, BY_NAME[headline.own.table])
+        for point in points:
+            if is_trusted(point.own):
+                lines.append(line_of(point.own))
+    return pd.DataFrame(lines).drop_duplicates([*PLACE, "node"]) if lines else pd.DataFrame()
+
+
+def is_trusted(row: Any) -> bool:
+    """Return whether a value counts: above a limit that a site file states, the limit is in doubt."""
+    doubts_limit = row.wrong_codes == "above-limit" and row.limit_origin == "site"
+    return bool(row.severity != "wrong" or doubts_limit)
+
+
+def line_of(row: Any) -> dict[str, Any]:
+    """Return a row of peakmark's kernel as history keeps it."""
+    facts = json.loads(row.settings or "{}") | json.loads(row.recorded or "{}")
+    place = {name: getattr(row, name) for name in ("table", "instrument", "workload", "variant")}
+    place |= {"block_bytes": row.block_bytes or 0, "threads": threads_of(row), "node": row.node}
+    return place | {"low": row.low, "value": row.value, "high": row.high, "facts": facts}
+
+
+# -- trends
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A campaign from which on a row is faster or slower.
+
+    Attributes:
+        place: of the first campaign after it.
+        p: times the number of tests.
+        speed: by how much.
+        text: what, since when, from which level to which.
+        facts: what was recorded otherwise after it than before it.
+    """
+
+    place: int
+    p: float
+    speed: Message
+    text: Message
+    facts: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """One row over the campaigns that have it, in the order of time.
+
+    Attributes:
+        row: a line with the columns of ``datasets.KEY``.
+        values: lower end, median and upper end in each campaign, in SI units; of several nodes the
+            medians of theirs.
+        facts: of each campaign, by title.
+    """
+
+    row: Any
+    campaigns: Sequence[PastCampaign]
+    values: NDArray[np.float64]
+    facts: Sequence[Mapping[str, str]]
+
+    @property
+    def label(self) -> str:
+        """``cpu cpubench DP xcores``."""
+        return describe(self.row)
+
+    def quantity(self, value: float) -> str:
+        """Return a value in SI units as text."""
+        return compare.in_units(value, BY_NAME[self.row.table].unit)
+
+    @cached_property
+    def changes(self) -> Sequence[ChangePoint]:
+        """Its change points, in the order of time."""
+        medians = self.values[:, 1]
+        found = [(0, 1.0), *change_points(medians), (len(medians), 1.0)]
+        levels = []
+        for (start, _), (end, _) in pairwise(found):
+            levels.append(float(np.median(medians[start:end])))
+        points = []
+        for (place, p), (before, after) in zip(found[1:], pairwise(levels), strict=False):
+            points.append(self._change(place, p, before, after))
+        return points
+
+    def _change(self, place: int, p: float, before: float, after: float) -> ChangePoint:
+        """Return the change point at a place, between two levels."""
+        # One campaign more on each side, as a place may be one off.
+        last, first = self.facts[max(0, place - 2)], self.facts[place + 1]
+        facts = compare.differences(last, first).values()
+        speed = compare.speed_change(BY_NAME[self.row.table], after / before)
+        text = message(
+            "change-point",
+            row=self.label,
+            change=speed,
+            campaign=self.campaigns[place].name,
+            day=f"{self.campaigns[place].time:%F}",
+            before=self.quantity(before),
+            after=self.quantity(after),
+        )
+        changed = [replace(fact, code="changed-fact") for fact in facts]
+        return ChangePoint(place, p, speed, text, changed)
+
+
+def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
+    """Yield the place of the first value of each new level, with its p, in the order of the values.
+
+    Args:
+        values: of one row in the order of time, positive.
+
+    Source: Pettitt 1979 for one change point by ranks; Bonferroni's inequality over the tests.
+    """
+    count = len(values)
+    reaches = (NEAR, FAR) if count >= 3 * NEAR else (FAR,)
+    places = range(LEAST, count - LEAST + 1)
+    logs = np.log(values) - np.log(values).mean()
+    best, found, p_value = 0.0, 0, 1.0
+    for place in places:
+        for reach in reaches:
+            before = values[max(0, place - reach) : place]
+            after = values[place : place + reach]
+            p = len(places) * len(reaches) * statistics.rank_test([(before, after)])
+            explained = logs[:place].sum() ** 2 / (place * (count - place))
+            if p <= LEVEL and explained > best:
+                best, found, p_value = explained, place, p
+    if not found:
+        return
+    earlier, later = values[:found], values[found:]
+    if abs(np.log(np.median(later) / np.median(earlier))) > STEP:
+        yield from change_points(earlier)
+        yield found, p_value
+        for place, p in change_points(later):
+            yield found + place, p
+
+
+def follow(campaigns: Sequence[PastCampaign], node: str = "") -> list[Trend]:
+    """Return the row of each subsystem that most campaigns have; of several the newest headline.
+
+    Args:
+        campaigns: in the order of time.
+        node: the only node to be followed; empty for the median of all.
+    """
+    present: Counter[tuple[Any, ...]] = Counter()
+    for campaign in reversed(campaigns):
+        if len(campaign.rows):
+            places = campaign.rows[PLACE].drop_duplicates()
+            present.update(places.itertuples(index=False, name=None))
+    chosen: dict[str, tuple[Any, ...]] = {}
+    for place, _ in present.most_common():
+        chosen.setdefault(BY_NAME[place[0]].subsystem, place)
+    trends = []
+    for subsystem in SUBSYSTEMS:
+        if subsystem in chosen:
+            trend = trend_of(campaigns, chosen[subsystem], node)
+            trends += [trend] if trend else []
+    return trends
+
+
+def trend_of(campaigns: Sequence[PastCampaign], place: tuple[Any, ...], node: str) -> Trend | None:
+    """Return one row over the campaigns that have it; None where none has it on the node."""
+    wanted = pd.DataFrame([place], columns=PLACE)
+    kept, values, facts = [], [], []
+    for campaign in campaigns:
+        if campaign.rows.empty:
+            continue
+        rows = campaign.rows.merge(wanted, on=PLACE)
+        rows = rows[rows["node"].eq(node)] if node else rows
+        if len(rows):
+            kept.append(campaign)
+            values.append(rows[["low", "value", "high"]].median().to_numpy(dtype=float))
+            facts.append({**rows["facts"].iloc[0], **campaign.facts})
+    if not kept:
+        return None
+    columns = dict(zip(PLACE, place, strict=True)) | {"node": node, "percentile": ""}
+    row = next(pd.DataFrame([columns]).itertuples(index=False))
+    return Trend(row, kept, np.array(values), facts)
+
+
+# -- text and table
+
+
+def report(campaigns: Sequence[PastCampaign], trends: Sequence[Trend]) -> str:
+    """Return the trends as text: a line for each, then its change points with the facts."""
+    since, until = campaigns[0].time, campaigns[-1].time
+    head = message("history", campaigns=len(campaigns), since=f"{since:%F}", until=f"{until:%F}")
+    lines = [head.text, ""]
+    width = max(len(trend.label) for trend in trends)
+    changed: list[str] = []
+    for trend in trends:
+        count = len(trend.values)
+        state = message("change-points", count=len(trend.changes))
+        if count < 2 * LEAST:
+            state = message("too-short", campaigns=count, least=2 * LEAST)
+        latest = trend.quantity(trend.values[-1, 1])
+        lines.append(f"{trend.label:{width}}  {latest:>15}  {state.text}")
+        for change in trend.changes:
+            changed += ["", *lines_of_change(change)]
+    rule = message("change-point-rule", level=LEVEL, least=LEAST, step=STEP)
+    return "\n".join([*lines, *changed, "", rule.full_sentence])
+
+
+def lines_of_change(change: ChangePoint) -> list[str]:
+    """Return a change point with the facts that changed there."""
+    facts = list(change.facts[:FACTS]) or [message("no-changed-fact")]
+    if len(change.facts) > FACTS:
+        facts.append(message("more-facts", count=len(change.facts) - FACTS))
+    return [change.text.text, *(f"  {fact.text}" for fact in facts)]
+
+
+def frame(trends: Sequence[Trend]) -> pd.DataFrame:
+    """Return a line for each row and campaign, in SI units.
+
+    ``p`` and ``change`` are known where a change point is.
+    """
+    lines = []
+    for trend in trends:
+        changes = {change.place: change for change in trend.changes}
+        for place, campaign in enumerate(trend.campaigns):
+            low, median, high = trend.values[place]
+            line: dict[str, Any] = {"campaign": campaign.name, "began": campaign.time.isoformat()}
+            line |= trend.row._asdict() | {"unit": BY_NAME[trend.row.table].unit}
+            line |= {"row": trend.label, "median": median, "low": low, "high": high}
+            change = changes.get(place)
+            if change:
+                line |= {"p": change.p, "change": change.speed.text}
+            lines.append(line)
+    columns = ["campaign", "began", "row", *KEY, "unit", "median", "low", "high", "p", "change"]
+    return pd.DataFrame(lines, columns=columns)
