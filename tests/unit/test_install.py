@@ -124,7 +124,7 @@ def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path, name)
     folder = checkout_in(tmp_path / name)
     assert "move it" in refusal(install(folder))
     assert sorted(path.name for path in folder.iterdir()) == [
-        "Snakefile", "envs", "pyproject.toml", "src",
+        "README.md", "Snakefile", "envs", "pyproject.toml", "src",
     ]  # fmt: skip
 
 
