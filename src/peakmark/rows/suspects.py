@@ -13,7 +13,7 @@ from peakmark.rows.fleet import DELTA, Values, is_mapped, is_pair, is_usable, va
 from peakmark.tools.tables import BY_NAME
 
 
-class Behind(NamedTuple):
+class Lag(NamedTuple):
     """Shares by which a suspect is behind the healthy ones in one row.
 
     Attributes:
@@ -40,6 +40,8 @@ def list_suspects(
         runs: see ``schema.RUNS``.
         suspects: slow node or link -> the healthy ones that were measured beside it.
     """
+    if not suspects:
+        return pd.DataFrame()
     usable = (is_usable(rows) & ~is_pair(rows)) | is_mapped(rows)
     measured = rows[usable & rows["n"].ge(statistics.ENOUGH)]
     values = values_of(measured, runs)
@@ -55,7 +57,7 @@ def list_suspects(
     return pd.DataFrame(lines)
 
 
-def shares_of(name: str, healthy: Sequence[str], values: Values) -> list[Behind]:
+def shares_of(name: str, healthy: Sequence[str], values: Values) -> list[Lag]:
     """Return how far a suspect is behind in each row that a healthy one has too."""
     shares = []
     for (node, place), own in values.items():
@@ -66,13 +68,11 @@ def shares_of(name: str, healthy: Sequence[str], values: Values) -> list[Behind]
     return shares
 
 
-def behind(
-    own: Sequence[float], others: Sequence[Sequence[float]], lower_is_better: bool
-) -> Behind:
+def behind(own: Sequence[float], others: Sequence[Sequence[float]], lower_is_better: bool) -> Lag:
     """Compare the repetitions of a suspect's row with those of the healthy ones."""
     median, interval = statistics.median(own), statistics.median_interval(own)
     centres = [statistics.median(values) for values in others]
     usual = statistics.median(centres)
     if lower_is_better:
-        return Behind(median / usual - 1, interval.low / max(centres) - 1)
-    return Behind(1 - median / usual, 1 - interval.high / min(centres))
+        return Lag(median / usual - 1, interval.low / max(centres) - 1)
+    return Lag(1 - median / usual, 1 - interval.high / min(centres))
