@@ -5,7 +5,6 @@ from frames alone.
 from __future__ import annotations
 
 import csv
-import shlex
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -117,32 +116,3 @@ def test_the_command_writes_table_and_figures_and_passes_over_what_is_no_campaig
     assert peakmark("history", *places, "-o", str(files[0])).returncode == 0  # what it wrote itself
     done = peakmark("history", *places, "--node", "node9")
     assert done.returncode == 2 and "node9" in done.stderr
-
-
-def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, peakmark):
-    def measure(name, slow):
-        every = [
-            make.runs("cpubench", "DP", *make.near(4e10 * share), node=f"n{node}", host=f"n{node}")
-            for node, share in enumerate([1.0] * 7 + [slow, slow], 1)
-        ]
-        return make.write(tmp_path / name, [record for records in every for record in records])
-
-    done = peakmark("fleet", measure("well", 1.0), "--fail-on", "slow")
-    assert done.returncode == 0 and "scontrol" not in done.stdout
-    slow = measure("ill", 0.8)
-    done = peakmark("fleet", slow, "--fail-on", "slow")
-    assert (done.returncode, peakmark("fleet", slow).returncode) == (1, 0)
-    command = shlex.split(done.stdout.splitlines()[-1])
-    assert command[:4] == ["scontrol", "update", "nodename=n[8-9]", "state=drain"]
-
-
-@pytest.mark.parametrize(("nodes", "repetitions"), [(2, 6), (5, 3)])
-def test_nodes_that_cannot_be_judged_are_no_good_news(nodes, repetitions, tmp_path, peakmark):
-    """It takes four nodes of a class and six repetitions."""
-    records = []
-    for node in range(1, nodes + 1):
-        values = make.near(4e10)[:repetitions]
-        records += make.runs("cpubench", "DP", *values, node=f"n{node}", host=f"n{node}")
-    done = peakmark("fleet", make.write(tmp_path / "c", records), "--fail-on", "slow")
-    assert f"cannot tell: 0 of {nodes} nodes judged" in done.stdout
-    assert done.returncode == 3 and "0 slow nodes" not in done.stdout
