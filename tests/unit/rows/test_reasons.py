@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.rows import schema
+from peakmark.rows.reasons import Feature, differing
 
 ROWS = {
     ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,
@@ -58,3 +60,23 @@ def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(t
     (first, *_) = named["node5"]
     assert (first["value"], first["usual"], first["slow"], first["of"]) == ("0x1", "0x2", 2, 2)
     assert (first["others"], first["rest"]) == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("values", "slow", "named"),
+    [
+        ("bbbbbbbba", {8}, True),  # alone
+        ("bbbbbbaaa", {7, 8}, False),  # another has it, and two slow nodes are few
+        ("b" * 28 + "aaaa", {29, 30, 31}, True),  # another has it, and most slow nodes do
+        ("abcdefghi", {8}, False),  # all differ: it is a name
+        ("bbbbbbbbb", {8}, False),  # as usual
+        ("a", {0}, False),  # nobody else to tell
+    ],
+)
+def test_a_fact_is_named_where_others_seldom_have_it(values, slow, named):
+    features = {}
+    for number, value in enumerate(values):
+        features[f"node{number}"] = {"microcode": Feature(value, value)}
+    last = f"node{len(values) - 1}"
+    found = differing(features, last, list(features), {f"node{number}" for number in slow})
+    assert [dict(each.values)["what"] for each in found] == ["microcode"] * named
