@@ -1,5 +1,6 @@
-"""The four parts of a node that are measured, and their workloads, in the order of a report. Their rows
-are in ``data/subsystems.toml``.
+"""The four parts of a node that peakmark measures, and their workloads, in the order of a report.
+
+``data/subsystems.toml`` holds their properties.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ class Subsystem:
     """One part of a node.
 
     title, resource  what headings and sentences call it
-    kernel, heading  the own program that measures it, and what its columns are called
+    kernel, heading  peakmark's program that measures it, and the heading of its columns
     workloads        in the order of the tables' rows
-    units            what a value can be: metric -> its unit in records
-    counted          what the concurrency counts
+    units            metric -> its unit in records
+    counted          noun for the units of concurrency: thread, process or stream
     pinned           whether threads have CPUs of their own, so that concurrency may be a word for a
                      part of the node
     total            option of a cell that holds a fixed amount of work
     variants         in the order of the tables' rows; ``default`` is taken where a grid names none.
                      LAT of memory has none: its block is the area that is walked
     allowed          pattern of all variants that may be asked for, and the same in words
-    differs          what instruments that disagree may differ in, beside what each counts
+    differs          how instruments may differ whose values disagree, in words
     """
 
     name: str
@@ -47,14 +48,16 @@ class Subsystem:
 
     @property
     def named(self) -> str:
-        """The title as it stands within a sentence."""
-        return self.title if self.title.isupper() else self.title.lower()
+        """Return the title as it is written within a sentence."""
+        if self.title.isupper():
+            return self.title
+        return self.title.lower()
 
 
 UNITS = ("FP16", "BF16DOT", "QPMM", "BF16MM")
-"""Workloads of the CPU that need instructions which not every processor has."""
+"""CPU workloads whose instructions only some processors have."""
 FUSED = {"DP": "DPMIX", "FP32": "FP32MIX"}
-"""Workload of fused multiply-adds alone -> the one that mixes them with additions."""
+"""CPU workload of fused multiply-adds -> the workload that mixes them with additions."""
 
 SHAPES = {
     "C2C": "core_to_core",
@@ -65,8 +68,9 @@ SHAPES = {
     "NUMA-WS": "numa_throughput",
     "NUMA-LAT": "numa_latency",
 }
-"""Workloads of the memory of which one cell measures a whole matrix or curve -> the metric of its
-rows. What a row was measured at is its variant; the details of its value hold all points.
+"""Memory workloads whose cell measures a whole matrix or curve -> the metric of their rows.
+
+The variant of a row names its point; the details of its value hold all points.
 """
 POINTS = {
     "C2C": (3, 2),
@@ -77,13 +81,13 @@ POINTS = {
     "NUMA-WS": (3, 2),
     "NUMA-LAT": (3, 2),
 }
-"""Those workloads -> how many numbers each of their points has, and the place of the measured one."""
+"""Workload of ``SHAPES`` -> (numbers of each point, index of the measured number)."""
 LADDERS = {"LADDER-RS": "RS", "LADDER-LAT": "LAT"}
-"""Ladders -> the workload that each runs in working sets of all sizes."""
+"""Ladder -> the workload that it runs in working sets of all sizes."""
 PAGES = ("small", "huge")
-"""Variants of the cells of ladders: the pages that their memory lies on."""
+"""Variants of ladders: the kind of memory pages."""
 NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
-"""Matrices from NUMA node to NUMA node, which a node with one of them does not have."""
+"""Matrices between NUMA nodes. A machine with a single NUMA node has none."""
 
 SUBSYSTEMS = {
     name: msgspec.convert({"name": name, **entry}, Subsystem)
@@ -94,18 +98,18 @@ KERNELS = {subsystem.name: subsystem.kernel for subsystem in SUBSYSTEMS.values()
 WORKLOADS = {subsystem.name: subsystem.workloads for subsystem in SUBSYSTEMS.values()}
 
 POOLS = ("pool", "pool-temporal")
-"""Variants of memory rows that walk a pool: with streaming stores, or those that the grid asks for
-(``store:``); and with ordinary ones, which go through the caches, beside it.
+"""Variants of memory rows that walk a pool: ``pool`` with streaming stores, or the stores that
+``store:`` of the grid names; ``pool-temporal`` with ordinary stores through the caches.
 """
 
 AUTO = "auto"
-"""A pool, or the area of LAT, that the node decides when the cell is measured; what is planned
-before assumes one of a fixed size.
+"""Size of a pool or of LAT's area that the node chooses when it measures. The plan assumes a fixed
+size until then.
 """
 
 
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
-    """What a row of a workload can be measured in: metric -> unit. A latency is not a throughput."""
+    """Return metric -> unit of the values that a row of a workload can have."""
     units = SUBSYSTEMS[subsystem].units
     if subsystem in ("cpu", "disk"):
         return dict(units)

@@ -1,4 +1,4 @@
-"""A cell: one instrument at one point, once. Its identity is its path below
+"""A cell is one instrument at one point, measured once. Its identity is its path below
 ``results/<campaign>/cells/``.
 """
 
@@ -21,7 +21,7 @@ _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class CellKeys(TypedDict):
-    """A cell as plan and record hold it. The id becomes a path: its parts are names, nothing more."""
+    """Keys of a cell in a plan or a record. Its id becomes a path, so all parts are plain names."""
 
     subsystem: Literal["cpu", "memory", "disk", "network"]
     instrument: Annotated[
@@ -54,7 +54,7 @@ class Cell:
     instrument   name in ``peakmark.tools.REGISTRY``, e.g. ``cpubench`` or ``fio``
     workload     QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM |
                  RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP LAT-UDP; ``ALL`` for a reference tool that fills several workloads in one execution
-    variant      what must never be mixed in one row: memory ``block`` or ``pool`` (the working
+    variant      kind of access that has rows of its own: memory ``block`` or ``pool`` (the working
                  set), disk ``psync`` or ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty
                  where there is no such choice
     block        bytes of a block, record or message; None where there is none (cpu), and of the
@@ -86,60 +86,68 @@ class Cell:
 
     @property
     def point(self) -> str:
-        """Directory name of the point: ``RWS-pool_1MiB_x2``, ``DP_none_x1``, ``LAT_auto_x1``."""
-        workload = f"{self.workload}-{self.variant}" if self.variant else self.workload
-        none = "auto" if self.automatic else "none"
-        block = none if self.block is None else format_size(self.block)
+        """Return the directory name of the point, such as ``RWS-pool_1MiB_x2`` or ``LAT_auto_x1``."""
+        workload = self.workload
+        if self.variant:
+            workload += f"-{self.variant}"
+        if self.block is not None:
+            block = format_size(self.block)
+        elif self.automatic:
+            block = "auto"
+        else:
+            block = "none"
         return f"{workload}_{block}_x{self.asked}"
 
     @property
     def automatic(self) -> bool:
-        """Whether the node that measures chooses the block: the area of the memory's LAT."""
+        """Return whether the node chooses the block. It does for the area of LAT in memory."""
         walked = self.subsystem == "memory" and self.workload not in SHAPES
         return walked and self.block is None
 
     @property
     def area(self) -> int | None:
-        """Bytes of the block, or those that the node has chosen for it; None where there is none,
-        or not yet.
-        """
+        """Return the bytes of the block or of the area that the node chose; None before it chooses."""
         chosen = self.options.get("area")
-        return chosen if self.automatic and isinstance(chosen, int) else self.block
+        if self.automatic and isinstance(chosen, int):
+            return chosen
+        return self.block
 
     @property
     def asked(self) -> int | str:
-        """The concurrency as it was asked for: the word, else the number."""
+        """Return the concurrency as the user wrote it: a word or a number."""
         return self.word or self.concurrency
 
     @property
     def id(self) -> str:
-        """Path of the record below ``cells/``, without ``.json``; unique in a campaign."""
+        """Return the path of the record below ``cells/``, without ``.json``. It is unique in a
+        campaign.
+        """
         return f"{self.row}/{self.repetition}"
 
     @cached_property
     def row(self) -> str:
-        """What the repetitions of one measurement share: the id without the repetition."""
+        """Return the id without the repetition, which all repetitions of a measurement share."""
         return f"{self.subsystem}/{self.instrument}/{self.point}/{self.place}"
 
     @property
     def place(self) -> str:
-        """The node, or the client and the server of a pair: ``node1+node2``."""
+        """Return the node, or client and server of a pair: ``node1+node2``."""
         return f"{self.node}+{self.peer}" if self.peer else self.node
 
     def to_json(self) -> dict[str, Any]:
-        """The cell as JSON values; ``block`` in bytes, keys as the fields."""
+        """Return the cell as JSON values, with ``block`` in bytes and the fields as keys."""
         fields = {name: getattr(self, name) for name in CellKeys.__annotations__}
         if not self.peer:
             del fields["peer"]
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:
-        """Canonical one-line JSON: what decides whether a finished cell is still valid."""
+        """Return canonical JSON on one line. A record is valid while its cell has the same text."""
         return _canonical(self.to_json())
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], what: str = "cell") -> Cell:
-        """Inverse of ``to_json``.
+        """Return the cell of JSON values; the inverse of ``to_json``.
 
         Raises:
             RecordError: begins with ``what`` and names the key that is missing or wrong.

@@ -1,5 +1,5 @@
-"""Errors a user can meet. Each message is one sentence that says what, where, what is allowed and
-how to go on.
+"""Errors that a user can meet. Each message is one sentence: what happened, where, what is allowed
+and how to go on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
 
 
 class Sentence(NamedTuple):
-    """What happened, and what to do about it or what explains it, which may be empty."""
+    """A fact, and its remedy or explanation, which may be empty."""
 
     fact: str
     remedy: str = ""
@@ -38,11 +38,10 @@ class Sentence(NamedTuple):
 
 
 class PeakmarkError(Exception):
-    """The user's input or machine is at fault: the CLI prints the message alone, without a
-    traceback.
+    """An error of the user's input or machine. The CLI prints its message without a traceback.
 
-    fact    what is so
-    remedy  what to do, where that is told apart; the message is both
+    fact    what happened
+    remedy  what to do, if the error has it; the message is both
     """
 
     def __init__(self, fact: str, remedy: str = "") -> None:
@@ -51,44 +50,45 @@ class PeakmarkError(Exception):
 
 
 class ConfigError(PeakmarkError):
-    """The configuration holds a value that is not allowed. In one line, whatever stands in the
-    value.
+    """A value of the configuration that is not allowed. Its message is one line, whatever the value
+    holds.
     """
 
     def __str__(self) -> str:
-        return "".join(
-            character
-            if character.isprintable()
-            else character.encode("unicode_escape").decode("ascii")
-            for character in super().__str__()
-        )
+        text = ""
+        for character in super().__str__():
+            if character.isprintable():
+                text += character
+            else:
+                text += character.encode("unicode_escape").decode("ascii")
+        return text
 
 
 class RecordError(PeakmarkError):
-    """A record is missing, damaged or not what its schema says."""
+    """A record that is missing, damaged or against its schema."""
 
 
 class UnreadableError(RecordError):
-    """A record that this user, or this process, may not read: it may well be whole."""
+    """A record that this user or process may not read. It may well be whole."""
 
 
 class ParseError(PeakmarkError):
-    """A tool printed something from which no trustworthy number can be read."""
+    """Output of a tool that holds no trustworthy number."""
 
 
 class Terminated(BaseException):
-    """This process was told to end (SIGTERM, as by scancel or a time limit): everything is put away
-    on the way out.
+    """Raised when a signal stops this process (SIGTERM, as by scancel or a time limit). Every block
+    cleans up on the way out.
     """
 
 
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
-"""Slurm's word, used for what was ended for its memory, whoever ended it."""
+"""State of a job that ran out of memory, in Slurm's word; also used where the kernel ended it."""
 
 UNREADABLE = frozenset(
     (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE)
 )
-"""Errors that say nothing of a file itself: others, or the same process later, may read it."""
+"""Errors that do not concern the file itself: another user or a later process may read it."""
 
 _REMEDIES = {
     errno.ENOSPC: "make room there, or set TMPDIR where it is a temporary folder",
@@ -103,14 +103,18 @@ _REMEDIES = {
 
 
 def sentence(error: OSError, path: bool = True) -> str:
-    """What the system refused, where (unless ``path`` is False: the caller says it), and what can
-    be done.
+    """Return what the system refused, where, and what to do. Leave the path out if ``path`` is
+    False, because the caller names it.
     """
-    names = [
-        str(name)
-        for name in (error.filename, error.filename2)
-        if name is not None and not isinstance(name, int)
-    ]
-    where = f"{' -> '.join(names)}: " if names and path else ""
+    text = str(error.strerror or error)
+    # A file name may also be the number of a descriptor, which tells a user nothing.
+    names = []
+    for name in (error.filename, error.filename2):
+        if name is not None and not isinstance(name, int):
+            names.append(str(name))
+    if names and path:
+        text = f"{' -> '.join(names)}: {text}"
     remedy = _REMEDIES.get(error.errno or 0)
-    return f"{where}{error.strerror or error}" + (f"; {remedy}" if remedy else "")
+    if remedy:
+        text = f"{text}; {remedy}"
+    return text

@@ -1,6 +1,7 @@
-"""Files of ours: read where others may have put something else, never waiting; written whole or not
-at all. Finished documents (report, page, bundle) replace nothing that their campaign has not written
-there.
+"""Read and write peakmark's files.
+
+Reading refuses everything but regular files and never waits. Writing replaces a whole file or
+nothing. A finished document (report or bundle) replaces only files that the same campaign wrote.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.formatting import gigabytes
 
 LARGEST = 128 << 20
-"""Bytes of a file that is read as a whole: the plan of 100,000 cells has a third of it."""
+"""Largest file, in bytes, that is read as a whole: three times the plan of 100,000 cells."""
 MARGIN = 1.2
-"""Free space asked for before a disk cell starts, as a multiple of what it will write."""
+"""Free space that a disk cell needs before it starts, as a multiple of the bytes it writes."""
 _KINDS = (
     (stat.S_ISDIR, errno.EISDIR, "it is a folder"),
     (stat.S_ISFIFO, errno.EINVAL, "it is a named pipe, not a file"),
@@ -39,20 +40,20 @@ _REFUSALS = {
     errno.EISDIR: "it is a folder",
     errno.ELOOP: "it is a link, or its symbolic links lead back to it",
 }
-"""What is no regular file, by the error with which the kernel refuses to open it."""
+"""Error number -> the kind of file that Linux refuses to open with it."""
 _NO_FOLDER_SYNC = frozenset(
     (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
 )
-"""Errors of filesystems that do not sync folders, or of folders that may be written and not read. The
-file itself is whole by then (PostgreSQL's ``fsync_fname`` ignores the same ones).
+"""Errors of filesystems that do not sync folders, and of folders that only allow writing. The file
+itself is whole by then (PostgreSQL's ``fsync_fname`` ignores the same errors).
 """
 _NO_SYNC = frozenset((errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP))
 """Errors of filesystems that sync no files at all."""
 
 
 def open_regular(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Return a descriptor of a regular file, as ``os.open``. All else is refused at once: a named
-    pipe would be waited for, and a lock on a device keeps nobody away.
+    """Return a descriptor of a regular file, as ``os.open`` does. Refuse everything else at once:
+    opening a named pipe would wait, and a lock on a device excludes nobody.
 
     Raises:
         OSError: it cannot be opened or is no regular file.
@@ -73,7 +74,7 @@ def open_regular(path: Path, flags: int, mode: int = 0o666) -> int:
 
 
 def user_name(number: int) -> str:
-    """Return a user's name, or the number where the system knows none."""
+    """Return a user's name, or ``user NUMBER`` where the system does not know it."""
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
@@ -81,7 +82,7 @@ def user_name(number: int) -> str:
 
 
 def how_to_read(path: Path) -> str:
-    """Return what lets this user read a file of another: who can grant it, and by which command."""
+    """Return who can let this user read a file of another user, and by which command."""
     place = path
     while not os.access(place.parent, os.X_OK) and place != place.parent:
         place = place.parent  # the outermost folder that cannot be entered
@@ -93,9 +94,9 @@ def how_to_read(path: Path) -> str:
 
 
 def read_bytes(path: Path, most: int = LARGEST) -> bytes:
-    """The content of a regular file of at most ``most`` bytes.
+    """Return the content of a regular file of at most ``most`` bytes. Refuse a named pipe at once.
 
-    Errors: OSError, at once also for a named pipe, which would be waited for.
+    Errors: OSError.
     """
     descriptor = open_regular(path, os.O_RDONLY)
     try:
@@ -112,13 +113,13 @@ def read_bytes(path: Path, most: int = LARGEST) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The same as text. Errors: OSError; UnicodeDecodeError, a ValueError."""
+    """Return the content of a text file. Errors: OSError; UnicodeDecodeError, a ValueError."""
     return read_bytes(path).decode("utf-8")
 
 
 def set_aside(path: Path, folder: Path) -> Path:
-    """Move what does not count into a folder, under its name and the next free number. Returns its
-    new path. Errors: OSError.
+    """Move a file that does not count into a folder, under the next free number. Return its new
+    path. Errors: OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
@@ -128,12 +129,12 @@ def set_aside(path: Path, folder: Path) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value of a file. Errors: OSError; ValueError, see ``parse_json``."""
+    """Return the JSON value of a file. Errors: OSError; ValueError as in ``parse_json``."""
     return parse_json(read_bytes(path))
 
 
 def parse_json(content: bytes, kind: Any = Any) -> Any:
-    """The value of a JSON text in UTF-8.
+    """Return the value of a JSON text in UTF-8.
 
     Raises:
         ValueError: it is no JSON or of another kind, holds half a character or a number beyond a
@@ -148,21 +149,20 @@ def parse_json(content: bytes, kind: Any = Any) -> Any:
 
 
 def below(folder: Path, name: str) -> Path:
-    """The place of a file that a file of others names. Errors: RecordError when it is not below
-    ``folder``.
+    """Return the path of a file that somebody else's list names. Errors: RecordError when it is not
+    below ``folder``.
     """
     place = folder / name
-    if (
-        not name
-        or "\0" in name
-        or not Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder))
-    ):
+    is_valid = bool(name) and "\0" not in name
+    if not is_valid or not Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder)):
         raise RecordError(f"{name!r} lies outside its folder, {folder}")
     return place
 
 
 def unusable(folder: Path) -> str | None:
-    """Why no file can be made in a folder, None where one can: /proc has room and takes none."""
+    """Return why no file can be made in a folder, None where one can. Writing is tried, as /proc
+    reports free space and takes no file.
+    """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"0")
@@ -172,13 +172,15 @@ def unusable(folder: Path) -> str | None:
 
 
 def free(folder: Path) -> int:
-    """Bytes that an ordinary user may still write on the disk of a folder. Errors: OSError."""
+    """Return the bytes that an ordinary user may still write on the disk of a folder. Errors:
+    OSError.
+    """
     return shutil.disk_usage(folder).free
 
 
 def no_room(place: Path, need: int, who: str) -> str | None:
-    """A sentence when the disk of ``place`` has no ample room for the bytes that ``who`` will
-    write. Errors: OSError.
+    """Return a sentence when the disk of ``place`` lacks room for the ``need`` bytes that ``who``
+    will write; else None. Errors: OSError.
     """
     if not need or free(place) >= need * MARGIN:
         return None
@@ -189,13 +191,13 @@ def no_room(place: Path, need: int, who: str) -> str | None:
 
 
 def scratch(asked: object = None) -> Path:
-    """Where cells put their files: as asked for, else ``$TMPDIR``, else /tmp."""
+    """Return the folder for the files of cells: ``asked``, else ``$TMPDIR``, else /tmp."""
     return Path(str(asked or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108 - only private folders are made in it
 
 
 def write_text(path: Path, text: str) -> None:
-    """``write_bytes`` into a folder that is made if need be. Errors: OSError; ValueError for half a
-    character.
+    """Write a text as ``write_bytes`` does, and make its folder. Errors: OSError; ValueError for
+    half a character (a lone surrogate).
     """
     content = text.encode()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +205,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file in one step, durably. Errors: OSError; the old file is then untouched."""
+    """Replace a file durably in one step. Errors: OSError; the old file is then untouched."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with naming(path):
         try:
@@ -221,8 +223,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name ``path`` in an OSError of the block that names no file, as those of ``write``, ``fsync``
-    and locks.
+    """Add ``path`` to an OSError of the block that names no file, as those of ``write``, ``fsync``
+    and locks do not.
     """
     try:
         yield
@@ -256,7 +258,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def renew(path: Path, text: str) -> None:
-    """``write_text``, if another text is there. Errors: OSError."""
+    """Write a text unless the file already holds it. Errors: OSError."""
     with suppress(OSError, ValueError):
         if read_text(path) == text:
             return
@@ -264,12 +266,12 @@ def renew(path: Path, text: str) -> None:
 
 
 LEAST_BYTES = 8 << 10
-"""A record takes two or three blocks of a disk."""
+"""Free bytes below which a disk counts as full: a record takes two blocks of 4 KiB."""
 
 
 def full(folder: Path) -> str | None:
-    """A sentence when the disk of ``folder``, or of its nearest parent that exists, has no room for
-    one more record.
+    """Return a sentence when a disk has no room for one more record, else None. It is the disk of
+    ``folder`` or of its nearest parent that exists.
     """
     while not folder.exists() and folder != folder.parent:
         folder = folder.absolute().parent
@@ -283,25 +285,24 @@ def full(folder: Path) -> str | None:
 
 
 WRITTEN = "written.sha256"
-"""In the campaign's folder: checksums and places of what was written outside it, as ``sha256sum``
-prints them.
+"""File in the campaign's folder that lists the documents written outside it: checksum and path, as
+``sha256sum`` prints them.
 """
 DOCUMENTS = ("report.pdf", "report.html")
-"""What a campaign's folder itself holds is made anew whenever it is wanted."""
+"""Documents in the campaign's own folder, which each command replaces."""
 
 
 def write_document(target: Path, content: bytes, campaign: Path | None = None) -> None:
-    """Write a document in one step. Links are followed.
+    """Write a document in one step. Follow links.
 
     Args:
         target: where to write.
         content: of the document.
-        campaign: folder of the campaign that the document is of; what it wrote earlier, unchanged
-            since, is replaced.
+        campaign: folder of the document's campaign. A file that this campaign wrote is replaced
+            if nobody changed it since.
 
     Raises:
-        PeakmarkError: there is something else at ``target``, which then stays, or it cannot be
-            written.
+        PeakmarkError: ``target`` holds another file, which stays, or cannot be written.
     """
     place = document_place(target)
     try:
@@ -325,7 +326,8 @@ def write_document(target: Path, content: bytes, campaign: Path | None = None) -
 
 
 def document_place(target: Path) -> Path:
-    """Where a document goes. Looked up before it is made, too: that may take long.
+    """Return the real path of a document. Callers also check it before they make the document,
+    which may take long.
 
     Raises:
         PeakmarkError: it is a folder or a device, or there is no folder for it.
@@ -341,10 +343,12 @@ def document_place(target: Path) -> Path:
 
 
 def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
+    """Return whether a document may take the place of the file at ``place``."""
     if not place.exists() or place.stat().st_size == 0:
         return True
     if campaign is None:
         return False
+    # Documents in the campaign's own folder need no list.
     if place.parent == campaign.resolve() and place.name in DOCUMENTS and not target.is_symlink():
         return True
     with suppress(OSError):
@@ -355,10 +359,10 @@ def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
 
 
 def made_folder(campaign: Path, name: str) -> Path:
-    """A folder of made files below a campaign.
+    """Return a folder of generated files below a campaign, made if need be.
 
     Raises:
-        PeakmarkError: it is a link or holds one, as what is behind it may be anybody's.
+        PeakmarkError: it is a link or holds one, which may lead to another user's files.
         OSError: it cannot be made.
     """
     folder = campaign / name

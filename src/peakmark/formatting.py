@@ -1,5 +1,7 @@
-"""Numbers as people write and read them: sizes, units and formulas; significant digits, decimal mark,
-percent. IEC inside (1KiB = 1024 B), SI base units in records, conversion only for people.
+"""Numbers and names as people read and write them: sizes, units, formulas, significant digits, decimal
+marks, percentages.
+
+Sizes are IEC (1KiB = 1024 B). Records hold SI base units; conversion happens only for people.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ _SCALED = {
     "1/s": ((1.0, "IOPS"),),
 }
 LARGEST = 1 << 60
+"""Largest size in bytes that a configuration may name: 1 EiB, more than any disk has."""
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -36,10 +39,9 @@ _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
 
 
 def parse_size(text: str | int) -> int:
-    """Bytes of a size such as ``1KiB``, ``16 MiB`` or ``4096``.
+    """Return the bytes of a size such as ``1KiB``, ``16 MiB`` or ``4096``.
 
-    Errors: ConfigError for anything else, also for KB or M, which mean different things to
-    different tools.
+    Errors: ConfigError for anything else. KB and M are refused, as tools disagree on their meaning.
     """
     if isinstance(text, bool):
         raise ConfigError(f"size {text!r} is not a size: write for example 1KiB, 16MiB or 4096")
@@ -60,7 +62,7 @@ def parse_size(text: str | int) -> int:
 
 
 def format_size(size: int) -> str:
-    """The shortest exact IEC form of a number of bytes: 1024 -> ``1KiB``, 1500 -> ``1500B``."""
+    """Return the shortest exact IEC form of a number of bytes: 1024 -> ``1KiB``, 1500 -> ``1500B``."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         factor = _FACTORS[unit]
         if size >= factor and size % factor == 0:
@@ -69,16 +71,15 @@ def format_size(size: int) -> str:
 
 
 def gigabytes(count: float, decimals: int = 1) -> str:
-    """Bytes as disks and memory are sold: ``1.5 GB``, decimal."""
+    """Return bytes in decimal gigabytes, as disks and memory are sold: ``1.5 GB``."""
     return f"{count / 1e9:.{decimals}f} GB"
 
 
 def quantity(value: float, unit: str, digits: int = 4) -> str:
-    """A value in an SI base unit with the prefix that keeps it readable, rounded to ``digits``
-    significant digits.
-    """
+    """Return a value in an SI base unit with a readable prefix and ``digits`` significant digits."""
     scales = _SCALED.get(unit, ((1.0, unit),))
-    factor, name = next((scale for scale in scales if abs(value) >= scale[0]), scales[-1])
+    fitting = (scale for scale in scales if abs(value) >= scale[0])
+    factor, name = next(fitting, scales[-1])
     number = f"{value / factor:.{digits}g}"
     if "e" in number:
         number = f"{value / factor:.0f}"
@@ -86,11 +87,13 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
 
 
 def parse_duration(where: str, value: str | float) -> float:
-    """Seconds of a time such as ``90 s``, ``30 min``, ``2 h`` or a number of seconds. Errors:
-    ConfigError.
+    """Return the seconds of a time such as ``90 s``, ``30 min``, ``2 h`` or a number of seconds.
+    Errors: ConfigError.
     """
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
-    seconds = float(match.group(1)) * _SECONDS[match.group(2)] if match else 0.0
+    seconds = 0.0
+    if match:
+        seconds = float(match.group(1)) * _SECONDS[match.group(2)]
     if seconds <= 0:
         raise ConfigError(
             f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a time above 0, such as 90 s, 30 min or 2 h"
@@ -99,8 +102,8 @@ def parse_duration(where: str, value: str | float) -> float:
 
 
 def evaluate(formula: str, names: Mapping[str, float]) -> float:
-    """Value of a formula: plain arithmetic over named numbers (+ - * / and parentheses). Errors: ConfigError with one
-    sentence.
+    """Return the value of a formula: arithmetic over named numbers with + - * / and parentheses.
+    Errors: ConfigError with one sentence.
     """
     try:
         return _value(ast.parse(formula, mode="eval").body, names)
@@ -133,9 +136,10 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
 
 
 MAX_DECIMALS = 8
+"""Most decimals of a printed number."""
 
-# A decimal number that is no part of a word, a path or a version of three parts; group 1: a name
-# with its versions. Names of programs that measure are not among them: a value may follow.
+# _DECIMAL matches a decimal number outside of words, paths and versions of three parts. Its group 1
+# matches a program's name with its versions. Measuring programs are missing: a value may follow.
 _NAMES = (
     r"[Vv]ersion|glibc|musl|gcc|g\+\+|clang|icx|icc|nvc|binutils|ld|make|Linux|[Kk]ernel|Debian|Ubuntu|Fedora|CentOS|Rocky|"
     r"AlmaLinux|Alpine|Leap|SLES|RHEL|Slurm|Python|Snakemake|Typst|Open ?MPI|MPICH|OpenBLAS|BLIS|MKL"
@@ -162,96 +166,120 @@ DATE_LANGUAGES = tuple(_MONTHS)
 
 
 def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
-    """``value`` with ``digits`` significant digits, never in exponent form; digits before the mark
-    are never zeroed.
+    """Return ``value`` with ``digits`` significant digits, without an exponent. Digits before the
+    decimal mark are never zeroed.
 
-    At most ``MAX_DECIMALS`` decimals are given: 1e-12 becomes ``0.00000000``. ``step`` is the
-    smallest difference that the instrument tells, in the value's unit: no decimal finer than that
-    is shown.
+    The text has at most ``MAX_DECIMALS`` decimals: 1e-12 becomes ``0.00000000``. ``step`` is the
+    instrument's resolution in the value's unit; no finer decimal is shown.
     """
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
+    if value == 0:
+        return "0"
+    if not math.isfinite(value):
+        return str(value)
     exponent = math.floor(math.log10(abs(value)))
     decimals = max(0, digits - 1 - exponent)
     if step > 0:
         decimals = min(decimals, max(0, math.ceil(-math.log10(step) - 1e-9)))
     text = f"{value:.{min(decimals, MAX_DECIMALS)}f}"
-    if (
-        decimals and len(text.lstrip("-0.").replace(".", "")) > digits
-    ):  # 9.9996 -> 10.000: one digit more than asked for
+    # Rounding may add a digit: 9.9996 becomes 10.000.
+    if decimals and len(text.lstrip("-0.").replace(".", "")) > digits:
         text = f"{value:.{min(decimals - 1, MAX_DECIMALS)}f}"
     return text
 
 
 def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
-    """Return a bound with so many significant digits: an upper one rounded up, a lower one down."""
+    """Return a bound with ``digits`` significant digits: round an upper one up, a lower one down."""
     rounded = float(f"{value:.{digits}g}")
     if math.isclose(rounded, value, rel_tol=1e-12) or (rounded > value) == is_upper:
         return rounded
     step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-    return float(f"{rounded + (step if is_upper else -step):.{digits}g}")
+    if not is_upper:
+        step = -step
+    return float(f"{rounded + step:.{digits}g}")
 
 
 def typeset(text: str) -> str:
-    """A sentence or a formula as it is printed: ``×`` between factors, a space before ``%``."""
+    """Return a sentence or formula for print: ``×`` between factors, a space before ``%``, ``µs``."""
     return _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
 
 
 def decimal_mark(text: str, mark: str) -> str:
-    """A text with ``mark`` in its numbers.
+    """Return a text with ``mark`` as the decimal mark of its numbers.
 
     Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
     """
     if mark == ".":
         return text
-    return _DECIMAL.sub(lambda match: match[1] or f"{match[2]}{mark}{match[3]}", text)
+
+    def replaced(match: re.Match[str]) -> str:
+        return match[1] or f"{match[2]}{mark}{match[3]}"
+
+    return _DECIMAL.sub(replaced, text)
 
 
 def percent(fraction: float) -> str:
-    """A fraction in percent with three significant digits and at most two decimals, without the
-    sign.
+    """Return a fraction in percent, without the sign: three significant digits, at most two
+    decimals.
     """
     value = 100 * fraction
-    decimals = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    decimals = 2
+    if abs(value) >= 100:
+        decimals = 0
+    elif abs(value) >= 10:
+        decimals = 1
     return f"{value:.{decimals}f}"
 
 
 def plural(count: float, word: str, several: str = "") -> str:
-    """``1 core``, ``2 cores``; ``words`` where an s does not make it: ``plural(2, "entry",
-    "entries")``.
-    """
-    number = str(count) if isinstance(count, int) else f"{count:g}"
-    return f"{number} {word}" if count == 1 else f"{number} {several or word + 's'}"
+    """Return a count with its noun: ``1 core``, ``2 cores``. ``several`` is an irregular plural."""
+    number = f"{count:g}"
+    if isinstance(count, int):
+        number = str(count)  # all digits of a large count
+    if count == 1:
+        return f"{number} {word}"
+    return f"{number} {several or word + 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``; of at least one name."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    """Return at least one name as a list in words: ``a``, ``a and b``, ``a, b and c``."""
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    rest = [f"{len(names) - most} more"] if len(names) > most else []
-    return listed([*names[:most], *rest])
+    """Return the first ``most`` names and the number of the others: ``a, b and 3 more``."""
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return listed(shown)
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:
-    """The first few of many names."""
+    """Return the first ``most`` names with commas, and the number of the others."""
     names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    text = ", ".join(names[:most])
+    if len(names) > most:
+        text += f" and {len(names) - most} more"
+    return text
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """Sort key in which node2 comes before node10."""
-    parts = re.split(r"([0-9]+)", name)
-    return tuple(
-        (-1, part) if place % 2 == 0 else (int(part), "") for place, part in enumerate(parts)
-    )
+    """Return a sort key by which node2 comes before node10."""
+    # re.split returns texts at even places and numbers at odd ones.
+    key: list[tuple[int, str]] = []
+    for place, part in enumerate(re.split(r"([0-9]+)", name)):
+        if place % 2 == 0:
+            key.append((-1, part))
+        else:
+            key.append((int(part), ""))
+    return tuple(key)
 
 
 def size(block: int | None) -> str:
-    """``1 MiB`` for 1048576, ``1 MB`` for 1000000, nothing for None."""
+    """Return a block size for people: ``1 MiB`` for 1048576, ``1 MB`` for 1000000, nothing for
+    None.
+    """
     if block is None:
         return ""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
@@ -263,8 +291,8 @@ def size(block: int | None) -> str:
 
 
 def binary(size: float | None) -> str | None:
-    """Bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None stays None,
-    nothing for 0.
+    """Return bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None for None
+    and 0.
     """
     if not size:
         return None
@@ -275,15 +303,17 @@ def binary(size: float | None) -> str | None:
 
 
 def duration(seconds: float) -> str:
-    """``48 s``, ``12 min``, ``3 h 20 min``."""
+    """Return a time for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def date(when: datetime, language: str = "en") -> str:
-    """The day in words: ``21 November 2026``.
+    """Return a day in words: ``21 November 2026``.
 
     Errors: ConfigError for a language that is not in ``DATE_LANGUAGES``.
     """
@@ -291,14 +321,13 @@ def date(when: datetime, language: str = "en") -> str:
         raise ConfigError(
             f"report: date_language: {language!r} is not known: allowed are {', '.join(DATE_LANGUAGES)}"
         )
-    return _DATES[language].format(
-        day=when.day, month=_MONTHS[language].split()[when.month - 1], year=when.year
-    )
+    month = _MONTHS[language].split()[when.month - 1]
+    return _DATES[language].format(day=when.day, month=month, year=when.year)
 
 
 def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with every text in it passed through ``change``; keys too, as a node's name may
-    be one.
+    """Return a JSON value with ``change`` applied to all its texts, keys included: a node's name
+    may be one.
     """
     if isinstance(value, str):
         return change(value)

@@ -1,17 +1,17 @@
-"""What peakmark tells people: a message is a code with values, and ``messages.yaml`` has its words.
+"""Messages for people. A message is a code with values; ``messages.yaml`` holds its words.
 
-A message becomes text when it is printed, and never earlier: programs compare codes and values. A
-field of a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
+A message becomes text only when it is printed, because programs compare codes and values. A field
+of a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
 
     .1%  .2f  g      as Python formats numbers
-    3 digits         so many significant digits
-    3 Hz             so many significant digits, with the prefix that keeps the unit readable
+    3 digits         three significant digits
+    3 Hz             three significant digits of a unit, with a readable prefix
     size  GB         bytes as cells give them (1MiB), as memory is sold (1.5 GB)
     times            a factor: 12%, 1.7 times, 0.97 to 1.04 times
     and  ;           a list with "and" before the last member, a list with semicolons
     !r               quoted
 
-and may end in ``|UNIT``, which stands behind the number, or in ``~word~ending``, which counts:
+FORMAT may end in ``|UNIT``, which follows the number, or in ``~word~ending`` for a counted noun:
 ``{busy:d~ process~es}`` is ``1 process`` or ``2 processes``.
 """
 
@@ -37,43 +37,43 @@ from peakmark.formatting import (
 )
 
 SMALL_FACTOR = 1.2
-"""Smaller factors are said in percent."""
+"""Factor below which a range of factors is printed in percent."""
 LARGE_FACTOR = 10.0
-"""Larger factors are printed without decimals."""
+"""Factor from which on a factor is printed without decimals."""
 NAMED = 3
-"""So many names of a set are printed; the others are counted."""
+"""Most names of a set that are printed; the others are counted."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
 class Severity(StrEnum):
-    """How much a message weighs."""
+    """Weight of a message."""
 
     WRONG = "wrong"
-    """The value is not what the row claims; no verdict uses it."""
+    """The value does not measure what the row claims; no verdict uses it."""
     UNSURE = "unsure"
     """Another run may give another value."""
     NOTE = "note"
-    """The value is right; how to read it."""
+    """The value is right; the message explains how to read it."""
 
 
 class WarningKind(StrEnum):
-    """What a warning says about a figure, as the column of warnings names it."""
+    """Kind of a warning, as the column of warnings names it."""
 
     VARIES = "varies"
     """Repetitions differ or were disturbed: another run may give another value."""
     DISAGREE = "programs disagree"
-    """Programs measured different values: a finding, and no doubt about either."""
+    """Programs measured different values, and each value is right."""
     NOT_DEVICE = "not the device"
-    """A cache, a host's memory, loopback or a quota was measured instead."""
+    """The value is that of a cache, a host's memory, loopback or a quota."""
 
     @property
     def short(self) -> str:
-        """For a narrow column: *disagree*, *not device*."""
+        """Return the kind for a narrow column: *disagree*, *not device*."""
         return self.removeprefix("programs ").replace(" the ", " ")
 
 
 class Scope(StrEnum):
-    """Of what a message holds."""
+    """Extent of a message: one point, or the whole campaign."""
 
     CAMPAIGN = "campaign"
     POINT = "point"
@@ -89,16 +89,16 @@ class Range:
 
 @dataclass(frozen=True)
 class Message:
-    """One thing to be known.
+    """One message about a measurement, as a code with values.
 
     Attributes:
         code: its entry in ``messages.yaml``.
-        values: (name, value) of the fields; numbers in SI units. A message may be a value: a part
-            of a sentence.
-        severity: how much it weighs.
-        case: which text of the entry, where it has several.
-        about: the instrument whose value it is about, "" for the row as such.
-        scope: of what it holds; a message of the campaign is printed once.
+        values: (name, value) of the fields; numbers in SI units. A value may itself be a message,
+            which becomes a part of the sentence.
+        severity: its weight.
+        case: name of one of several texts of the entry.
+        about: the instrument whose value it concerns, "" for the row as a whole.
+        scope: its extent; a message of the campaign is printed once.
     """
 
     code: str
@@ -110,53 +110,56 @@ class Message:
 
     @property
     def sentence(self) -> Sentence:
-        """The message in words."""
         return render(self).sentence
 
     @property
     def fact(self) -> str:
-        """What happened, without the remedy."""
+        """Return the sentence without the remedy."""
         return self.sentence.fact
 
     @property
     def text(self) -> str:
-        """The message in words, on one line."""
+        """Return the message in words, on one line."""
         return str(self.sentence)
 
     @property
     def full_sentence(self) -> str:
-        """The message as a sentence of its own: with a capital and a full stop."""
+        """Return the message with a capital and a full stop."""
         return f"{self.text[:1].upper()}{self.text[1:]}."
 
     @property
     def is_warning(self) -> bool:
-        """Whether it casts doubt on a value."""
+        """Return whether the message casts doubt on a value."""
         return self.severity is not Severity.NOTE
 
     @property
     def kind(self) -> WarningKind | None:
-        """What its entry in ``messages.yaml`` says about a figure, None where it says nothing."""
+        """Return the kind of the message's entry in ``messages.yaml``; None where it has none."""
         kind = catalogue()[self.entry].get("kind")
-        return WarningKind(kind) if kind else None
+        if not kind:
+            return None
+        return WarningKind(kind)
 
     @property
     def is_named(self) -> bool:
-        """Whether the column of warnings names its kind; a variation only where it casts doubt."""
+        """Return whether the column of warnings names the kind. It names a variation only for a
+        warning.
+        """
         return self.kind is not None and (self.is_warning or self.kind is not WarningKind.VARIES)
 
     @property
     def entry(self) -> str:
-        """The name of its entry in ``messages.yaml``."""
+        """Return the name of the message's entry in ``messages.yaml``."""
         return f"{self.code} {self.case}".rstrip()
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is printed once for the campaign."""
+        """Return whether the message is printed once for the campaign."""
         return self.scope is Scope.CAMPAIGN
 
 
 Value = str | int | float | Range | Message | frozenset[str] | tuple["Value", ...]
-"""A set has names: messages that differ in them alone are printed as one."""
+"""Type of a field's value. A set holds names; messages that differ only in a set are printed as one."""
 
 
 def message(
@@ -168,14 +171,14 @@ def message(
     about: str = "",
     **values: Value,
 ) -> Message:
-    """A message with its values by the names of the fields."""
+    """Return a message with its values by the names of the fields."""
     return Message(code, tuple(values.items()), severity, case, about)
 
 
 @cache
 def catalogue() -> Mapping[str, Mapping[str, Any]]:
-    """Code, with its case behind a blank -> ``kind``, ``text``, ``remedy`` and an ``example`` of its
-    values.
+    """Return the entries of ``messages.yaml``: code, with its case after a blank -> ``kind``,
+    ``text``, ``remedy`` and an ``example`` of its values.
     """
     import yaml  # late: most cells have nothing to say
 
@@ -186,25 +189,25 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def captions() -> Mapping[str, str]:
-    """Name of each figure, or of a kind of figures -> its caption, on one line."""
+    """Return the caption of each figure or kind of figures by its name, on one line."""
     names = [code.removeprefix("caption ") for code in catalogue() if code.startswith("caption ")]
     return {name: f"{message('caption', case=name, noun='nodes').fact}." for name in names}
 
 
 def texts(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
-    """Fact and remedy of a code with its values."""
+    """Return the fact and the remedy of a code with its values."""
     return _filled(code, values).sentence
 
 
 class Number(NamedTuple):
-    """A number of a rendered message: its value, and the format of its field."""
+    """A number of a rendered message: its value and the format of its field."""
 
     value: float | Range
     form: str
 
     @property
     def text(self) -> str:
-        """As it stands beside a letter: ``7%``, ``2.74 to 2.79 GHz``."""
+        """Return the number with its unit: ``7%``, ``2.74 to 2.79 GHz``."""
         form, *_ = self.form.split("~")
         return _number(self.value, form)
 
@@ -217,12 +220,12 @@ class Rendered(NamedTuple):
 
 
 def render(message: Message) -> Rendered:
-    """A message in words."""
+    """Return a message in words, with its numbers."""
     return _filled(message.entry, dict(message.values))
 
 
 def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
-    """The texts of a catalogue entry with their fields filled."""
+    """Return the texts of a catalogue entry with their fields filled."""
     formatter = _Fields()
     entry = catalogue()[entry_name]
     fact = formatter.vformat(entry["text"], (), values)
@@ -231,12 +234,13 @@ def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
 
 
 class _Fields(Formatter):
-    """Fills the fields of a text, and keeps the numbers that it met."""
+    """Formatter that fills the fields of a text and collects their numbers."""
 
     def __init__(self) -> None:
         self.numbers: list[Number] = []
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        # A message becomes a part of the sentence.
         if isinstance(value, Message):
             part = render(value)
             self.numbers += part.numbers
@@ -247,44 +251,62 @@ class _Fields(Formatter):
             members = [self.format_field(member, "") for member in value]
             if format_spec == "and":
                 return listed(members)
-            return (f"{format_spec} " if format_spec else ", ").join(members)
+            separator = ", "
+            if format_spec:
+                separator = f"{format_spec} "
+            return separator.join(members)
+        # Texts and truth values have no format.
         if isinstance(value, bool) or not isinstance(value, int | float | Range):
             return str(value)
+        # A number, with its noun in the singular or the plural.
         self.numbers.append(Number(value, format_spec))
         form, *noun = format_spec.split("~")
         text = _number(value, form)
         if noun:
-            one = value == 1
-            text += noun[0] + ("" if one else noun[1])
+            text += noun[0]
+            if value != 1:
+                text += noun[1]
         return text
 
 
 def _number(value: float | Range, form: str) -> str:
-    """``7%``, ``7 to 31%``."""
+    """Return a number or a range with its unit: ``7%``, ``7 to 31%``."""
     if not isinstance(value, Range):
         return "".join(_digits(value, form))
+    # Small factors are read more easily in percent.
     if form == "times" and value.low >= 1 and value.high < SMALL_FACTOR:
-        low, high = (_digits(factor - 1, ".0%")[0] for factor in (value.low, value.high))
+        low, _ = _digits(value.low - 1, ".0%")
+        high, _ = _digits(value.high - 1, ".0%")
         if low == "0":
             return f"up to {high}%"
-        return f"{low}%" if low == high else f"{low} to {high}%"
+        if low == high:
+            return f"{low}%"
+        return f"{low} to {high}%"
     low, unit = _digits(value.low, form)
     high, higher_unit = _digits(value.high, form)
     if form == "times" and value.low < SMALL_FACTOR <= value.high < LARGE_FACTOR:
         high = f"{value.high:.2f}"  # as many decimals as the low end
     if unit != higher_unit:
         return f"{low}{unit} to {high}{higher_unit}"
-    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+    if low == high:
+        return f"{low}{unit}"
+    return f"{low} to {high}{unit}"
 
 
 def _digits(value: float, form: str) -> tuple[str, str]:
-    """The digits of a number, and what stands behind them."""
+    """Return the digits of a number, and the unit that follows them."""
     form, _, unit = form.partition("|")
     if form == "times":
-        decimals = 2 if value < SMALL_FACTOR else 1 if value < LARGE_FACTOR else 0
+        decimals = 0
+        if value < SMALL_FACTOR:
+            decimals = 2
+        elif value < LARGE_FACTOR:
+            decimals = 1
         return f"{value:.{decimals}f}", " times"
-    if form in ("size", "GB"):
-        return (format_size(int(value)) if form == "size" else gigabytes(value)), unit
+    if form == "size":
+        return format_size(int(value)), unit
+    if form == "GB":
+        return gigabytes(value), unit
     digits, _, scale = form.partition(" ")
     if scale == "digits":
         return significant(value, int(digits)), unit
@@ -297,8 +319,10 @@ def _digits(value: float, form: str) -> tuple[str, str]:
 
 
 class Merged(NamedTuple):
-    """The message that stands for several which differ in numbers, and of one of them the first
-    number that differs.
+    """A message that stands for several which differ only in numbers.
+
+    message  the common message, with ranges
+    own      the first number of one of the messages that differs between them
     """
 
     message: Message
@@ -306,47 +330,66 @@ class Merged(NamedTuple):
 
 
 def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
-    """What stands for each message: of those that differ in numbers alone, one with ranges.
+    """Return the common message of each message. Messages that differ only in numbers share one
+    with ranges.
 
     ``values spread by 7%`` and ``values spread by 31%`` become ``values spread by 7 to 31%``.
     """
+    # Group the messages that differ only in numbers.
     families: dict[Any, list[Message]] = {}
     for each in dict.fromkeys(messages):
         families.setdefault(_without_numbers(each), []).append(each)
+    # Give each message of a group the common one, and its own value of the first varying number.
     merged: dict[Message, Merged] = {}
     for family in families.values():
         together = _spanning_messages(family)
-        numbers = render(together).numbers
-        varying = next(
-            (place for place, number in enumerate(numbers) if isinstance(number.value, Range)), None
-        )
+        varying = _first_range(render(together).numbers)
         for each in family:
-            own = None if varying is None else render(each).numbers[varying]
+            own = None
+            if varying is not None:
+                own = render(each).numbers[varying]
             merged[each] = Merged(together, own)
     return merged
 
 
+def _first_range(numbers: Sequence[Number]) -> int | None:
+    """Return the index of the first number that is a range, None without one."""
+    for place, number in enumerate(numbers):
+        if isinstance(number.value, Range):
+            return place
+    return None
+
+
 def _without_numbers(value: Value) -> Any:
-    """What is equal for messages that differ in numbers alone; the sign of a number counts."""
+    """Return a value that is equal for messages that differ only in numbers. The sign of a number
+    counts.
+    """
     if isinstance(value, Message):
-        return replace(
-            value, values=tuple((name, _without_numbers(each)) for name, each in value.values)
-        )
+        values = tuple((name, _without_numbers(each)) for name, each in value.values)
+        return replace(value, values=values)
     if isinstance(value, tuple):
         return tuple(map(_without_numbers, value))
     if isinstance(value, frozenset):
         return frozenset()
-    return value if isinstance(value, str | Range) else Range(-1, 0) if value < 0 else Range(0, 1)
+    if isinstance(value, str | Range):
+        return value
+    if value < 0:
+        return Range(-1, 0)
+    return Range(0, 1)
 
 
 def _spanning_messages(messages: Sequence[Message]) -> Message:
-    names = [name for name, _ in messages[0].values]
-    columns = zip(*([value for _, value in each.values] for each in messages), strict=True)
-    return replace(messages[0], values=tuple(zip(names, map(_spanning, columns), strict=True)))
+    """Return one message for several that differ only in numbers, with ranges for these."""
+    values: list[tuple[str, Value]] = []
+    # The messages have the same fields in the same order: a column is one field of all of them.
+    for column in zip(*(each.values for each in messages), strict=True):
+        name, _ = column[0]
+        values.append((name, _spanning([value for _, value in column])))
+    return replace(messages[0], values=tuple(values))
 
 
 def _spanning(values: Sequence[Value]) -> Value:
-    """One value for several that differ in numbers alone."""
+    """Return one value for several that differ only in numbers."""
     first = values[0]
     if isinstance(first, Message):
         return _spanning_messages([value for value in values if isinstance(value, Message)])
@@ -358,44 +401,56 @@ def _spanning(values: Sequence[Value]) -> Value:
         return first
     numbers = [value for value in values if isinstance(value, int | float)]
     low, high = min(numbers), max(numbers)
-    return first if low == high else Range(low, high)
+    if low == high:
+        return first
+    return Range(low, high)
 
 
 def between(numbers: Sequence[Number]) -> Number:
-    """The range of several numbers of one field, at least one."""
+    """Return the range of at least one number of a field."""
     values = [number.value for number in numbers if not isinstance(number.value, Range)]
     low, high = min(values), max(values)
-    return Number(low if low == high else Range(low, high), numbers[0].form)
+    spanned: float | Range = low
+    if low != high:
+        spanned = Range(low, high)
+    return Number(spanned, numbers[0].form)
 
 
 ORDER = tuple(Severity)
 
 
 def worst(messages: Iterable[Message]) -> Severity | None:
-    """The heaviest severity of messages that are not the campaign's; None where no value is in
+    """Return the worst severity of warnings that are not the campaign's; None where no value is in
     doubt.
     """
     found = {each.severity for each in messages if each.is_warning and not each.is_shared}
-    return next((severity for severity in ORDER if severity in found), None)
+    for severity in ORDER:
+        if severity in found:
+            return severity
+    return None
 
 
 class Reason(PeakmarkError):
-    """Raised with a code of ``messages.yaml`` and its values; with a sentence where that is all
-    that is known.
+    """Error with a code of ``messages.yaml`` and its values, or with a sentence alone.
 
-    code  what happened, for programs; None where only the sentence tells
+    code  its entry, for programs; None for a sentence alone
     """
 
     def __init__(self, reason: str, **values: Any) -> None:
-        super().__init__(*(texts(reason, values) if values else (reason,)))
-        self.code, self.values = reason if values else None, values
+        self.code: str | None = None
+        self.values = values
+        if values:
+            self.code = reason
+            super().__init__(*texts(reason, values))
+        else:
+            super().__init__(reason)
 
 
 class MeasurementError(Reason):
-    """A cell could not be measured: the tool failed, hung, or its result is not valid."""
+    """Failure to measure a cell: the tool failed, hung, or printed an invalid result."""
 
 
 class Unavailable(Reason):
-    """The cell is not possible on this machine (a missing tool, an instruction set, an alignment):
-    not a failure.
+    """Error for a cell that this machine cannot measure, as without its tool or instruction set. It
+    is no failure of the cell.
     """

@@ -1,5 +1,5 @@
-"""Standard output that may be full, closed or a pipe whose reader has gone: said once, and nothing
-more from Python.
+"""Write to standard output and standard error, which may be full, closed or a pipe without a reader.
+A failure is reported once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 
 def open_streams() -> None:
-    """Give a process that was started without standard streams (``>&-``) others: a file that is
-    opened later would take their numbers, and get what is printed.
+    """Open the null device for each standard stream that is missing (``>&-``). A file opened later
+    would take its number and receive the printed text.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -22,33 +22,34 @@ def open_streams() -> None:
 
 
 def plain(text: str) -> str:
-    """A text of others without what a terminal would obey or cannot show: control characters but
-    line ends and tabs.
+    """Return a text without control characters, except line ends and tabs: a terminal would obey
+    them.
     """
-    return re.sub(
-        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]",
-        lambda match: ascii(match.group())[1:-1],
-        text,
-    )
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", _escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return ascii(match.group())[1:-1]
 
 
 def say(text: str) -> None:
-    """Print it now. Errors: OSError that names standard output."""
+    """Print a text and flush it. Errors: OSError that names standard output."""
     _or_named(lambda: print(plain(text), flush=True))
 
 
 def tell(*lines: str) -> None:
-    """Lines of ours on standard error."""
+    """Print lines on standard error, each after ``peakmark:``."""
     for line in lines:
         print(f"peakmark: {plain(line)}", file=sys.stderr, flush=True)
 
 
 def flush() -> None:
-    """Write out what was printed. Errors: OSError that names standard output."""
+    """Write out the printed text. Errors: OSError that names standard output."""
     _or_named(sys.stdout.flush)
 
 
 def _or_named(write: Callable[[], None]) -> None:
+    """Run ``write``, and name standard output in its OSError."""
     try:
         write()
     except OSError as error:
@@ -57,8 +58,8 @@ def _or_named(write: Callable[[], None]) -> None:
 
 
 def drop() -> None:
-    """What is still to be printed goes nowhere: Python would try once more at its end, and complain
-    in many lines.
+    """Discard the text that is still to be printed. At its end Python would try again and print a
+    traceback.
     """
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         with suppress(OSError, ValueError):

@@ -1,4 +1,6 @@
-"""What comes with peakmark beside its code, in a checkout or a wheel, and which state of it runs."""
+"""Files that come with peakmark beside its code, in a checkout or a wheel, and the version that
+runs.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +15,32 @@ PACKAGE = Path(__file__).resolve().parent
 _PACKED = PACKAGE / "checkout"
 IS_CHECKOUT = not _PACKED.is_dir()
 ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
-"""Top level of the checkout, or what a wheel holds of it."""
+"""Top folder of the checkout, or of its part that a wheel holds."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "peakmark"  # noqa: PTH111 - never fails
-"""The user's; read before the logger sets another one for Snakemake."""
+"""The user's cache folder; read before the logger sets another one for Snakemake."""
 
 
 def of_checkout(name: str) -> Path:
-    """A path below the checkout: the one that is the current folder, so that paths stay short, else
-    this installation's (with ``snakemake --directory`` results lie elsewhere, and the checkout
-    may be read-only).
+    """Return a path below the checkout. In a checkout's top folder it is relative, so that paths
+    stay short. Elsewhere, as with ``snakemake --directory``, it leads to this installation.
     """
-    return Path(name) if IS_CHECKOUT and Path("src/kernels").is_dir() else ROOT / name
+    if IS_CHECKOUT and Path("src/kernels").is_dir():
+        return Path(name)
+    return ROOT / name
 
 
 def keep_matplotlib(elsewhere: Path = CACHE) -> None:
     """Keep the font list of Matplotlib in the checkout or, where that is read-only, ``elsewhere``."""
-    place = ROOT / "build" if os.access(ROOT / "build", os.W_OK) else elsewhere
+    place = ROOT / "build"
+    if not os.access(place, os.W_OK):
+        place = elsewhere
     os.environ.setdefault("MPLCONFIGDIR", str(place / "matplotlib"))
 
 
 @functools.cache
 def version() -> str:
-    """Version and, in a git checkout, commit: ``1.0.0+1a2b3c4d5e6f``, with ``-dirty`` where files
-    were changed since.
+    """Return the version and, in a git checkout, the commit, such as ``1.0.0+1a2b3c4d5e6f``.
+    ``-dirty`` marks changed files.
     """
     if not IS_CHECKOUT:  # git would name the state of what the environment lies in
         return __version__
@@ -52,22 +57,24 @@ def version() -> str:
 
 
 def command(*arguments: str) -> list[str]:
-    """argv of ``peakmark ARGUMENTS`` of this installation."""
+    """Return the argv of ``peakmark ARGUMENTS`` of this installation."""
     return [sys.executable, "-m", "peakmark", *arguments]
 
 
 def program(name: str) -> str:
-    """A program of this installation as it can be pasted into a shell: with its folder where no
-    environment is active.
+    """Return a program of this installation for a shell. Add its folder where no environment is
+    active.
     """
     from shlex import quote
 
     if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix:
         return name
     path = Path(sys.prefix) / "bin" / name
-    return quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
+    if path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return quote(str(path))
 
 
 def snakemake(module: str = "snakemake") -> list[str]:
-    """argv of a module that runs Snakemake, with the Snakefile of this installation."""
+    """Return the argv of a module that runs Snakemake, with this installation's Snakefile."""
     return [sys.executable, "-m", module, "--snakefile", str(of_checkout("Snakefile"))]

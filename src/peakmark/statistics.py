@@ -22,7 +22,9 @@ Nothing is removed and nothing assumed normal. Sources:
            (2004), article 3
     [BH]   Benjamini and Hochberg, Controlling the False Discovery Rate, Journal of the Royal
            Statistical Society B 57 (1995), pages 289-300
-Every function raises ValueError for an empty sequence and for NaN or infinite values. SciPy is imported by the functions that need it, as loading it takes a second.
+
+Every function raises ValueError for an empty sequence and for NaN or infinite values. Functions that
+need SciPy import it themselves, because loading it takes a second.
 """
 
 from __future__ import annotations
@@ -40,25 +42,24 @@ from numpy.typing import NDArray
 
 Values = Sequence[float] | NDArray[np.float64]
 
-# Below this the smallest and largest value do not enclose the median with 95 %: 1 - 2^(1 - 6) =
-# 96.9 %. [DN]
 ENOUGH = 6
+"""Fewest values whose range encloses the median with 95 %: 1 - 2^(1 - 6) = 96.9 % [DN]."""
 LEVEL = 0.95
-"""Wanted coverage of intervals of the median."""
+"""Coverage that intervals of the median aim at."""
 FEWEST_FREEDOM = 4
-"""Degrees of freedom that a difference takes: 3 against 3 values have them, or 5 pairs."""
+"""Fewest degrees of freedom for a test: 3 against 3 values, or 5 pairs."""
 LIKE_ROWS = 3
-"""Of fewer rows none tells anything of another."""
+"""Fewest rows from which the variance or common change of their kind is estimated."""
 LEAST_SPREAD = 1e-3
-"""Relative spread below which repetitions say nothing of the next one."""
+"""Smallest relative spread that tests assume: equal values are rounded values."""
 EXACT = 400
-"""So many values have the distribution of their rank sums counted."""
+"""Most values for which the distribution of rank sums is counted exactly."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Values that enclose the median with probability ``level``; ``enough`` is False when n is too
-    small for 95 %.
+    """An interval that encloses the median with probability ``level``. ``enough`` is False where n
+    is too small for 95 %.
     """
 
     low: float
@@ -69,7 +70,7 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Interval):
-    """What a table row shows of its repetitions, in their unit, with the interval of their median.
+    """Statistics of a row's repetitions in their unit, with the interval of their median.
 
     stdev, cv      sample standard deviation (n - 1) and its share of the mean; None for n = 1 (cv
                    also for mean 0)
@@ -89,8 +90,8 @@ class Drift:
     """Change over the order of repetitions.
 
     Attributes:
-        relative: from first to last, as a share of the median.
-        p: chance of a trend at least this clear without any drift.
+        relative: change from first to last, as a share of the median.
+        p: probability of a trend at least this clear without any drift.
     """
 
     relative: float
@@ -98,7 +99,9 @@ class Drift:
 
 
 def checked(values: Values) -> NDArray[np.float64]:
-    """The values as an array. Errors: ValueError when there are none, or one is NaN or infinite."""
+    """Return the values as an array. Errors: ValueError when there are none, or one is NaN or
+    infinite.
+    """
     array = np.asarray_chkfinite(values, dtype=np.float64).reshape(-1)
     if array.size == 0:
         raise ValueError("no values: a statistic needs at least one measurement")
@@ -106,13 +109,13 @@ def checked(values: Values) -> NDArray[np.float64]:
 
 
 def mean(values: Values) -> float:
-    """Arithmetic mean: right for times and other costs ([HB] rule 3)."""
+    """Return the arithmetic mean, which is right for times and other costs ([HB] rule 3)."""
     return math.fsum(checked(values)) / len(values)
 
 
 def stdev(values: Values) -> float:
-    """Sample standard deviation, divisor n - 1, in two passes. Errors: ValueError for n = 1, which
-    has no spread.
+    """Return the sample standard deviation (divisor n - 1), computed in two passes. Errors:
+    ValueError for n = 1.
     """
     array = checked(values)
     if array.size < 2:
@@ -127,16 +130,17 @@ def stdev(values: Values) -> float:
 
 
 def median(values: Values) -> float:
-    """Middle value, or the mean of the two middle ones."""
+    """Return the middle value, or the mean of the two middle ones."""
     return float(np.median(checked(values)))
 
 
 def median_interval(values: Values) -> Interval:
-    """Interval of the median from order statistics: no distribution is assumed ([DN]; [HB] rule 6).
+    """Return the interval of the median from order statistics, which assume no distribution ([DN];
+    [HB] rule 6).
 
-    The k-th smallest and k-th largest value, with the largest k whose coverage 1 - 2 P(Binomial(n,
-    1/2) < k) is at least 95 %. Below n = 6 no k reaches that: then the range and its true coverage
-    1 - 2^(1 - n).
+    It reaches from the k-th smallest to the k-th largest value. k is the largest number whose
+    coverage 1 - 2 P(Binomial(n, 1/2) < k) is at least 95 %. Below n = 6 no k reaches that: the
+    interval is the range, with its true coverage 1 - 2^(1 - n).
     """
     ordered = np.sort(checked(values))
     rank, level = median_rank(ordered.size)
@@ -144,7 +148,7 @@ def median_interval(values: Values) -> Interval:
 
 
 def median_rank(n: int) -> tuple[int, float]:
-    """The k of ``median_interval`` for ``n`` values, and its coverage."""
+    """Return the k of ``median_interval`` for ``n`` values, and its coverage."""
     below = accumulate(math.comb(n, k) for k in range(n // 2))
     coverage = [1 - 2 * each / 2**n for each in below] or [0.0]
     rank = max(1, sum(each >= LEVEL for each in coverage))
@@ -152,8 +156,9 @@ def median_rank(n: int) -> tuple[int, float]:
 
 
 def drift(values: Values) -> Drift | None:
-    """Trend over the order of the values: slope of Theil and Sen [Sen], with the p of Kendall's tau
-    [Ken]; None for fewer than four values.
+    """Return the trend over the order of the values; None for fewer than four.
+
+    The slope is that of Theil and Sen [Sen], the p that of Kendall's tau [Ken].
     """
     from scipy import stats
 
@@ -170,33 +175,34 @@ def drift(values: Values) -> Drift | None:
 
 @lru_cache(maxsize=100_000)
 def _trend_p(ranks: tuple[int, ...]) -> float:
-    """The p of Kendall's tau; many rows have few repetitions, and so the same ranks."""
+    """Return the p of Kendall's tau. Cached: rows with few repetitions often have the same ranks."""
     from scipy import stats
 
     return float(stats.kendalltau(np.arange(len(ranks)), ranks).pvalue)
 
 
 def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
-    """Two-sided p of the summed rank sums of pairs of samples [MW], [vE].
+    """Return the two-sided p of the summed rank sums of pairs of samples [MW], [vE].
 
     Whatever the distribution, p <= 0.05 happens in at most 5 % of comparisons of like with like.
     Tied values share their mean rank.
 
     Args:
-        pairs: two samples of each point that is compared.
+        pairs: two samples for each point of the comparison.
 
     Returns:
-        The chance of ranks at least as uneven if both samples of each pair are of one kind: counted
-        for up to ``EXACT`` values in all, else by the normal approximation.
+        Probability of ranks at least as uneven if both samples of each pair had one distribution.
+        It is exact up to ``EXACT`` values in all, and from the normal approximation beyond.
     """
     from scipy import stats
 
     exact = sum(len(first) + len(second) for first, second in pairs) <= EXACT
     distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
+    # Add up rank sum, expectation and variance of the points. Ranks are doubled to stay whole.
     for first, second in pairs:
         one, other = checked(first), checked(second)
         both = np.concatenate([one, other])
-        twice = np.rint(2 * stats.rankdata(both)).astype(int)  # whole numbers
+        twice = np.rint(2 * stats.rankdata(both)).astype(int)
         n, total = one.size, both.size
         observed += int(twice[:n].sum())
         centre += n * (total + 1)
@@ -205,16 +211,20 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
             ranks = tuple(np.sort(twice).tolist())
             distribution = np.convolve(distribution, _rank_sums(ranks, n))
     distance = abs(observed - centre)
+    # Many values: normal approximation with a correction for continuity.
     if not exact:
+        if not variance:
+            return 1.0
         beyond = max(0.0, distance - 1)
-        return math.erfc(beyond / math.sqrt(2 * variance)) if variance else 1.0
+        return math.erfc(beyond / math.sqrt(2 * variance))
+    # Few values: the share of all sums at least as far from the centre.
     sums = np.abs(np.arange(distribution.size) - centre)
     return float(min(1.0, distribution[sums >= distance].sum()))
 
 
 @lru_cache(maxsize=256)  # without ties all samples of the same sizes have the same ranks
 def _rank_sums(ranks: tuple[int, ...], n: int) -> NDArray[np.float64]:
-    """The share of the sets of ``n`` ranks that have each sum, without any difference."""
+    """Return the share of the sets of ``n`` ranks that have each sum if the samples do not differ."""
     ways = np.zeros((n + 1, sum(ranks) + 1))
     ways[0, 0] = 1
     for rank in ranks:
@@ -224,26 +234,30 @@ def _rank_sums(ranks: tuple[int, ...], n: int) -> NDArray[np.float64]:
 
 
 def kruskal_wallis(groups: Sequence[Values]) -> float:
-    """The p of at least two samples with ranks so uneven if all were of one kind [KW]."""
+    """Return the p of the Kruskal-Wallis test of at least two samples [KW]."""
     from scipy import stats
 
     values = np.concatenate([checked(group) for group in groups])
-    return 1.0 if np.ptp(values) == 0 else float(stats.kruskal(*groups).pvalue)
+    if np.ptp(values) == 0:
+        return 1.0
+    return float(stats.kruskal(*groups).pvalue)
 
 
 def alexander_govern(groups: Sequence[Values]) -> float:
-    """The p of at least two samples of two or more positive values whose mean logarithms are so uneven
-    if all were equal, each sample with its own variance [AG]; 1 where a sample does not vary.
+    """Return the p of equal mean logarithms of at least two samples [AG]. Each sample has its own
+    variance and at least two positive values. The p is 1 where a sample does not vary.
     """
     from scipy import stats
 
     logs = [np.log(checked(group)) for group in groups]
     varies = all(np.ptp(sample) > 0 for sample in logs)
-    return float(stats.alexandergovern(*logs).pvalue) if varies else 1.0
+    if not varies:
+        return 1.0
+    return float(stats.alexandergovern(*logs).pvalue)
 
 
 class Change(NamedTuple):
-    """Of a row: the mean difference of the logarithms of two samples, half its interval, its p."""
+    """Difference of two samples of a row: mean difference of logarithms, half its interval, and p."""
 
     mean: float
     half: float
@@ -253,19 +267,21 @@ class Change(NamedTuple):
 def changes(
     first: NDArray[np.float64], second: NDArray[np.float64], confidence: float = 0.95
 ) -> list[Change]:
-    """Moderated t tests of like rows [Sm].
+    """Return the change of each row by moderated t tests over rows of one kind [Sm].
 
     Args:
-        first: rows x repetitions, logarithms; NaN where there is none.
-        second: the same; without columns, ``first`` has the differences of pairs.
+        first: rows x repetitions, logarithms; NaN for a missing repetition.
+        second: the second sample; without columns, ``first`` holds differences of pairs.
         confidence: level of the intervals.
 
     Returns:
-        A change for each row, with NaN for too few values.
+        A change for each row, of NaN where a row has too few values.
     """
     from scipy import stats
 
-    samples = [first, second] if second.shape[1] else [first]
+    samples = [first]
+    if second.shape[1]:
+        samples.append(second)
     counts = np.array([np.isfinite(values).sum(axis=1) for values in samples])
     freedom = (counts - 1.0).sum(axis=0)
     few = (freedom < FEWEST_FREEDOM) | (counts.min(axis=0) < 2)
@@ -273,9 +289,13 @@ def changes(
         warnings.simplefilter("ignore")  # of rows without values
         means = [np.nanmean(values, axis=1) for values in samples]
         errors = [values - mean[:, None] for values, mean in zip(samples, means, strict=True)]
+        # Pooled variance of each row, drawn towards that of the other rows.
         squares = np.nansum(np.hstack(errors) ** 2, axis=1)
         variance, freedom = _moderated(squares / freedom, freedom)
-        mean = means[1] - means[0] if len(means) > 1 else means[0]
+        # Difference, half its interval, and its p.
+        mean = means[0]
+        if len(means) > 1:
+            mean = means[1] - means[0]
         parts = 1.0 / counts
         error = np.sqrt(variance * parts.sum(axis=0))
         half = error * stats.t.isf((1 - confidence) / 2, freedom)
@@ -286,13 +306,14 @@ def changes(
 
 
 def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
-    """Two-sided p of Welch's test on the mean difference of logarithms over several points [W].
+    """Return the two-sided p of Welch's test on the mean difference of logarithms over several
+    points [W].
 
     Each point has its own variances; the degrees of freedom are Satterthwaite's. A spread below
-    ``LEAST_SPREAD`` counts as that, because equal values are rounded values.
+    ``LEAST_SPREAD`` is taken as ``LEAST_SPREAD``.
 
     Args:
-        pairs: two samples of positive values of each point, at least two values each.
+        pairs: two samples of at least two positive values for each point.
     """
     from scipy import stats
 
@@ -311,15 +332,15 @@ def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
 def less_others(
     first: NDArray[np.float64], second: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two samples of like rows without what the rows have in common in each repetition.
+    """Return two samples of rows of one kind without the changes that the rows have in common.
 
     Args:
-        first: rows x repetitions, logarithms; NaN where there is none.
-        second: the same at another time.
+        first: rows x repetitions, logarithms; NaN for a missing repetition.
+        second: the sample of another time.
 
     Returns:
-        The samples, less the median of the other rows' distances from their medians over both; NaN
-        of fewer than ``LIKE_ROWS`` rows.
+        The samples less the median, over the other rows, of the distances from each row's median.
+        NaN for fewer than ``LIKE_ROWS`` rows.
     """
     logs = np.hstack([first, second])
     if len(logs) < LIKE_ROWS:
@@ -336,11 +357,10 @@ def less_others(
 def _moderated(
     variance: NDArray[np.float64], freedom: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Variances drawn towards the median of like rows, and their degrees of freedom [Sm].
+    """Return variances drawn towards the median of all rows, and their degrees of freedom [Sm].
 
-    The variances of the rows are taken as draws from an inverse gamma distribution, of which the
-    moments tell how many degrees of freedom the other rows are worth; the median is not moved by
-    few rows that differ.
+    The variances are taken as draws from an inverse gamma distribution. Its moments tell how many
+    degrees of freedom the other rows are worth. The median resists a few rows that differ.
     """
     from scipy import stats
 
@@ -357,9 +377,9 @@ def _moderated(
 
 
 def discoveries(chances: Sequence[float], level: float) -> list[bool]:
-    """Which of many claims stand at a false discovery rate of ``level`` [BH].
+    """Return which claims hold at a false discovery rate of ``level`` [BH].
 
-    Where nothing differs at all, a claim among all rows is as rare as ``level``.
+    Where nothing differs, the probability of any claim is ``level``.
 
     Args:
         chances: the p of each claim.
@@ -367,19 +387,26 @@ def discoveries(chances: Sequence[float], level: float) -> list[bool]:
     """
     from scipy import stats
 
-    return list(stats.false_discovery_control(chances) <= level) if chances else []
+    if not chances:
+        return []
+    return list(stats.false_discovery_control(chances) <= level)
 
 
 def summarise(values: Values) -> Summary:
-    """All that a row shows of its repetitions; see Summary."""
+    """Return the statistics of a row's repetitions."""
     array = checked(values)
-    average, deviation = mean(array), stdev(array) if array.size > 1 else None
+    average = mean(array)
+    deviation = relative = None
+    if array.size > 1:
+        deviation = stdev(array)
+        if average != 0:
+            relative = deviation / abs(average)
     return Summary(
         **vars(median_interval(array)),
         n=int(array.size),
         mean=average,
         stdev=deviation,
-        cv=None if deviation is None or average == 0 else deviation / abs(average),
+        cv=relative,
         median=median(array),
         minimum=float(array.min()),
         maximum=float(array.max()),

@@ -1,4 +1,4 @@
-"""Values checked against types, and one sentence for what does not fit: where, what, what is
+"""Check values against types, and say in one sentence what does not fit: where, what, what is
 allowed.
 """
 
@@ -25,7 +25,7 @@ class Keys(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def allowed(words: str, **rules: Any) -> msgspec.Meta:
-    """The rules of a value, and what they allow in words for people."""
+    """Return the rules of a value, with the allowed values in words."""
     return msgspec.Meta(extra={"allowed": words}, **rules)
 
 
@@ -34,7 +34,7 @@ UNIQUE = msgspec.Meta(min_length=1, extra_json_schema={"uniqueItems": True})
 
 
 def read(value: Any, kind: type[T], what: str = "") -> T:
-    """What a person wrote, as ``kind``.
+    """Return a value that a person wrote, as ``kind``.
 
     Args:
         value: of YAML or JSON.
@@ -52,7 +52,7 @@ def read(value: Any, kind: type[T], what: str = "") -> T:
 
 
 def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
-    """What a program wrote, as ``kind``: some microseconds for a record.
+    """Return a value that a program wrote, as ``kind``. A record takes some microseconds.
 
     Raises:
         RecordError: begins with ``what``.
@@ -100,20 +100,19 @@ _RULES = (
 
 
 def _problems(value: Any, node: Any, place: str, strict: bool, words: str = "") -> Iterator[str]:
-    """What is wrong with a value, one sentence each, the outermost first; of what a program wrote,
-    which is not ``strict``, no unknown keys.
+    """Yield a sentence for each fault of a value, the outermost first. Unknown keys are faults only
+    of values that a person wrote (``strict``).
     """
     found = f"{place or 'the top level'} is {_short(value)}: allowed is"
+    # The type of msgspec may be wrapped in rules, and may be a union of types.
     words = (getattr(node, "extra", None) or {}).get("allowed", words)
     unique = getattr(node, "extra_json_schema", None)
     node = getattr(node, "type", node)
     members = getattr(node, "types", (node,))
-    member = next((part for part in members if _is_of(value, part)), None)
+    fitting = (part for part in members if _is_of(value, part))
+    member = next(fitting, None)
     if member is None:
-        kinds = " or ".join(dict.fromkeys(map(_name, members)))
-        literals = [one for part in members for one in getattr(part, "values", ())]
-        hint = did_you_mean(value, literals) + (_number_hint(value) if "number" in kinds else "")
-        yield f"{found} {words or kinds}{hint}"
+        yield f"{found} {_alternatives(value, members, words)}"
     elif member is not node:
         yield from _problems(value, member, place, strict, words)
     elif broken := _broken_rule(value, node):
@@ -127,18 +126,31 @@ def _problems(value: Any, node: Any, place: str, strict: bool, words: str = "") 
             yield f"{found} each value once"
 
 
+def _alternatives(value: Any, members: Iterable[Any], words: str) -> str:
+    """Return the kinds that a value of a wrong kind may have, and the known name it comes near."""
+    kinds = " or ".join(dict.fromkeys(map(_name, members)))
+    literals: list[Any] = []
+    for part in members:
+        literals += getattr(part, "values", ())
+    hint = did_you_mean(value, literals)
+    if "number" in kinds:
+        hint += _number_hint(value)
+    return f"{words or kinds}{hint}"
+
+
 def _problems_of_keys(value: dict[Any, Any], node: Any, place: str, strict: bool) -> Iterator[str]:
+    """Yield a sentence for the unknown keys, the missing ones, and each wrong value of a mapping."""
     where = place or "the top level"
+    kinds: dict[str, Any] = {}
+    missing = []
     if hasattr(node, "fields"):
-        kinds = {field.encode_name: field.type for field in node.fields}
-        missing = [
-            field.encode_name
-            for field in node.fields
-            if field.required and field.encode_name not in value
-        ]
+        for field in node.fields:
+            kinds[field.encode_name] = field.type
+            if field.required and field.encode_name not in value:
+                missing.append(field.encode_name)
     else:
-        known = getattr(node.key_type, "values", [key for key in value if isinstance(key, str)])
-        kinds, missing = dict.fromkeys(known, node.value_type), []
+        texts = [key for key in value if isinstance(key, str)]
+        kinds = dict.fromkeys(getattr(node.key_type, "values", texts), node.value_type)
     unknown = [key for key in value if key not in kinds]
     if unknown and (strict or type(node).__name__ != "TypedDictType"):
         names = ", ".join(map(_shown, unknown))
@@ -152,25 +164,35 @@ def _problems_of_keys(value: dict[Any, Any], node: Any, place: str, strict: bool
 
 
 def _broken_rule(value: Any, node: Any) -> str:
-    """What a rule allows that a value of the right kind breaks; empty where it keeps all."""
+    """Return the rule that a value of the right kind breaks, in words; empty where it keeps all."""
     from peakmark.formatting import plural
 
     if isinstance(value, float) and not math.isfinite(value):
         return "a finite number"
     if isinstance(value, str) and not value.isascii() and re.search("[\ud800-\udfff]", value):
         return "text in UTF-8, without half characters"
-    size = len(value) if isinstance(value, str | list | dict) else value
-    units = ("letter", "letters") if isinstance(value, str) else ("entry", "entries")
+    # Bounds hold for a number itself, and for the length of a text, a list or a mapping.
+    size = value
+    if isinstance(value, str | list | dict):
+        size = len(value)
+    units = ("entry", "entries")
+    if isinstance(value, str):
+        units = ("letter", "letters")
     for name, holds, sentence in _RULES:
         rule = getattr(node, name, None)
         if rule is not None and not holds(size, rule):
-            return sentence.format(plural(rule, *units) if "length" in name else rule)
-    pattern = getattr(node, "pattern", None)
-    return pattern if pattern and not re.search(pattern, value) else ""
+            bound = rule
+            if "length" in name:
+                bound = plural(rule, *units)
+            return sentence.format(bound)
+    pattern: str = getattr(node, "pattern", None) or ""
+    if pattern and not re.search(pattern, value):
+        return pattern
+    return ""
 
 
 def _is_of(value: Any, node: Any) -> bool:
-    """Whether a value is of the kind of a type; its rules may still be broken."""
+    """Return whether a value is of the kind of a type. It may still break the rules of the type."""
     node = getattr(node, "type", node)
     if hasattr(node, "values"):  # a literal
         return any(value == one and type(value) is type(one) for one in node.values)
@@ -179,7 +201,7 @@ def _is_of(value: Any, node: Any) -> bool:
 
 
 def _name(node: Any) -> str:
-    """What people call a type."""
+    """Return the name that people give a type."""
     node = getattr(node, "type", node)
     if hasattr(node, "values"):
         return ", ".join(map(_short, node.values))
@@ -187,29 +209,38 @@ def _name(node: Any) -> str:
 
 
 def _number_hint(value: Any) -> str:
-    """``2.3e9`` is a text in YAML."""
+    """Return a hint for a number such as ``2.3e9``, which is a text in YAML; else empty."""
     exponent = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
-    return " (YAML takes 2.3e9 for text: write 2.3e+9)" if exponent else ""
+    if exponent:
+        return " (YAML takes 2.3e9 for text: write 2.3e+9)"
+    return ""
 
 
 def did_you_mean(word: Any, known: Iterable[Any]) -> str:
-    """The known name that a wrong one comes near to, as a question; else empty."""
+    """Return a question with the known name that a wrong one comes near to; else empty."""
     import difflib
 
     near = difflib.get_close_matches(str(word), [str(name) for name in known], 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    if near:
+        return f"; did you mean {near[0]}?"
+    return ""
 
 
 def _shown(key: object) -> str:
-    """A key as it stands in a sentence: what would break the line is escaped."""
+    """Return a key as a sentence shows it, with escapes for what would break the line."""
     text = str(key)
-    return text if text.isprintable() else json.dumps(text)[1:-1]
+    if text.isprintable():
+        return text
+    return json.dumps(text)[1:-1]
 
 
 def _short(value: Any) -> str:
+    """Return a value as JSON of at most 60 characters on one line."""
     try:
         text = json.dumps(value, default=str, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):  # YAML can hold a date as a key, or itself
         text = reprlib.repr(value)
-    text = text if text.isprintable() else json.dumps(text)[1:-1]
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    text = _shown(text)
+    if len(text) > 60:
+        text = f"{text[:57]}..."
+    return text

@@ -1,9 +1,8 @@
-"""Files that users write in YAML or JSON, read strictly: what a reader would pass over in silence
-is said, with its line.
+"""Read YAML and JSON files that users write, strictly: report what a lenient reader would pass over,
+with its line.
 
-Refused are keys that stand twice (the first would be lost), tags, more values than anybody writes,
-and what is no regular file. Numbers and texts are checked with the type of the file
-(``validation.read``).
+Refused are duplicate keys (the first would be lost), tags, more than ``MOST`` values, and everything
+but regular files. ``validation.read`` checks numbers and texts against the type of the file.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,17 @@ from peakmark import files
 from peakmark.errors import ConfigError
 
 LARGEST = 512 << 10
-"""Bytes of a file: a list of ten thousand nodes has a fifth of it."""
+"""Largest file in bytes: five times a list of ten thousand nodes."""
 MOST = 200_000
-"""Values of a file, each as often as aliases repeat it."""
+"""Most values of a file, each counted as often as aliases repeat it."""
 
 _RESOLVER = yaml.SafeLoader("")
 _TEXT = "tag:yaml.org,2002:str"
 
 
 def read(path: Path | str, what: str = "") -> dict[str, Any]:
-    """The keys and values of a file, none of an empty one; ``what`` it is stands before its name in
-    messages.
+    """Return the keys and values of a file; none for an empty file. ``what`` names the kind of file
+    in messages.
 
     Raises:
         ConfigError: names the file and, where there is one, the line.
@@ -55,11 +55,11 @@ def read(path: Path | str, what: str = "") -> dict[str, Any]:
 
 
 def parse(text: str, where: str) -> Any:
-    """The value of a text in YAML or JSON. Errors: ConfigError."""
+    """Return the value of a text in YAML or JSON. Errors: ConfigError."""
     text = text.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):  # JSON, which knows more numbers than YAML and takes tabs
         try:
-            return json.loads(text, object_pairs_hook=lambda pairs: _mapping(pairs, where))
+            return json.loads(text, object_pairs_hook=partial(_mapping, where))
         except (ValueError, RecursionError):
             pass
     try:
@@ -72,15 +72,18 @@ def parse(text: str, where: str) -> Any:
     except RecursionError as error:
         raise ConfigError(f"{where} is not valid YAML: it is nested too deeply") from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # ValueError: no date, no number
+        line = ""
         mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
+        if mark is not None:
+            line = f", line {mark.line + 1}"
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         raise ConfigError(
             f"{where}{line} is not valid YAML: {' '.join(str(problem).split())}"
         ) from error
 
 
-def _mapping(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+def _mapping(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict. Errors: ConfigError for a duplicate key."""
     mapping: dict[str, Any] = {}
     for key, value in pairs:
         if key in mapping:
@@ -92,7 +95,7 @@ def _mapping(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
 
 
 def _check(node: yaml.Node, where: str, count: Iterator[int]) -> None:
-    """Look at each value, as often as aliases stand for it. Errors: ConfigError."""
+    """Check a value and all its parts, each as often as aliases repeat it. Errors: ConfigError."""
     line = node.start_mark.line + 1
     if next(count) > MOST:
         raise ConfigError(

@@ -1,5 +1,5 @@
-"""Data about processors, one CSV line per fact, each with its source; and files that programs read.
-Never changed at run time.
+"""Data about processors, one CSV line for each fact and its source; and other files that peakmark
+reads. No command changes them.
 
 microarchitecture.csv   CPUID -> microarchitecture
 operations.csv          microarchitecture, workload, ISA -> operations per cycle and core
@@ -31,13 +31,13 @@ from peakmark.formatting import duration, format_size, gigabytes, listing, natur
 
 
 def text(name: str) -> str:
-    """The text of one of these files."""
+    """Return the text of a data file."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def rendered(name: str, **values: Any) -> str:
-    """The text of a template, without its last line end. Functions of ``formatting``
-    are its filters, and ``quote`` for a shell.
+    """Return the text of a filled template, without its last line end. Filters are functions of
+    ``formatting``, ``sort_natural``, and ``quote`` for a shell.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: for people alone
 
@@ -49,8 +49,8 @@ def rendered(name: str, **values: Any) -> str:
     )
     environment.filters |= {
         "plural": plural,
-        "quote": lambda text: shlex.quote(str(text)),
-        "sort_natural": lambda names: sorted(names, key=natural),
+        "quote": _quote,
+        "sort_natural": _sort_natural,
         "duration": duration,
         "gigabytes": gigabytes,
         "listing": listing,
@@ -59,9 +59,17 @@ def rendered(name: str, **values: Any) -> str:
     return environment.get_template(name).render(values).rstrip("\n")
 
 
+def _quote(value: object) -> str:
+    return shlex.quote(str(value))
+
+
+def _sort_natural(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=natural)
+
+
 @cache
 def table(name: str) -> tuple[dict[str, str], ...]:
-    """Lines of ``<name>.csv`` as dictionaries; lines that begin with # are comments."""
+    """Return the lines of ``<name>.csv`` as dictionaries. Lines that begin with # are comments."""
     lines = [
         line
         for line in text(f"{name}.csv").splitlines()
@@ -71,19 +79,19 @@ def table(name: str) -> tuple[dict[str, str], ...]:
 
 
 def of_design(name: str, design: str | None) -> list[dict[str, str]]:
-    """The lines of a table that are about a microarchitecture."""
+    """Return the lines of a table that concern a microarchitecture."""
     return [line for line in table(name) if design in line["microarchitecture"].split("|")]
 
 
 def of_model(lines: Iterable[dict[str, str]], model_name: str | None) -> dict[str, str] | None:
-    """The first line whose pattern is found in the CPU's name, None without one."""
+    """Return the first line whose pattern is found in the CPU's name; None without one."""
     name = model_name or ""
     fitting = (line for line in lines if re.search(line["model_name"], name, re.IGNORECASE))
     return next(fitting, None)
 
 
 def _within(number: int | None, bounds: str) -> bool:
-    """Whether a number lies in ``3``, ``0-47`` or the empty text, which allows all."""
+    """Return whether a number lies in ``3``, ``0-47`` or the empty text, which allows all."""
     if not bounds:
         return True
     if number is None:
@@ -99,23 +107,21 @@ def microarchitecture(
     stepping: int | None,
     model_name: str | None,
 ) -> str | None:
-    """Name of the core's design, as in operations.csv, or None for a processor that is not in the
-    table.
+    """Return the name of the core's design, as in operations.csv; None for an unknown processor.
 
-    The first matching line decides: where CPUID is not enough (Skylake-SP with one or two FMA
-    units) a line with a pattern for the model name stands before the general one.
+    The first matching line decides. Where CPUID is not enough (Skylake-SP with one or two FMA
+    units), a line with a pattern for the model name precedes the general one.
     """
+    if family is None:
+        return None
     for line in table("microarchitecture"):
-        if (
+        is_processor = (
             line["vendor"] == vendor
-            and family is not None
             and _within(family, line["family"])
             and _within(model, line["model"])
             and _within(stepping, line["stepping"])
-            and (
-                not line["model_name"]
-                or re.search(line["model_name"], model_name or "", re.IGNORECASE)
-            )
-        ):
+        )
+        pattern = line["model_name"]
+        if is_processor and re.search(pattern, model_name or "", re.IGNORECASE):
             return line["microarchitecture"]
     return None
