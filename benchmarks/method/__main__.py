@@ -41,7 +41,7 @@ def simulated(only: str | None, quick: bool) -> Counts:
         yield from campaigns.counted(20 if quick else 200)
         yield from rows.coverage(many)
         yield from rows.trends(many // 10)
-        yield from rows.equal(100 if quick else 400)
+        yield from rows.equal(20 if quick else 400)
     if only in (None, "fleets"):
         yield from fleets.slow_nodes(64 if quick else 4000)
         yield from fleets.suspected_nodes(64 if quick else 4000)

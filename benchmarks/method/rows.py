@@ -6,31 +6,36 @@ Values are lognormal, as rates and times are positive; ``spread`` is their coeff
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
-from peakmark import statistics
-from peakmark.analysis import checks, findings
-from peakmark.analysis.row import Key, Repetition, Row, Series
-from peakmark.limits import Limit
-from peakmark.messages import Message
-from peakmark.tools.tables import BY_NAME
+from peakmark import plan, statistics
+from peakmark.catalogue import SHAPES
+from peakmark.config import campaign
+from peakmark.resources import ROOT
+from peakmark.rows import checks, findings, schema
+from peakmark.rows.runs import read_runs
+from peakmark.storage import planfile
+from peakmark.storage.results import Results
 from peakmark.views import history
 
 Values = NDArray[np.float64]
 
-KIB, MIB = 1 << 10, 1 << 20
-GRIDS: dict[str, tuple[tuple[str, ...], tuple[int | None, ...], tuple[int, ...], str]] = {
-    "cpu": (("QP", "HP", "SP", "DP"), (None,), (1, 2), ""),
-    "memory_throughput": (("RS", "WS", "RWS", "RR", "WR", "RWR"), (KIB, MIB), (1, 2), "pool"),
-    "disk_throughput": (("RS", "WS", "RR", "WR"), (64 * KIB, MIB), (1, 2, 4), "psync"),
-    "network_throughput": (("TCP", "UDP"), (KIB, 32 * KIB), (1, 2), ""),
-}
-"""Table -> its workloads, block sizes, numbers of threads and variant."""
+PRESETS = ("config/presets/quick.yaml", "config/config.yaml")
+"""Configurations whose grids findings are tried on."""
+NOISES = ("spreads of 0.2 to 5 %", "spread of 10%", "some repetitions disturbed")
+MANY_THREADS = 8
+"""Threads that a word such as cores stands for."""
+CACHES = {"L1": 32 << 10, "L2": 1 << 20, "L3": 1 << 40}
+"""Levels of usual caches, and the largest block that each holds, B."""
+CERTAIN = "in every repetition"
 TAIL, FAR = 0.1, 0.15
 """Share of repetitions that something slowed down, and by how much (standard deviation)."""
 LENGTHS = (8, 12, 26, 52, 104)
@@ -45,7 +50,7 @@ def warnings(rows: int, seed: int = 1) -> Counts:
     for n in (3, 4, 6, 10, 20, 30):
         lot = np.random.default_rng((seed, n))
         many = lot.normal(1.0, checks.QUIET, size=(rows, n))
-        unsure = [values for values in many if checks.is_wide(values) or checks.drifts(values)]
+        unsure = [values for values in many if checks.is_wide(values) or checks.drift_of(values)]
         yield f"quiet rows called unsure, n = {n}", Count(len(unsure), rows)
 
 
@@ -62,56 +67,72 @@ def coverage(rows: int, seed: int = 1) -> Counts:
 
 
 def equal(campaigns: int, seed: int = 1) -> Counts:
-    """Campaigns of equal rows of which a finding names a difference, of quiet and of disturbed ones."""
-    for has_tail in (False, True):
-        for repetitions in (3, 6, 12):
-            lot = np.random.default_rng((seed, repetitions, has_tail))
-            different = sum(_is_claimed(lot, repetitions, has_tail) for _ in range(campaigns))
-            kind = "some repetitions disturbed" if has_tail else "quiet"
-            name = f"equal rows called different in findings, {kind}, n = {repetitions}"
+    """Yield how many unchanged campaigns a finding calls different, on the presets' own grids.
+
+    All rows of a campaign are equal. They spread by 0.2 to 5 %, by 10 %, or some repetitions are
+    disturbed.
+    """
+    for preset in PRESETS:
+        tables = planned_rows(preset)
+        for kind in NOISES:
+            lot = np.random.default_rng((seed, *preset.encode(), *kind.encode()))
+            different = sum(names_difference(tables, kind, lot) for _ in range(campaigns))
+            name = f"unchanged campaigns called different in findings, grids of {preset}, {kind}"
             yield name, Count(different, campaigns)
 
 
-def _is_claimed(lot: np.random.Generator, repetitions: int, has_tail: bool) -> bool:
-    return any(
-        _names_difference(each.message)
-        for name in GRIDS
-        for each in findings.conclusions(list(_equal_rows(name, lot, repetitions, has_tail)))
-    )
+def planned_rows(preset: str) -> list[pd.DataFrame]:
+    """Return the rows that peakmark's kernels would have, a frame for each table.
+
+    ``n`` is the number of planned repetitions.
+    """
+    made = plan.make(campaign.read([ROOT / preset]))
+    with TemporaryDirectory() as name:
+        folder = Path(name) / made.campaign
+        folder.mkdir()
+        planfile.write(folder / "plan.json", made.to_json())
+        runs = read_runs(Results.read(folder))
+    many = runs["concurrency"].mask(runs["concurrency_word"].ne(""), MANY_THREADS)
+    runs = runs.assign(concurrency=many, place=runs["point"])
+    runs = runs[~runs["workload"].isin([*SHAPES])]
+    count = runs.groupby("point")["repetition"].transform("nunique")
+    rows = runs.assign(n=count, is_own=True).drop_duplicates("point")
+    rows["cache_level"] = [level_of(row) for row in rows.itertuples()]
+    typed = schema.typed("rows", rows)
+    return [of_table for _, of_table in typed.groupby("table", sort=False)]
 
 
-def _names_difference(message: Message) -> bool:
-    if message.code == "compared":
-        parts: Any = dict(message.values)["parts"]
-        return any(part.code == "faster" for part in parts)
-    return message.code in ("trend", "proportions")
+def level_of(row: Any) -> str:
+    """Return the level that a row of the memory measures on a machine with usual caches."""
+    if row.subsystem != "memory":
+        return ""
+    if row.variant != "block":
+        return "DRAM"
+    return next(level for level, most in CACHES.items() if row.block_bytes <= most)
 
 
-def _equal_rows(
-    name: str, lot: np.random.Generator, repetitions: int, has_tail: bool
-) -> Iterator[Row]:
-    """Equal rows of one table, each with a spread of its own between 0.2 and 5 %."""
-    table = BY_NAME[name]
-    workloads, blocks, counts, variant = GRIDS[name]
-    limit = Limit(None, table.unit, "", "", "unknown")
-    record: Any = None
-    for key in (
-        Key("any", workload, variant, block, count)
-        for workload in workloads
-        for block in blocks
-        for count in counts
-    ):
-        logs = lot.normal(0, 0.002 * 25 ** lot.random(), size=repetitions)
-        if has_tail:
-            slowed = lot.random(repetitions) < TAIL
-            logs -= slowed * np.abs(lot.normal(0, FAR, size=repetitions))
-        values = (1e10 * np.exp(logs)).tolist()
-        points = tuple(
-            Repetition(value, repetition=place, record=record) for place, value in enumerate(values)
-        )
-        summary = statistics.summarise(values)
-        series = Series(points, summary, summary.median, None)
-        yield Row(table, key, {table.own.instrument: series}, limit)
+def names_difference(tables: Sequence[pd.DataFrame], kind: str, lot: np.random.Generator) -> bool:
+    """Return whether a certain difference is stated of one unchanged campaign."""
+    groups: list[findings.Group] = []
+    for rows in tables:
+        values = {
+            (row.point, row.instrument): noise(lot, row.n, kind) for row in schema.lines(rows)
+        }
+        groups += findings.groups_of(rows, values)
+    tested = sum(group.n >= findings.TESTED for group in groups)
+    statements = [findings.statement_of(group, tested) for group in groups]
+    return any(each is not None and each.certainty == CERTAIN for each in statements)
+
+
+def noise(lot: np.random.Generator, repetitions: int, kind: str) -> list[float]:
+    """Return the values of a row whose true value is 1."""
+    spread = 0.1 if kind == "spread of 10%" else 0.002 * 25 ** lot.random()
+    logs = lot.normal(0, spread, size=repetitions)
+    if kind == "some repetitions disturbed":
+        slowed = lot.random(repetitions) < TAIL
+        logs -= slowed * np.abs(lot.normal(0, FAR, size=repetitions))
+    values: list[float] = np.exp(logs).tolist()
+    return values
 
 
 def over_time(

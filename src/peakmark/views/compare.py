@@ -20,6 +20,7 @@ from peakmark.views.datasets import KEY, Dataset, describe
 CLAIMS = ("better", "worse")
 DRIFTS = ("better or drift", "worse or drift")
 VERDICTS = (*CLAIMS, *DRIFTS, "no difference shown", "cannot tell", "not alike")
+UNJUDGED = ("cannot tell", "not alike")
 TOLERANCE = 0.03
 """Share by which a row may differ without a verdict: campaigns of one machine at two times seldom
 differ by less.
@@ -242,6 +243,8 @@ def largest_sentence(pairs: pd.DataFrame) -> str:
         if len(some):
             row: Any = next(some.itertuples())
             return f"Largest change: {describe(row)} is {change_of(row)} ({row.verdict})."
+    if pairs["verdict"].isin(UNJUDGED).all():
+        return "No row could be judged."
     return "No row shows a change."
 
 
