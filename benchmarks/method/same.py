@@ -79,5 +79,5 @@ def counted(bench: Bench, quick: bool, repetitions: int) -> Counts:
     """Differences that are none, of whole campaigns and of their rows."""
     grids, many = QUICK if quick else GRIDS, f"{repetitions} against {repetitions}"
     campaigns, rows = claims(measure(bench, grids, 1 if quick else 4, repetitions))
-    yield f"unchanged campaigns, real ones, cells in turn, {many}", campaigns
-    yield f"rows of unchanged campaigns, real ones, cells in turn, {many}", rows
+    yield f"unchanged campaigns, real ones, at one time, {many}", campaigns
+    yield f"rows of unchanged campaigns, real ones, at one time, {many}", rows
