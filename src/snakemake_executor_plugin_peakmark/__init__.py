@@ -1,8 +1,8 @@
-"""Snakemake executor ``peakmark``: hands a job's own command to Slurm, and keeps the bookkeeping in
+"""Snakemake executor ``peakmark``: hands a job's shell command to Slurm and keeps track of the jobs in
 this process.
 
-It stands on Snakemake's executor interface alone. On a node no Snakemake is started: the rule's
-shell command is the script. What becomes of jobs in Slurm: ``peakmark.slurm.queue``.
+It needs only Snakemake's executor interface. No Snakemake starts on a node: the rule's shell command
+is the job script. ``peakmark.slurm.queue`` follows the jobs in Slurm.
 """
 
 from __future__ import annotations
@@ -28,20 +28,18 @@ common_settings = CommonSettings(
     init_seconds_before_status_checks=0,
 )
 PAUSE_S, SHORT_S = 0.2, 0.01
+"""Pause between two rounds of the queue, in seconds: usually, and while Snakemake hands over jobs."""
 
 
 class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no types
-    """The thread that the interface brings for questions also submits: there is one thing at a
-    time.
-    """
+    """Executor whose thread for status checks also submits jobs. So a single thread talks to Slurm."""
 
     def __init__(self, workflow: Any, logger: Any) -> None:
-        """What the thread needs is there before the interface starts it, which it does long before
+        """Prepare what the thread needs, before the interface starts it. It starts long before
         ``__post_init__``.
         """
-        from peakmark.workflow.run import (
-            Run,
-        )  # not before Snakemake has gone to the folder of --directory
+        # Imported late: Snakemake changes to the folder of --directory first.
+        from peakmark.workflow.run import Run
 
         if Run.current is None or Run.current.plan.cluster is None:
             raise UserError(
@@ -57,21 +55,19 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         super().__init__(workflow, logger)
 
     def run_job(self, job: Any) -> None:
-        """Note the job; the other thread hands it over."""
+        """Note a job; the other thread submits it."""
         output = Path(job.output[0])
         info = SubmittedJobInfo(job)
+        written = [output, self.run_of.plan.directory / "logs" / "slurm" / "log"]
+        written += map(Path, job.log)
         try:
-            for path in (
-                output,
-                *map(Path, job.log),
-                self.run_of.plan.directory / "logs" / "slurm" / "log",
-            ):
+            for path in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self.report_job_error(info, msg=sentence(error))
             return
-        # No mark of an incomplete output: records are whole or not there, and those of a killed
-        # run's jobs count.
+        # register_job would mark the output as incomplete. Records are whole or missing, and those
+        # of a killed run's jobs count.
         self.report_job_submission(info, register_job=False)
         with self._lock:
             self.infos[output] = info
@@ -80,11 +76,13 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
     async def check_active_jobs(
         self, active_jobs: list[SubmittedJobInfo]
     ) -> AsyncGenerator[SubmittedJobInfo, None]:
-        """Hand over what is new, tell what has ended."""
+        """Submit new jobs, report ended ones, and yield those that still run."""
         with self._lock:
             added, self.added = self.added, []
+        # Submit.
         for task in added:
             self.queue.add(task)
+        # Report the end of jobs.
         over = set()
         for ended in self.queue.step():
             with self._lock:
@@ -94,9 +92,12 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
                 self.report_job_success(info)
             else:
                 self.report_job_error(info, msg=ended.why.text)
-        # While Snakemake thinks, jobs come a few at a time: whoever slept meanwhile would submit at
-        # half the speed.
-        pause = 0.0 if self.queue.may_submit or self.added else SHORT_S if added else PAUSE_S
+        # Snakemake hands over a few jobs at a time: a long pause would halve the rate of submission.
+        pause = PAUSE_S
+        if self.queue.may_submit or self.added:
+            pause = 0.0
+        elif added:
+            pause = SHORT_S
         self.next_seconds_between_status_checks = pause
         for info in active_jobs:
             if id(info) not in over:
@@ -105,13 +106,13 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
     def print_job_error(
         self, job_info: SubmittedJobInfo, msg: str | None = None, **kwargs: Any
     ) -> None:
-        """The queue's words alone: the interface would add where to look, which the list at the end
-        says.
+        """Log the queue's message alone. The interface would add the paths of logs, which the list
+        at the end of the run has.
         """
         job_info.job.log_error(msg, **kwargs)
 
     def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:  # noqa: ARG002 - all that this run has are ended
-        """End all jobs; who presses Ctrl-C again must not stop this half way."""
+        """End all jobs. Ignore further Ctrl-C, which would stop this half way."""
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.queue.cancel()

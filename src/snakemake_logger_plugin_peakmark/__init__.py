@@ -1,10 +1,8 @@
-"""Snakemake logger ``peakmark``: one bar with the time that is left, one line per failure, nothing
-else.
+"""Snakemake logger ``peakmark``: one bar with the time left, and one line for each failure.
 
-The time left comes from the expected time of the cells, corrected by their pace since the first job
-began to measure (see ``status.Progress``): a bar by the number of jobs
-would jump, as a reference tool can take fifty times as long as a kernel, and what a job waited in a
-queue says nothing about those that run side by side.
+The time left is the expected time of the cells, corrected by their pace since the first job began to
+measure (``status.Progress``). A bar by the number of jobs would jump, because a reference tool can
+take fifty times as long as a kernel. Time in a queue tells nothing about jobs that run side by side.
 """
 
 from __future__ import annotations
@@ -37,22 +35,23 @@ from peakmark.workflow.startup import UserError, as_workflow_error
 
 STATE = Path(".snakemake")
 PLAIN_STEP = 0.1
-"""Without a terminal a line is printed each time this share of the jobs has ended."""
+"""Share of the jobs after which another line is printed where there is no terminal."""
 LOG_CHARACTERS = 2000
-"""So much of the end of a log is shown."""
+"""Most characters of the end of a log that are shown."""
 ANSWERS = (
     *("Report created", "Unlocked", "Congratulations", "Will exit after finishing"),
     *("Would delete", "Deleting"),
 )
-"""How messages begin that answer what somebody asked of Snakemake."""
+"""Beginnings of messages that answer a request of the user, such as --unlock."""
 REPEATED = ("Look above for error messages", "At least one job did not complete successfully.")
-"""How messages end that say what the failures and the list at the end say."""
+"""Endings of messages that repeat the failures and the list at the end."""
 
 
 @dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
-    """No settings: made before Snakemake reads its configuration files, of which a broken one is a
-    traceback there, and before it writes anything.
+    """Empty settings, whose creation checks the command line and the folder. Snakemake makes them
+    before it reads configuration files, where a broken one would be a traceback, and before it
+    writes anything.
     """
 
     def __post_init__(self) -> None:
@@ -60,12 +59,13 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 
 def _begin(arguments: Sequence[str]) -> None:
+    """Check the configuration files and the folder for Snakemake's state, and place the caches."""
     campaign.check_command_line(arguments)
     workplace = Path((campaign.named(arguments, ("--directory", "-d")) or ["."])[-1])
     startup.check_folder(workplace / STATE)
     _keep_caches(workplace)
-    # What Snakemake's own log has no room for is said by the campaign's, once, not in forty lines
-    # for each message.
+    # On a full disk Python would print forty lines for each message that Snakemake cannot log. The
+    # failures say once that the disk is full.
     logging.raiseExceptions = False
 
 
@@ -77,9 +77,7 @@ def _keep_caches(workplace: Path) -> None:
 
 
 class LogHandler(LogHandlerBase):
-    """Handler that Snakemake loads for ``--logger peakmark``; its default formatter is used for a
-    dry run.
-    """
+    """Handler of ``--logger peakmark``. A dry run uses its default formatter."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -94,7 +92,7 @@ class LogHandler(LogHandlerBase):
         self.printed: set[str] = set()
 
     def emit(self, record: LogRecord) -> None:
-        """Show one record. Never raises: a broken line must not end a campaign."""
+        """Show one record. Never raise, because a broken line must not end a campaign."""
         try:
             event = getattr(record, "event", None)
             shows_commands = event != LogEvent.SHELLCMD or self.common_settings.printshellcmds
@@ -114,6 +112,7 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def _job(self, event: str, values: dict[str, Any]) -> None:
+        """Pass an event of a job to the bar, and print a failure."""
         if event == LogEvent.JOB_INFO:
             self.bar.started(values)
         elif event == LogEvent.JOB_FINISHED:
@@ -121,13 +120,13 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.PROGRESS:
             self.bar.counted(values["done"], values["total"])
         elif event == LogEvent.JOB_ERROR:
-            # Its time is spent and not ahead any more; where all cells of a node are one job, that
-            # is most of the campaign.
+            # The time of a failed job is not ahead any more. If all cells of a node are one job,
+            # that is most of the campaign.
             self.bar.finished(values.get("jobid", -1))
             self._failure(values)
 
     def _message(self, record: LogRecord) -> None:
-        """A message of Snakemake or a rule that belongs to no event."""
+        """Show a message that belongs to no event."""
         if record.getMessage().startswith("Nothing to be done"):
             self._say(
                 "nothing to do: every cell is measured and the report is newer than all of them"
@@ -146,18 +145,20 @@ class LogHandler(LogHandlerBase):
         (console or self.console).print(text, markup=False, soft_wrap=True)
 
     def _trouble(self, record: LogRecord) -> None:
-        """An error or a warning, unless the failures and the list at the end say it."""
+        """Show an error or a warning, unless the failures or the list at the end repeat it."""
         self.bar.stop()
         text = self.format(record).strip("\n")
         of_full_disk = "[Errno 28]" in text or "metadata record" in text
         if text.endswith(REPEATED) or (of_full_disk and self._full_disk("")):
             return
         # A dry run prints its plan on standard output, where nobody looks for errors.
-        errors = Console(stderr=True, highlight=False) if self.common_settings.stdout else None
-        self._say(text, errors)
+        console = self.console
+        if self.common_settings.stdout:
+            console = Console(stderr=True, highlight=False)
+        self._say(text, console)
 
     def _summary(self) -> None:
-        """The summary of a run that had nothing to do."""
+        """Print the summary of a run that had nothing to do."""
         from peakmark.workflow.run import Run
 
         if Run.current is not None:
@@ -167,28 +168,35 @@ class LogHandler(LogHandlerBase):
                 self._say(str(error))
 
     def _failure(self, values: Mapping[str, Any]) -> None:
+        """Print one line for a failed job, and the end of its log."""
         name = _name(values)
         # The rule's own log comes first; the executor's has little.
-        text = next(filter(None, map(_end_of_log, values.get("log") or [])), "")
+        text = ""
+        for path in values.get("log") or []:
+            text = text or _end_of_log(path)
         if self._full_disk(text):
             return
-        # Where Python was still loading the code that reports it, the log is empty or a traceback.
+        # After Ctrl-C during the imports, the log is empty or a traceback.
         by_ctrl_c = cleanup.pressed and text in ("", "peakmark: interrupted")
         if by_ctrl_c or "KeyboardInterrupt" in text:
             self._say(f"interrupted {name}")
             return
         # The executor's message: how Slurm ended the job, or why sbatch refused it.
         reason = str(values.get("rule_msg") or "")
-        line = f"[red]failed[/red] {name}{': ' if reason else ''}{escape(reason)}"
+        line = f"[red]failed[/red] {name}"
+        if reason:
+            line = f"{line}: {escape(reason)}"
         self.console.print(line, soft_wrap=True)
         if text:
             self._say(text)
 
     def _full_disk(self, text: str) -> bool:
-        """Whether the disk of the results is full, which is said once: no log has room for a reason
-        then, and every cell that follows fails for the same one.
+        """Return whether the disk of the results is full, and say so once. No log has room for a
+        reason then, and every later cell fails for the same one.
         """
-        full = None if text else files.full(Path("results")) or files.full(STATE)
+        full = None
+        if not text:
+            full = files.full(Path("results")) or files.full(STATE)
         if "was not measured: No space left" in text:
             full = text
         if full is not None and not self.disk_was_full:
@@ -197,14 +205,14 @@ class LogHandler(LogHandlerBase):
         return full is not None
 
     def close(self) -> None:
-        """End the bar, so that the terminal is left as it was."""
+        """End the bar, which leaves the terminal as it was."""
         self.bar.stop()
         super().close()
 
 
 class _Bar:
-    """Jobs or cells that have ended, and the time left; on a terminal a bar, elsewhere a line now
-    and then.
+    """The number of ended jobs or cells and the time left: a bar on a terminal, a line now and then
+    elsewhere.
     """
 
     def __init__(self, console: Console) -> None:
@@ -220,7 +228,7 @@ class _Bar:
         status.progress.listener = self.moved
 
     def started(self, values: Mapping[str, Any]) -> None:
-        """A job is handed over."""
+        """Show a job that was handed over."""
         if self.start is None:
             self.start = time.monotonic()
             self.task = self.progress.add_task("", total=None, left="")
@@ -230,11 +238,11 @@ class _Bar:
         self.progress.update(self.task, description=_name(values))
 
     def finished(self, jobid: int) -> None:
-        """A job has ended."""
+        """Count an ended job."""
         status.progress.finish(self.outputs.pop(jobid, ""))
 
     def counted(self, done: int, total: int) -> None:
-        """So many jobs of all have ended."""
+        """Show how many jobs of all have ended."""
         if self.start is None:
             return
         if not status.progress.in_cells:
@@ -242,36 +250,41 @@ class _Bar:
         elif done == total:
             self._print(f"{done} of {total} jobs", "done")
         if done == total:
-            self.stop()  # what is printed at the end must not share the line with the bar
+            self.stop()  # else the last messages share the line with the bar
 
     def moved(self) -> None:
-        """Jobs of several cells have come further, of which one may be all that there is."""
+        """Show the ended cells of jobs that measure several cells."""
         if self.start is not None:
             self._show(*status.progress.cells(), "cells", "")
 
     def _show(self, done: int, total: int, unit: str, end: str) -> None:
+        """Show the counts and the time left: on the bar, and as a line after each ``PLAIN_STEP``."""
         seconds = status.progress.seconds_left(self.start or 0.0)
-        left = "" if seconds is None else f"{duration(seconds)} left"
+        left = ""
+        if seconds is not None:
+            left = f"{duration(seconds)} left"
         with status.progress.lock:
             self.progress.update(self.task, completed=done, total=total, left=left)
             share = done / max(total, 1)
             if share >= self.printed + PLAIN_STEP or done == total:
                 self.printed = share
-                self._print(f"{done} of {total} {unit}", left if done < total else end)
+                if done < total:
+                    end = left
+                self._print(f"{done} of {total} {unit}", end)
 
     def _print(self, count: str, rest: str) -> None:
-        """A line where there is no terminal."""
+        """Print a line where there is no terminal."""
         if not self.console.is_terminal:
             elapsed = time.monotonic() - (self.start or 0.0)
             self.console.print(", ".join(filter(None, (count, f"{elapsed:.0f} s", rest))))
 
     def stop(self) -> None:
-        """Remove the bar."""
         if self.progress.live.is_started:  # else rich prints an empty line
             self.progress.stop()
 
 
 def _end_of_log(path: object) -> str:
+    """Return the end of a log; empty without one."""
     if not Path(str(path)).is_file():
         return ""
     with suppress(OSError):
@@ -281,7 +294,7 @@ def _end_of_log(path: object) -> str:
 
 
 def _name(values: Mapping[str, Any]) -> str:
-    """What a job is called: its cell, its node, or its rule."""
+    """Return the name of a job: its cell, its node, or its rule."""
     output = str((values.get("output") or [""])[0])
     if values.get("rule_name") == "measure":
         return output.split("/cells/")[-1].removesuffix(".json")

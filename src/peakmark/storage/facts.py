@@ -1,7 +1,7 @@
-"""``machine/<host>.json``: the facts of a node, sealed as records are, since every limit is computed
-from them; and which nodes are equal.
+"""Machine facts of a node, ``machine/<host>.json``, sealed as records are because all limits come from
+them; and the classes of equal nodes.
 
-Facts may lack parts, as those of another version; what they have must be of its type.
+Facts of another version may lack parts. The parts that they have must be of their type.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ FOLDER = "machine"
 
 
 def write(path: Path, facts: Mapping[str, Any]) -> None:
-    """Store facts with their seal. Errors: OSError."""
+    """Store facts with their checksum. Errors: OSError."""
     files.write_text(path, records.text_of(facts))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Facts as they were written, without the seal.
+    """Return facts as they were written, without the checksum.
 
     Raises:
         RecordError: they are missing, damaged or edited.
@@ -47,8 +47,11 @@ def read(path: Path) -> dict[str, Any]:
 def survey(
     directory: Path,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, str]]:
-    """Return host -> its facts, host -> why its facts do not count, and host -> why they cannot be
-    read by this user, of all files below ``machine/`` of a campaign; node2 before node10.
+    """Return the facts of all hosts of a campaign, node2 before node10.
+
+    Returns:
+        Host -> its facts; host -> why its facts do not count; host -> why this user cannot read its
+        facts.
     """
     whole, damaged, closed = {}, {}, {}
     paths = (directory / FOLDER).glob("*.json")
@@ -63,16 +66,18 @@ def survey(
 
 
 def set_aside(directory: Path, host: str) -> Path:
-    """Move facts that do not count to where they are kept. Returns their new path. Errors: OSError."""
+    """Move facts that do not count to the folder for such files. Return their new path. Errors:
+    OSError.
+    """
     return files.set_aside(directory / FOLDER / f"{host}.json", directory / ASIDE / FOLDER)
 
 
 NAMED = 4
-"""So many hosts are named; more are counted."""
+"""Most hosts that a sentence names; more are counted."""
 
 
 class NodeClass(NamedTuple):
-    """What equal nodes have in common, in words; empty where the facts do not tell it."""
+    """Properties that equal nodes share, in words. A property is empty where the facts lack it."""
 
     cpu: str
     memory: str
@@ -83,16 +88,17 @@ TITLES = NodeClass("CPU", "memory", "kernel")
 
 
 def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
-    """The class of a node by its machine facts (``machine/<host>.json``); None where there are
-    none.
+    """Return the class of a node by its machine facts; None without facts.
 
     Equal nodes differ by some hundred MiB in the memory that firmware and kernel leave. So the
-    total is rounded up to whole GiB, and of large memories to the next eighth of a power of two,
-    which is what was installed.
+    total is rounded up to whole GiB, or for large memories to the next eighth of a power of two:
+    the installed size.
     """
     if not facts:
         return None
-    cpu, memory, system = (facts.get(part) or {} for part in ("cpu", "memory", "os"))
+    cpu = facts.get("cpu") or {}
+    memory = facts.get("memory") or {}
+    system = facts.get("os") or {}
     processor = str(cpu.get("model_name") or "")
     if processor and cpu.get("threads"):
         processor += f" with {cpu['threads']} CPUs"
@@ -105,14 +111,15 @@ def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
 
 
 def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
-    """What makes nodes unequal, such as ``memory 256 GiB on node1 and 512 GiB on node2``; empty for
-    equal ones.
+    """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``. Unknown
+    properties count as equal.
 
-    ``classes``: host -> its class, as ``node_class`` has it. What is not known of a host counts as
-    equal.
+    Args:
+        classes: host -> its class, as ``node_class`` returns it.
     """
     found = []
     for place, title in enumerate(TITLES):
+        # Group the hosts by their value of this property.
         hosts = defaultdict[str, list[str]](list)
         for host, known in classes.items():
             if known and known[place]:
@@ -124,4 +131,6 @@ def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
 
 
 def _named(hosts: list[str]) -> str:
-    return listed(hosts) if len(hosts) <= NAMED else f"{len(hosts)} nodes"
+    if len(hosts) <= NAMED:
+        return listed(hosts)
+    return f"{len(hosts)} nodes"

@@ -1,4 +1,6 @@
-"""What a campaign consists of: ``plan.json``, plain JSON with a line for each cell."""
+"""Read and write ``plan.json``, the list of a campaign's cells: plain JSON with a line for each
+cell.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ from peakmark.validation import convert
 
 ANEW = "the next run of this campaign writes it anew"
 WAIT_S = 10.0
-"""How long one cell waits at most until other programs have stopped."""
+"""Longest time, in seconds, that a cell waits for other programs to stop."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some cells of a campaign and all that is needed to measure them.
+    """Some cells of a campaign, with all that their measurement needs.
 
     directory  folder of the campaign
     plan       the plan without its cells: config, cluster, references
@@ -38,21 +40,21 @@ class Part:
 
 
 def text(plan: Mapping[str, Any]) -> str:
-    """A plan as it stands on disk; its cells have their ``id``."""
+    """Return a plan as its file holds it. Its cells have their ``id``."""
     rest = {key: value for key, value in plan.items() if key != "cells"}
     cells = ",\n".join(json.dumps(cell, sort_keys=True) for cell in plan["cells"])
     return f'{json.dumps(rest, sort_keys=True)[:-1]}, "cells": [\n{cells}\n]}}\n'
 
 
 def write(path: Path, plan: Mapping[str, Any]) -> None:
-    """Replace the plan in one step, if it is another one. Errors: OSError."""
+    """Replace the plan in one step if it changed. Errors: OSError."""
     files.renew(path, text(plan))
 
 
 def write_new(path: Path, plan: Mapping[str, Any]) -> None:
-    """The same where a person wants it.
+    """Write a plan where a user asks for it.
 
-    Errors: RecordError when something else than a plan of this campaign is there; OSError.
+    Errors: RecordError when the file is anything but a plan of this campaign; OSError.
     """
     if path.exists() or path.is_symlink():
         known = ""
@@ -67,7 +69,7 @@ def write_new(path: Path, plan: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A whole plan. Errors: RecordError when there is none or it is damaged."""
+    """Return a whole plan. Errors: RecordError when there is none or it is damaged."""
     # Late: a job needs neither configuration nor site.
     from peakmark.config.campaign import without_removed
     from peakmark.config.types import Planned
@@ -80,12 +82,14 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path, words: str = "") -> dict[str, Any]:
-    """A plan whose configuration is not checked again; with the cells that hold these words, if
-    there are any.
+    """Return a plan without checking its configuration. If ``words`` are given, keep only the cells
+    that hold them.
     """
     try:
         content = files.read_bytes(path)
-        plan: dict[str, Any] = files.parse_json(_shorter(content, words) if words else content)
+        if words:
+            content = _shorter(content, words)
+        plan: dict[str, Any] = files.parse_json(content)
     except NotADirectoryError as error:
         raise RecordError(
             f"{path.parent} is a file: unpack a bundle into a folder (unzip FILE.zip -d FOLDER) and name that; peakmark report, "
@@ -103,7 +107,9 @@ def _read(path: Path, words: str = "") -> dict[str, Any]:
 
 
 def _shorter(content: bytes, words: str) -> bytes:
-    """To find cells by their text takes a tenth of the time that reading all of them does."""
+    """Return a plan with only the cells that hold ``words``. Searching their text takes a tenth of
+    the time of parsing all of them.
+    """
     plan: dict[str, Any] = files.parse_json(content, dict[str, msgspec.Raw])
     cells = files.parse_json(plan.get("cells", b"[]"), list[msgspec.Raw])
     plan["cells"] = [cell for cell in cells if os.fsencode(words) in bytes(cell)] or cells
@@ -111,12 +117,14 @@ def _shorter(content: bytes, words: str) -> bytes:
 
 
 def cell(path: Path, name: str) -> Part:
-    """Return one cell by its id. Errors: RecordError when there is no plan, or it has no such cell."""
+    """Return one cell by its id. Errors: RecordError when there is no plan or no such cell."""
     return _part(path, "id", name)
 
 
 def job(path: Path, name: str) -> Part:
-    """The cells of one job in running order. Errors: RecordError as above."""
+    """Return the cells of one job in running order. Errors: RecordError when there is no plan or no
+    such job.
+    """
     return _part(path, "job", name)
 
 
@@ -129,9 +137,10 @@ def _part(path: Path, key: str, name: str) -> Part:
 
 
 def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ...]:
-    """The cells of a plan. Errors: RecordError for what is no cell, and for one that stands twice."""
+    """Return the cells of a plan. Errors: RecordError for a damaged or duplicate cell."""
     cells = tuple(Cell.from_json(entry, f"{path} is damaged: cell") for entry in entries)
-    twice = [name for name, count in Counter(cell.id for cell in cells).items() if count > 1]
+    counts = Counter(cell.id for cell in cells)
+    twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise RecordError(f"{path} is damaged (it has the cell {twice[0]} twice)", ANEW)
     return cells

@@ -1,9 +1,10 @@
-"""Records on disk: written whole or not at all, checked against their type and their checksum. Those
-count that are whole, unchanged and of exactly the cell that the plan asks for. Nothing is ever
-deleted: a record that does not count is set aside below ``set-aside/`` when its cell is measured anew.
+"""Read and write records, which are checked against their type and their checksum.
 
-The checksum, ``sha256`` of all else in the record, shows that a file was cut, hit by a bad disk or
-edited by hand. It keeps honest people from mistakes; whoever wants to forge a record can.
+A record counts if it is whole, unchanged and of exactly the cell that the plan asks for. Nothing is
+ever deleted: a record that does not count moves below ``set-aside/`` when its cell is measured anew.
+
+The checksum, ``sha256`` of the rest of the record, reveals a file that was cut, damaged by a bad disk
+or edited. It protects against mistakes, not against forgery.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from peakmark.validation import convert
 SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
 AGAIN = "the next run sets it aside and measures this cell again"
-"""What to do about a record that does not count."""
+"""Remedy for a record that does not count."""
 
 
 def checksum(record: Mapping[str, Any]) -> str:
-    """SHA-256 of a record's content without its checksum: keys sorted, no spaces."""
+    """Return the SHA-256 of a record without its checksum, with sorted keys and no spaces."""
     content = {key: value for key, value in record.items() if key != CHECKSUM}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """A record as it stands on disk, with its checksum."""
+    """Return a record as its file holds it, with its checksum."""
     sealed = {**record, CHECKSUM: checksum(record)}
     return json.dumps(sealed, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
@@ -65,7 +66,7 @@ def write(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A record from disk, without its checksum.
+    """Return a record from disk, without its checksum.
 
     Raises:
         RecordError: names the file that is missing, damaged, edited or not of the type.
@@ -76,8 +77,9 @@ def read(path: Path) -> dict[str, Any]:
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
-    for context in (record["context"], *(each["context"] for each in record.get("disturbed", ()))):
-        _check_time(path, context["started"])
+    _check_time(path, record["context"]["started"])
+    for attempt in record.get("disturbed", ()):
+        _check_time(path, attempt["context"]["started"])
     for holder in (record["cell"], *record["measurements"], record["context"]):
         _share(holder)
     for command in record["context"]["commands"]:
@@ -86,7 +88,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _check_time(path: Path, started: str) -> None:
-    """Check that a time is in the calendar, here and in UTC. Errors: RecordError that names it."""
+    """Check that a time exists in the calendar, here and in UTC. Errors: RecordError that names it."""
     try:
         datetime.fromisoformat(started).astimezone(UTC)
     except (ValueError, OverflowError) as error:
@@ -96,7 +98,9 @@ def _check_time(path: Path, started: str) -> None:
 
 
 def _share(holder: dict[str, Any]) -> None:
-    """Put parts of earlier records in the place of equal ones: else records take twice the memory."""
+    """Replace the parts of a record that equal those of earlier records by these. This halves the
+    memory of all records.
+    """
     for name, part in holder.items():
         if isinstance(part, str):
             holder[name] = sys.intern(part)
@@ -106,15 +110,16 @@ def _share(holder: dict[str, Any]) -> None:
 
 @lru_cache(1024)
 def _earlier(text: bytes) -> Any:
+    """Return the value of a JSON text. The cache returns one object for equal texts."""
     return msgspec.json.decode(text)
 
 
 def read_json(path: Path, what: str, remedy: str = "") -> Any:
-    """The JSON value of a file of ours.
+    """Return the JSON value of a file of peakmark.
 
     Raises:
         RecordError: begins with ``what``.
-        UnreadableError: it may be whole, but cannot be read by this user.
+        UnreadableError: this user cannot read it; it may be whole.
     """
     try:
         return files.read_json(path)
@@ -127,7 +132,7 @@ def read_json(path: Path, what: str, remedy: str = "") -> Any:
 
 
 def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
-    """Return the error for a file that may be whole and cannot be read; ``what`` names it."""
+    """Return the error for a file that may be whole and cannot be read. ``what`` names the file."""
     remedy = "start again"
     if error.errno in (errno.EACCES, errno.EPERM):
         remedy = files.how_to_read(path)
@@ -135,14 +140,16 @@ def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
 
 
 def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
-    """Records of the failed attempts of a cell, oldest first."""
+    """Yield the records of a cell's failed attempts, the oldest first."""
     folder = campaign / "attempts" / cell.id
     if folder.is_dir():
         yield from sorted(folder.glob("*.json"), key=lambda path: natural(path.stem))
 
 
 def new_attempt(campaign: Path, cell: Cell) -> Path:
-    """An empty file with the next free number, for the record of a failed attempt."""
+    """Create an empty file with the next free number, for the record of a failed attempt. Return
+    its path.
+    """
     folder = campaign / "attempts" / cell.id
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
@@ -168,8 +175,8 @@ ASIDE = "set-aside"
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known of a cell's record: why it does not count and what to do, empty unless it is
-    there and does not.
+    """State of a cell's record. Reason and remedy are empty unless a record is there and does not
+    count.
     """
 
     state: str
@@ -180,19 +187,19 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """Reason and remedy."""
         return str(Sentence(self.reason, self.remedy))
 
 
 def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:
-    """Cell id -> what is known of its record, for all cells of a plan."""
+    """Return the state of the record of each planned cell, by the cell's id."""
     return {cell.id: look(directory / "cells" / f"{cell.id}.json", cell) for cell in planned}
 
 
 def look(path: Path, cell: Cell | None) -> Finding:
-    """The record at ``path``, which ought to answer ``cell``; None for a record that no planned
-    cell asks for.
+    """Return the state of the record at ``path``. ``cell`` is the planned cell that it must answer,
+    None if no planned cell asks for it.
     """
+    # A record that is damaged in itself.
     try:
         if not _is_there(path):
             return Finding(ABSENT)
@@ -207,6 +214,7 @@ def look(path: Path, cell: Cell | None) -> Finding:
         return Finding(DAMAGED, error.fact, error.remedy)
     if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
+    # A whole record that does not answer the planned cell.
     if cell is None:
         return Finding(
             FOREIGN,
@@ -228,8 +236,7 @@ def _is_there(path: Path) -> bool:
 
 
 def check_raw(path: Path, raw: Mapping[str, str]) -> None:
-    """Compare what a tool printed with the checksums in its record; a file that is gone is no
-    contradiction.
+    """Compare the output of a tool with the checksums in its record. A missing file is no fault.
 
     Errors: RecordError that names the file.
     """
@@ -251,13 +258,11 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
 
 
 def check_answer(path: Path, data: Mapping[str, Any]) -> None:
-    """Whether a whole record can be the answer to its cell. Errors: RecordError that names what does
-    not fit.
-    """
+    """Check that a whole record answers its cell. Errors: RecordError that names what does not fit."""
     if data["status"] == "failed":
         raise RecordError(f"the record {path} is that of a failed attempt", AGAIN)
     for measurement in data["measurements"]:
-        workload, metric, unit = (measurement[key] for key in ("workload", "metric", "unit"))
+        workload, metric, unit = measurement["workload"], measurement["metric"], measurement["unit"]
         if metrics(data["cell"]["subsystem"], workload).get(metric) != unit:
             raise RecordError(f"the record {path} gives {workload} as {metric} in {unit}", AGAIN)
         if workload in POINTS and not _are_points(workload, measurement["details"].get("points")):
@@ -265,55 +270,59 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _are_points(workload: str, points: Sequence[Sequence[float]] | None) -> bool:
-    """Return whether there are points of a workload, each with a measured value above 0."""
+    """Return whether a workload has points, each with a measured value above 0."""
     count, place = POINTS[workload]
     return bool(points) and all(len(point) == count and point[place] > 0 for point in points or ())
 
 
 def check_host(path: Path, data: Mapping[str, Any]) -> None:
-    """Whether a record was made on the node that its cell names, as far as can be told: a node may
-    have another name in Slurm than it gives itself, but not that of another node with records of
-    the same row.
+    """Check that a record was made on the node that its cell names.
 
-    Errors: RecordError that names both.
+    A node may have another name in Slurm than its own host name. So only the name of another node
+    with records of the same row is refused. Errors: RecordError that names both.
     """
     node, host = str(data["cell"]["node"]), str(data["context"]["host"])
     names = {host, host.partition(".")[0]}
     if node == "any" or names & {node, node.partition(".")[0]}:
         return
-    if any("/" not in name and (path.parent.parent / name).is_dir() for name in names):
-        raise RecordError(
-            f"the record {path} was measured on {host}, another node than its cell names",
-            AGAIN,
-        )
+    for name in names:
+        if "/" not in name and (path.parent.parent / name).is_dir():
+            raise RecordError(
+                f"the record {path} was measured on {host}, another node than its cell names",
+                AGAIN,
+            )
 
 
 def foreign(directory: Path, cells: Iterable[Cell]) -> list[str]:
-    """Paths below the campaign of records that belong to no planned cell."""
+    """Return the paths, below the campaign, of records that belong to no planned cell."""
     known = {f"cells/{cell.id}.json" for cell in cells}
     return [name for name in record_names(directory, "cells") if name not in known]
 
 
 def record_names(directory: Path, folder: str) -> list[str]:
-    """Sorted paths below the campaign of all records in ``cells`` or ``attempts``.
+    """Return the sorted paths, below the campaign, of all records in ``cells`` or ``attempts``.
 
-    ``<repetition>.raw/`` beside a record holds what a tool wrote, which may be JSON too.
+    The folder ``<repetition>.raw/`` of a record may hold JSON files of a tool, which are skipped.
     """
-    paths = (directory / folder).rglob("*.json")
-    names = (path.relative_to(directory).as_posix() for path in paths)
-    counted = (name for name in names if ".raw/" not in name and "/." not in name)
-    return sorted(counted, key=lambda name: name.split("/"))
+    names = []
+    for path in (directory / folder).rglob("*.json"):
+        name = path.relative_to(directory).as_posix()
+        if ".raw/" not in name and "/." not in name:
+            names.append(name)
+    return sorted(names, key=lambda name: name.split("/"))
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
-    """Move a record that does not count, with its raw output, to where it is kept. Returns its new
-    path.
+    """Move a record that does not count, with its raw output, to the folder for such files. Return
+    its new path.
 
-    It is looked at once more: one that became good in the meantime stays, unless ``good`` ones are
-    to go too.
+    The record is read once more, and stays if it became good in the meantime. With ``good`` good
+    records move too.
     """
     path = directory / "cells" / f"{cell.id}.json"
-    kept = (ABSENT, CLOSED) if good else (GOOD, ABSENT, CLOSED)
+    kept = [ABSENT, CLOSED]
+    if not good:
+        kept.append(GOOD)
     if look(path, cell).state in kept:
         return None
     raw = path.with_suffix(".raw")
@@ -324,9 +333,12 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
 
 
 def _difference(measured: Cell, cell: Cell) -> str:
-    before, now = ({**each.to_json(), **each.options, "options": 0} for each in (measured, cell))
-    return ", ".join(
-        f"{key} {before.get(key)!r}, now {now.get(key)!r}"
-        for key in sorted({*before, *now})
-        if repr(before.get(key)) != repr(now.get(key))
-    )
+    """Return the options in which a measured cell differs from the planned one, in words."""
+    before = {**measured.to_json(), **measured.options, "options": 0}
+    now = {**cell.to_json(), **cell.options, "options": 0}
+    changed = []
+    for key in sorted({*before, *now}):
+        old, new = repr(before.get(key)), repr(now.get(key))
+        if old != new:
+            changed.append(f"{key} {old}, now {new}")
+    return ", ".join(changed)

@@ -1,6 +1,4 @@
-"""All that one campaign holds: the plan, the facts of its nodes, its records and its failed
-attempts, read once.
-"""
+"""One campaign on disk: its plan, the facts of its nodes, its records and its failed attempts."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ from peakmark.storage.records import Finding
 
 
 class StoredAttempt(NamedTuple):
-    """One execution of a cell: the record's context, measurements, and the codes of what disturbed
-    it where another one counts.
+    """One execution of a cell: context, measurements, and the codes of the disturbances for which
+    another execution counts instead.
     """
 
     context: Mapping[str, Any]
@@ -30,7 +28,7 @@ class StoredAttempt(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """A record, the cell that it answers, and where it lies: a POSIX path below the campaign folder."""
+    """A record, its cell, and its path below the campaign folder (POSIX)."""
 
     path: str
     data: Mapping[str, Any]
@@ -38,12 +36,12 @@ class StoredRecord:
 
     @property
     def ok(self) -> bool:
-        """True when the record holds measurements."""
+        """Return whether the record holds measurements."""
         return bool(self.data["status"] == "ok")
 
     @property
     def attempts(self) -> Iterator[StoredAttempt]:
-        """What counts, then what was disturbed and measured again."""
+        """Yield the execution that counts, then the disturbed ones that were repeated."""
         context = self.data["context"]
         yield StoredAttempt(context, self.data["measurements"])
         for attempt in self.data.get("disturbed", ()):
@@ -54,13 +52,12 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class Results:
-    """One campaign, ``results/<campaign>/``: its plan, and all that came of it, each read when
-    first asked for and then kept.
+    """One campaign, ``results/<campaign>/``. Each part is read at its first use and then kept.
 
-    plan      all but its cells
+    plan      the plan without its cells
     cells     every cell of the plan, in its order
-    jobs      cell id -> the job that measures it together with others; a cell with a job to itself
-              has no entry
+    jobs      cell id -> the job that measures the cell together with others; no entry for a cell
+              with a job of its own
     """
 
     directory: Path
@@ -70,7 +67,7 @@ class Results:
 
     @classmethod
     def read(cls, directory: Path) -> Results:
-        """The campaign below ``directory``. Errors: RecordError when there is no plan or it is
+        """Return the campaign below ``directory``. Errors: RecordError when the plan is missing or
         damaged.
         """
         plan = planfile.read(directory / "plan.json")
@@ -82,96 +79,93 @@ class Results:
 
     @property
     def name(self) -> str:
-        """The campaign's name, as planned."""
         return str(self.plan.get("campaign", self.directory.name))
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The configuration the plan was made from."""
         config: Mapping[str, Any] = self.plan.get("config", {})
         return config
 
     @cached_property
     def report_config(self) -> Mapping[str, Any]:
-        """``report:`` of the configuration: title, author, course, logo, date_language,
-        decimal_mark.
-
-        Files it names are a bundle's own copies where this is one.
+        """Return ``report:`` of the configuration. In a bundle, the paths in it lead to the
+        bundle's copies.
         """
         return inputs.resolve(self.directory, self.config.get("report") or {})
 
     @property
     def mark(self) -> str:
-        """The decimal mark of its report."""
+        """Return the decimal mark of the campaign's report."""
         return str(self.report_config.get("decimal_mark", "."))
 
     @property
     def newest(self) -> datetime:
-        """When the newest record was begun, to the second: the report's date. The epoch where there
-        is no record.
+        """Return when the newest record was begun, to the second; it dates the report. Return the
+        epoch without records.
         """
         starts = [str(each.data["context"]["started"]) for each in (*self.records, *self.attempts)]
         times = [datetime.fromisoformat(start).astimezone(UTC) for start in starts]
         return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
 
     def record_path(self, cell: Cell) -> Path:
-        """Where the record of a cell lies, or will."""
+        """Return where the record of a cell lies or will lie."""
         return self.directory / "cells" / f"{cell.id}.json"
 
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
-        """Cell id -> what is known of its record, of every planned cell."""
+        """Return the state of the record of every planned cell, by the cell's id."""
         return records.survey(self.directory, self.cells)
 
     @cached_property
     def _found(self) -> dict[str, Finding]:
-        """Path of every record below ``cells/`` -> what is known of it."""
+        """Return the state of every record below ``cells/``, by its path."""
         known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
         names = records.record_names(self.directory, "cells")
-        return {
-            name: known.get(name) or records.look(self.directory / name, None) for name in names
-        }
+        found = {}
+        for name in names:
+            found[name] = known.get(name) or records.look(self.directory / name, None)
+        return found
 
     @cached_property
     def _attempts(self) -> dict[str, Finding]:
-        return {
-            name: _attempt(self.directory / name)
-            for name in records.record_names(self.directory, "attempts")
-        }
+        names = records.record_names(self.directory, "attempts")
+        return {name: _attempt(self.directory / name) for name in names}
 
     @cached_property
     def records(self) -> tuple[StoredRecord, ...]:
-        """Those that count, by path: whole, unchanged, of planned cells with the plan's options."""
+        """Return the records that count, by path: whole, unchanged, of planned cells with the
+        plan's options.
+        """
         return _good(self._found)
 
     @cached_property
     def attempts(self) -> tuple[StoredRecord, ...]:
-        """The failed attempts, by path."""
+        """Return the failed attempts, by path."""
         return _good(self._attempts)
 
     @cached_property
     def refused(self) -> tuple[StoredRecord, ...]:
-        """The records that say why a cell is not possible."""
+        """Return the records that say why a cell is not possible."""
         return tuple(record for record in self.records if not record.ok)
 
     @property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Node name -> machine facts, from ``machine/<node>.json``, node2 before node10."""
+        """Return machine facts by the node's name, node2 before node10."""
         return self._facts[0]
 
     @property
     def damaged_facts(self) -> Mapping[str, str]:
-        """Node name -> why its facts do not count."""
+        """Return why a node's facts do not count, by the node's name."""
         return self._facts[1]
 
     @property
     def unreadable_facts(self) -> Mapping[str, str]:
-        """Node name -> why its facts, which may be whole, cannot be read."""
+        """Return why a node's facts, which may be whole, cannot be read, by the node's name."""
         return self._facts[2]
 
     @property
     def unreadable(self) -> Iterator[str]:
-        """A sentence on each record and each node's facts that may be whole and cannot be read."""
+        """Yield a sentence on each record or node's facts that may be whole and cannot be read."""
         for finding in self.findings.values():
             if finding.state == records.CLOSED:
                 yield finding.sentence
@@ -183,46 +177,51 @@ class Results:
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
-        """A sentence on every record and every node's facts that do not count."""
-        damaged = [
-            finding.sentence for finding in (*self._found.values(), *self._attempts.values())
-        ]
-        without_facts = [
-            f"{reason}: the limits of {host} are not known; the next run collects them again"
-            for host, reason in self.damaged_facts.items()
-        ]
-        closed = self.unreadable_facts.values()
-        return (*filter(None, damaged), *without_facts, *closed)
+        """Return a sentence on every record and every node's facts that do not count."""
+        sentences = []
+        for finding in (*self._found.values(), *self._attempts.values()):
+            if finding.sentence:
+                sentences.append(finding.sentence)
+        for host, reason in self.damaged_facts.items():
+            sentences.append(
+                f"{reason}: the limits of {host} are not known; the next run collects them again"
+            )
+        sentences += self.unreadable_facts.values()
+        return tuple(sentences)
 
     @cached_property
     def missing(self) -> tuple[Cell, ...]:
-        """Planned cells without a record, in the order of the plan."""
+        """Return the planned cells without a record, in the order of the plan."""
         present = {record.path for record in self.records}
         return tuple(cell for cell in self.cells if f"cells/{cell.id}.json" not in present)
 
     @property
     def checksums(self) -> list[tuple[str, str]]:
-        """Path below the campaign and SHA-256 of every raw output that the records name."""
-        return [
-            (f"{record.path.rpartition('/')[0]}/{name}", digest)
-            for record in (*self.records, *self.attempts)
-            for name, digest in sorted(record.data["raw"].items())
-        ]
+        """Return path below the campaign and SHA-256 of every raw output that a record names."""
+        checksums = []
+        for record in (*self.records, *self.attempts):
+            folder = record.path.rpartition("/")[0]
+            for name, digest in sorted(record.data["raw"].items()):
+                checksums.append((f"{folder}/{name}", digest))
+        return checksums
 
     @property
     def checksum_list(self) -> str:
-        """The checksums as ``sha256sum --check`` reads them in the campaign's folder."""
+        """Return the checksums as ``sha256sum --check`` reads them in the campaign's folder."""
         return "".join(f"{digest}  {path}\n" for path, digest in self.checksums)
 
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
-        """Facts of the node that a row was measured on: by host, else by node, else the only ones
-        there are, else {}.
+        """Return the facts of the node that measured a row: by host, else by node. Return the only
+        facts of a campaign if neither has any, and {} otherwise.
         """
-        only = next(iter(self.facts.values())) if len(self.facts) == 1 else {}
+        only: Mapping[str, Any] = {}
+        if len(self.facts) == 1:
+            [only] = self.facts.values()
         return self.facts.get(host or node) or self.facts.get(node) or only
 
 
 def _attempt(path: Path) -> Finding:
+    """Return the state of the record of a failed attempt."""
     try:
         record = records.read(path)
         records.check_raw(path, record["raw"])
@@ -234,8 +233,9 @@ def _attempt(path: Path) -> Finding:
 
 
 def _good(findings: Mapping[str, Finding]) -> tuple[StoredRecord, ...]:
-    return tuple(
-        StoredRecord(name, finding.data, finding.cell)
-        for name, finding in findings.items()
-        if finding.state == records.GOOD and finding.data and finding.cell
-    )
+    """Return the records that count."""
+    good = []
+    for name, finding in findings.items():
+        if finding.state == records.GOOD and finding.data and finding.cell:
+            good.append(StoredRecord(name, finding.data, finding.cell))
+    return tuple(good)
