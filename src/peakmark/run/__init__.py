@@ -1,3 +1,3 @@
-"""One cell measured: the program run, bounded and watched, alone or with a server, and other load
-meanwhile.
+"""Measure one cell: run the program within limits, alone or with a server, and watch the other load on
+the node.
 """

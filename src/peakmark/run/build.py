@@ -1,4 +1,6 @@
-"""Where the kernels are, whether they are those of the sources, and which state of the code measures."""
+"""Find the compiled kernels, check that they are those of the sources, and name the version of the code
+that measures.
+"""
 
 from __future__ import annotations
 
@@ -20,29 +22,32 @@ SOURCES = of_checkout("src/kernels")
 VERSION_FILE = "code.json"
 VARIABLE = "PEAKMARK_KERNELS"
 MAKE = "env -u CC -u AR -u CPPFLAGS -u CFLAGS -u LDFLAGS make"
-"""make without what modules of a site set: kernels of a campaign are those of gcc on every node."""
+"""make without the variables that a site's modules set, so that gcc makes the kernels on every node."""
 TOOLCHAIN = "gcc --version; $(gcc -print-prog-name=as) --version; uname -m"
-"""Shell commands that print what the kernels depend on beside their sources."""
+"""Shell commands that print the tools and the architecture on which the kernels depend."""
 
 
 @cache
 def folder() -> Path:
-    """Folder of the kernels: in the checkout, or for a wheel, whose own folder may be read-only, in
-    the user's cache. An archive for machines without a network brings some for those without gcc.
+    """Return the folder of the kernels. For a wheel it is in the user's cache, as the wheel's
+    folder may be read-only. The archive for machines without a network brings compiled kernels
+    for nodes without gcc.
 
-    The first process decides for those that it starts: a node may lack the compiler.
+    The first process decides for the processes that it starts: a node may lack the compiler.
     """
     if IS_CHECKOUT:
         return of_checkout("build/kernels")
     if VARIABLE not in os.environ:
         prebuilt = ROOT / "kernels"
-        without = shutil.which("gcc") is None and prebuilt.is_dir()
-        os.environ[VARIABLE] = str(prebuilt if without else CACHE / _key())
+        chosen = prebuilt
+        if shutil.which("gcc") is not None or not prebuilt.is_dir():
+            chosen = CACHE / _key()
+        os.environ[VARIABLE] = str(chosen)
     return Path(os.environ[VARIABLE])
 
 
 def _key() -> str:
-    """Digest of the sources, the compiler and the architecture of the CPU."""
+    """Return a digest of the sources, the compiler and the CPU's architecture."""
     toolchain = subprocess.run(["sh", "-c", TOOLCHAIN], capture_output=True, check=False).stdout
     digest = hashlib.sha256(__version__.encode() + toolchain)
     for source in sources():
@@ -51,9 +56,11 @@ def _key() -> str:
 
 
 def make_command() -> str:
-    """Shell command that compiles the kernels; for the cache from a copy of the sources there, as
-    make takes no target with a space in its path. Two first runs may share a cache: each compiles
-    in a folder of its own, and programs that the other one has put in place stay.
+    """Return the shell command that compiles the kernels.
+
+    For the cache it compiles a copy of the sources there, as make takes no target with a space in
+    its path. Two first runs may share a cache. So each compiles in its own folder, and keeps the
+    programs that the other one has put in place.
     """
     if IS_CHECKOUT:
         return f"{MAKE} -C {shlex.quote(str(SOURCES))}"
@@ -67,18 +74,18 @@ mv -n "$new"/{{{names}}} {target} || true"""
 
 
 def programs(build: Path | None = None) -> list[str]:
-    """Paths of the four kernels, and of the file that make writes last."""
+    """Return the paths of the four kernels, and of the file that make writes last."""
     return [str((build or folder()) / name) for name in (*KERNELS.values(), "up-to-date")]
 
 
 def sources(folder: Path = SOURCES) -> list[str]:
-    """Files the kernels are made from."""
+    """Return the files that the kernels are made from."""
     return sorted(str(path) for path in folder.rglob("*") if path.is_file())
 
 
 def up_to_date(folder: Path = SOURCES, build: Path | None = None) -> bool:
-    """Whether all kernels exist and none is older than a source. In the cache the folder's name
-    says the content of the sources.
+    """Return whether all kernels exist and none is older than a source. In the cache the folder's
+    name already depends on the sources.
     """
     kernels = [Path(program) for program in programs(build)]
     exist = all(program.is_file() for program in kernels)
@@ -89,7 +96,7 @@ def up_to_date(folder: Path = SOURCES, build: Path | None = None) -> bool:
 
 
 def keep_version(campaign: Path) -> None:
-    """Write down for the cells of a campaign which state of the code git names: nodes may lack git.
+    """Write the code's version into the campaign's folder, for cells on nodes without git.
 
     Raises:
         OSError: when it cannot be written.
@@ -100,7 +107,9 @@ def keep_version(campaign: Path) -> None:
 
 @cache
 def running_version(campaign: Path) -> str:
-    """The version that this process runs: as kept, or by git where a source has changed since."""
+    """Return the version that this process runs: the kept one, or git's where a source changed
+    since.
+    """
     path = campaign / VERSION_FILE
     try:
         kept, written = json.loads(path.read_bytes()), path.stat().st_mtime_ns

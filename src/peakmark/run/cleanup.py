@@ -1,12 +1,13 @@
-"""Nothing is left behind: the first Ctrl-C, or SIGTERM, ends what runs and puts everything away, and a
-further one does not disturb that; private directories on scratch disks, the watchdog process that ends and
-removes what a killed measurement leaves, and the leftovers of runs whose watchdog died too.
+"""Leave nothing behind: signals, scratch directories, and the processes of a measurement.
+
+The first Ctrl-C or SIGTERM ends the running programs and removes their files; further ones are
+ignored meanwhile. A watchdog process does the same for a measurement that was killed. The next cell
+removes the directories of a run whose watchdog died too, as on a node that lost power.
 
 The watchdog sleeps on a pipe from the moment a cell begins; process groups and directories are
 reported to it through the pipe. When the pipe closes and something is still listed, the measuring
-process is dead. It also watches the process that ordered the measurement (a local Snakemake) and
-tells the measuring process to end when that one is gone. What kills all at once, a node that loses
-power, leaves directories that the next cell removes.
+process is dead. It also watches the process that ordered the measurement (a local Snakemake), and
+tells the measuring process to end when that one is gone.
 """
 
 from __future__ import annotations
@@ -32,19 +33,25 @@ from peakmark.errors import Terminated
 from peakmark.messages import MeasurementError
 
 OWNER = "PEAKMARK_OWNER"
-"""``process_identity`` of who ordered the measurement; only set where it is on the same machine."""
+"""Environment variable with the ``process_identity`` of the process that ordered the measurement. It
+is set only if that process runs on the same machine.
+"""
 MEASUREMENT = "PEAKMARK_MEASUREMENT"
-"""``process_identity`` of the process that measures, in the environment of all that it starts."""
+"""Environment variable, of every process that a measurement starts, with the ``process_identity`` of
+the measuring process.
+"""
 GRACE_S = 20.0
+"""Seconds for the measuring process to end by SIGTERM before the watchdog kills it."""
 END_S = 5.0
+"""Seconds for which killed processes are waited for."""
 
 PREFIX = "peakmark-"
 MARK = ".peakmark-scratch"
-"""A file in each directory that Python made; diskbench's own directories hold nothing but its
-numbered files.
+"""File in each scratch directory that Python made. Directories of diskbench hold only its numbered
+files.
 """
 YOUNG_S = 60.0
-"""A directory may be a moment old before it is locked."""
+"""Age in seconds up to which a directory is never removed: its maker may not have locked it yet."""
 _NAME = r"peakmark-(serve-)?[A-Za-z0-9_]{6,8}"
 _KERNEL_FILE = r"peakmark-[0-9]{1,10}"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,15 +61,14 @@ _SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # PR_SET_CHILD_SUBREAPER ..., linux/prc
 _pipe: int | None = None
 
 pressed = False
-"""Whether Ctrl-C was pressed since ``once``."""
+"""True if Ctrl-C was pressed since ``once``."""
 
 
 def once() -> None:
-    """From here to the end of this process, the first Ctrl-C is a KeyboardInterrupt and every other
-    is ignored.
+    """Make the first Ctrl-C a KeyboardInterrupt, and ignore every other until this process ends.
 
-    Nothing where it was ignored before, as in the background of a script, or where this is not the
-    main thread.
+    Do nothing where Ctrl-C is ignored, as in the background of a script, or in another thread than
+    the main one.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         with suppress(ValueError):  # another thread
@@ -78,9 +84,9 @@ def _interrupted(*_: object) -> None:
 
 @contextmanager
 def held(*signals: int) -> Iterator[None]:
-    """Ctrl-C, or these signals, wait while the block runs.
+    """Block Ctrl-C, or the given signals, while the block runs.
 
-    Python's own work around a fork would drop Ctrl-C, and print a traceback.
+    Python's own code around a fork would drop Ctrl-C and print a traceback.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals or {signal.SIGINT})
     try:
@@ -90,8 +96,8 @@ def held(*signals: int) -> Iterator[None]:
 
 
 def not_ours() -> None:
-    """In a forked process with a session of its own: a Ctrl-C that waits was for its parent, later
-    ones end it as any program.
+    """Drop a waiting Ctrl-C in a forked process, and let later ones end it. The waiting one was for
+    its parent.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # which drops one that waits
@@ -101,8 +107,8 @@ def not_ours() -> None:
 
 @contextmanager
 def handled() -> Iterator[None]:
-    """The same for a block; what was before is back afterwards, unless there was one: then the
-    process is to end.
+    """Run a block as after ``once``, then restore the handler. After a Ctrl-C nothing is restored,
+    as the process is to end.
     """
     once()
     try:
@@ -113,9 +119,9 @@ def handled() -> Iterator[None]:
 
 
 def end_cleanly(*others: int) -> None:
-    """SIGTERM ends as an error does: programs ended, scratch files removed.
+    """Make SIGTERM raise an error, so that programs are ended and scratch files removed.
 
-    ``others``: signals that do the same, unless they are ignored.
+    ``others``: further signals to treat so, unless they are ignored.
     """
     heeded = [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
     signals = [signal.SIGTERM, *heeded]
@@ -131,7 +137,7 @@ def end_cleanly(*others: int) -> None:
 
 @contextmanager
 def watchdog() -> Iterator[None]:
-    """The watchdog process runs while the block does. Within another block, that one serves."""
+    """Run the watchdog process while the block runs. An inner block uses the outer one's."""
     global _pipe  # noqa: PLW0603 - one for each process, as forked children report to it
     if _pipe is not None:
         yield
@@ -153,7 +159,7 @@ def watchdog() -> Iterator[None]:
 
 
 def group_started() -> None:
-    """Report the calling process, which leads its process group, before it becomes the program."""
+    """Report the calling process, the leader of its process group, before it becomes the program."""
     _report(f"+group {os.getpid()}")
 
 
@@ -164,11 +170,11 @@ def group_ended(group: int) -> None:
 
 @contextmanager
 def orphans_ended() -> Iterator[None]:
-    """End all that programs started in the block leave behind, in whatever session it is.
+    """End every process that programs of the block leave behind, in whatever session.
 
-    A process group is not enough: a program that calls setsid, as a daemon does, leaves it. While
-    the block runs, this process is a subreaper (prctl(2)): it gets the orphans of its descendants as
-    children, and ends those that it did not have before.
+    Ending the process group is not enough: a program that calls setsid, as a daemon does, leaves
+    it. While the block runs, this process is a subreaper (prctl(2)). It inherits the orphans of its
+    descendants, and ends the children that it did not have before.
     """
     before, was = _children(), _is_subreaper()
     _set_subreaper(True)
@@ -186,7 +192,7 @@ def _is_subreaper() -> bool:
 
 
 def _set_subreaper(on: bool) -> None:
-    """Have the kernel, Linux 3.4 and newer, give this process the orphans among its descendants."""
+    """Make this process inherit the orphans among its descendants (Linux 3.4 and newer)."""
     ctypes.CDLL(None).prctl(_SET_SUBREAPER, ctypes.c_ulong(on), 0, 0, 0)
 
 
@@ -203,14 +209,14 @@ def _children() -> set[int]:
 
 
 def reap(group: int) -> None:
-    """Take note of the ended processes of a group that have become this process's children."""
+    """Collect the exit codes of a group's ended processes that became this process's children."""
     with suppress(ChildProcessError):
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
 
 
 def _end_children(kept: set[int]) -> None:
-    """End the children of this process but those ``kept``, and the orphans that they leave."""
+    """End the children of this process except ``kept``, and the orphans that they leave."""
     deadline = time.monotonic() + END_S
     while (children := _children() - kept) and time.monotonic() < deadline:
         for child in children:
@@ -227,7 +233,9 @@ def _report(line: str) -> None:
 
 
 def _stat_fields(process: int | str) -> list[str]:
-    """Return the fields of a process from its state on (proc(5)): its name may hold anything."""
+    """Return the fields of /proc/PID/stat from the state on (proc(5)). The name before may hold
+    anything.
+    """
     text = Path(f"/proc/{process}/stat").read_bytes().decode(errors="replace")
     return text.rpartition(")")[2].split()
 
@@ -237,12 +245,12 @@ def _start_time(process: int) -> str:
 
 
 def process_identity() -> str:
-    """Process id and start time of this process, which together are never used again."""
+    """Return process id and start time of this process. The pair is never used again."""
     return f"{os.getpid()}:{_start_time(os.getpid())}"
 
 
 def _open_owner() -> int | None:
-    """A descriptor of the process that ``OWNER`` names; None when it is gone or none is named."""
+    """Return a descriptor of the process that ``OWNER`` names; None when it is gone or not named."""
     number, _, started = os.environ.get(OWNER, "").partition(":")
     with suppress(OSError, ValueError):
         descriptor = os.pidfd_open(int(number))
@@ -253,11 +261,12 @@ def _open_owner() -> int | None:
 
 
 def _run_watchdog(read_fd: int, write_fd: int, mark: str) -> NoReturn:
-    """The watchdog's whole life; it never returns into the program it was forked from.
+    """Run the watchdog process. It never returns into the program that forked it.
 
-    ``mark``: what is in the environment of all that this program starts.
+    ``mark``: variable in the environment of every process that this program starts.
     """
     try:
+        # Become independent of the measuring process: session, signals, files.
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
@@ -265,6 +274,7 @@ def _run_watchdog(read_fd: int, write_fd: int, mark: str) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
+        # End the processes and remove the directories that a killed measurement left.
         items = _listen(read_fd)
         if items:
             _kill_marked(mark)
@@ -279,13 +289,21 @@ def _run_watchdog(read_fd: int, write_fd: int, mark: str) -> NoReturn:
 
 
 def _listen(read_fd: int) -> set[str]:
-    """Groups and directories that are still listed when the pipe closes."""
+    """Return the groups and directories that are still listed when the pipe closes. Meanwhile stop
+    the measuring process if its owner ends.
+    """
     items: set[str] = set()
     parent, owner = os.getppid(), _open_owner()
     deadline, rest = None, b""
     while True:
-        wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select([read_fd] if owner is None else [read_fd, owner], [], [], wait)
+        wait = None
+        if deadline is not None:
+            wait = max(0.0, deadline - time.monotonic())
+        watched = [read_fd]
+        if owner is not None:
+            watched.append(owner)
+        ready, _, _ = select.select(watched, [], [], wait)
+        # The owner is gone: SIGTERM, and SIGKILL after the time of grace.
         if owner in ready:
             owner, deadline = None, time.monotonic() + GRACE_S
             _signal(os.kill, parent, signal.SIGTERM)
@@ -295,6 +313,7 @@ def _listen(read_fd: int) -> set[str]:
                 _signal(os.kill, parent, signal.SIGKILL)
         if read_fd not in ready:
             continue
+        # Each line is a sign, + or -, and a group or directory; a null byte ends it.
         text = os.read(read_fd, 65536)
         if not text:
             return items
@@ -308,8 +327,8 @@ def _listen(read_fd: int) -> set[str]:
 
 
 def _kill_marked(mark: str) -> None:
-    """End the processes with ``mark`` in their environment: programs of the measurement that left
-    their group, and whose parents are gone.
+    """End the processes with ``mark`` in their environment. They left their group, and their
+    parents are gone.
     """
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
@@ -324,7 +343,7 @@ def _kill_group(group: int) -> None:
 
 
 def _signal(send: Callable[[int, int], None], target: int, number: int) -> bool:
-    """Send a signal; whether the target still existed."""
+    """Send a signal. Return whether the target still existed."""
     try:
         send(target, number)
     except (ProcessLookupError, PermissionError):
@@ -334,8 +353,11 @@ def _signal(send: Callable[[int, int], None], target: int, number: int) -> bool:
 
 @contextmanager
 def private_directory(place: Path, purpose: str, prefix: str = PREFIX) -> Iterator[Path]:
-    """A new directory below ``place`` that only this user can enter, marked, locked (flock, which
-    ends with the process however it dies), and removed afterwards, here or by the watchdog.
+    """Yield a new directory below ``place`` that only this user can enter, and remove it
+    afterwards.
+
+    The directory is marked and locked (flock), as the lock ends with the process. The watchdog
+    removes it if this process is killed.
 
     Raises:
         MeasurementError: when ``place`` cannot be used.
@@ -364,7 +386,7 @@ def _remove_directory(path: Path) -> None:
 
 
 def disk_usage(directory: Path) -> int:
-    """Bytes that the files below a directory occupy on the disk; links are not followed."""
+    """Return the bytes on the disk of the files below a directory. Do not follow links."""
     total = 0
     for folder, _, names in os.walk(directory):
         for name in names:
@@ -374,8 +396,8 @@ def disk_usage(directory: Path) -> int:
 
 
 def remove_leftovers(place: Path) -> None:
-    """Remove what dead runs left directly below ``place``. Links are never followed: a directory
-    swapped for a link is not entered.
+    """Remove the directories of dead runs directly below ``place``. Never follow links: a directory
+    that was swapped for a link is not entered.
     """
     with suppress(OSError):
         for path in place.iterdir():
@@ -384,17 +406,19 @@ def remove_leftovers(place: Path) -> None:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Whether a run of this user on this host made the directory and does not live any more."""
+    """Return whether a run of this user on this host made the directory and is dead."""
     try:
         descriptor = os.open(path, _FOLDER)
     except OSError:
         return False
     try:
+        # Private to this user, and old enough to be locked.
         status = os.fstat(descriptor)
         private = status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == 0o700
         if not private or time.time() - status.st_ctime < YOUNG_S:
             return False
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its maker lives
+        # Made by diskbench, or by peakmark on this host: scratch may be shared.
         names = os.listdir(descriptor)  # noqa: PTH208 - of the folder that was examined
         if MARK not in names:
             return all(re.fullmatch(_KERNEL_FILE, name) for name in names)

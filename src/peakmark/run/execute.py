@@ -1,5 +1,8 @@
-"""Run one program: no shell, a process group, limits in time, memory and disk, output kept whole,
-nothing left behind; with environment modules (Environment Modules or Lmod) where it needs them.
+"""Run one program within limits of time, memory and disk, keep its output, and leave nothing
+behind.
+
+The program runs without a shell in its own process group, with environment modules (Environment
+Modules or Lmod) where it needs them.
 """
 
 from __future__ import annotations
@@ -25,16 +28,21 @@ from peakmark.run import cleanup
 from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
 
 SHOWN_LINES = 5
+"""Most lines of a failed program's output in a message."""
 KEPT_BYTES = 16 << 20
-"""More than any known tool prints; a tool that goes on for ever must not fill the disk of records.
+"""Most bytes that are kept of an output: more than any known tool prints. An endless output must not
+fill the disk of records.
 """
 RESERVED_BYTES = 64 << 10
+"""Bytes that are reserved for each output file before a program can fill the disk."""
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
 CHECK_S = 1.0
-"""How often a running client's server is looked after: rarely enough not to be measured."""
+"""Seconds between two checks of a running program's server: rare enough not to disturb it."""
 LARGEST_WAIT_FACTOR = 10.0
+"""Largest factor by which a busy machine extends the time limit of a program."""
 MODULES_LIMIT_S = 60.0
+"""Seconds that loading environment modules may take."""
 _JOB_VARIABLES = ("SLURM_", "SLURMD_", "SRUN_", "PMI_", "PMI2_", "PMIX_")
 _SIGNALS = {
     "SIGKILL": " (somebody killed it, or the system as memory ran out)",
@@ -49,15 +57,15 @@ _REASON = re.compile(
 
 @dataclass(frozen=True)
 class Limits:
-    """What every process of a command may have.
+    """Limits of every process of a command.
 
-    Slurm limits a job too; these hold where there is no Slurm, and end one cell instead of the
+    Slurm limits a job too. These limits also hold without Slurm, and end one cell instead of the
     whole job.
 
     Attributes:
         memory_bytes: of its private memory.
         file_bytes: of its largest file.
-        fills_disk: whether it writes so much that room for its messages is reserved first.
+        fills_disk: whether it may fill the disk, so that room for its messages is reserved first.
     """
 
     memory_bytes: int | None = None
@@ -65,7 +73,7 @@ class Limits:
     fills_disk: bool = True
 
     def set(self) -> None:
-        """Take effect in the calling process and those it starts."""
+        """Set the limits of the calling process and of those it starts."""
         # Not RLIMIT_AS: allocators reserve address space that they never use.
         for what, value in (
             (resource.RLIMIT_CORE, 0),
@@ -74,19 +82,21 @@ class Limits:
         ):
             if value is not None:
                 hard = resource.getrlimit(what)[1]
-                limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                limit = value
+                if hard != resource.RLIM_INFINITY:
+                    limit = min(value, hard)
                 resource.setrlimit(what, (limit, limit))
 
 
 DEFAULT_LIMITS = Limits()
 
 Trouble = tuple[str, dict[str, Any]]
-"""Why a program's run does not count: a code of ``messages.yaml``, and its values."""
+"""Reason why a run of a program does not count: a code of ``messages.yaml``, and its values."""
 
 
 def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in; other braces
-    stay as they are.
+    """Return argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in. Keep
+    other braces.
     """
 
     def filled(text: str) -> str:
@@ -108,13 +118,14 @@ def run(
     """Run ``command`` in ``directory`` to its end, whatever its exit code.
 
     Args:
-        trouble: called now and then; tells why waiting on makes no sense, as when the server of a
-            client is gone.
+        trouble: called now and then; returns a reason to stop, such as a client's server that has
+            ended, else None.
 
     Raises:
         MeasurementError: when it cannot be started, passes its time limit or meets trouble.
     """
     started = time.monotonic()
+    # Wait, and end the program at its limit or at trouble.
     with start(command, directory, values, limits=limits) as process:
         remaining = command.timeout_s
         while not _ends(process, max(0.0, min(remaining, CHECK_S))):
@@ -124,32 +135,35 @@ def run(
             if met is None and remaining > 0:
                 continue
             end(process)
-            how = "was ended" if met else f"did not end within {limit:.0f} s"
-            raise failure(command.argv, how, directory, met or ("timeout", {}))
+            if met:
+                raise failure(command.argv, "was ended", directory, met)
+            how = f"did not end within {limit:.0f} s"
+            raise failure(command.argv, how, directory, ("timeout", {}))
     argv, _ = fill(command, values or {})
     elapsed = time.monotonic() - started
     return collect_output(command, directory, tuple(argv), process.returncode, elapsed)
 
 
 def failure(argv: Sequence[str], how: str, directory: Path, trouble: Trouble) -> MeasurementError:
-    """The error for a program whose run does not count, with the last lines it printed."""
+    """Return the error for a program whose run does not count, with the last lines it printed."""
     code, values = trouble
     name = program_name(argv)
     return MeasurementError(code, program=name, how=how, said=last_lines(directory), **values)
 
 
 def wait_factor() -> float:
-    """How many times as long a program may take as on an idle machine: the tasks that want each
-    CPU by the load average, 1 to ``LARGEST_WAIT_FACTOR``. A limit ends what hangs, not what waits
-    for its turn.
+    """Return how many times as long a program may take as on an idle machine.
+
+    It is the load average for each CPU, from 1 to ``LARGEST_WAIT_FACTOR``. So a time limit ends a
+    program that hangs, not one that waits for its turn.
     """
     crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
     return min(LARGEST_WAIT_FACTOR, max(1.0, crowd))
 
 
 def _ends(process: Popen[bytes], within_s: float) -> bool:
-    """Whether a program ends in time. ``Popen.wait`` would look every 50 ms, which wakes this
-    process beside the measurement.
+    """Return whether a program ends within a time. ``Popen.wait`` would poll every 50 ms, which
+    disturbs the measurement.
     """
     try:
         descriptor = os.pidfd_open(process.pid)
@@ -169,10 +183,9 @@ def collect_output(
     returncode: int,
     elapsed_s: float = 0.0,
 ) -> Completed:
-    """What a command has printed into ``directory`` by now, and its output files."""
-    files = {
-        name: _text(directory / name) for name in command.outputs if (directory / name).is_file()
-    }
+    """Return the text that a command has printed into ``directory`` by now, and its output files."""
+    present = [name for name in command.outputs if (directory / name).is_file()]
+    files = {name: _text(directory / name) for name in present}
     stdout, stderr = _text(directory / "stdout"), _text(directory / "stderr")
     return Completed(argv, returncode, stdout, stderr, files, elapsed_s)
 
@@ -184,14 +197,11 @@ def start(
     values: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Popen[bytes]]:
-    """A started program in its own process group; the group, and what has left it, is ended when the
-    block is left, however it is left.
+    """Yield a started program in its own process group. End the group, and processes that left it,
+    after the block.
 
     It prints into the files ``stdout`` and ``stderr`` of ``directory``. It does not see the Slurm
-    job: HPL's MPI would take itself for a step of srun, and not start.
-
-    Raises:
-        MeasurementError: when it cannot be started.
+    job, because HPL's MPI would take itself for a step of srun and not start.
     """
     argv, environment = fill(command, values or {})
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_VARIABLES)}
@@ -204,6 +214,7 @@ def start(
         if command.cpus:
             os.sched_setaffinity(0, command.cpus)
 
+    # Write the input files, then start the program with its output in files.
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     with cleanup.orphans_ended():
@@ -235,7 +246,7 @@ def start(
 
 
 def _reserve(descriptor: int) -> None:
-    """Room for a program's messages, taken before the program can fill the disk."""
+    """Reserve room for a program's messages before the program can fill the disk."""
     length = ctypes.c_int64(RESERVED_BYTES)
     ctypes.CDLL(None).fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), length)
 
@@ -253,7 +264,7 @@ def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
 
 
 def _group_lives(process: Popen[bytes]) -> bool:
-    """Whether the leader or any descendant that stayed in its group still exists."""
+    """Return whether the leader or a descendant in its group still exists."""
     if process.poll() is not None:
         cleanup.reap(process.pid)
     try:
@@ -264,12 +275,15 @@ def _group_lives(process: Popen[bytes]) -> bool:
 
 
 def program_name(argv: Sequence[str]) -> str:
-    """Name of the program that a command runs: ``taskset -c 0,1`` before it only sets its CPUs."""
-    return Path(argv[3] if argv[0] == "taskset" and len(argv) > 3 else argv[0]).name
+    """Return the name of the program of a command. A leading ``taskset -c 0,1`` only sets its CPUs."""
+    path = argv[0]
+    if path == "taskset" and len(argv) > 3:
+        path = argv[3]
+    return Path(path).name
 
 
 def describe_end(returncode: int) -> str:
-    """``exit code 3``, or ``signal SIGKILL`` with what it may mean."""
+    """Return ``exit code 3``, or ``signal SIGKILL`` with its likely cause."""
     if returncode >= 0:
         return f"exit code {returncode}"
     name = signal_name(-returncode).removeprefix("signal ")
@@ -277,14 +291,19 @@ def describe_end(returncode: int) -> str:
 
 
 def last_lines(directory: Path) -> str:
-    """What a program printed about its failure: the first lines that sound like a reason, which a
-    long farewell may follow (Open MPI's has 20 lines), and the last ones; at most ``SHOWN_LINES``.
+    """Return the lines that explain a program's failure, at most ``SHOWN_LINES``.
+
+    They are the first lines that sound like a reason, and the last lines. A long farewell may
+    follow the reason (Open MPI's has 20 lines).
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
-    reasons = [line for line in lines[:-SHOWN_LINES] if _REASON.search(line)][: SHOWN_LINES - 2]
-    shown = [*reasons, *lines[-SHOWN_LINES:][len(reasons) :]]
-    return ": " + " | ".join(dict.fromkeys(shown)) if shown else ""
+    reasons = [line for line in lines[:-SHOWN_LINES] if _REASON.search(line)]
+    shown = reasons[: SHOWN_LINES - 2]
+    shown += lines[-SHOWN_LINES:][len(shown) :]
+    if not shown:
+        return ""
+    return ": " + " | ".join(dict.fromkeys(shown))
 
 
 def _text(path: Path) -> str:
@@ -297,10 +316,10 @@ def _text(path: Path) -> str:
 
 @contextmanager
 def modules_loaded(names: Sequence[str]) -> Iterator[None]:
-    """These environment modules in this process's environment while the block runs.
+    """Load environment modules into this process's environment while the block runs.
 
     Raises:
-        Unavailable: with what the module command printed.
+        Unavailable: with the output of the module command.
     """
     if not names:
         yield
@@ -319,6 +338,7 @@ def _set_environment(variables: Mapping[str, str]) -> None:
 
 
 def _module_environment(names: Sequence[str]) -> dict[str, str]:
+    """Return the environment of a shell in which the modules are loaded."""
     try:
         done = subprocess.run(
             ["bash", "-c", data.text("modules.sh"), "modules", *names],
@@ -334,5 +354,9 @@ def _module_environment(names: Sequence[str]) -> dict[str, str]:
         said = " ".join(done.stderr.decode(errors="replace").split())
         raise Unavailable("modules", names=" ".join(names), said=said)
     entries = done.stdout.decode(errors="surrogateescape").split("\0")
-    pairs = [entry.split("=", 1) for entry in entries if "=" in entry]
-    return {name: value for name, value in pairs if not name.startswith("BASH_FUNC_")}
+    environment = {}
+    for entry in entries:
+        name, equals, value = entry.partition("=")
+        if equals and not name.startswith("BASH_FUNC_"):  # functions of the shell
+            environment[name] = value
+    return environment

@@ -1,6 +1,4 @@
-"""What a job of the plan measures: one cell, or in ``fan_out: node`` and ``batch`` several, one
-after the other.
-"""
+"""Measure the cells of a job: one cell, or several in turn with ``fan_out: node`` and ``batch``."""
 
 from __future__ import annotations
 
@@ -20,29 +18,31 @@ from peakmark.storage.planfile import Part
 from peakmark.tools import REGISTRY
 
 NODES = "nodes"
-"""Folder of a campaign: outputs of jobs of several cells."""
+"""Folder of a campaign with the outputs of jobs of several cells."""
 
 
 def output_path(directory: Path, name: str) -> Path:
-    """File that exists when all cells of the job are measured."""
+    """Return the file that exists when all cells of the job are measured."""
     return directory / NODES / name
 
 
 def present_path(directory: Path, name: str) -> Path:
-    """File that names the cell a job is measuring, for when Slurm ends the job."""
+    """Return the file that names the cell that a job is measuring, for when Slurm ends the job."""
     return directory / NODES / f"{name}.now"
 
 
 def request(part: Part, cell: Cell, kernels: Path) -> Request:
-    """What to measure for a cell of a plan."""
+    """Return the request to measure a cell of a plan."""
     config: Mapping[str, Any] = part.plan.get("config") or {}
     tool = config.get("tools", {}).get(cell.instrument)
+    if tool:
+        tool = str(tool)
     return Request(
         cell,
         _record_path(part, cell),
         part.directory,
         kernels,
-        tool=str(tool) if tool else None,
+        tool=tool or None,
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
@@ -55,10 +55,15 @@ def _record_path(part: Part, cell: Cell) -> Path:
 
 
 def _node_bytes(plan: Mapping[str, Any]) -> int | None:
-    """Memory of this node as Slurm had it when the campaign was planned."""
+    """Return the memory of this node as Slurm had it when the campaign was planned; None where
+    unknown.
+    """
     node = os.environ.get("SLURMD_NODENAME")
     kinds = (plan.get("cluster") or {}).get("kinds", ())
-    return next((int(kind["memory"]) << 20 for kind in kinds if node in kind["nodes"]), None)
+    for kind in kinds:
+        if node in kind["nodes"]:
+            return int(kind["memory"]) << 20
+    return None
 
 
 def run(part: Part, name: str, kernels: Path) -> None:
@@ -66,13 +71,14 @@ def run(part: Part, name: str, kernels: Path) -> None:
     job's output.
 
     Raises:
-        MeasurementError: when cells failed; all others have been measured nevertheless.
+        MeasurementError: cells failed; the others have been measured.
     """
     done = output_path(part.directory, name)
     done.unlink(missing_ok=True)
     present = present_path(part.directory, name)
     tried: list[Cell] = []
     failed: list[Cell] = []
+    # Measure, and go on after a failure.
     for cell in part.cells:
         if records.look(_record_path(part, cell), cell).state == records.GOOD:
             continue
@@ -85,6 +91,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
             failed.append(cell)
             output.tell(str(error))
     present.unlink(missing_ok=True)
+    # The output exists only if no cell failed.
     if failed:
         raise MeasurementError(
             f"{len(failed)} of {len(tried)} cells of {name} failed: {failed[0].id}, ..."
@@ -94,7 +101,9 @@ def run(part: Part, name: str, kernels: Path) -> None:
 
 
 def _write_present(path: Path, cell: Cell) -> None:
-    """In one step, but without waiting for the disk: nobody reads it after a loss of power."""
+    """Write the name of the cell in one step, without waiting for the disk: nobody reads it after a
+    loss of power.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_text(cell.id + "\n", encoding="utf-8")

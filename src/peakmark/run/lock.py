@@ -1,7 +1,8 @@
-"""One measurement at a time on a machine: an advisory lock whose holder the kernel itself can name.
+"""Allow one measurement at a time on a machine, by an advisory lock whose holder the kernel can
+name.
 
-The lock is a file in /tmp that may belong to another user. filelock opens its file for writing,
-which such a file, and a sticky folder, refuse; flock on a descriptor for reading is enough.
+The lock is a file in /tmp that may belong to another user. filelock opens its file for writing, which
+such a file, and a sticky folder, refuse; flock on a descriptor for reading is enough.
 """
 
 from __future__ import annotations
@@ -22,27 +23,28 @@ from peakmark.errors import PeakmarkError, sentence
 DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR says; opened without following links
 
 WAIT_S = {"campaign": 0.0, "cell": 60.0, "node": 24 * 3600.0}
-"""How long to wait for the holder: a campaign lasts for hours and a person should know at once; a
-cell of somebody else ends soon, and waiting for it costs less than a failed cell. On a node that
-jobs share, all cells of a campaign may begin at once and take turns: there the time limit of the
-job ends the wait.
+"""Longest wait for the holder of each lock, in seconds.
+
+A local campaign lasts for hours, and its user should know at once. A cell of another user ends soon,
+and waiting costs less than a failed cell. On a shared node all cells of a campaign may begin at once
+and take turns; the job's time limit ends their wait.
 """
 
 
 def path_of(name: str) -> Path:
-    """Lock file of ``campaign`` (a local campaign as a whole), ``cell`` or ``node-<name>`` (one
-    measurement).
+    """Return the lock file of ``campaign`` (a whole local campaign), or of ``cell`` or
+    ``node-<name>`` (one measurement).
     """
     return DIRECTORY / f"peakmark-{name}.lock"
 
 
 READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
-"""Rights that a lock's file must have: whoever may not read it could not measure on this machine."""
+"""Rights that a lock's file must have: a user who cannot read it could not measure on this machine."""
 NO_LOCKS = frozenset(
     (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF, errno.ENOTTY)
 )
-"""Errors of filesystems that give no locks, such as Lustre mounted without ``flock`` (ENOSYS), NFS
-without its lock daemon (ENOLCK), or NFS for who may only read (EBADF; flock(2), fcntl(2)).
+"""Errors of filesystems that give no locks: Lustre mounted without ``flock`` (ENOSYS), NFS without its
+lock daemon (ENOLCK), NFS for a user who may only read (EBADF; flock(2), fcntl(2)).
 """
 TAKEN = frozenset((errno.EAGAIN, errno.EACCES))
 """Errors of a lock that another process holds (fcntl(2))."""
@@ -51,7 +53,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW
 
 @contextlib.contextmanager
 def held(name: str) -> Iterator[None]:
-    """Hold the machine's lock.
+    """Hold the machine's lock while the block runs.
 
     Raises:
         PeakmarkError: names the holder when another process has the lock.
@@ -64,8 +66,10 @@ def held(name: str) -> Iterator[None]:
 
 
 def acquire(name: str) -> int:
-    """Return the descriptor that holds the lock, which ends with it, also on SIGKILL. Where the
-    filesystem gives no locks, say so and go on: such a machine could measure nothing otherwise.
+    """Return the descriptor that holds the lock. Closing it, also by SIGKILL, ends the lock.
+
+    Where the filesystem gives no locks, say so and go on: such a machine could measure nothing
+    otherwise.
 
     Raises:
         PeakmarkError: names the holder when another process has the lock.
@@ -84,7 +88,8 @@ def acquire(name: str) -> int:
 
 
 def take(lock: Callable[[int, int], object], descriptor: int, path: Path, instead: str) -> bool:
-    """Return whether the lock was taken, or cannot be taken by anybody.
+    """Take a lock. Return False if another process holds it, True if it is taken or the filesystem
+    gives no locks.
 
     Args:
         lock: ``fcntl.flock`` or ``fcntl.lockf``.
@@ -112,8 +117,8 @@ def take(lock: Callable[[int, int], object], descriptor: int, path: Path, instea
 
 
 def _open(path: Path) -> int:
-    """Open the lock's file for reading, made first if need be. Every user may read it, whatever the
-    umask of the one who made it.
+    """Open the lock's file for reading, and make it if need be. Every user may read it, whatever
+    the umask of its maker.
 
     Raises:
         PeakmarkError: it cannot be opened, or is no file.
@@ -130,7 +135,7 @@ def _open(path: Path) -> int:
 
 
 def _shared(descriptor: int) -> int:
-    """Return the descriptor, and let every user read its file if it is this user's."""
+    """Return the descriptor. Let every user read the file if it belongs to this user."""
     about = os.fstat(descriptor)
     if about.st_uid == os.geteuid() and about.st_mode & READABLE != READABLE:
         with contextlib.suppress(OSError):  # a filesystem without rights refuses nobody
@@ -139,7 +144,7 @@ def _shared(descriptor: int) -> int:
 
 
 def _refused(path: Path, error: OSError) -> PeakmarkError:
-    """Return the error for a file that cannot serve as a lock: whose it is, and what to do."""
+    """Return the error for a file that cannot serve as a lock: its owner, and what to do."""
     fact = f"cannot open the lock {path}"
     try:
         about = path.lstat()
@@ -159,7 +164,9 @@ def _refused(path: Path, error: OSError) -> PeakmarkError:
 
 
 def _holder(path: Path) -> str:
-    """Who holds the lock, by /proc/locks: process id, user and command line as far as visible."""
+    """Return the holder of the lock by /proc/locks: process id, user and command line as far as
+    visible.
+    """
     import psutil  # late: only the message about a lock that is taken needs it
 
     match = None

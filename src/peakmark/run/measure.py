@@ -1,4 +1,4 @@
-"""Measure one cell and write its record; a failed attempt leaves a record below ``attempts/``."""
+"""Measure one cell and write its record. A failed attempt leaves a record below ``attempts/``."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from peakmark.tools.base import (
     Cost,
     Instrument,
     Invocation,
+    Measurement,
     Parsed,
     Tool,
     Workspace,
@@ -45,11 +46,13 @@ if TYPE_CHECKING:
     from peakmark.run.pair import Peer
 
 NOT_POSSIBLE = 77
+"""Exit code of a kernel on a machine that cannot run the cell."""
 STACK_BYTES = 16 << 20
+"""Memory that each thread may have for its stack."""
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
-"""What one file of a cell, and all of them together, may have beside twice its estimate."""
+"""Bytes that the largest file of a cell, and all its files, may have beside twice their estimate."""
 MOST_RATE = 1e21
-"""B/s that no memory has: the largest value of a record (``storage/types.py``)."""
+"""Largest rate of a record in B/s, which no memory reaches (``storage/types.py``)."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
 _UNKNOWN = (
     *("load_after", "server_host", "network", "tool", "allowed", "placed", "clock_hz_before"),
@@ -61,18 +64,17 @@ _PLAIN = (str, int, float, list, tuple)
 
 @dataclass(frozen=True)
 class Request:
-    """One cell to measure.
+    """Request to measure one cell.
 
     Attributes:
         output: path of the record, ``results/<campaign>/cells/<cell id>.json``.
         campaign: folder of the campaign, for attempts and machine facts.
         kernels: folder of the compiled kernels.
-        tool: configured path of a reference tool, None to look on PATH.
-        pair: the server runs on the second node of this Slurm job; otherwise all stays on this
-            machine.
+        tool: configured path of a reference tool, None to search PATH.
+        pair: whether the server runs on the second node of this Slurm job, not on this machine.
         modules: environment modules that bring the tool.
-        node_bytes: memory that Slurm has of this node, where the plan tells it.
-        far_end: brings a server up elsewhere; None for this machine, over loopback.
+        node_bytes: memory that Slurm has of this node, if the plan knows it.
+        far_end: starts a server elsewhere; None for this machine, over loopback.
         repeats: how often a disturbed measurement is repeated at most.
     """
 
@@ -90,11 +92,11 @@ class Request:
 
 @dataclass
 class _Attempt:
-    """What is known so far of one attempt: the record's ``context``, ended commands, results.
+    """State of one attempt: the record's ``context``, ended commands, results.
 
     Attributes:
         spare: CPUs of the node that it leaves to others.
-        disturbances: what disturbed it, see ``noise.find``.
+        disturbances: its disturbances, see ``noise.find``.
     """
 
     context: Facts
@@ -104,14 +106,14 @@ class _Attempt:
     disturbances: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> Facts:
-        """What a record keeps of a disturbed attempt."""
+        """Return the parts of a disturbed attempt that the record keeps."""
         context = {name: self.context[name] for name in _DISTURBED}
         measurements = [asdict(measurement) for measurement in self.parsed.measurements]
         return {"reasons": self.disturbances, "measurements": measurements, "context": context}
 
 
 def measure(request: Request) -> Facts:
-    """Measure and write the record of the least disturbed attempt. Returns it.
+    """Measure a cell, and write the record of its least disturbed attempt. Return the record.
 
     Raises:
         PeakmarkError: after a failed attempt was stored; the output then does not exist.
@@ -131,6 +133,7 @@ def measure(request: Request) -> Facts:
             execute.modules_loaded(request.modules),
         ):
             _try(request, attempts[0])
+            # Repeat a disturbed measurement once other programs leave the CPUs.
             patience = planfile.WAIT_S
             while len(attempts) <= request.repeats and attempts[-1].disturbances:
                 spare = attempts[-1].spare
@@ -144,6 +147,7 @@ def measure(request: Request) -> Facts:
         failure = error
     except OSError as error:  # a disk that is full or broken below the campaign or scratch
         failure = MeasurementError("system", why=sentence(error))
+    # A failed attempt is kept. It fails the cell only if it was the first one.
     if failure is not None and not (len(attempts) == 1 and isinstance(failure, Unavailable)):
         kept = _keep_failed(request, failure, attempts.pop())
         if not attempts:
@@ -151,7 +155,7 @@ def measure(request: Request) -> Facts:
                 f"{cell.id} failed on {gethostname()}: {failure} ({kept})"
             ) from failure
         failure = None
-    best = min(attempts, key=lambda attempt: max(attempt.disturbances.values(), default=0.0))
+    best = min(attempts, key=_largest_disturbance)
     record = _record(cell, failure, best)
     record["disturbed"] = [attempt.to_json() for attempt in attempts if attempt is not best]
     if REGISTRY[cell.instrument].reference:
@@ -160,8 +164,12 @@ def measure(request: Request) -> Facts:
     return record
 
 
+def _largest_disturbance(attempt: _Attempt) -> float:
+    return max(attempt.disturbances.values(), default=0.0)
+
+
 def _keep_failed(request: Request, failure: PeakmarkError, attempt: _Attempt) -> str:
-    """Store a failed attempt; returns where, or why it could not be stored."""
+    """Store a failed attempt. Return where, or why it could not be stored."""
     record = _record(request.cell, failure, attempt)
     try:
         path = records.new_attempt(request.campaign, request.cell)
@@ -173,7 +181,7 @@ def _keep_failed(request: Request, failure: PeakmarkError, attempt: _Attempt) ->
 
 
 def _new_context(campaign: Path) -> Facts:
-    """The record's context as far as it is known before the attempt."""
+    """Return the record's context as known before the attempt."""
     return {
         **dict.fromkeys(_UNKNOWN),
         "host": gethostname(),
@@ -189,23 +197,29 @@ def _new_context(campaign: Path) -> Facts:
 
 
 def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
-    """The record of a cell, without the raw output of its tool."""
+    """Return the record of a cell, without the raw output of its tool."""
     status = "ok" if failure is None else "failed"
     if isinstance(failure, Unavailable):
         status = "unavailable"
-    measurements = () if failure else attempt.parsed.measurements
+    measurements: Sequence[Measurement] = ()
+    reason = None
+    if failure is None:
+        measurements = attempt.parsed.measurements
+    else:
+        reason = str(failure)
+    # Programs read the code of a failure and its values.
     context = attempt.context
     if isinstance(failure, Reason) and failure.code is not None:
-        values = {
-            name: value if isinstance(value, _PLAIN) else str(value)
-            for name, value in failure.values.items()
-        }
+        values = dict(failure.values)
+        for name, value in values.items():
+            if not isinstance(value, _PLAIN):
+                values[name] = str(value)
         context["why"] = {"code": failure.code, "values": values}
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
         "status": status,
-        "reason": None if failure is None else str(failure),
+        "reason": reason,
         "measurements": [asdict(measurement) for measurement in measurements],
         "context": context,
         "disturbed": [],
@@ -215,7 +229,7 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Fac
 
 
 def _keep_raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, str]:
-    """Keep what a reference tool printed beside the record, or nothing at all."""
+    """Keep the output of a reference tool beside the record, completely or not at all."""
     folder = output.with_suffix(".raw")
     try:
         return _write_raw(folder, completed)
@@ -227,7 +241,7 @@ def _keep_raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[
 
 
 def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
-    """Write what programs printed; file name (relative to the record's folder) -> SHA-256."""
+    """Write the output of programs. Return SHA-256 by file name, relative to the record's folder."""
     checksums = {}
     shutil.rmtree(folder, ignore_errors=True)
     for number, done in enumerate(completed):
@@ -241,6 +255,7 @@ def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
 
 
 def _try(request: Request, attempt: _Attempt) -> None:
+    """Measure once, and find what disturbed the measurement."""
     began, context = time.monotonic(), attempt.context
     try:
         with noise.monitor_load() as context["noise"]:
@@ -248,8 +263,11 @@ def _try(request: Request, attempt: _Attempt) -> None:
     finally:
         context |= {"seconds": time.monotonic() - began, "load_after": os.getloadavg()[0]}
         context["server_noise"] = context["server_noise"] or None
+    # Compare the rate of DRAM around the measurement with the usual one on this host.
     measurements = attempt.parsed.measurements
-    details = measurements[0].details if measurements else {}
+    details: Mapping[str, object] = {}
+    if measurements:
+        details = measurements[0].details
     if noise.probes(details):
         threads = measurements[0].concurrency
         context["dram_compared"] = _usual_probe(request.campaign, threads, details)
@@ -257,20 +275,22 @@ def _try(request: Request, attempt: _Attempt) -> None:
 
 
 def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
-    """The median rate at which so many threads have read this host's DRAM in the campaign, by now."""
+    """Return the median rate of DRAM that the campaign has seen on this host with as many threads.
+    Add the rates of this measurement to it.
+    """
     path = campaign / "machine" / f"{gethostname()}-x{threads}.dram"
     rates = noise.probes(details)
     with suppress(OSError, ValueError):
         if path.exists():
-            rates = [*rates, *_rates(files.read_bytes(path))]  # which also sees that it is a file
+            rates += _rates(files.read_bytes(path))  # refuses everything but a file
         with path.open("a", encoding="ascii") as stream:
             stream.writelines(f"{rate}\n" for rate in noise.probes(details))
     return median(rates)
 
 
 def _rates(content: bytes) -> list[float]:
-    """Return the rates of a file of probes, a line each. What is no rate, as after a disk that was
-    full, is passed over: the probes of one cell must not end the next.
+    """Return the rates of a file of probes, one on each line. Skip other text, as a full disk
+    leaves it: the probes of one cell must not fail the next.
     """
     rates = []
     for line in content.split():
@@ -282,6 +302,7 @@ def _rates(content: bytes) -> list[float]:
 
 
 def _measure_once(request: Request, attempt: _Attempt) -> None:
+    """Run the instrument of the cell in a private directory, and parse its output."""
     cell, context = request.cell, attempt.context
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
@@ -299,7 +320,9 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
 
 
 def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
-    """The request with numbers for words; the context with what the job may use and takes."""
+    """Return the request with numbers in place of words. Write the job's limits and the cell's
+    share of them into the context.
+    """
     cpus = list(space.cpus)
     locations = _cpu_locations()
     cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes)
@@ -317,26 +340,29 @@ def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
     if parsed.version and tool.version in ("", "unknown"):
         context["tool"]["version"] = parsed.version
     context["library"] = dict(parsed.library)
-    details = parsed.measurements[0].details if parsed.measurements else {}
     for name in ("clock_hz_before", "clock_hz_after"):
-        context[name] = details.get(name)
+        context[name] = None
+        if parsed.measurements:
+            context[name] = parsed.measurements[0].details.get(name)
 
 
 @contextmanager
 def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
-    """A private directory on the scratch filesystem, removed afterwards, and what the job may use.
+    """Yield a private directory on the scratch filesystem and the limits of the job. Remove the
+    directory afterwards.
 
     Raises:
         MeasurementError: when scratch cannot be used or has too little free space.
     """
     cell = request.cell
     place = files.scratch(cell.options.get("scratch"))
-    # What was ended together with its watchdog, as where memory ran out, could remove nothing.
+    # A measurement that was killed together with its watchdog, as without memory, removed nothing.
     cleanup.remove_leftovers(place)
     with cleanup.private_directory(place, cell.id) as directory:
         reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
         if reason:
             raise MeasurementError(reason)
+        # The facts of the node, with the limits of this job.
         locations = _cpu_locations()
         facts = machine.cached(request.campaign / "machine", place, request.kernels, locations)
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
@@ -347,14 +373,14 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
 
 @cache
 def _cpu_locations() -> Topology:
-    """Where the CPUs of this node sit: nothing that changes while a job runs."""
+    """Return where the CPUs of this node are. This does not change while a job runs."""
     return topology.read(Host(), os.sched_getaffinity(0))
 
 
 def _bring_up_peer(
     request: Request, server: Command | None, space: Workspace, stack: ExitStack
 ) -> Peer:
-    """The peer of a network cell, up until the stack is left."""
+    """Return the peer of a network cell, which is up until the stack is left."""
     from peakmark.run import pair  # late: most cells have one end
 
     cell = request.cell
@@ -371,15 +397,17 @@ def _bring_up_peer(
 
 
 def _describe_network(peer: Peer) -> Facts:
-    """The ``network`` part of the record's context."""
+    """Return the ``network`` part of the record's context."""
     name, host = peer.interface, Host()
-    link = None if name == "lo" else network.collect(host, name)
+    link = None
+    if name != "lo":
+        link = network.collect(host, name)
     return {**peer.to_json(), "shaping": network.shaping(host, name), "link": link}
 
 
 def _execute(request: Request, invocation: Invocation, space: Workspace, attempt: _Attempt) -> None:
-    """Run the command, beside the server if there is one. The attempt has the command when it has
-    ended, however it did.
+    """Run the command, with its server if it has one. Add the ended command to the attempt, also
+    after a failure.
 
     Raises:
         MeasurementError: when it does not end, or ends badly.
@@ -390,6 +418,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
     command = pinning.pinned(cell, invocation.command, space.cpus)
     folder = space.directory / "run0"
     folder.mkdir()
+    # Start the server of a network cell.
     with ExitStack() as stack:
         values: Mapping[str, str] = {}
         peer: Peer | None = None
@@ -400,11 +429,13 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             context["network"] = _describe_network(peer)
 
         def trouble() -> execute.Trouble | None:
-            ended = peer.ended() if peer else None
-            if ended:
-                return "server-ended", {"server": ended}
+            if peer:
+                ended = peer.ended()
+                if ended:
+                    return "server-ended", {"server": ended}
             return _wrote_too_much(space.directory, cost)
 
+        # Run the client, or the program of a cell without a server.
         kills = job_limits.oom_kills(Host())
         try:
             done = execute.run(command, folder, values, trouble, _limits(cost, cell.concurrency))
@@ -414,6 +445,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             raise
         attempt.completed.append(done)
         context["commands"].append(_describe_command(command, done))
+        # Refuse a bad exit code, with the most specific reason.
         if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
             refusal = f"{execute.program_name(done.argv)} says that this machine cannot do it"
             raise Unavailable("not-here", said=last_line(done.stderr) or refusal)
@@ -424,7 +456,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
 
 
 def _describe_command(command: Command, done: Completed) -> Facts:
-    """A command for the record, without the secret of its server."""
+    """Return a command for the record, without the secret of its server."""
     return {
         "argv": list(done.argv),
         "env": {name: value for name, value in command.env.items() if "{key}" not in value},
@@ -442,7 +474,9 @@ def _wrote_too_much(directory: Path, cost: Cost) -> execute.Trouble | None:
 
 
 def _out_of_memory(before: int | None) -> execute.Trouble | None:
-    """When the kernel has ended processes of this job since it had ended ``before``."""
+    """Return the trouble when the kernel has ended more processes of this job than ``before``; else
+    None.
+    """
     host = Host()
     after = job_limits.oom_kills(host)
     if before is None or after is None or after <= before:
@@ -450,12 +484,14 @@ def _out_of_memory(before: int | None) -> execute.Trouble | None:
     limits = job_limits.collect(host)
     if limits["memory_limited_by"] is None:
         return "memory-of-node", {"host": gethostname()}
-    code = "memory-of-job" if os.environ.get("SLURM_JOB_ID") else "memory-used"
+    code = "memory-used"
+    if os.environ.get("SLURM_JOB_ID"):
+        code = "memory-of-job"
     return code, {"limit": limits["memory_bytes"]}
 
 
 def _wrong_result(done: Completed) -> execute.Trouble | None:
-    """When an own kernel names a CPU whose result was wrong: the reason has its core."""
+    """Return the trouble when one of peakmark's kernels names a CPU with a wrong result; else None."""
     try:
         cpu = json.loads(done.stdout)["wrong_cpus"][0]
         core = _cpu_locations()[cpu].core
@@ -465,15 +501,17 @@ def _wrong_result(done: Completed) -> execute.Trouble | None:
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:
-    """What each process of a cell may have: its estimate with ample room, as a stack of every
-    thread counts too.
+    """Return the limits of each process of a cell: its estimate with ample room. Stacks of threads
+    count too.
     """
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
     return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)
 
 
 def _lock_name() -> str:
-    """The lock that keeps two measurements apart. Nodes of a cluster may share one /tmp: each has a
-    lock.
+    """Return the lock that keeps two measurements apart. Each node of a cluster has its own,
+    because nodes may share one /tmp.
     """
-    return f"node-{gethostname()}" if os.environ.get("SLURM_JOB_ID") else "cell"
+    if os.environ.get("SLURM_JOB_ID"):
+        return f"node-{gethostname()}"
+    return "cell"

@@ -1,8 +1,9 @@
-"""Other load while a cell was measured: the node before and after, what other programs used in
-between, and what disturbed the measurement: one rule for measuring it again and for marking it.
+"""Record the other load while a cell is measured, and decide which load disturbed the measurement. The
+same rule decides on a repetition and on the row's warning.
 
-Read from /proc and /sys as any user can; what cannot be read is None. Nobody is named: others are
-counted. psutil reads ten times as much of each process as is needed, and a node has thousands.
+All values come from /proc and /sys as any user reads them; a value that cannot be read is None. Other
+processes are counted, never named. psutil would read ten times as much of each process as is needed,
+and a node has thousands.
 """
 
 from __future__ import annotations
@@ -25,114 +26,131 @@ from peakmark.machine import job_limits
 from peakmark.machine.host import Facts, Host
 
 OTHERS = 0.2
-"""CPUs' worth of time from which on other programs are named."""
+"""CPUs' worth of time above which other programs may count as a disturbance."""
 MATTERS = 0.05
-"""Share of the CPUs' time or of their clock that, taken from the measurement, changes a figure by
-more than a quiet machine's spread.
+"""Smallest loss that counts as a disturbance, as CPUs' worth of time or a share of time or clock. It
+changes a value by more than the spread of a quiet machine.
 """
 MEMORY = 0.3
-"""Share of a rate by which reading DRAM beside a measurement may be slower: chosen on 53 runs without
-a neighbour, which stayed below it (docs/method.md).
+"""Largest share by which DRAM may be read more slowly around a measurement than usual. 53 runs
+without a neighbour stayed below it (docs/method.md).
 """
 PROBES = ("probe_before", "probe_after")
-"""Details of a memory kernel: rates in B/s at which its threads read DRAM."""
+"""Details of a memory kernel: rates in B/s at which its threads read DRAM before and after."""
 HEAT_MS = "cpu core_throttle_total_time_ms"
-"""Milliseconds for which heat slowed the core down that it slowed most, among the counters of a
-record that moved.
-"""
+"""Counter of a record with the milliseconds for which heat slowed the most affected core down."""
 
 
 def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
-    """CPUs of a node that a measurement leaves to others: what runs there takes nothing from pinned
-    threads. 0 where threads are not pinned.
+    """Return how many CPUs of a node a measurement leaves to others. A program on these takes
+    nothing from pinned threads. It is 0 where threads are not pinned.
     """
-    pinned = SUBSYSTEMS[subsystem].pinned
-    return float(max(0, cpus - threads)) if pinned and cpus else 0.0
+    if not SUBSYSTEMS[subsystem].pinned or not cpus:
+        return 0.0
+    return float(max(0, cpus - threads))
 
 
 def others(during: Mapping[str, Any] | None, spare: float = 0.0) -> float:
-    """CPUs' worth of time that other programs took from a measurement; 0 where it changes nothing."""
+    """Return the CPUs' worth of time that other programs took from a measurement; 0 if it changes
+    nothing.
+    """
     used = float((during or {}).get("others") or 0.0)
-    return used - spare if used > OTHERS and used - spare > MATTERS else 0.0
+    taken = used - spare
+    if used <= OTHERS or taken <= MATTERS:
+        return 0.0
+    return taken
 
 
 def find(
     subsystem: str, context: Mapping[str, Any], details: Mapping[str, Any], spare: float = 0.0
 ) -> dict[str, float]:
-    """What disturbed a measurement enough to change its figure.
+    """Return the disturbances that were large enough to change a measurement's value.
 
     Args:
         subsystem: of the cell.
-        context: of the record. Its ``dram_compared`` is the median of such rates on the host: what
-            others disturb all the time is slower than the best one, and no repetition mends it.
+        context: of the record. Its ``dram_compared`` is the host's median rate of reading DRAM. It is
+            not the best rate: no repetition mends a disturbance that is always there.
         details: of a measurement of the record.
-        spare: CPUs that the measurement leaves to others; none where its threads waited.
+        spare: CPUs that the measurement leaves to others; ignored where its threads waited.
 
     Returns:
         Code of the row's warning -> CPUs' worth of time, share of that time, of the clock or of the
         rate of DRAM.
     """
-    ends = [context.get(name) or {} for name in ("noise", "server_noise")]
-    sides = [end.get("during") or {} for end in ends]
-    during, far = sides
-    before, after = context.get("clock_hz_before"), context.get("clock_hz_after")
-    waited = _waited(context, details) if SUBSYSTEMS[subsystem].pinned else 0.0
+    # The load on this node, and on the server's node of a network cell.
+    near = (context.get("noise") or {}).get("during") or {}
+    far = (context.get("server_noise") or {}).get("during") or {}
+    waited = 0.0
+    if SUBSYSTEMS[subsystem].pinned:
+        waited = _waited(context, details)
     if waited > MATTERS:
         spare = 0.0
+    clock_moved = 0.0
+    before, after = context.get("clock_hz_before"), context.get("clock_hz_after")
+    if before and after:
+        clock_moved = abs(after / before - 1)
     amounts = {
-        "other-load": max(others(during, spare), others(far)),
-        "steal": max(side.get("steal") or 0.0 for side in sides),
+        "other-load": max(others(near, spare), others(far)),
+        "steal": max(near.get("steal") or 0.0, far.get("steal") or 0.0),
         "waited": waited,
-        "clock-moved": abs(after / before - 1) if before and after else 0.0,
+        "clock-moved": clock_moved,
         "memory-load": memory_load(context, details),
-        "hot": max(map(_heat, sides)),
+        "hot": max(_heat(near), _heat(far)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
 
 
 def probes(details: Mapping[str, Any]) -> list[float]:
-    """Rates in B/s at which DRAM was read before and after a measurement, where it was."""
+    """Return the rates in B/s at which DRAM was read before and after a measurement."""
     return [float(details[name]) for name in PROBES if details.get(name)]
 
 
 def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    """By what share DRAM was read more slowly before or after a measurement than ``dram_compared`` of
-    its context; 0 where that is usual.
-    """
+    """Return the share by which DRAM was read more slowly than ``dram_compared``; 0 if it is usual."""
     rates, compared = probes(details), context.get("dram_compared")
-    share = 1 - min(rates) / compared if rates and compared else 0.0
-    return share if share > MEMORY else 0.0
+    if not rates or not compared:
+        return 0.0
+    share = 1 - min(rates) / float(compared)
+    if share <= MEMORY:
+        return 0.0
+    return share
 
 
 def _heat(during: Mapping[str, Any]) -> float:
-    """Share of the time for which heat slowed a core down; 0 where the kernel does not tell."""
+    """Return the share of the time for which heat slowed a core down; 0 if the kernel does not
+    tell.
+    """
     slowed = (during.get("moved") or {}).get(HEAT_MS)
-    return float(slowed) / 1e3 / during["seconds"] if slowed else 0.0
+    if not slowed:
+        return 0.0
+    return float(slowed) / 1e3 / float(during["seconds"])
 
 
 def _waited(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    """Share of their time in which threads had no CPU; 0 where they are too many for the job."""
+    """Return the share of their time in which threads had no CPU; 0 for more threads than CPUs."""
     placed, allowed = context.get("placed") or {}, context.get("allowed") or {}
     threads = placed.get("threads", 0)
     cpus = min(len(placed.get("cpus", ())), allowed.get("cpu_quota") or threads)
     share = details.get("cpu_share")
-    return 1 - float(share) if share is not None and threads <= cpus else 0.0
+    if share is None or threads > cpus:
+        return 0.0
+    return 1 - float(share)
 
 
 BUSY = 0.1
-"""CPUs' worth of time from which on a process counts as busy."""
+"""CPUs' worth of time above which a process counts as busy."""
 SHORTEST_S = 0.1
-"""Time between two readings below which shares mean nothing: the kernel counts in steps of 10 ms.
+"""Shortest time between two readings, in seconds: the kernel counts in steps of 10 ms.
 """
 
 STEP_S, PAUSE_S = 0.5, 120.0
-"""How often others are looked at while they are waited for, and how long nobody waits after that
-was in vain.
+"""Seconds between two readings while a cell waits for other programs, and seconds for which no cell
+waits after waiting was in vain.
 """
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
-# Columns of /proc/stat (proc(5)). Interrupts count for nobody: our own traffic causes them in
-# whatever runs just then.
+# Columns of /proc/stat (proc(5)). Time of interrupts is left out: peakmark's own traffic causes them
+# in any program.
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal")
@@ -141,7 +159,7 @@ _KERNEL_THREADS = 2  # process id of the parent of all of them
 
 
 Counters = dict[str, int]
-"""``eth0 rx_dropped``: device and name of the kernel -> count since boot; an alarm is 0 or 1."""
+"""Device and the kernel's name, such as ``eth0 rx_dropped`` -> count since boot; an alarm is 0 or 1."""
 
 _FILES = {
     "/sys/devices/system/edac/mc/mc*/[cu]e_count": -2,
@@ -152,20 +170,22 @@ _FILES = {
     "/sys/class/nvme/*/device/aer_dev_*": 4,
     "/sys/class/nvme/*/hwmon*/temp1_alarm": 4,
 }
-"""Files of counters -> which part of their paths names the device."""
+"""Pattern of counter files -> index of the part of their paths that names the device."""
 _CORE = ("core_throttle_count", "core_throttle_total_time_ms")
 _PACKAGE = ("package_throttle_count", "package_power_limit_count")
 _PROTOCOLS = {"RetransSegs", "InErrors", "RcvbufErrors"}
 MANY_CPUS = 64
-"""On a node with more, /proc/interrupts takes some 20 ms: it is read where no memory controller
-tells of errors.
+"""Most CPUs of a node whose /proc/interrupts is always read. With more it takes some 20 ms, and is read
+only where no memory controller reports errors.
 """
 TIMES_HOT = ("cpu core_throttle_count", "cpu package_throttle_count")
-"""How often CPUs slowed down because of heat."""
+"""Counters of the times that CPUs slowed down because of heat."""
 
 
 class Process(NamedTuple):
-    """One process: whether it runs or is ready to, CPU seconds so far, clock tick of its start."""
+    """State of one process: parent and user, whether it runs or is ready to, CPU seconds so far,
+    clock tick of its start.
+    """
 
     parent: int
     user: int
@@ -176,7 +196,7 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """The node at one moment.
+    """The state of the node at one moment.
 
     Attributes:
         at: seconds of a clock that only runs forwards.
@@ -203,26 +223,26 @@ class Reading:
     processes: Mapping[int, Process] = field(repr=False)
 
     def to_json(self) -> Facts:
-        """What a record keeps; ``running`` and ``users`` count others that run or are ready to."""
+        """Return the values for a record. ``running`` and ``users`` count others that run or are
+        ready to.
+        """
         running = [process for process in self.others.values() if process.running]
         return {**self.state, "running": len(running), "users": _count_users(running)}
 
     @cached_property
     def others(self) -> dict[int, Process]:
-        """Programs that are neither this one, nor started it, nor were started by it; no kernel
-        threads.
-        """
+        """Return the programs outside of this process's family, without kernel threads."""
         family = _family(self.processes)
-        return {
-            number: process
-            for number, process in self.processes.items()
-            if number not in family and _KERNEL_THREADS not in (number, process.parent)
-        }
+        others = {}
+        for number, process in self.processes.items():
+            if number not in family and _KERNEL_THREADS not in (number, process.parent):
+                others[number] = process
+        return others
 
 
 @contextmanager
 def monitor_load() -> Iterator[Facts]:
-    """What a record keeps of the node while the block runs; empty until it is left."""
+    """Yield a dict that, after the block, holds the node's load before, during and after the block."""
     load: Facts = {}
     cpus = sorted(os.sched_getaffinity(0))
     before = read(cpus)
@@ -246,10 +266,11 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
         most_s: how long to wait.
 
     Returns:
-        Seconds waited; None where others do not stop in time. Cells of the next ``PAUSE_S`` then do
-        not wait: on a machine that is always busy waiting would take longer than measuring.
+        Seconds waited; None where others do not stop in time. Then cells do not wait for
+        ``PAUSE_S``: on a machine that is always busy, waiting would take longer than measuring.
     """
-    busy, cpus = campaign / "machine" / f"{gethostname()}.busy", sorted(os.sched_getaffinity(0))
+    cpus = sorted(os.sched_getaffinity(0))
+    busy = campaign / "machine" / f"{gethostname()}.busy"  # its time is that of the last vain wait
     paused = busy.exists() and time.time() - busy.stat().st_mtime < PAUSE_S
     began = time.monotonic()
     after = read(cpus)
@@ -267,22 +288,26 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
 
 
 def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
-    """The node now. ``cpus``: those that the measurement may use."""
+    """Return the state of the node now. ``cpus`` are those that the measurement may use."""
     host = host or Host()
-    usages = map(resource.getrusage, (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
     used, stolen = _cpu_seconds(host, cpus)
-    load = (host.read("/proc/loadavg") or "").split()
+    load = None
+    averages = (host.read("/proc/loadavg") or "").split()
+    if averages:
+        load = float(averages[0])
     return Reading(
         at=time.monotonic(),
         state={
-            "load": float(load[0]) if load else None,
+            "load": load,
             "clock_hz": _slowest(host, cpus, "scaling_cur_freq"),
             "clock_limit_hz": _slowest(host, cpus, "scaling_max_freq"),
             "celsius": _celsius(host),
         },
         used=used,
         stolen=stolen,
-        ours=sum(usage.ru_utime + usage.ru_stime for usage in usages),
+        ours=own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
         throttled=_throttled(host),
         counters=read_counters(host, cpus),
         cpus=len(cpus),
@@ -291,34 +316,37 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
 
 
 def between(before: Reading, after: Reading) -> Facts | None:
-    """What others used between two readings; None when they lie too close together.
+    """Return the load by others between two readings; None when they are too close together.
 
     Returns:
-        ``seconds`` between them; ``steal``, the share of the job's CPU time that the hypervisor
-        took; ``others``, CPUs' worth of time of other programs; ``busy``, how many of these used
-        more than a tenth of a CPU, and ``users``, of how many other users; ``throttled_s`` as in
-        ``Reading``; ``hot``, how often CPUs slowed down because of heat; ``moved``, what counters
-        went on by.
+        ``seconds`` between them; ``steal``, share of the job's CPU time that the hypervisor took;
+        ``others``, CPUs' worth of time of other programs; ``busy``, number of those that used more
+        than a tenth of a CPU; ``users``, number of their users; ``throttled_s`` as in ``Reading``;
+        ``hot``, how often CPUs slowed down because of heat; ``moved``, growth of counters.
     """
     seconds = after.at - before.at
     if seconds < SHORTEST_S:
         return None
-    growth = {
-        number: process.seconds - _seconds_before(before.processes.get(number), process)
-        for number, process in after.processes.items()
-    }
-    # Besides this process and its ended children: those that started it, kernel threads, and
-    # children that live on.
+    # CPU seconds of each process between the readings.
+    growth = {}
+    for number, process in after.processes.items():
+        earlier = before.processes.get(number)
+        growth[number] = process.seconds - _seconds_before(earlier, process)
+    # Time that is not others': this process and its ended children, its living children, its
+    # ancestors, and kernel threads.
     known = set(growth) - set(after.others) - {os.getpid()}
     ours = after.ours - before.ours + sum(growth[number] for number in known)
     rest = after.used - before.used - ours
     busy = [process for number, process in after.others.items() if growth[number] > BUSY * seconds]
-    steal = max(0.0, after.stolen - before.stolen)
+    steal = None
+    if after.cpus:
+        stolen = max(0.0, after.stolen - before.stolen)
+        steal = round(stolen / (seconds * after.cpus), 4)
     moved = moved_counters(before.counters, after.counters)
     hot = sum(moved.pop(name, 0) for name in TIMES_HOT)
     return {
         "seconds": round(seconds, 3),
-        "steal": round(steal / (seconds * after.cpus), 4) if after.cpus else None,
+        "steal": steal,
         "others": round(max(0.0, rest) / seconds, 3),
         "busy": len(busy),
         "users": _count_users(busy),
@@ -329,54 +357,66 @@ def between(before: Reading, after: Reading) -> Facts | None:
 
 
 def _seconds_before(earlier: Process | None, process: Process) -> float:
-    """CPU seconds at the first reading; 0 for a process that was started since."""
-    return earlier.seconds if earlier and earlier.started == process.started else 0.0
+    """Return the CPU seconds of a process at the first reading; 0 if it started since."""
+    if earlier and earlier.started == process.started:
+        return earlier.seconds
+    return 0.0
 
 
 def _difference(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else round(after - before, 3)
+    if before is None or after is None:
+        return None
+    return round(after - before, 3)
 
 
 def _count_users(processes: Iterable[Process]) -> int:
+    """Return how many users other than this one the processes belong to."""
     return len({process.user for process in processes} - {os.getuid()})
 
 
 def _family(processes: Mapping[int, Process]) -> set[int]:
-    """This process, those that started it, and all that it and its children started."""
+    """Return this process, its ancestors, and its descendants."""
     number, ancestors = os.getpid(), set()
     while number in processes and number not in ancestors:
         ancestors.add(number)
         number = processes[number].parent
-    descendants = {os.getpid()}
-    while new := {
-        number
-        for number, process in processes.items()
-        if process.parent in descendants and number not in descendants
-    }:
-        descendants |= new
+    children: dict[int, list[int]] = {}
+    for child, process in processes.items():
+        children.setdefault(process.parent, []).append(child)
+    descendants: set[int] = set()
+    waiting = [os.getpid()]
+    while waiting:
+        number = waiting.pop()
+        if number not in descendants:
+            descendants.add(number)
+            waiting += children.get(number, ())
     return ancestors | descendants
 
 
 def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
-    """CPU seconds used by programs on all CPUs, and seconds stolen from ``cpus``."""
+    """Return the CPU seconds of programs on all CPUs, and the seconds stolen from ``cpus``."""
     lines = re.findall(r"(?m)^(cpu\d*) (.*)$", host.read("/proc/stat") or "")
-    ticks = {name: [int(number) for number in numbers.split()] for name, numbers in lines}
+    ticks = {name: list(map(int, numbers.split())) for name, numbers in lines}
     total = ticks.get("cpu", [0] * 8)
     stolen = sum(ticks[f"cpu{cpu}"][_STEAL] for cpu in cpus if f"cpu{cpu}" in ticks)
     return (total[_USER] + total[_NICE] + total[_SYSTEM]) / _HERTZ, stolen / _HERTZ
 
 
 def _read_ints(host: Host, paths: Iterable[str]) -> list[int]:
-    return [value for path in paths if (value := host.read_int(path)) is not None]
+    values = map(host.read_int, paths)
+    return [value for value in values if value is not None]
 
 
 def _slowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
+    """Return the lowest clock of the CPUs in Hz by a file of cpufreq; None without it."""
     clocks = _read_ints(host, [f"{_CPUS}/cpu{cpu}/cpufreq/{name}" for cpu in cpus])
-    return min(clocks) * 1e3 if clocks else None  # the kernel writes kHz
+    if not clocks:
+        return None
+    return min(clocks) * 1e3  # the kernel writes kHz
 
 
 def _celsius(host: Host) -> float | None:
-    """The hottest of the processor's sensors."""
+    """Return the temperature of the processor's hottest sensor; None without one."""
     paths = []
     for chip in host.glob("/sys/class/hwmon/hwmon*"):
         if host.read(chip, "name") in _SENSORS:
@@ -385,11 +425,15 @@ def _celsius(host: Host) -> float | None:
         if (host.read(zone, "type") or "").startswith(_ZONES):
             paths.append(f"{zone}/temp")
     readings = _read_ints(host, paths)
-    return max(readings) / 1e3 if readings else None
+    if not readings:
+        return None
+    return max(readings) / 1e3  # the kernel writes thousandths
 
 
 def _throttled(host: Host) -> float | None:
-    """Seconds, the longest of all cgroups on the way to the root."""
+    """Return the throttled seconds of the cgroup that was held back longest, of those on the way to
+    the root.
+    """
     units = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
     times = []
     for version, folder in job_limits.folders(host, "cpu"):
@@ -401,7 +445,7 @@ def _throttled(host: Host) -> float | None:
 
 
 def _processes(host: Host) -> dict[int, Process]:
-    """Every process that may be seen. One that ends while being looked at is left out."""
+    """Return every visible process by its id. Leave out one that ends meanwhile."""
     processes = {}
     with os.scandir(host.path("/proc")) as entries:
         for entry in entries:
@@ -426,18 +470,21 @@ def _process(folder: str) -> Process:
 
 
 def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
-    """All counters of a node; of throttling those of ``cpus``."""
+    """Return all counters of a node. Those of throttling are of ``cpus`` only."""
     counters: Counters = {}
+    # Files with one number: memory errors, network drops and errors, PCI Express errors, disk alarms.
     for pattern, place in _FILES.items():
         for path in host.glob(pattern):
             number = re.search(r"\d+$", host.read(path) or "")  # of AER's lines the total is last
             if number:
                 parts = path.split("/")
                 counters[f"{parts[place]} {parts[-1]}"] = int(number[0])
+    # Machine checks and thermal events.
     if len(cpus) <= MANY_CPUS or not host.path("/sys/devices/system/edac/mc/mc0").exists():
         checks = re.findall(r"(?m)^ *(MCE|THR|DFR):([ \d]+)", host.read("/proc/interrupts") or "")
-        counters |= {f"cpu {name}": sum(map(int, counts.split())) for name, counts in checks}
-    # A line of names and a line of numbers for each protocol.
+        for name, counts in checks:
+            counters[f"cpu {name}"] = sum(map(int, counts.split()))
+    # TCP and UDP: a line of names and a line of numbers for each protocol.
     protocols = re.findall(r"(?m)^(Tcp|Udp): (.+)\n\1: (.+)$", host.read("/proc/net/snmp") or "")
     for protocol, names, numbers in protocols:
         for name, number in zip(names.split(), numbers.split(), strict=False):
@@ -447,27 +494,37 @@ def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
 
 
 def _throttling(host: Host, cpus: Sequence[int]) -> Counters:
-    """Every CPU has the counters of its core, and repeats those of its package: the first and the
-    last CPU tell of two.
+    """Return the counters of throttling.
+
+    Every CPU has the counters of its core, and repeats those of its package. The first and the last
+    CPU cover two packages.
     """
     ends = {cpus[0], cpus[-1]}
     counters: Counters = {}
     if host.path(f"{_CPUS}/cpu{cpus[0]}/thermal_throttle").exists():
         for cpu in cpus:
-            for name in (*_CORE, *_PACKAGE) if cpu in ends else _CORE:
+            names: tuple[str, ...] = _CORE
+            if cpu in ends:
+                names = (*_CORE, *_PACKAGE)
+            for name in names:
                 count = host.read_int(f"{_CPUS}/cpu{cpu}/thermal_throttle/{name}")
                 counters[f"cpu{cpu} {name}"] = count or 0
     return counters
 
 
 def moved_counters(before: Counters, after: Counters) -> Counters:
-    """What each counter went on by, of those that did; those of CPUs are added up, of times the
-    longest counts. An alarm counts while it is raised.
+    """Return the growth of each counter that grew. Counters of CPUs are added up, but of times only
+    the longest counts. An alarm counts while it is raised.
     """
     growth: Counter[str] = Counter()
     for name, count in after.items():
-        by = max(0, count if name.endswith("_alarm") else count - before.get(name, count))
+        by = count
+        if not name.endswith("_alarm"):
+            by = max(0, count - before.get(name, count))
         common = re.sub(r"^cpu\d+", "cpu", name)
-        longest = common == HEAT_MS
-        growth[common] = max(growth[common], by) if longest else growth[common] + by
+        if common == HEAT_MS:
+            growth[common] = max(growth[common], by)
+        else:
+            growth[common] += by
+    # The plus keeps only positive counts.
     return dict(+growth)

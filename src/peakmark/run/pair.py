@@ -1,10 +1,10 @@
-"""Cells with two ends: bring up the server, know that it listens, run the client, leave nothing
-behind.
+"""Measure cells with two ends: start the server, wait until it listens, run the client, stop the
+server.
 
 On one machine both ends run here and talk over loopback. Inside a Slurm allocation of two nodes,
 ``peakmark serve`` runs on the second one through srun. It reads one JSON line, starts the server,
 and answers with one line when the server listens. The end of its input ends it and the server,
-whatever becomes of the measuring process; its last line tells the other load on its node.
+also if the measuring process dies; its last line holds the other load on its node.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -36,24 +37,28 @@ from peakmark.tools.base import Command
 Json = dict[str, Any]
 LOOPBACK = "127.0.0.1"
 READY_S = 20.0
+"""Longest time, in seconds, until a server listens."""
 START_S = 60.0
-"""srun, Python and the server on the other node: seconds on a busy cluster, and never for ever."""
+"""Longest time, in seconds, until srun, Python and the server run on the other node."""
 END_S = 15.0
+"""Longest time, in seconds, until the other node's process ends by itself."""
 WATCH_S = 0.2
+"""Seconds between two checks of a process or pipe."""
 TRIES = 5
+"""Most attempts to find a free port."""
 LISTEN = "0A"
+"""State of a listening socket in /proc/net/tcp."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Where the client finds the server.
+    """The server of a cell, as its client sees it.
 
     Attributes:
-        values: fill the placeholders of argv and environment.
-        server_interface: on the server's node, where that is another.
-        ended: called while the client runs; why the server has failed, None while it has not.
-        noise: other load on the server's node, where that is another and the server is gone;
-            empty before.
+        values: values for the placeholders of argv and environment.
+        server_interface: interface on the server's node, if that is another node.
+        ended: called while the client runs; returns why the server failed, None if it did not.
+        noise: other load on the server's node, if that is another node; empty until the server ends.
     """
 
     host: str
@@ -65,7 +70,7 @@ class Peer:
     noise: Json = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """What a record keeps."""
+        """Return the values for a record."""
         return {
             "interface": self.interface,
             "address": self.address,
@@ -75,7 +80,7 @@ class Peer:
 
 
 def target(address: str = LOOPBACK, interface: str = "lo") -> Peer:
-    """The peer of a cell without a server."""
+    """Return the peer of a cell without a server."""
     return Peer(socket.gethostname(), address, interface, {"address": address})
 
 
@@ -83,7 +88,7 @@ def target(address: str = LOOPBACK, interface: str = "lo") -> Peer:
 def serving(
     server: Command, directory: Path, address: str = LOOPBACK, interface: str = "lo"
 ) -> Iterator[Peer]:
-    """A server on a free port of this machine, up when the block starts and gone when it is left.
+    """Yield a server on a free port of this machine. It runs while the block does.
 
     Raises:
         MeasurementError: when it ends early or does not listen in time, with its last lines.
@@ -95,12 +100,7 @@ def serving(
         values = {"address": address, "port": str(_free_port(address)), "key": key}
         with execute.start(server, folder, values) as process:
             if listens(process, int(values["port"])):
-
-                def ended(process: Popen[bytes] = process) -> str | None:
-                    if process.poll() in (None, 0):  # 0: it has served its one client
-                        return None
-                    return f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
-
+                ended = partial(_failed, process, folder)
                 yield Peer(socket.gethostname(), address, interface, values, ended=ended)
                 return
         # Between finding the port free and the server's bind, somebody else may have taken it.
@@ -110,12 +110,18 @@ def serving(
     raise MeasurementError("no-listening", program=name, said=execute.last_lines(folder))
 
 
+def _failed(process: Popen[bytes], folder: Path) -> str | None:
+    """Return why a server failed, None while it runs or after it has served its client (exit 0)."""
+    if process.poll() in (None, 0):
+        return None
+    return f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
+
+
 @contextmanager
 def across(
     server: Command | None, directory: Path, interface: str | None, cpus: int
 ) -> Iterator[Peer]:
-    """The peer on the second node of this allocation, up when the block starts and gone when it is
-    left.
+    """Yield the peer on the second node of this allocation. It runs while the block does.
 
     Args:
         server: None where the cell needs only the peer's address.
@@ -125,6 +131,7 @@ def across(
     Raises:
         MeasurementError: when there is no second node, or the server does not come up there.
     """
+    # Start ``peakmark serve`` on the other node.
     local, remote = _both_nodes()
     folder = directory / "srun"
     folder.mkdir()
@@ -140,18 +147,24 @@ def across(
         )
     load: Json = {}
     with _helper(process, load):
-        request = {
-            "server": asdict(server) if server else None,
+        # Ask for the server, and wait for its address.
+        request: Json = {
+            "server": None,
             "interface": interface,
             "client": slurm.address(local),
         }
+        if server:
+            request["server"] = asdict(server)
         assert process.stdin is not None  # noqa: S101 - it is a pipe
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(json.dumps(request).encode() + b"\n")
         answer = _line(process, START_S)
-        if answer is None or "failed" in answer:
-            why = answer["failed"] if answer else f"no answer{execute.last_lines(folder)}"
+        if answer is None:
+            why = f"no answer{execute.last_lines(folder)}"
             raise MeasurementError("no-far-end", host=remote, why=why)
+        if "failed" in answer:
+            raise MeasurementError("no-far-end", host=remote, why=answer["failed"])
+        # The route to the server must leave by the interface that is measured.
         near = network.interface_towards(answer["address"])
         if interface not in (None, near):
             where = {"host": local, "address": answer["address"], "peer": remote, "near": near}
@@ -170,7 +183,7 @@ def across(
 
 
 def _both_nodes() -> tuple[str, str]:
-    """(this node, the other one) of the allocation."""
+    """Return this node and the other one of the allocation."""
     number = os.environ.get("SLURM_JOB_ID")
     if not number:
         raise MeasurementError("no-job", variable="SLURM_JOB_ID")
@@ -183,8 +196,8 @@ def _both_nodes() -> tuple[str, str]:
 
 
 def step(node: str, cpus: int) -> list[str]:
-    """The srun that runs a command on one node of this allocation beside what runs there
-    already.
+    """Return the srun command that runs a command on one node of this allocation, beside its other
+    steps.
     """
     return [
         "srun",
@@ -201,13 +214,20 @@ def step(node: str, cpus: int) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Without the allocation's variables about its tasks, which srun would take for options."""
+    """Return the environment without the allocation's variables about tasks, which srun would take
+    for options.
+    """
+    variables = slurm.environment()
     job = os.environ.get("SLURM_JOB_ID")
-    return slurm.environment() | ({"SLURM_JOB_ID": job} if job else {})
+    if job:
+        variables["SLURM_JOB_ID"] = job
+    return variables
 
 
 def _line(process: Popen[bytes], limit_s: float) -> Json | None:
-    """The next line of the helper as JSON; None when none came in time or it is gone."""
+    """Return the next line of ``peakmark serve`` as JSON; None when none came in time or it has
+    ended.
+    """
     stream = process.stdout
     assert stream is not None  # noqa: S101 - it is a pipe
     deadline = time.monotonic() + limit_s
@@ -227,8 +247,8 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 
 @contextmanager
 def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
-    """On leaving, the helper's input is closed, which ends it and its server, and the load that it
-    then tells is kept; srun is made to end them if they do not.
+    """Close the input of ``peakmark serve`` after the block, which ends it and its server. Keep the
+    load that it then reports. End srun if they do not end.
     """
     with process:
         try:
@@ -249,15 +269,17 @@ def _free_port(address: str) -> int:
         try:
             probe.bind((address, 0))
         except OSError as error:
-            code = "no-loopback" if address == LOOPBACK else "no-port"
+            code = "no-port"
+            if address == LOOPBACK:
+                code = "no-loopback"
             host = socket.gethostname()
             raise MeasurementError(code, address=address, host=host, why=error.strerror) from error
         return int(probe.getsockname()[1])
 
 
 def listens(process: Popen[bytes], port: int) -> bool:
-    """Wait until the port is in state LISTEN, as /proc has it: a probing connection would be taken
-    for the client.
+    """Wait until the port is in state LISTEN in /proc; return whether it is. The server would take
+    a probing connection for its client.
     """
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
@@ -270,7 +292,7 @@ def listens(process: Popen[bytes], port: int) -> bool:
 
 
 def listening_ports(process: int | str = "self") -> set[int]:
-    """TCP ports in state LISTEN in the network namespace of a process."""
+    """Return the TCP ports in state LISTEN in a process's network namespace."""
     ports: set[int] = set()
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):  # no IPv6, or it has ended
@@ -281,8 +303,8 @@ def listening_ports(process: int | str = "self") -> set[int]:
 
 
 def serve() -> int:
-    """``peakmark serve``: bring up the server that standard input asks for until that ends. Returns
-    the exit code.
+    """Start the server that standard input asks for, and stop it when the input ends. Return the
+    exit code of ``peakmark serve``.
     """
     try:
         request = _read_request(sys.stdin.readline())
@@ -320,9 +342,13 @@ def _read_request(line: str) -> Json:
 
 
 def _start_server(request: Json, directory: Path, stack: ExitStack) -> Peer:
-    name, client = request["interface"], request["client"]
-    address = network.address_of(name) if name else network.local_address(client)
-    interface = name or network.interface_towards(client)
+    """Return the server of a request, which runs until the stack is left."""
+    interface, client = request["interface"], request["client"]
+    if interface:
+        address = network.address_of(interface)
+    else:
+        address = network.local_address(client)
+        interface = network.interface_towards(client)
     if request["server"] is None:
         return target(address, interface)
     server = Command(**request["server"])
@@ -330,7 +356,7 @@ def _start_server(request: Json, directory: Path, stack: ExitStack) -> Peer:
 
 
 def _wait(peer: Peer) -> None:
-    """Until the client's side closes the pipe; a server that fails meanwhile is told once."""
+    """Wait until the client's side closes the pipe. Report a server that fails meanwhile, once."""
     reported = False
     while True:
         ready, _, _ = select.select([sys.stdin], [], [], WATCH_S)

@@ -1,4 +1,4 @@
-"""What a cell's job may use, and what of it the cell takes: words become numbers on the node that
+"""Decide what a cell takes of the resources that its job may use. Words become numbers on the node that
 measures.
 """
 
@@ -17,18 +17,21 @@ from peakmark.tools import REGISTRY
 from peakmark.tools.base import Command
 
 LEAST_POOL = 256 << 20
-"""A pool chosen here is never smaller: the pages of a smaller one would all be in the translation
-buffers.
+"""Smallest pool in bytes that is chosen here. The translation buffers would hold all pages of a
+smaller one.
 """
 POOL_FACTOR = 4
+"""Size of a pool that is chosen here, as a multiple of the caches."""
 POOL_SHARE = 0.5
-"""Of the memory that a job may have, for a pool chosen here."""
+"""Largest share of the job's memory for a pool that is chosen here."""
 ROUND = 64 << 20
+"""Bytes to whose multiples pools are rounded."""
 
 
 def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> Facts:
-    """What the job may use, for the record's context: CPUs, cores, quota, memory (B), NUMA nodes
-    that may give memory (in the kernel's list format); and how many cores the whole node has.
+    """Return what the job may use, for the record's context: CPUs, cores, quota, memory in bytes,
+    and the NUMA nodes that may give memory (in the kernel's list format). Add the cores of the
+    whole node.
     """
     return {
         "cpus": sorted(limits["cpus_allowed"]),
@@ -42,12 +45,12 @@ def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> F
 
 
 def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, Any]:
-    """The limits with no more memory than Slurm has granted the job, where no cgroup holds it to
-    that: the rest is the system's, or another job's.
+    """Return the limits with no more memory than Slurm granted the job. Without a cgroup limit the
+    rest belongs to the system or to other jobs.
 
     Args:
-        node_bytes: memory that Slurm has of this node, for a job that asked for all of it; None
-            where unknown.
+        node_bytes: memory of this node in Slurm, for a job that asked for all of it; None where
+            unknown.
     """
     slurm, most = limits["slurm"], limits["memory_bytes"]
     if slurm is None or most is None:
@@ -60,43 +63,51 @@ def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, A
 
 
 def placement_of(cell: Cell) -> str:
-    """How its threads are placed; those in one part of the node, by a word, are never spread."""
+    """Return how the threads of a cell are placed. Threads in one part of the node, by a word, are
+    never spread.
+    """
     if cell.word in ("numa", "socket"):
         return "compact"
     return str(cell.options.get("placement") or "compact")
 
 
 def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: int) -> Cell:
-    """The cell with numbers where it has words, for this node and these CPUs; its id stays.
+    """Return the cell with numbers in place of words, for this node and these CPUs. Its id stays.
 
     Args:
-        cpus: what the job may use, as ``topology.order`` returns it.
-        memory: bytes the job may have.
+        cpus: CPUs that the job may use, as ``topology.order`` returns them.
+        memory: bytes that the job may have.
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
+    # A pool beyond the last-level caches that the threads use.
     loaded = cell.workload == "LOADED"
     walks = loaded or cell.workload in NUMA or cell.variant in POOLS
     if walks and cell.options.get("pool") == AUTO:
         cached = topology.reach(cpu_locations, used)["last_level_bytes"]
-        room = memory // 2 if loaded else memory  # LOADED copies, and has an area, beside its pool
+        room = memory
+        if loaded:
+            room = memory // 2  # the rest is for the copy and the area of LOADED
         cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})
+    # An area of LAT beyond the caches of a thread.
     if cell.automatic:
         from peakmark.tools.programs.rambench import LINE  # late: most cells do without rambench
 
         cached = max(cpu_locations[cpu].cache_bytes for cpu in used)
-        # One pointer a line: so large an area has no line twice among its neighbours, and is laid
-        # out eight times sooner.
+        # One pointer for each cache line fills so large an area eight times faster, and no line
+        # repeats among neighbours.
         chosen = {"area": area(cell.concurrency, cached, memory), "stride": LINE}
         cell = replace(cell, options={**cell.options, **chosen})
     return cell
 
 
 def area(threads: int, cached: int, memory: int) -> int:
-    """Bytes of LAT's area in each thread, beyond a cache of ``cached`` bytes as a pool is; the same
-    for any number of threads that the memory allows, and a power of two, as pmbw measures no
-    other.
+    """Return the bytes of LAT's area in each thread, ``POOL_FACTOR`` times the caches of ``cached``
+    bytes.
+
+    The area is a power of two, because pmbw measures no other. It does not depend on the number of
+    threads, as long as the memory suffices.
     """
     wanted = 1 << (max(LEAST_POOL, POOL_FACTOR * cached) - 1).bit_length()
     room = int(memory * POOL_SHARE) // threads
@@ -104,10 +115,10 @@ def area(threads: int, cached: int, memory: int) -> int:
 
 
 def pool(cell: Cell, cached: int, memory: int) -> int:
-    """Bytes of a pool that lies ``POOL_FACTOR`` times beyond caches of ``cached`` bytes, as far as
-    the memory allows; a power of two where a reference tool takes no others.
+    """Return the bytes of a pool ``POOL_FACTOR`` times as large as caches of ``cached`` bytes, as
+    far as the memory allows. It is a power of two if a reference tool needs that.
 
-    A kernel takes whole blocks: what each thread cannot fill is added.
+    A kernel takes whole blocks, so two blocks for each thread are added.
     """
     wanted = max(LEAST_POOL, POOL_FACTOR * cached + 2 * cell.concurrency * (cell.block or 0))
     room = max(int(memory * POOL_SHARE), ROUND)
@@ -117,11 +128,11 @@ def pool(cell: Cell, cached: int, memory: int) -> int:
 
 
 def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
-    """A network tool on as many CPUs as it has streams, as netbench pins itself: one that moves
-    wakes sleeping CPUs.
+    """Return the command of a network tool, pinned to as many CPUs as it has streams. netbench pins
+    itself so; a tool that moves wakes sleeping CPUs.
 
-    Tools of CPU and memory begin with taskset. Those of the disk, and diskbench, may use all CPUs
-    of the job: a thread that waits for the disk is woken best where the interrupt arrives.
+    Commands of CPU and memory tools begin with taskset. Disk tools may use all CPUs of the job: a
+    thread that waits for the disk wakes best on the CPU of the interrupt.
     """
     if cell.subsystem != "network" or not REGISTRY[cell.instrument].reference:
         return command
@@ -129,15 +140,19 @@ def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
 
 
 def pinned_server(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
-    """A server on the machine of its client, on the last CPUs, as the client has the first."""
+    """Return a server command pinned to the last CPUs. Its client on the same machine has the first
+    ones.
+    """
     return replace(server, cpus=tuple(cpus[::-1][: cell.concurrency]))
 
 
 def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> Facts:
-    """What the threads of a resolved cell can reach, for the record's context; ``cpus`` in their
-    order.
+    """Return what the threads of a resolved cell can reach, for the record's context. ``cpus`` are
+    in their order of use.
     """
-    used = cpus if cell.subsystem == "disk" else cpus[: cell.concurrency]
+    used = cpus
+    if cell.subsystem != "disk":
+        used = cpus[: cell.concurrency]
     return {
         "word": cell.word or None,
         "threads": cell.concurrency,
