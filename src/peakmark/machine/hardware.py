@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from peakmark import data
@@ -16,7 +16,6 @@ from peakmark.machine import topology
 from peakmark.machine.host import Facts, Host, chosen, first_int, parse_cpu_list
 
 _SYSTEM = "/sys/devices/system/cpu"
-# Instruction sets that a kernel or a limit depends on, as the kernel's flags name them.
 _ISA = [
     "sse2",
     "sse4_1",
@@ -41,8 +40,9 @@ _ISA = [
     "sve",
     "sve2",
 ]
+"""Instruction sets that a kernel or a limit depends on, as flags of Linux name them."""
 _ARM_NAMES = {"asimd": "neon", "asimddp": "dotprod", "asimdhp": "fp16"}
-# Fields of /proc/cpuinfo and what lscpu calls them.
+"""Flag of Linux -> the name of the instruction set, where the two differ."""
 _LSCPU_NAMES = {
     "vendor_id": "Vendor ID",
     "cpu family": "CPU family",
@@ -52,11 +52,13 @@ _LSCPU_NAMES = {
     "flags": "Flags",
     "Features": "Flags",
 }
+"""Field of /proc/cpuinfo -> its name in lscpu."""
 LOWEST_HZ, HIGHEST_HZ = 5e7, 2e10
-"""Clocks outside them, in Hz, are no clocks: kernels and tools show 0 or the largest number for what
-they do not know.
+"""Lowest and highest clock in Hz that is believed: kernels and tools show 0 or the largest number for
+an unknown clock.
 """
 _ARM_IMPLEMENTER = 0x41
+"""Arm's own number in the MIDR."""
 _ARM_CORES = {
     0xD03: "Cortex-A53", 0xD04: "Cortex-A35", 0xD05: "Cortex-A55", 0xD07: "Cortex-A57",
     0xD08: "Cortex-A72", 0xD09: "Cortex-A73", 0xD0A: "Cortex-A75", 0xD0B: "Cortex-A76",
@@ -65,12 +67,12 @@ _ARM_CORES = {
     0xD4D: "Cortex-A715", 0xD4E: "Cortex-X3", 0xD80: "Cortex-A520", 0xD81: "Cortex-A720",
     0xD82: "Cortex-X4", 0xD85: "Cortex-X925", 0xD87: "Cortex-A725",
 }  # fmt: skip
-"""Cores that are combined with others -> their names, by the part number of Arm's MIDR (Linux,
-arch/arm64/include/asm/cputype.h, and util-linux, sys-utils/lscpu-arm.c).
+"""Part number in Arm's MIDR -> the core's name, for cores that one processor combines with others
+(Linux, arch/arm64/include/asm/cputype.h, and util-linux, sys-utils/lscpu-arm.c).
 """
 _DIMM_BYTES = 8
-"""Of a channel with modules in slots: 64 bits of data, whatever the firmware says of DDR5, whose
-modules have two halves.
+"""Bytes that a channel with modules in slots moves at once. A module of DDR5 has two halves of 4
+bytes, which firmware may name instead.
 """
 _ASK_THE_HOST = (
     "the kernel offers no cpufreq here: on a virtual machine its host decides, ask there"
@@ -78,7 +80,7 @@ _ASK_THE_HOST = (
 
 
 def collect_cpu(host: Host) -> Facts:
-    """The ``cpu`` part of the facts; clocks in Hz, caches in bytes."""
+    """Return the ``cpu`` part of the facts; clocks are in Hz, caches in bytes."""
     fields = _cpu_fields(host)
     flags = fields.get("Flags", "").split()
     isa = [_ARM_NAMES.get(flag, flag) for flag in _ISA if flag in flags]
@@ -87,6 +89,7 @@ def collect_cpu(host: Host) -> Facts:
     locations = topology.read(host) or topology.read(host, [0])
     parts = topology.reach(locations, locations)
     design = data.microarchitecture(vendor, family, model, stepping, name)
+    # No design, and with Arm no name, holds for cores of several kinds.
     kinds = _kinds(host)
     if kinds:
         design = None
@@ -101,6 +104,9 @@ def collect_cpu(host: Host) -> Facts:
     clock, clock_source = _clocks(host, fields, "constant_tsc" in flags, bool(kinds))
     numa = topology.numa(host)
     sockets = 1 if _are_clusters(locations, kinds) else parts["sockets"]
+    hypervisor = fields.get("Hypervisor vendor")
+    if not hypervisor and "hypervisor" in flags:
+        hypervisor = "unknown hypervisor"
     facts = {
         "vendor": vendor,
         "model_name": name,
@@ -120,8 +126,7 @@ def collect_cpu(host: Host) -> Facts:
         "numa": numa,
         "smt": host.read_switch(_SYSTEM, "smt/active"),
         "idle_states": _idle_states(host),
-        "virtualised": fields.get("Hypervisor vendor")
-        or ("unknown hypervisor" if "hypervisor" in flags else None),
+        "virtualised": hypervisor,
         "governor": host.read(_SYSTEM, "cpu0/cpufreq/scaling_governor"),
         "turbo": _turbo(host),
         "microcode": fields.get("microcode"),
@@ -136,37 +141,42 @@ def collect_cpu(host: Host) -> Facts:
 
 
 def how_to_read_energy(host: Host) -> str:
-    """What lets a user read the energy of processors and memory."""
+    """Say what lets a user read the energy of processors and memory."""
     if host.glob("/sys/class/powercap/intel-rapl:*/energy_uj"):
         return "only root may read the counters: chmod a+r /sys/class/powercap/*/energy_uj lets all"
     return "the kernel shows no counters of energy, as on most virtual machines"
 
 
 def _cpu_fields(host: Host) -> dict[str, str]:
-    """lscpu's fields and those of the first processor in /proc/cpuinfo, by lscpu's names."""
+    """Return the fields of lscpu and of the first processor in /proc/cpuinfo, by lscpu's names."""
     fields: dict[str, str] = {}
+    answer = host.run_json(["lscpu", "-J"]) or {}
+    for name, text in _lscpu_fields(answer.get("lscpu")):
+        fields.setdefault(name, text)
+    for name, text in host.pairs("/proc/cpuinfo").items():
+        fields[_LSCPU_NAMES.get(name, name)] = text
+    return fields
 
-    def add(entries: Any) -> None:
-        for entry in entries or ():
-            if entry.get("data") is not None:
-                fields.setdefault(str(entry.get("field")).rstrip(":"), str(entry["data"]))
-            add(entry.get("children"))  # newer versions nest
 
-    add((host.run_json(["lscpu", "-J"]) or {}).get("lscpu"))
-    cpuinfo = host.pairs("/proc/cpuinfo")
-    return fields | {_LSCPU_NAMES.get(name, name): text for name, text in cpuinfo.items()}
+def _lscpu_fields(entries: Any) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) of each field of lscpu, whose newer versions nest them."""
+    for entry in entries or ():
+        if entry.get("data") is not None:
+            yield str(entry.get("field")).rstrip(":"), str(entry["data"])
+        yield from _lscpu_fields(entry.get("children"))
 
 
 def _identity(fields: Mapping[str, str]) -> tuple[str | None, int | None, int | None]:
-    """(vendor, family, model). On Arm: ("ARM", implementer code, part number), as in the MIDR."""
+    """Return (vendor, family, model); on Arm ("ARM", implementer code, part number) of the MIDR."""
     if "CPU implementer" in fields:
         return "ARM", _int(fields["CPU implementer"]), _int(fields.get("CPU part"))
     return fields.get("Vendor ID"), _int(fields.get("CPU family")), _int(fields.get("Model"))
 
 
 def _kinds(host: Host) -> list[Facts]:
-    """Return the kinds of cores where there are several, in the order of their CPUs: by the part
-    numbers of Arm, by the performance counters that Linux has for each kind of Intel's.
+    """Return the kinds of cores in the order of their CPUs, none where all are of one kind.
+
+    Arm's cores differ in their part number; Linux has performance counters for each kind of Intel's.
     """
     kinds = _arm_kinds(host) or _intel_kinds(host)
     if len(kinds) < 2:
@@ -232,8 +242,9 @@ def _cpu_text(cpus: list[int]) -> str:
 
 
 def _are_clusters(locations: topology.Topology, kinds: list[Facts]) -> bool:
-    """Return whether the packages that the kernel names are clusters of one processor: firmware of
-    Arm may number each kind of core as a package of its own.
+    """Return whether the packages that the kernel names are clusters of one processor.
+
+    Firmware of Arm may number each kind of core as a package of its own.
     """
     packages = []
     for kind in kinds:
@@ -254,14 +265,19 @@ def _highest(host: Host, cpus: list[int] | None = None) -> float | None:
 
 
 def hertz(text: str | float | None, unit: float) -> float | None:
-    """Return a clock that a tool or the kernel printed, None for one that no processor has: ``-``,
-    0, or ``2.4.0``.
+    """Return a printed clock in Hz; None for one that no processor has: ``-``, 0, or ``2.4.0``.
 
-    lscpu before 2.39 writes the decimal mark of the language, ``3700,0000``; a mark that groups
-    thousands stands before another one.
+    lscpu before 2.39 writes the decimal mark of the language, ``3700,0000``, and may group thousands
+    by the other mark.
+
+    Args:
+        text: as a tool or Linux prints it.
+        unit: Hz of one.
     """
     digits = str(text or "").strip().replace("\u00a0", "").replace(" ", "")
-    whole, mark, fraction = digits.rpartition(max(",.", key=digits.rfind))
+    # The last mark is the decimal mark; the other one may group the thousands before it.
+    decimal_mark = max(",.", key=digits.rfind)
+    whole, mark, fraction = digits.rpartition(decimal_mark)
     if mark and re.search("[.,]", whole):
         other = "." if mark == "," else ","
         if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(other)}\d{{3}})+", whole):
@@ -277,7 +293,7 @@ def hertz(text: str | float | None, unit: float) -> float | None:
 def _clocks(
     host: Host, fields: Mapping[str, str], constant_tsc: bool, mixed: bool
 ) -> tuple[dict[str, float | None], dict[str, str | None]]:
-    """Nominal and maximum clock in Hz, and where each was read; the observed one is measured.
+    """Return nominal and maximum clock in Hz, and where each was read; ``observed`` stays empty.
 
     Of ``mixed`` kinds of cores the highest maximum counts, and no nominal clock holds for all.
     """
@@ -311,7 +327,9 @@ def _clocks(
 
 
 def _best(isa: list[str]) -> str:
-    """The widest instruction set the kernels can use, by the names of their ``--isa`` option."""
+    """Return the widest instruction set the kernels can use, by the names of their ``--isa``
+    option.
+    """
     if {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= set(isa):
         return "avx512"
     if {"avx2", "fma"} <= set(isa):
@@ -320,8 +338,8 @@ def _best(isa: list[str]) -> str:
 
 
 def _caches(host: Host) -> list[Facts]:
-    """Each kind of cache once, lowest level first, with how many threads share one and how many
-    there are.
+    """Return each kind of cache once, lowest level first, with the number of threads that share one
+    and the number of such caches.
     """
     kinds = Counter(
         (cache.level, cache.kind, cache.size, len(cache.cpus))
@@ -334,24 +352,31 @@ def _caches(host: Host) -> list[Facts]:
 
 
 def _turbo(host: Host) -> bool | None:
-    """Whether the clock may rise above the nominal one; None where the kernel does not say."""
+    """Return whether the clock may rise above the nominal one; None where Linux does not tell."""
     no_turbo = host.read_switch(_SYSTEM, "intel_pstate/no_turbo")
-    return host.read_switch(_SYSTEM, "cpufreq/boost") if no_turbo is None else not no_turbo
+    if no_turbo is not None:
+        return not no_turbo
+    return host.read_switch(_SYSTEM, "cpufreq/boost")
 
 
 def _idle_states(host: Host) -> list[str] | None:
-    """Names of the states that an idle core may enter; None where there is no cpuidle."""
+    """Return the names of the states that an idle core may enter; None without cpuidle."""
     places = host.glob(_SYSTEM, "cpu0/cpuidle/state[0-9]*")
+    if not places:
+        return None
     places.sort(key=lambda place: int(place.rpartition("state")[2]))
     enabled = [place for place in places if host.read(place, "disable") != "1"]
-    return [host.read(place, "name") or "unnamed" for place in enabled] if places else None
+    return [host.read(place, "name") or "unnamed" for place in enabled]
 
 
 def _mitigations(host: Host) -> dict[str, str]:
-    """Vulnerability -> the kernel's text, without those that do not affect this CPU."""
-    places = host.glob(_SYSTEM, "vulnerabilities/*")
-    texts = {place.rpartition("/")[2]: host.read(place) for place in places}
-    return {name: text for name, text in texts.items() if text and text != "Not affected"}
+    """Return Linux's text on each vulnerability that affects this CPU."""
+    texts = {}
+    for place in host.glob(_SYSTEM, "vulnerabilities/*"):
+        text = host.read(place)
+        if text and text != "Not affected":
+            texts[place.rpartition("/")[2]] = text
+    return texts
 
 
 def _int(text: str | None) -> int | None:
@@ -362,15 +387,19 @@ def _int(text: str | None) -> int | None:
 
 
 def collect_memory(host: Host) -> Facts:
-    """The ``memory`` part of the facts: bytes, MT/s, and the channels of the whole node that hold a
-    module.
+    """Return the ``memory`` part of the facts: bytes, MT/s, and the number of the node's channels
+    that hold a module.
     """
     meminfo = host.meminfo()
     modules = _udev_modules(host)
     edac_channels, edac_type = _edac(host)
     udev_channels = _udev_channels(modules)
-    channels = udev_channels or edac_channels
-    source = "udev (SMBIOS locators)" if udev_channels else "EDAC"
+    channels, source, width = edac_channels, None, None
+    if udev_channels:
+        channels, source = udev_channels, "udev (SMBIOS locators)"
+        width = _channel_bytes(modules)
+    elif edac_channels:
+        source = "EDAC"
     kind = _common({module.get("TYPE") for module in modules}) or edac_type
     facts = {
         "total": meminfo.get("MemTotal"),
@@ -378,8 +407,8 @@ def collect_memory(host: Host) -> Facts:
         "type": kind,
         "speed_mts": _slowest(modules),
         "channels": channels,
-        "channels_source": source if channels else None,
-        "bytes_per_transfer": _channel_bytes(modules) if udev_channels else None,
+        "channels_source": source,
+        "bytes_per_transfer": width,
         "modules": len(modules) or None,
         "huge_pages": {
             "size": meminfo.get("Hugepagesize"),
@@ -400,8 +429,8 @@ def collect_memory(host: Host) -> Facts:
 
 
 def _udev_modules(host: Host) -> list[dict[str, str]]:
-    """Populated memory modules as udev stored them from SMBIOS (systemd 248 and later); readable by
-    all users.
+    """Return the memory modules that are plugged in, by SMBIOS as udev stores it for all users
+    (systemd 248 and later).
     """
     dmi = "/sys/devices/virtual/dmi/id"
     text = host.run(["udevadm", "info", "--query=property", f"--path={dmi}"]) or ""
@@ -416,14 +445,14 @@ def _udev_modules(host: Host) -> list[dict[str, str]]:
 
 
 def _slowest(modules: list[dict[str, str]]) -> int | None:
-    """The configured transfer rate of the slowest module: all run at it."""
+    """Return the configured transfer rate (MT/s) of the slowest module: all modules run at it."""
     speeds = [first_int(module.get("CONFIGURED_SPEED_MTS")) or 0 for module in modules]
     return min(speeds, default=None) or None
 
 
 def _udev_channels(modules: list[dict[str, str]]) -> int | None:
-    """Distinct channels named by the modules' locators; None where the firmware names none ("DIMM
-    3" says nothing).
+    """Count the channels that the modules' locators name; None where a locator names none, such as
+    ``DIMM 3``.
     """
     channel_name = re.compile(r"channel[ _]?([a-z0-9]+?)(?=[-_ ]|$)", re.I)
     owner_name = re.compile(r"(?:\bP|CPU|NODE|PROC|SOCKET|CONTROLLER)[ _]?\d+", re.I)
@@ -439,8 +468,8 @@ def _udev_channels(modules: list[dict[str, str]]) -> int | None:
 
 
 def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
-    """Return the bytes that each of the channels moves at once; None where the firmware tells none,
-    or several.
+    """Return the bytes that each channel moves at once; None where the firmware does not tell, or
+    tells several.
     """
     widths: set[int | None] = set()
     for module in modules:
@@ -454,10 +483,10 @@ def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
 
 
 def _edac(host: Host) -> tuple[int | None, str | None]:
-    """(channels that hold a module, memory type) from the kernel's error detection drivers, where
-    they are loaded.
+    """Return (channels that hold a module, memory type) by the error detection drivers of Linux.
 
-    Drivers that count chip selects, such as amd64_edac, name ranks instead of modules.
+    Both are None where no such driver is loaded. Drivers that count chip selects, such as
+    amd64_edac, name ranks instead of modules.
     """
     channels, types = set(), set()
     controllers = "/sys/devices/system/edac/mc/mc[0-9]*"
@@ -471,6 +500,6 @@ def _edac(host: Host) -> tuple[int | None, str | None]:
 
 
 def _common(values: set[str | None]) -> str | None:
-    """The value all share, or None when there is none or they differ."""
+    """Return the value that all share, or None when there is none or they differ."""
     known = values - {None, "", "Unknown"}
     return known.pop() if len(known) == 1 else None

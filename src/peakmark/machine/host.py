@@ -1,4 +1,4 @@
-"""How facts are read: small files below a root directory, and tools that may be missing. Nothing
+"""Reading of facts: small files below a root directory, and tools that may be missing. Nothing
 here raises.
 
 A ``Host`` with another root reads a copied /sys and /proc, so that tests can examine any machine.
@@ -19,14 +19,18 @@ from peakmark.tools.json_text import find_object
 Facts = dict[str, Any]
 """Facts as JSON values, by name."""
 Runner = Callable[[Sequence[str]], str | None]
+"""Runs a command; returns its standard output, or None when it does not answer."""
 
 TOOL_TIMEOUT_S = 5.0
+"""Seconds after which a tool is given up, so that one that hangs does not hold up a job."""
 # lsblk and ethtool often live in sbin, which is not on the PATH of an ordinary user.
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def run_tool(argv: Sequence[str]) -> str | None:
-    """Standard output of a tool, or None when it is missing, fails, or does not answer in 5 s."""
+    """Return the standard output of a tool; None when it is missing, fails, or does not answer in
+    5 s.
+    """
     try:
         done = subprocess.run(
             argv,
@@ -60,11 +64,13 @@ class Host:
         self.unknown: dict[str, str] = {}
 
     def path(self, *parts: str) -> Path:
-        """An absolute path, given in parts, below the root."""
+        """Return the path below the root of an absolute name given in parts."""
         return self.root / "/".join(parts).lstrip("/")
 
     def read(self, *path: str) -> str | None:
-        """Text of a file without surrounding blanks; None when missing, unreadable or empty."""
+        """Return the text of a file without surrounding blanks; None when it is missing, unreadable
+        or empty.
+        """
         try:
             # Path.open takes twice the time, and a node has hundreds of counters.
             with open(f"{self.root}/{'/'.join(path).lstrip('/')}", "rb", 0) as stream:  # noqa: PTH123
@@ -74,23 +80,23 @@ class Host:
         return content.decode(errors="replace").strip("\0 \t\r\n") or None
 
     def read_files(self, folder: str, *names: str) -> list[str]:
-        """Texts of files in a folder, empty for one that ``read`` cannot give."""
+        """Return the texts of files in a folder, empty for one that cannot be read."""
         return [self.read(folder, name) or "" for name in names]
 
     def read_int(self, *path: str) -> int | None:
-        """Decimal integer in a file, or None."""
+        """Return the decimal integer in a file, or None."""
         try:
             return int(self.read(*path) or "")
         except ValueError:
             return None
 
     def read_switch(self, *path: str) -> bool | None:
-        """Whether a file holds a 1; None where there is none."""
+        """Return whether a file holds a 1; None where there is no file."""
         text = self.read(*path)
         return None if text is None else text == "1"
 
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
-        """Lines ``key: value`` of a file; of a key that stands twice, the first."""
+        """Return the lines ``key: value`` of a file; the first line of a repeated key counts."""
         pairs: dict[str, str] = {}
         for line in (self.read(name) or "").splitlines():
             key, separator, value = line.partition(sign)
@@ -99,16 +105,17 @@ class Host:
         return pairs
 
     def meminfo(self) -> dict[str, int]:
-        """/proc/meminfo in bytes (and pages, where a line has no unit)."""
+        """Return /proc/meminfo in bytes, or in pages where a line has no unit."""
         sizes = {}
         for name, value in self.pairs("/proc/meminfo").items():
             number, _, unit = value.partition(" ")
             if number.isdecimal():
-                sizes[name] = int(number) * (1024 if unit else 1)
+                factor = 1024 if unit else 1
+                sizes[name] = int(number) * factor
         return sizes
 
     def glob(self, *pattern: str) -> list[str]:
-        """Absolute names that match an absolute pattern, sorted."""
+        """Return the absolute names that match an absolute pattern, sorted."""
         try:
             paths = list(self.root.glob("/".join(pattern).lstrip("/")))
         except OSError:
@@ -116,33 +123,36 @@ class Host:
         return sorted(f"/{path.relative_to(self.root)}" for path in paths)
 
     def resolve(self, name: str) -> Path | None:
-        """Target of a link in /sys, or None. Links of sysfs are relative: they stay below the root."""
+        """Return the target of a link in /sys, or None. Links of sysfs are relative, so the target
+        lies below the root.
+        """
         try:
             return self.path(name).resolve(strict=True)
         except (OSError, RuntimeError):
             return None
 
     def run_json(self, argv: Sequence[str]) -> dict[str, Any] | None:
-        """The JSON object among what a tool printed, or None."""
+        """Return the JSON object that a tool printed, or None."""
         try:
             return find_object(argv[0], self.run(argv) or "")
         except ParseError:
             return None
 
     def missing(self, name: str, how: str) -> None:
-        """Note that fact ``name`` could not be read and how a person can supply it."""
+        """Note that fact ``name`` could not be read, and how a person can supply it."""
         self.unknown[name] = how
 
 
 def environment_int(name: str) -> int | None:
-    """Number in an environment variable, None where there is none."""
+    """Return the number in an environment variable, None where there is none."""
     text = os.environ.get(name, "")
     return int(text) if text.isdecimal() else None
 
 
 def parse_cpu_list(text: str | None) -> list[int]:
-    """CPU numbers of the kernel's list format: ``0-3,8`` -> [0, 1, 2, 3, 8]; damaged parts are left
-    out.
+    """Return the CPU numbers of a list in the kernel's format: ``0-3,8`` -> [0, 1, 2, 3, 8].
+
+    Damaged parts are left out.
     """
     numbers: list[int] = []
     for part in (text or "").split(","):
@@ -153,25 +163,28 @@ def parse_cpu_list(text: str | None) -> list[int]:
 
 
 def parse_bytes(text: str | None) -> int | None:
-    """``32768K`` or ``32M`` as bytes."""
+    """Return a size such as ``32768K`` or ``32M`` in bytes; None for another text."""
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text or "")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
+    if match is None:
+        return None
+    shifts = {"": 0, "K": 10, "M": 20, "G": 30}
+    return int(match[1]) << shifts[match[2]]
 
 
 def first_int(text: str | None) -> int | None:
-    """Leading digits of a text as a number: ``16.0 GT/s`` -> 16. None without digits."""
+    """Return the leading digits of a text as a number: ``16.0 GT/s`` -> 16. None without digits."""
     match = re.match(r"\s*([0-9]+)", text or "")
     return int(match[1]) if match else None
 
 
 def chosen(text: str | None) -> str | None:
-    """The bracketed word of ``always [madvise] never``; a text without brackets as it is."""
+    """Return the bracketed word of ``always [madvise] never``; a text without brackets unchanged."""
     match = re.search(r"\[(.*?)\]", text or "")
     return match[1] if match else text
 
 
 def pcie_link(host: Host, device: str) -> Facts | None:
-    """Lanes and speed of the PCI Express link of a device now, and at most; None without one."""
+    """Return lanes and speed of a device's PCI Express link, now and at most; None without one."""
     link: Facts = {}
     for name in ("current", "max"):
         link[f"{name}_width"] = host.read_int(device, f"{name}_link_width")

@@ -1,5 +1,5 @@
-"""What this process may use: CPUs, memory, CPU time, disk. From affinity, cgroups and Slurm's
-variables, so that it is right inside a job.
+"""Limits of this process: CPUs, memory, CPU time, disk. Affinity, cgroups and Slurm's variables
+give them, so that they hold inside a job.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from peakmark.machine.host import Facts, Host, environment_int
 from peakmark.machine.topology import Topology
 
 UNLIMITED = 1 << 62
-"""Bytes from which on a limit is none: version 1 of cgroups writes the largest multiple of a page
-below 2**63 where none is set (``PAGE_COUNTER_MAX``, include/linux/page_counter.h).
+"""Bytes from which on a memory limit means no limit. Version 1 of cgroups writes the largest
+multiple of a page below 2**63 where none is set (``PAGE_COUNTER_MAX``,
+include/linux/page_counter.h).
 """
 
 
 def collect(
     host: Host, affinity: set[int] | None = None, cpu_locations: Topology | None = None
 ) -> Facts:
-    """The ``limits`` part of the facts.
+    """Return the ``limits`` part of the facts.
 
     Args:
         affinity: CPUs instead of those of this process, for another host.
@@ -32,21 +33,27 @@ def collect(
     cpu_locations = cpu_locations or topology.read(host, cpus)
     total = host.meminfo().get("MemTotal") or _installed(host)
     memory = _memory_limit(host)
-    if memory is not None and memory >= (total or UNLIMITED):
-        memory = None
+    limited_by: str | None = "cgroup"
+    # A limit of all the memory of the node, or more, limits nothing.
+    if memory is None or memory >= (total or UNLIMITED):
+        memory, limited_by = total, None
+    slurm = None
+    if "SLURM_JOB_ID" in os.environ:
+        slurm = _slurm_limits()
     return {
         "cpus_allowed": topology.order(cpu_locations, cpus),
         "physical_cores_allowed": topology.reach(cpu_locations, cpus)["cores"],
         "cpu_quota": _cpu_quota(host),
-        "memory_bytes": memory if memory is not None else total,
-        "memory_limited_by": "cgroup" if memory is not None else None,
-        "slurm": _slurm_limits() if "SLURM_JOB_ID" in os.environ else None,
+        "memory_bytes": memory,
+        "memory_limited_by": limited_by,
+        "slurm": slurm,
     }
 
 
 def _installed(host: Host) -> int | None:
-    """Return the memory (B) that the C library knows of this machine, as ``sysinfo(2)`` tells it
-    where ``/proc/meminfo`` is masked; None on another host and where it does not know either.
+    """Return the memory in bytes by ``sysinfo(2)``, for where ``/proc/meminfo`` is masked.
+
+    None for another host, or where the C library does not know it either.
     """
     if host.root != Path("/"):
         return None
@@ -55,20 +62,25 @@ def _installed(host: Host) -> int | None:
 
 
 def _slurm_limits() -> dict[str, int | None]:
-    """CPUs and bytes by Slurm's variables, which count MiB; 0 MiB means all of the node's memory."""
-    per_node, per_cpu = map(environment_int, ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU"))
+    """Return the job's CPUs and bytes by Slurm's variables."""
     return {
         "cpus_on_node": environment_int("SLURM_CPUS_ON_NODE"),
         "cpus_per_task": environment_int("SLURM_CPUS_PER_TASK"),
-        "memory_per_node_bytes": per_node << 20 if per_node else None,
-        "memory_per_cpu_bytes": per_cpu << 20 if per_cpu else None,
+        "memory_per_node_bytes": _slurm_bytes("SLURM_MEM_PER_NODE"),
+        "memory_per_cpu_bytes": _slurm_bytes("SLURM_MEM_PER_CPU"),
     }
 
 
-def slurm_job(version: str | None) -> Facts | None:
-    """The ``slurm`` part of the facts: Slurm's version and this job; None where there is no
-    Slurm.
+def _slurm_bytes(name: str) -> int | None:
+    """Return the bytes of a variable that counts MiB; None for 0, by which Slurm means all memory of
+    the node.
     """
+    mebibytes = environment_int(name)
+    return mebibytes << 20 if mebibytes else None
+
+
+def slurm_job(version: str | None) -> Facts | None:
+    """Return the ``slurm`` part of the facts: Slurm's version and this job; None without Slurm."""
     job = os.environ.get("SLURM_JOB_ID")
     if not version and not job:
         return None
@@ -81,8 +93,9 @@ def slurm_job(version: str | None) -> Facts | None:
 
 
 def folders(host: Host, controller: str) -> list[tuple[int, str]]:
-    """(cgroup version, folder) of this process's group and all above it, by the mount points that
-    the kernel names.
+    """Return (cgroup version, folder) of this process's group and all above it.
+
+    The folders lie below the mount points that the kernel names.
     """
     mounts = _mounts(host)
     found = []
@@ -102,7 +115,10 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
 
 
 def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
-    """Controller (empty: all of version 2) -> cgroup version, mount point, root of the mount."""
+    """Return each controller's cgroup version, mount point and root of the mount.
+
+    The controller of version 2 has the empty name.
+    """
     # mount id, parent, device, root, mount point, ..., "-", type, source, options
     line = r"(?m)^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)"
     mounts: dict[str, tuple[int, str, str]] = {}
@@ -114,10 +130,10 @@ def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
 
 
 def _memory_limit(host: Host) -> int | None:
-    """The smallest limit in bytes from this process's cgroup to the root, None without one.
+    """Return the smallest limit in bytes from this process's cgroup to the root, None without one.
 
-    Above ``memory.high`` the kernel takes memory back and lets the processes wait: what runs there
-    is not measured.
+    ``memory.high`` counts: above it the kernel takes memory back and delays the processes, which
+    would spoil a measurement.
     """
     names = {1: ("memory.limit_in_bytes",), 2: ("memory.max", "memory.high")}
     limits = []
@@ -127,9 +143,7 @@ def _memory_limit(host: Host) -> int | None:
 
 
 def _cpu_quota(host: Host) -> float | None:
-    """CPUs' worth of time that the cgroup grants, 2.5 for two and a half CPUs; None without a
-    quota.
-    """
+    """Return how many CPUs' time the cgroup grants, such as 2.5; None without a quota."""
     quotas = []
     for version, folder in folders(host, "cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
@@ -140,8 +154,9 @@ def _cpu_quota(host: Host) -> float | None:
 
 
 def oom_kills(host: Host) -> int | None:
-    """How many processes of this cgroup the kernel has ended because memory ran out; None where
-    unknown.
+    """Count the processes of this cgroup that the kernel has ended because memory ran out.
+
+    None where the kernel does not tell.
     """
     names = {1: "memory.oom_control", 2: "memory.events"}
     for version, folder in folders(host, "memory"):
@@ -152,10 +167,12 @@ def oom_kills(host: Host) -> int | None:
 
 
 _IO_KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
+"""Key of ``io.max`` in version 2 of cgroups -> that of ``io_limits``."""
 
 
 def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
-    """What cgroups let this process move on any of these disks at most, None without a limit.
+    """Return the most that cgroups let this process move on any of these disks, None without a
+    limit.
 
     Returns:
         ``read_bps``, ``write_bps`` (B/s), ``read_iops``, ``write_iops`` (1/s), each only where it
@@ -171,7 +188,7 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
 
 
 def _io_entries(host: Host, version: int, folder: str) -> Iterable[tuple[str, str, str]]:
-    """(device number, key of ``io_limits``, value) of all limits that one cgroup sets."""
+    """Yield (device number, key of ``io_limits``, value) of each limit that one cgroup sets."""
     if version == 2:
         for device, text in host.pairs(f"{folder}/io.max", " ").items():
             for name, number in re.findall(r"(\w+)=(\d+)", text):

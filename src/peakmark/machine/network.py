@@ -1,4 +1,4 @@
-"""Network interfaces: driver, speed, MTU of the one that is measured; addresses, routes and traffic
+"""Network interfaces: driver, speed and MTU of the measured one; addresses, routes and traffic
 shaping.
 """
 
@@ -10,21 +10,30 @@ import socket
 from peakmark.machine.host import Facts, Host, first_int, pcie_link
 from peakmark.messages import MeasurementError
 
-# InfiniBand names its speed by signalling rate; what carries data is less up to FDR (IBTA: 8b/10b,
-# then 64b/66b). The kernel gives FDR10 as what it carries, 10 Gbit/s a lane.
 _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
+"""Generation of InfiniBand -> the share of its signalling rate that carries data (IBTA: 8b/10b, then
+64b/66b).
+
+Later generations are named by their data rate. The kernel states FDR10 by its data rate too,
+10 Gbit/s a lane.
+"""
 
 _Speed = tuple[float | None, str | None]
+"""A line rate in bit/s, and a remark on it."""
 
-# Queue disciplines that hold traffic back on purpose (tc(8)); the others only order it.
 _SHAPER = re.compile(r"qdisc (?:tbf|netem|htb|hfsc|cbq|cake)\b")
+"""Queue disciplines that hold traffic back on purpose (tc(8)); the others only order it."""
 _SHAPING = re.compile(r"(?<=^qdisc )\w+|(?:rate|bandwidth|delay|loss) \S+")
-_DISCARD_PORT = 9  # nothing is sent
+"""The discipline's name and its settings, in a line of ``tc``."""
+_DISCARD_PORT = 9
+"""Port to which a probe is connected; the probe sends nothing."""
 
 
 def collect(host: Host, interface: str | None = None) -> Facts:
-    """The ``network`` part of the facts; speed in bit/s. ``interface``: default is the one of the
-    default route.
+    """Return the ``network`` part of the facts, with the speed in bit/s.
+
+    Args:
+        interface: its name; by default the interface of the default route.
     """
     name = interface or _default_interface(host)
     place = f"/sys/class/net/{name}"
@@ -39,10 +48,10 @@ def collect(host: Host, interface: str | None = None) -> Facts:
         "loopback": False,
     }
     if name is None or not host.path(place).exists():
-        unnamed = "no default route: name the interface to measure"
-        host.missing(
-            "network.interface", f"no interface {name!r}: see `ip link`" if name else unnamed
-        )
+        how = "no default route: name the interface to measure"
+        if name:
+            how = f"no interface {name!r}: see `ip link`"
+        host.missing("network.interface", how)
         return facts
     facts |= {"kind": _kind(host, name), "driver": _driver(host, name)}
     if facts["kind"] == "loopback":
@@ -87,7 +96,7 @@ def _driver(host: Host, name: str) -> str | None:
 
 
 def _members(host: Host, name: str) -> list[str] | None:
-    """Interfaces below a bond, bridge or VLAN."""
+    """Return the interfaces below a bond, bridge or VLAN."""
     bonded = host.read(f"/sys/class/net/{name}/bonding/slaves")
     if bonded:
         return bonded.split()
@@ -96,8 +105,9 @@ def _members(host: Host, name: str) -> list[str] | None:
 
 
 def _speed(host: Host, name: str) -> _Speed:
-    """(bit/s, remark). Virtual interfaces claim speeds that mean nothing, so only what is backed by
-    a device counts.
+    """Return the line rate and a remark on it.
+
+    Virtual interfaces claim speeds that mean nothing, so only interfaces of a device count.
     """
     kind, members = _kind(host, name), _members(host, name)
     if kind == "infiniband":
@@ -117,7 +127,7 @@ def _speed(host: Host, name: str) -> _Speed:
 
 
 def _mode(host: Host, name: str) -> str | None:
-    """``802.3ad`` of the kernel's ``802.3ad 4``."""
+    """Return the name of a bond's mode: ``802.3ad`` where the kernel writes ``802.3ad 4``."""
     return (host.read(f"/sys/class/net/{name}/bonding/mode") or "").partition(" ")[0] or None
 
 
@@ -131,11 +141,13 @@ def _infiniband(host: Host, name: str) -> _Speed:
             rate = lane * lanes * _INFINIBAND_DATA.get(generation, 1.0) * 1e9
             return rate, f"{text}: {rate / 1e9:.4g} Gbit/s of data after line coding"
     speed = first_int(host.read(f"/sys/class/net/{name}/speed"))
-    return (speed * 1e6, None) if speed else (None, f"no InfiniBand port of {name} tells its rate")
+    if speed:
+        return speed * 1e6, None
+    return None, f"no InfiniBand port of {name} tells its rate"
 
 
 def address_of(interface: str) -> str:
-    """IPv4 address of an interface.
+    """Return the IPv4 address of an interface.
 
     Raises:
         MeasurementError: when there is no such interface, or it has no such address.
@@ -154,7 +166,7 @@ def address_of(interface: str) -> str:
 
 
 def local_address(peer: str) -> str:
-    """This machine's address on the route to a peer (name or IPv4 address).
+    """Return this machine's address on the route to a peer (name or IPv4 address).
 
     Raises:
         MeasurementError: when no route leads there.
@@ -169,7 +181,7 @@ def local_address(peer: str) -> str:
 
 
 def interface_towards(peer: str) -> str:
-    """Name of the interface on the route to a peer.
+    """Return the name of the interface on the route to a peer.
 
     Raises:
         MeasurementError: when no route leads there.
@@ -182,21 +194,25 @@ def interface_towards(peer: str) -> str:
 
 
 def _addresses() -> dict[str, str]:
-    """Interface -> first IPv4 address, of those that have one."""
+    """Return the first IPv4 address of each interface that has one."""
     import psutil  # late: only cells with a second node need it
 
-    return {
-        name: address.address
-        for name, entries in psutil.net_if_addrs().items()
-        for address in reversed(entries)
-        if address.family == socket.AF_INET
-    }
+    addresses: dict[str, str] = {}
+    for name, entries in psutil.net_if_addrs().items():
+        for address in entries:
+            if address.family == socket.AF_INET:
+                addresses.setdefault(name, address.address)
+    return addresses
 
 
 def shaping(host: Host, interface: str) -> str | None:
-    """How ``tc`` slows an interface down on purpose, ``tbf rate 100Mbit``; None where it does not,
-    or ``tc`` does not answer.
+    """Return how ``tc`` slows an interface down on purpose, such as ``tbf rate 100Mbit``.
+
+    None where it does not, or where ``tc`` does not answer.
     """
     queues = host.run(["tc", "qdisc", "show", "dev", interface]) or ""
-    shapers = [_SHAPING.findall(line) for line in queues.splitlines() if _SHAPER.match(line)]
-    return ", ".join(" ".join(words) for words in shapers) or None
+    shapers = []
+    for line in queues.splitlines():
+        if _SHAPER.match(line):
+            shapers.append(" ".join(_SHAPING.findall(line)))
+    return ", ".join(shapers) or None

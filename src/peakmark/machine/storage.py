@@ -1,6 +1,4 @@
-"""The disk behind the scratch directory, from the filesystem down to the device and the link it
-hangs on.
-"""
+"""The disk behind the scratch directory: its filesystem, its device, and the link of the device."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from peakmark import files
 from peakmark.machine.host import Facts, Host, first_int, pcie_link
 
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
-# Nothing of the server's disk can be seen from here.
+"""Filesystems whose files are in main memory."""
 NETWORK_FILESYSTEMS = [
     "nfs",
     "nfs4",
@@ -32,6 +30,7 @@ NETWORK_FILESYSTEMS = [
     "panfs",
     "wekafs",
 ]
+"""Filesystems whose disk is in a server, where no fact of it can be read."""
 _DISK_FACTS = [
     "model",
     "rotational",
@@ -45,9 +44,9 @@ _DISK_FACTS = [
     "size",
     "pcie",
 ]
+"""Facts of a disk, unknown where the scratch directory has no local one."""
 _DATASHEET = "write disk.throughput in the site file, from the disk's datasheet"
 
-# GT/s of a PCI Express lane -> share of them that carries bytes (PCI-SIG base specification).
 _PCIE_CODING = {
     2.5: 8 / 10,
     5.0: 8 / 10,
@@ -56,7 +55,11 @@ _PCIE_CODING = {
     32.0: 128 / 130,
     64.0: 242 / 256,
 }
-# What a device hangs on, by its path in /sys/devices.
+"""GT/s of a PCI Express lane -> the share of them that carries bytes (PCI-SIG base specification)."""
+_SATA_AND_SAS_GBIT = 12.0
+"""Fastest link, in Gbit/s, with 8/10 line coding: SATA, and SAS up to its third generation. The
+fourth has another coding.
+"""
 _INTERFACES = {
     r"/virtio\d+/": "virtio",
     r"/nvme": "nvme",
@@ -66,12 +69,15 @@ _INTERFACES = {
     r"/vbd-": "xen",
     r"/loop\d+$": "loop",
 }
+"""Pattern of a disk's path in /sys/devices -> its interface."""
 _Limit = tuple[float | None, str | None]
+"""A limit in B/s, and its formula."""
 
 
 def collect(host: Host, scratch: Path | None) -> Facts:
-    """The ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp); sizes in
-    bytes, limit in B/s.
+    """Return the ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp).
+
+    Sizes are in bytes, the limit in B/s.
     """
     directory = files.scratch(scratch)
     mount = _mount(host, directory)
@@ -97,47 +103,53 @@ def collect(host: Host, scratch: Path | None) -> Facts:
         facts["interface"] = "ram"
     elif disks:
         names = [disk["kname"] for disk in disks]
+        facts["members"] = names
         facts["device"] = source.removeprefix("/dev/") if len(disks) > 1 else names[0]
-        facts |= {"members": names, **_common_facts(host, [_disk(host, disk) for disk in disks])}
+        facts |= _common_facts(host, [_disk(host, disk) for disk in disks])
     else:
-        facts["interface"] = "network" if facts["filesystem"] in NETWORK_FILESYSTEMS else None
+        if facts["filesystem"] in NETWORK_FILESYSTEMS:
+            facts["interface"] = "network"
         host.missing("storage.device", "write disk.model and its datasheet values in the site file")
     return facts
 
 
 def _mount(host: Host, directory: Path) -> Facts:
+    """Return findmnt's entry for the mount that holds ``directory``, empty without an answer."""
     columns = "TARGET,SOURCE,FSTYPE,OPTIONS"
-    mounts = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", columns]) or {}
-    # Of several mounts on one directory the last is the one that is seen.
-    return dict((mounts.get("filesystems") or [{}])[-1])
+    answer = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", columns]) or {}
+    mounts = answer.get("filesystems") or [{}]
+    # The last mount on a directory hides the others.
+    return dict(mounts[-1])
 
 
 def _disks(host: Host, source: str) -> list[Facts]:
-    """The whole disks below a block device: through partitions, LVM, encryption and software RAID."""
+    """Return the whole disks below a block device: through partitions, LVM, encryption and software
+    RAID.
+    """
     columns = "NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
     tree = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, source]) or {}
-
-    def leaves(nodes: list[Facts]) -> Iterator[Facts]:
-        for node in nodes:
-            if node.get("children"):
-                yield from leaves(node["children"])
-            elif node.get("kname"):
-                yield node
-
     disks: dict[str, Facts] = {}
-    for disk in leaves(tree.get("blockdevices") or []):
+    for disk in _leaves(tree.get("blockdevices") or []):
         disks.setdefault(disk["kname"], disk)
     return list(disks.values())
 
 
+def _leaves(devices: list[Facts]) -> Iterator[Facts]:
+    """Yield the devices of lsblk's tree that have none below them."""
+    for device in devices:
+        if device.get("children"):
+            yield from _leaves(device["children"])
+        elif device.get("kname"):
+            yield device
+
+
 def _common_facts(host: Host, disks: list[Facts]) -> Facts:
-    """Facts of the disk; with several behind one filesystem only those that all share, and no
-    limit.
-    """
-    common = {
-        key: value if all(disk[key] == value for disk in disks) else None
-        for key, value in disks[0].items()
-    }
+    """Return the facts that all disks of one filesystem share; several disks have no limit."""
+    common = dict(disks[0])
+    for disk in disks[1:]:
+        for key, value in disk.items():
+            if common[key] != value:
+                common[key] = None
     common["size"] = sum(disk["size"] or 0 for disk in disks) or None
     if len(disks) > 1:
         common["interface_limit"] = common["interface_limit_formula"] = None
@@ -151,17 +163,22 @@ def _common_facts(host: Host, disks: list[Facts]) -> Facts:
 
 
 def _disk(host: Host, disk: Facts) -> Facts:
-    """Facts of one disk, by lsblk and sysfs."""
+    """Return the facts of one disk, by lsblk and sysfs."""
     place = f"/sys/block/{disk['kname']}"
     path = str(host.resolve(place) or place)
-    by_path = (name for pattern, name in _INTERFACES.items() if re.search(pattern, path))
-    interface = disk.get("tran") or next(by_path, None)
+    interface = disk.get("tran")
+    if not interface:
+        by_path = (name for pattern, name in _INTERFACES.items() if re.search(pattern, path))
+        interface = next(by_path, None)
     limit, formula = _limit(host, interface, disk["kname"], path)
-    # A virtual disk claims to rotate by default: that says nothing about what is behind it.
-    tells_rotation = interface != "virtio"
+    rotational, pcie = host.read_switch(place, "queue/rotational"), None
+    if interface == "virtio":
+        rotational = None  # a virtual disk claims to rotate by default, whatever is behind it
+    if interface == "nvme":
+        pcie = pcie_link(host, _controller(disk["kname"]))
     return {
         "model": (disk.get("model") or "").strip() or None,
-        "rotational": host.read_switch(place, "queue/rotational") if tells_rotation else None,
+        "rotational": rotational,
         "interface": interface,
         "interface_limit": limit,
         "interface_limit_formula": formula,
@@ -170,22 +187,23 @@ def _disk(host: Host, disk: Facts) -> Facts:
         "scheduler": disk.get("sched"),
         "write_cache": host.read(place, "queue/write_cache"),
         "size": first_int(str(disk.get("size"))),
-        "pcie": pcie_link(host, _controller(disk["kname"])) if interface == "nvme" else None,
+        "pcie": pcie,
     }
 
 
 def _controller(name: str) -> str:
-    """The PCI device of an NVMe disk: nvme0c0n1 (multipath) and nvme0n1 belong to nvme0."""
-    controller = re.match(r"nvme\d+", name)
-    return f"/sys/class/nvme/{controller[0] if controller else name}/device"
+    """Return the PCI device of an NVMe disk: nvme0c0n1 (multipath) and nvme0n1 belong to nvme0."""
+    match = re.match(r"nvme\d+", name)
+    controller = match[0] if match else name
+    return f"/sys/class/nvme/{controller}/device"
 
 
 def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
-    """Bytes per second the link can carry at the speed it has negotiated, and how that is computed."""
+    """Return the limit of a disk's link at the speed that the link has negotiated."""
     if interface == "nvme":
         device = _controller(name)
-        speed, width = (host.read(f"{device}/current_link_{part}") for part in ("speed", "width"))
-        return pcie_limit(speed, width)
+        speed = host.read(device, "current_link_speed")
+        return pcie_limit(speed, host.read(device, "current_link_width"))
     if interface == "sata" and (port := re.search(r"/ata(\d+)/", path)):
         return _coded(host.read(f"/sys/class/ata_link/link{port[1]}/sata_spd"), "SATA")
     if interface == "sas" and (ports := re.findall(r".*/port-[\d:]+", path)):
@@ -195,8 +213,11 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
 
 
 def pcie_limit(speed: str | None, width: str | None) -> _Limit:
-    """Limit of a PCI Express link, from sysfs texts such as ``16.0 GT/s PCIe`` and ``4``, less its
-    line coding.
+    """Return the limit of a PCI Express link, less its line coding.
+
+    Args:
+        speed: text of sysfs such as ``16.0 GT/s PCIe``.
+        width: number of lanes, such as ``4``.
     """
     match, lanes = re.match(r"(\d+(?:\.\d+)?) GT/s", speed or ""), first_int(width)
     if not match or not lanes or float(match[1]) not in _PCIE_CODING:
@@ -208,9 +229,9 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
 
 
 def _coded(link: str | None, name: str) -> _Limit:
-    """SATA and SAS up to 12 Gbit/s: 8 of 10 bits on the wire are data."""
+    """Return the limit of a SATA or SAS link: 8 of 10 bits on the wire are data."""
     match = re.match(r"(\d+(?:\.\d+)?)\s*G", link or "")
-    if not match or float(match[1]) > 12.0:
+    if not match or float(match[1]) > _SATA_AND_SAS_GBIT:
         return None, None
     rate = float(match[1])
     return rate * 1e8, f"{name} {rate:g} Gbit/s x 8/10 line coding / 8 = {rate * 100:.0f} MB/s"

@@ -1,8 +1,8 @@
-"""Where CPUs sit: core, socket, NUMA node, last-level cache. From sysfs, for the whole node,
+"""Location of CPUs: core, socket, NUMA node, last-level cache; from sysfs, for the whole node,
 whatever a job may use.
 
-lscpu and hwloc show the same files, cost a program for each cell, and hwloc shows only the CPUs of
-the job.
+lscpu and hwloc read the same files, but each cell would start a program, and hwloc shows only the
+CPUs of the job.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from typing import Any
 from peakmark.machine.host import Facts, Host, parse_bytes, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
-"""Instead of a number of threads: the cores of one NUMA node, of one socket, of the node; all
-hardware threads.
+"""Words of a configuration for a number of threads: the cores of one NUMA node, of one socket, of
+the node; all hardware threads.
 """
 
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"
 _LEVELS = ("socket", "node", "cache")
+"""Fields of ``CpuLocation`` by which threads are placed, from the outermost to the innermost."""
 
 
 @dataclass(frozen=True)
 class CpuLocation:
-    """Where one CPU sits. ``core`` is the first hardware thread of its core, ``cache`` the CPUs
+    """Location of one CPU. ``core`` is the first hardware thread of its core, ``cache`` the CPUs
     that share its last-level cache of ``cache_bytes`` (0 where unknown).
     """
 
@@ -54,16 +55,19 @@ class Cache:
 
 
 def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
-    """Locations of all CPUs that are online, and of ``cpus``; one that sysfs does not describe is a
-    core of its own.
+    """Return the locations of all CPUs that are online, and of ``cpus``.
+
+    A CPU that sysfs does not describe is a core of its own.
     """
-    nodes = {cpu: node["node"] for node in numa(host) for cpu in parse_cpu_list(node["cpus"])}
-    last_level = {
-        cpu: cache
-        for cache in read_caches(host)
-        if cache.kind != "instruction"
-        for cpu in cache.cpus
-    }
+    nodes: dict[int, int] = {}
+    for node in numa(host):
+        for cpu in parse_cpu_list(node["cpus"]):
+            nodes[cpu] = node["node"]
+    last_level: dict[int, Cache] = {}
+    for cache in read_caches(host):  # the lowest level first, so that the last one stays
+        if cache.kind != "instruction":
+            for cpu in cache.cpus:
+                last_level[cpu] = cache
     locations: Topology = {}
     for cpu in sorted({*parse_cpu_list(host.read(_CPU, "online")), *cpus}):
         threads, package = host.read_files(
@@ -80,7 +84,7 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
 
 
 def read_caches(host: Host) -> list[Cache]:
-    """Every cache of the node once, the lowest level first."""
+    """Return every cache of the node once, the lowest level first."""
     caches = set()
     for place in host.glob(_CPU, "cpu[0-9]*/cache/index[0-9]*"):
         level, size, kind, cpus = host.read_files(place, "level", "size", "type", "shared_cpu_list")
@@ -91,18 +95,21 @@ def read_caches(host: Host) -> list[Cache]:
 
 
 def numa(host: Host) -> list[Facts]:
-    """Every NUMA node: number, CPUs in the kernel's list format, bytes of memory, distances to all
-    nodes in order.
+    """Return every NUMA node: its number, CPUs in the kernel's list format, bytes of memory, and
+    distances to all nodes in order.
     """
     nodes = []
     for place in host.glob(_NODE, "node[0-9]*"):
         meminfo, cpus, distances = host.read_files(place, "meminfo", "cpulist", "distance")
-        memory = re.search(r"MemTotal:\s+(\d+) kB", meminfo)
+        memory = None
+        total = re.search(r"MemTotal:\s+(\d+) kB", meminfo)
+        if total:
+            memory = int(total[1]) * 1024
         nodes.append(
             {
                 "node": int(place.rpartition("node")[2]),
                 "cpus": cpus,
-                "memory": int(memory[1]) * 1024 if memory else None,
+                "memory": memory,
                 "distances": [int(word) for word in distances.split() if word.isdecimal()],
             }
         )
@@ -110,8 +117,8 @@ def numa(host: Host) -> list[Facts]:
 
 
 def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -> list[int]:
-    """``cpus`` as threads take them: one CPU of each core first, then the second of each, and so
-    on.
+    """Return ``cpus`` in the order in which threads take them: one CPU of each core first, then the
+    second of each, and so on.
 
     Args:
         placement: ``compact`` fills one socket, NUMA node and last-level cache after the other,
@@ -123,13 +130,16 @@ def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -
         location = topology[cpu]
         rounds[threads[location.core]].append(location)
         threads[location.core] += 1
-    arranged = (_arrange(rounds[number], _LEVELS, placement) for number in sorted(rounds))
-    return [location.cpu for location in chain.from_iterable(arranged)]
+    ordered: list[CpuLocation] = []
+    for number in sorted(rounds):
+        ordered += _arrange(rounds[number], _LEVELS, placement)
+    return [location.cpu for location in ordered]
 
 
 def _arrange(
     locations: Sequence[CpuLocation], levels: Sequence[str], placement: str
 ) -> list[CpuLocation]:
+    """Return the locations grouped by the first of ``levels``, and each group by the others."""
     if not levels:
         return list(locations)
     groups: defaultdict[Any, list[CpuLocation]] = defaultdict(list)
@@ -144,8 +154,9 @@ def _arrange(
 
 
 def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
-    """Number of threads that a word of ``WORDS`` means where only ``cpus`` may be used; the fullest
-    node or socket counts.
+    """Return the number of threads that a word of ``WORDS`` means on ``cpus``.
+
+    The fullest NUMA node or socket counts.
     """
     locations = [topology[cpu] for cpu in set(cpus)]
     if word == "cpus":
@@ -158,8 +169,8 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
 
 
 def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
-    """What threads on these CPUs can reach: cores, sockets and last-level caches (bytes of all)
-    counted, NUMA nodes named.
+    """Return what threads on these CPUs can reach: the numbers of cores and sockets, the NUMA nodes,
+    and the bytes of all last-level caches.
     """
     locations = [topology[cpu] for cpu in cpus]
     caches = {location.cache: location.cache_bytes for location in locations}
