@@ -1,1 +1,1 @@
-"""What users write, read and checked: campaign, site, layouts."""
+"""Read and check the files that users write: campaign, site, layouts."""

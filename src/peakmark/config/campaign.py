@@ -1,9 +1,10 @@
-"""What a user asks for: files and ``--config`` words over ``config/config.yaml``, the same for
-Snakemake and ``plan``; read, checked and completed, with one sentence for what is wrong.
+"""The configuration of a campaign: files and ``--config`` words over ``config/config.yaml``, the same for
+Snakemake and ``plan``. It is read, checked and completed; each fault is one sentence.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -22,50 +23,56 @@ from peakmark.resources import ROOT, of_checkout
 from peakmark.tools import references
 
 BASE = Path("config/config.yaml")
-"""Read first: in the working directory, else in the checkout."""
+"""File that is read first: in the working directory, else in the checkout."""
 
 _FILES = ("--configfile", "--configfiles")
 WORDS = ("--config", "-C")
-"""Options of Snakemake that are followed by ``KEY=VALUE`` words."""
+"""Options of Snakemake that ``KEY=VALUE`` words follow."""
 
 
 def read(
     files: Sequence[Path], settings: Iterable[str] = (), values: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The configuration of ``values``, ``files`` and ``KEY=VALUE`` words, later ones winning by key;
-    mappings are merged.
+    """Return the configuration of ``values``, ``files`` and ``KEY=VALUE`` words. Later ones win by
+    key; mappings are merged.
 
-    Without a file that names a grid, those of ``config/config.yaml`` are measured. A file that has
-    some is the whole campaign: of the base only the other keys stay. Errors: ConfigError.
+    Without grids in the files, the grids of ``config/config.yaml`` are measured. A file with grids
+    is the whole campaign: it takes only the other keys from the base. Errors: ConfigError.
     """
     own = merged([values or {}, *map(yamlfile.read, files)])
     base_file = BASE if BASE.exists() else ROOT / BASE
-    base = yamlfile.read(base_file) if base_file.exists() or not files else {}
+    base: dict[str, Any] = {}
+    if base_file.exists() or not files:
+        base = yamlfile.read(base_file)
     if any(own.get(subsystem) for subsystem in WORKLOADS):
         base = {key: value for key, value in base.items() if key not in WORKLOADS}
     return merged([base, own, pairs(settings)])
 
 
 def shipped(name: str, folder: str) -> str:
-    """Path of the user's file, or of the one that peakmark ships by this name.
+    """Return the path of the user's file, or of the file that peakmark ships by this name.
 
     Raises:
-        ConfigError: there is neither.
+        ConfigError: no such file exists.
     """
     files = {path.stem: path for path in sorted(of_checkout(folder).glob("*.yaml"))}
-    path = Path(name) if Path(name).is_file() else files.get(name)
+    path = files.get(name)
+    if Path(name).is_file():
+        path = Path(name)
     if path is None:
         raise ConfigError(f"{name!r} is no file here: give the path of one, or {', '.join(files)}")
     return str(path)
 
 
 def site(name: str | None) -> list[str]:
-    """The ``KEY=VALUE`` word for a site file that an option names. Errors: ConfigError."""
-    return [f"site={shipped(name, 'config/sites')}"] if name else []
+    """Return the ``KEY=VALUE`` word for a site file that an option names. Errors: ConfigError."""
+    if not name:
+        return []
+    return [f"site={shipped(name, 'config/sites')}"]
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Later parts over earlier ones, mappings within mappings key by key."""
+    """Return mappings merged key by key, at all depths. Later ones win."""
     result: dict[str, Any] = {}
     for part in parts:
         _merge(result, part)
@@ -76,15 +83,17 @@ def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
     for key, value in extra.items():
         if isinstance(value, dict):
             inner = base.get(key)
-            base[key] = dict(inner) if isinstance(inner, dict) else {}
+            base[key] = {}
+            if isinstance(inner, dict):
+                base[key] = dict(inner)  # a copy: the parts stay as they are
             _merge(base[key], value)
         else:
             base[key] = value
 
 
 def pairs(settings: Iterable[str]) -> dict[str, Any]:
-    """``["scale=0.1", "report={title: Mine}"]`` as a mapping. Errors: ConfigError for a word that
-    is no pair.
+    """Return words such as ``["scale=0.1", "report={title: Mine}"]`` as a mapping. Errors:
+    ConfigError for a word that is no pair.
     """
     mappings = []
     for word in settings:
@@ -98,23 +107,23 @@ def pairs(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def _value(text: str, where: str) -> Any:
-    """A number, ``True`` or ``False``, YAML for what has parts, else the text itself; nothing is
-    null.
+    """Return the value of a word: a number, a truth value, None for an empty word, YAML for lists
+    and mappings, else the text.
     """
     for kind in (int, float):
         try:
             return kind(text)
         except ValueError:
             continue
-    value = yamlfile.parse(text, where) if text.lstrip().startswith(("[", "{")) else text
-    return {"": None, "null": None, "True": True, "true": True, "False": False, "false": False}.get(
-        text, value
-    )
+    if text.lstrip().startswith(("[", "{")):
+        return yamlfile.parse(text, where)
+    words = {"": None, "null": None, "True": True, "true": True, "False": False, "false": False}
+    return words.get(text, text)
 
 
 def check_command_line(argv: Sequence[str]) -> None:
-    """Read what Snakemake's command line names, so that what is wrong is said before Snakemake
-    reads it in its own way.
+    """Check the files and words of Snakemake's command line before Snakemake reads them in its own
+    way.
 
     Errors: ConfigError.
     """
@@ -124,15 +133,20 @@ def check_command_line(argv: Sequence[str]) -> None:
 
 
 def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
-    """The values of the last of ``options`` on a command line of Snakemake, as argparse takes them."""
+    """Return the values of the last of ``options`` on a command line of Snakemake, as argparse
+    takes them.
+    """
     values: list[str] = []
     taking = False
     for word in argv:
         name, equals, value = word.partition("=")
         if word.startswith("-"):
-            taking = name in options
-            values = ([value] if equals else []) if taking else values
-            taking = taking and not equals
+            # The last occurrence of an option counts. It has its value after =, or in next words.
+            taking = name in options and not equals
+            if name in options:
+                values = []
+                if equals:
+                    values.append(value)
         elif taking:
             values.append(word)
     return values
@@ -148,16 +162,15 @@ REMOVED = {
     "report.authors.orcid": "a bundle has no description of its authors",
     "report.published": "the numbers are in reports/published, to be read beside the tables",
 }
-"""Key that earlier versions had -> what is there in its place."""
+"""Key of earlier versions -> its replacement, in words."""
 
 NO_TOOL = ("false", "none", "no", "off")
-"""Words that leave a tool out: on the command line ``false`` is a text, and ``/bin/false`` a
-program.
+"""Words that leave a tool out. A command line gives ``false`` as a text, and ``/bin/false`` is a program.
 """
 
 
 def complete(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration with all defaults filled in.
+    """Return the configuration with all defaults filled in.
 
     Raises:
         ConfigError: names the key, the value and what is allowed.
@@ -166,9 +179,11 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
     _check_removed(plain)
     validation.read(plain, Campaign)
     completed = merged([msgspec.to_builtins(Campaign()), plain])
-    completed["tools"] = {
-        name: False if path in NO_TOOL else path for name, path in completed["tools"].items()
-    }
+    tools = completed["tools"]
+    for name, path in tools.items():
+        if path in NO_TOOL:
+            tools[name] = False
+    # Check the values that the schema cannot.
     parse_duration("give_up_after", completed["give_up_after"])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
@@ -182,39 +197,43 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_removed(plain: Mapping[str, Any]) -> None:
-    """Raise a ConfigError that names what is there in the place of a removed key."""
+    """Raise a ConfigError that names the replacement of a removed key."""
     for key, instead in REMOVED.items():
         *sections, name = key.split(".")
-        within: list[Mapping[str, Any]] = [plain]
+        within: Sequence[Mapping[str, Any]] = [plain]
         for section in sections:
             within = parts_of(within, section)
         if any(name in part for part in within):
             raise ConfigError(f"the key {key} was removed: delete it; {instead}")
 
 
-def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
-    """Return the mappings that stand under a key, in a list of them too."""
+def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
+    """Return the mappings under a key, also those in a list."""
     values: list[Any] = []
     for mapping in mappings:
         value = mapping.get(key)
-        values += value if isinstance(value, list) else [value]
+        if isinstance(value, list):
+            values += value
+        else:
+            values.append(value)
     return [value for value in values if isinstance(value, dict)]
 
 
 def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration without removed keys, which plans of earlier versions have."""
-    kept = dict(config)
+    """Return a configuration without removed keys, which plans of earlier versions hold."""
+    kept = copy.deepcopy(dict(config))
     for key in REMOVED:
-        section, _, name = key.rpartition(".")
-        if not section:
-            kept.pop(name, None)
-        elif isinstance(kept.get(section), dict):
-            kept[section] = {each: kept[section][each] for each in kept[section] if each != name}
+        *sections, name = key.split(".")
+        within: list[dict[str, Any]] = [kept]
+        for section in sections:
+            within = parts_of(within, section)
+        for part in within:
+            part.pop(name, None)
     return kept
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration as JSON values: Snakemake hands over dicts and paths of its own types."""
+    """Return the configuration as JSON values. Snakemake passes dicts and paths of its own types."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
     except (TypeError, ValueError, RecursionError) as error:
@@ -225,7 +244,7 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
-    """What the schema cannot say: workloads, variants and sizes that fit the subsystem."""
+    """Check what the schema cannot: workloads, variants and sizes that fit the subsystem."""
     _check_part(subsystem, where, grid, grid)
     for name, narrow in grid.get("references", {}).items():
         _check_part(subsystem, f"{where}.references.{name}", grid, narrow)
@@ -244,7 +263,9 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
 def _check_part(
     subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]
 ) -> None:
-    """The same of a grid, or of a reference beside it, which stands in ``part``."""
+    """Check workloads, variants, sizes and concurrency of a grid, or of a reference in it
+    (``part``).
+    """
     for workload in part.get("workloads", []):
         if workload not in WORKLOADS[subsystem]:
             allowed = ", ".join(WORKLOADS[subsystem])
@@ -259,32 +280,35 @@ def _check_part(
             )
     for key in ("blocks", "pool", "size"):
         values = part.get(key, [])
-        for value in values if isinstance(values, list) else [values]:
-            if value == AUTO and (
-                key == "pool" or (key == "blocks" and _may_choose(subsystem, grid, part))
-            ):
+        if not isinstance(values, list):
+            values = [values]
+        for value in values:
+            if value == AUTO and key == "pool":
                 continue
             if value == AUTO and key == "blocks":
-                raise ConfigError(
-                    f"{place}.blocks has {AUTO!r}: only the area of LAT in memory is chosen by the node; give sizes, or LAT "
-                    "a grid of its own"
-                )
+                _check_auto(subsystem, place, grid, part)
+                continue
             try:
                 parse_size(value)
             except ConfigError as error:
                 raise ConfigError(f"{place}.{key}: {error}") from error
-    word = next((asked for asked in part.get("concurrency", []) if isinstance(asked, str)), None)
-    if word and not SUBSYSTEMS[subsystem].pinned:
+    for asked in part.get("concurrency", []):
+        if isinstance(asked, str) and not SUBSYSTEMS[subsystem].pinned:
+            raise ConfigError(
+                f"{place}.concurrency has {asked!r}: words are for cpu and memory, give a number here"
+            )
+
+
+def _check_auto(
+    subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]
+) -> None:
+    """Check that the node may choose a block. Only the area of LAT in memory may have any size."""
+    workloads = part.get("workloads", grid.get("workloads"))
+    if subsystem != "memory" or workloads != ["LAT"]:
         raise ConfigError(
-            f"{place}.concurrency has {word!r}: words are for cpu and memory, give a number here"
+            f"{place}.blocks has {AUTO!r}: only the area of LAT in memory is chosen by the node; give sizes, or LAT "
+            "a grid of its own"
         )
-
-
-def _may_choose(subsystem: str, grid: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
-    """Whether the node may choose a block: the area of LAT in memory alone is any size beyond the
-    caches.
-    """
-    return subsystem == "memory" and part.get("workloads", grid.get("workloads")) == ["LAT"]
 
 
 ONLY_OF = {
@@ -300,11 +324,11 @@ ONLY_OF = {
     "fill": ("disk",),
     "variants": ("memory", "disk", "network"),
 }
-"""Keys of a grid that have a meaning for some subsystems only."""
+"""Key of a grid -> the subsystems that use it; keys that all use are not listed."""
 
 
 def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
-    """Errors: ConfigError for a key or a tool that would be without effect."""
+    """Check that each key and each tool of a grid has an effect. Errors: ConfigError."""
     for key, subsystems in ONLY_OF.items():
         if key in grid and subsystem not in subsystems:
             raise ConfigError(
@@ -312,28 +336,28 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
             )
     if subsystem == "memory" and grid.get("pairs", "all") != "all":
         raise ConfigError(f"{where}.pairs names nodes: allowed for memory is all")
-    tools_of = references()
-    fitting = [
-        name
-        for name, tool in tools_of.items()
-        if any(coverage.subsystem == subsystem for coverage in tool.rows)
-    ]
-    heeded = dict.fromkeys(key for tool in tools_of.values() for key in tool.options)
+    # The tools of the subsystem, and the tools that use each key.
+    fitting = []
+    users: dict[str, list[str]] = {}
+    for name, tool in references().items():
+        if subsystem in [coverage.subsystem for coverage in tool.rows]:
+            fitting.append(name)
+        for key in tool.options:
+            users.setdefault(key, []).append(name)
     for name, narrow in grid.get("references", {}).items():
         if name not in fitting:
             raise ConfigError(
                 f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}"
             )
-        for key in heeded:
-            if key in narrow and key not in tools_of[name].options:
-                tools = [other for other, tool in tools_of.items() if key in tool.options]
+        for key, tools in users.items():
+            if key in narrow and name not in tools:
                 raise ConfigError(
                     f"{where}.references.{name}.{key} is of no use: {key} belongs to {listed(tools)}, remove it"
                 )
 
 
 def parse_total(where: str, total: str | float) -> int:
-    """A fixed amount of work: ``1e12``, ``100GiB`` or a plain number. Errors: ConfigError."""
+    """Return a fixed amount of work: ``1e12``, ``100GiB`` or a plain number. Errors: ConfigError."""
     try:
         value = float(total)
     except OverflowError:

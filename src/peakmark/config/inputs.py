@@ -1,8 +1,8 @@
-"""Files that ``report:`` of the configuration names: logo, layout of the tables, the
-author's texts.
+"""Files that ``report:`` of the configuration names: logo, layout of the tables, the author's
+texts.
 
-A bundle holds copies of them below ``inputs/`` with a list of which stands for what; where such a
-list is, its copies are used, so that the report can be built where the files are not.
+A bundle holds copies of them below ``inputs/``, with a list that maps configured files to copies. If
+a folder has such a list, its copies are used: the report can be built without the original files.
 """
 
 from __future__ import annotations
@@ -40,21 +40,25 @@ TEXTS = (
 KINDS = {"text": (".md", ".typ"), "bibliography": (".bib", ".yml", ".yaml")}
 
 LARGEST = 16 << 20
-"""Bytes of a text, a bibliography or a logo."""
+"""Largest text, bibliography or logo in bytes."""
 LOGOS = {".svg": b"<", ".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".jpeg": b"\xff\xd8"}
-"""Endings of logos, and what such a file begins with."""
+"""Ending of a logo -> the first bytes of such a file."""
 
 
 def check_logo(name: str | None) -> Path | None:
-    """The file of ``report.logo``, None without one. Errors: ConfigError when it is no image."""
+    """Return the file of ``report.logo``, None without one. Errors: ConfigError when it is no
+    image.
+    """
     if not name:
         return None
     path = Path(name)
     try:
         kind = LOGOS[path.suffix.lower()]
-        whole = path.is_file() and files.read_bytes(path, LARGEST)[:1024].lstrip(
-            b"\xef\xbb\xbf \r\n\t"
-        ).startswith(kind)
+        whole = False
+        if path.is_file():
+            # An SVG file may begin with a byte order mark and blanks.
+            begin = files.read_bytes(path, LARGEST)[:1024].lstrip(b"\xef\xbb\xbf \r\n\t")
+            whole = begin.startswith(kind)
     except (KeyError, OSError, ValueError):
         whole = False
     if not whole:
@@ -65,21 +69,24 @@ def check_logo(name: str | None) -> Path | None:
 
 
 def locate(name: str) -> Path:
-    """The path of a text: from the working folder, else from the checkout, as presets name theirs."""
-    return Path(name) if Path(name).exists() else ROOT / name
+    """Return the path of a text: from the working folder, else from the checkout, as presets name
+    theirs.
+    """
+    if Path(name).exists():
+        return Path(name)
+    return ROOT / name
 
 
 def check_text(key: str, name: Any) -> Path:
-    """The file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError when it
-    is none that can be read.
+    """Return the file of a chapter (``text.design``) or of the bibliography. Errors: ConfigError
+    when it cannot be read.
     """
     path, kinds = locate(str(name)), KINDS[key.partition(".")[0]]
-    why = (
-        "of no kind that a report takes"
-        if path.suffix.lower() not in kinds
-        else "not a file that exists here"
-    )
-    if path.suffix.lower() in kinds and path.is_file():
+    if path.suffix.lower() not in kinds:
+        why = "of no kind that a report takes"
+    elif not path.is_file():
+        why = "not a file that exists here"
+    else:
         try:
             files.read_bytes(path, LARGEST).decode()
             return path
@@ -89,7 +96,7 @@ def check_text(key: str, name: Any) -> Path:
 
 
 def check_texts(section: Mapping[str, Any]) -> None:
-    """Errors: ConfigError for a text or bibliography that cannot be read."""
+    """Check that all texts and the bibliography can be read. Errors: ConfigError."""
     for key, value in (section.get("text") or {}).items():
         if value:
             check_text(f"text.{key}", value)
@@ -98,35 +105,43 @@ def check_texts(section: Mapping[str, Any]) -> None:
 
 
 def _values(value: Any) -> list[Any]:
-    """What a key names: one file, a list of them, or some by name."""
+    """Return the files of a key, which names one, a list of them, or some by name."""
     if isinstance(value, dict):
         return list(value.values())
-    return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return value
+    return [value]
 
 
 def names(section: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(key, value) of all files that a ``report:`` section names."""
-    return [(key, str(file)) for key in KEYS for file in _values(section.get(key)) if file]
+    """Return (key, value) of all files that a ``report:`` section names."""
+    found = []
+    for key in KEYS:
+        for file in _values(section.get(key)):
+            if file:
+                found.append((key, str(file)))
+    return found
 
 
 def index(section: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Key and configured value -> path of the copy below the campaign, for all files that a
-    ``report:`` section names.
+    """Return key -> configured value -> path of the copy below the campaign, for all files of a
+    ``report:`` section.
     """
     places: dict[str, dict[str, str]] = {}
     for key, value in names(section):
-        suffix = ".yaml" if key == "tables" else Path(value).suffix.lower()
+        suffix = Path(value).suffix.lower()
+        if key == "tables":
+            suffix = ".yaml"
         copies = places.setdefault(key, {})
-        # A folder keeps two of one name apart.
-        copies[value] = (
-            f"{FOLDER}/{key}/{len(copies)}/{Path(value).name.removesuffix(suffix)}{suffix}"
-        )
+        # Each copy has its own folder, as two files may have one name.
+        name = Path(value).name.removesuffix(suffix)
+        copies[value] = f"{FOLDER}/{key}/{len(copies)}/{name}{suffix}"
     return places
 
 
 def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path]]:
-    """Path of each copy below a bundle of the campaign in ``directory``, and the file it is made
-    of.
+    """Return the path of each copy in a bundle of the campaign in ``directory``, and its source
+    file.
 
     Errors: ConfigError when one is not there.
     """
@@ -135,7 +150,9 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
     for key, copies in index(section).items():
         for value, name in copies.items():
             source = sources[key, value][1]
-            path = layouts.path_of(source) if key == "tables" else locate(source)
+            path = locate(source)
+            if key == "tables":
+                path = layouts.path_of(source)
             if not path.is_file():
                 raise ConfigError(
                     f"report.{key} names {value!r}, which is not here: put it back, or change the key"
@@ -145,13 +162,15 @@ def collect(directory: Path, section: Mapping[str, Any]) -> list[tuple[str, Path
 
 
 def _is_inside(directory: Path, copy: Path) -> bool:
-    """Whether a copy lies below ``inputs/``, also behind links. Errors: ValueError for a null byte."""
+    """Return whether a copy lies below ``inputs/``, also behind links. Errors: ValueError for a
+    null byte.
+    """
     return Path(os.path.realpath(copy)).is_relative_to(os.path.realpath(directory / FOLDER))
 
 
 def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
-    """``report:`` with the copies of a bundle in place of the configured files, where there are
-    any.
+    """Return ``report:`` with the copies of a bundle in place of the configured files, if there are
+    copies.
 
     Errors: RecordError for a damaged list, or one that points out of the folder.
     """
@@ -160,12 +179,11 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
         return dict(section)
     try:
         places = files.parse_json(files.read_bytes(path), dict[str, dict[str, str]])
-        copies = {
-            key: {value: directory / name for value, name in named.items()}
-            for key, named in places.items()
-        }
-        paths = [copy for named in copies.values() for copy in named.values()]
-        outside = [copy for copy in paths if not _is_inside(directory, copy)]
+        copies: dict[str, dict[str, Path]] = {}
+        outside = []
+        for key, named in places.items():
+            copies[key] = {value: directory / name for value, name in named.items()}
+            outside += [copy for copy in copies[key].values() if not _is_inside(directory, copy)]
     except (OSError, ValueError) as error:
         raise RecordError(
             f"{path} is damaged ({error}): get the bundle again from where it came from"
@@ -178,29 +196,35 @@ def resolve(directory: Path, section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_copies(value: Any, copies: Mapping[str, Path]) -> Any:
-    """The file that a key names, a list of them, or some by name, with copies in their place."""
+    """Return the value of a key with copies in place of the files. It names one, a list of them, or
+    some by name.
+    """
     if isinstance(value, dict):
         return {name: _with_copies(part, copies) for name, part in value.items()}
     if isinstance(value, list):
         return [_with_copies(part, copies) for part in value]
-    return str(copies[str(value)]) if str(value) in copies else value
+    if str(value) in copies:
+        return str(copies[str(value)])
+    return value
 
 
 def authors(report: Mapping[str, Any]) -> list[Author]:
-    """Those of ``report.authors``, else the one that ``report.author`` names."""
-    named = report.get("authors") or ([{"name": report["author"]}] if report.get("author") else [])
+    """Return the authors of ``report.authors``, else the one that ``report.author`` names."""
+    named = report.get("authors") or []
+    if not named and report.get("author"):
+        named = [{"name": report["author"]}]
     return msgspec.convert(named, list[Author])
 
 
 def author_line(report: Mapping[str, Any]) -> str:
-    """``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``: an affiliation stands behind the last of
-    those who share it.
+    """Return all authors on one line: ``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``. An
+    affiliation follows the last of those who share it.
     """
     groups = groupby(authors(report), key=lambda author: author.affiliation)
-    parts = [
-        (", ".join(person.name for person in persons), affiliation)
-        for affiliation, persons in groups
-    ]
-    return ", ".join(
-        names + (f" ({affiliation})" if affiliation else "") for names, affiliation in parts
-    )
+    parts = []
+    for affiliation, persons in groups:
+        part = ", ".join(person.name for person in persons)
+        if affiliation:
+            part += f" ({affiliation})"
+        parts.append(part)
+    return ", ".join(parts)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,7 +25,7 @@ from peakmark.validation import UNIQUE, Keys, allowed, read
 
 FOLDER = ROOT / "reports" / "layouts"
 RESERVED = ("overview", "fleet")
-"""Names of figures that every report has."""
+"""Names of figures that belong to every report."""
 _SHOWN = {
     ("B/s", 1e-6): "MB/sec",
     ("B/s", 1e-9): "GB/sec",
@@ -57,14 +58,13 @@ class _Rows(Keys):
 
     @property
     def table(self) -> Table:
-        """The table whose rows are shown."""
         return BY_NAME[self.of]
 
     def takes(self, workload: str, variant: str) -> bool:
-        """Whether rows of this workload and variant are shown."""
-        return (not self.workloads or workload in self.workloads) and (
-            not self.variants or variant in self.variants
-        )
+        """Return whether rows of this workload and variant are shown."""
+        takes_workload = not self.workloads or workload in self.workloads
+        takes_variant = not self.variants or variant in self.variants
+        return takes_workload and takes_variant
 
 
 class Drawing(_Rows, kw_only=True):
@@ -133,12 +133,12 @@ class LayoutColumn(Keys):
 
     @property
     def workload(self) -> str | None:
-        """The workload of the row that is shown; None for the only one of its line."""
+        """Return the workload of the row that is shown; None for the only row of its line."""
         return self.where.workload
 
     @property
     def concurrency(self) -> int | None:
-        """The concurrency of the row that is shown; None for the only one of its line."""
+        """Return the concurrency of the row that is shown; None for the only row of its line."""
         return self.where.concurrency
 
 
@@ -178,19 +178,22 @@ class LayoutTable(_Rows, kw_only=True, dict=True):
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, int], tuple[str | None, str | None]]:
-        """(workload, block in bytes) -> (workload, block) as shown, None where a name stays."""
-        return {
-            (label.workload, parse_size(label.block)): (label.as_workload, label.as_block)
-            for label in self.label_list
-        }
+        """Return (workload, block in bytes) -> (workload, block) as shown, None where a name stays."""
+        labels = {}
+        for label in self.label_list:
+            key = label.workload, parse_size(label.block)
+            labels[key] = label.as_workload, label.as_block
+        return labels
 
     def names(self, workload: str, concurrency: int, block: int | None) -> dict[str, str]:
-        """What {workload}, {concurrency} and {block} stand for in one row."""
+        """Return the texts for {workload}, {concurrency} and {block} in one row."""
         as_workload, as_block = self.labels.get((workload, block or 0), (None, None))
+        if not as_block and block is not None:
+            as_block = written(block, self.sizes)
         return {
             "workload": as_workload or self.table.workload_label(workload),
             "concurrency": str(concurrency),
-            "block": as_block or ("" if block is None else written(block, self.sizes)),
+            "block": as_block or "",
         }
 
 
@@ -220,46 +223,53 @@ class Layout(Keys, kw_only=True):
 
     @property
     def narrow(self) -> bool:
-        """Whether its LaTeX tables fit one column of a paper, not a page."""
+        """Return whether its LaTeX tables fit one column of a paper instead of a page."""
         return self.fits == "column"
 
     def called(self, table: Table) -> Table:
-        """The table with programs and unit as this layout prints them, so that notes and figures
-        say the same names.
+        """Return the table with programs and unit as this layout prints them, so that notes and
+        figures use the printed names.
         """
         printed = [one for one in self.layout_tables if one.of == table.name]
+        factor, unit = table.factor, table.shown
         factors = {one.factor for one in printed}
-        factor = factors.pop() if len(factors) == 1 else table.factor
-        usual = factor == table.factor
+        if len(factors) == 1:
+            factor = factors.pop()
+        if factor != table.factor:
+            unit = _SHOWN.get((table.unit, factor), table.shown)
         return dataclasses.replace(
             table,
             own=_called(table.own, printed),
             references=tuple(_called(series, printed) for series in table.references),
             factor=factor,
-            shown=table.shown if usual else _SHOWN.get((table.unit, factor), table.shown),
+            shown=unit,
         )
 
     def layout_table_of(self, table: Table, workload: str, variant: str) -> LayoutTable | None:
-        """The first printed table that shows rows of this workload and variant."""
+        """Return the first printed table that shows rows of this workload and variant; None without
+        one.
+        """
         for one in self.layout_tables:
             if one.of == table.name and one.takes(workload, variant):
                 return one
         return None
 
     def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
-        """Where rows of this workload and variant stand in the layout's order; those it does not
-        show come last.
+        """Return the sort key of rows of this workload and variant in the layout's order. Rows that
+        it does not show come last.
         """
         printed = self.layout_table_of(table, workload, variant)
         if printed is None:
             return len(self.layout_tables), 0
-        inside = printed.workloads.index(workload) if workload in printed.workloads else 0
+        inside = 0
+        if workload in printed.workloads:
+            inside = printed.workloads.index(workload)
         return self.layout_tables.index(printed), inside
 
 
 def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
-    """The program as the first printed table that names it has it; the usual heading where none
-    does.
+    """Return the program with the heading of the first printed table that names it, else with its
+    usual one.
     """
     named = (name_in(one, series.instrument) for one in printed)
     heading = next(filter(None, named), series.heading)
@@ -267,41 +277,47 @@ def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
 
 
 def name_in(layout_table: LayoutTable, instrument: str) -> str:
-    """``FileIO`` of ``FileIO Measured Throughput (MB/sec)``, or a heading that is the program's
-    name; empty without either.
+    """Return the program's name in the headings of a table, else empty. ``FileIO Measured
+    Throughput (MB/sec)`` names ``FileIO``.
     """
     for column in layout_table.columns:
+        if column.instrument != instrument or column.value != "measured":
+            continue
         name, measured, _ = column.heading.partition(" Measured ")
-        if (
-            column.instrument == instrument
-            and column.value == "measured"
-            and (measured or name == instrument)
-        ):
+        if measured or name == instrument:
             return name
     return ""
 
 
 def written(block: int, sizes: str) -> str:
-    """A block size as a layout writes it: ``64KB`` stands for 65536 bytes, as reports have it."""
+    """Return a block size as a layout writes it. As reports have it, ``64KB`` stands for 65536
+    bytes.
+    """
     if sizes == "in B":
         return str(block)
-    if sizes in ("in KB", "in MB"):
-        return f"{block / (1024 if sizes == 'in KB' else 1 << 20):g}"
-    return format_size(block).replace("iB", "B") if sizes == "KB" else size(block)
+    if sizes == "in KB":
+        return f"{block / (1 << 10):g}"
+    if sizes == "in MB":
+        return f"{block / (1 << 20):g}"
+    if sizes == "KB":
+        return format_size(block).replace("iB", "B")
+    return size(block)
 
 
 def names() -> list[str]:
-    """The layouts that come with peakmark."""
+    """Return the names of the layouts that come with peakmark."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def path_of(name: str) -> Path:
-    """The file of a layout, by its name in ``reports/layouts`` or its own path."""
-    return Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    """Return the file of a layout, by its name in ``reports/layouts`` or its own path."""
+    if name.endswith((".yaml", ".yml")):
+        return Path(name)
+    return FOLDER / f"{name}.yaml"
 
 
 def load(name: str) -> Layout:
-    """A layout by its name in ``reports/layouts`` or by the path of a file.
+    """Return a layout by its name in ``reports/layouts`` or by the path of a file.
 
     Raises:
         ConfigError: names the file, the key, and what is allowed.
@@ -316,6 +332,7 @@ def load(name: str) -> Layout:
 
 @cache
 def _load(path: Path) -> Layout:
+    """Return the checked and completed layout of a file."""
     layout = read(yamlfile.read(path, "layout"), Layout, f"layout {path}: ")
     try:
         for subsystem, pairs in layout.compare.items():
@@ -328,7 +345,7 @@ def _load(path: Path) -> Layout:
 
 
 def _check_pairs(subsystem: str, pairs: Pairs) -> None:
-    for workload in (workload for pair in pairs for workload in pair):
+    for workload in chain.from_iterable(pairs):
         if workload not in WORKLOADS[subsystem]:
             allowed_words = ", ".join(WORKLOADS[subsystem])
             raise ConfigError(
@@ -337,10 +354,11 @@ def _check_pairs(subsystem: str, pairs: Pairs) -> None:
 
 
 def _check_names(layout: Layout) -> None:
+    """Check that tables and figures have names of their own, and that figures can be drawn."""
     tables = [one.name for one in layout.layout_tables]
-    twice = next((name for name in tables if tables.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"two tables are called {twice!r}: give each a name of its own")
+    for name in tables:
+        if tables.count(name) > 1:
+            raise ConfigError(f"two tables are called {name!r}: give each a name of its own")
     figures = [drawing.name for drawing in layout.drawings]
     for drawing in layout.drawings:
         if drawing.kind == "panels" and drawing.value != "measured":
@@ -355,18 +373,18 @@ def _check_names(layout: Layout) -> None:
 
 
 def _usual_figures(replaced: Table) -> set[str]:
-    """The names of the usual figures, but for those of the table that the layout replaces."""
-    usual = {
-        f"{table.name}_{part}".rstrip("_")
-        for table in BY_NAME.values()
-        if table is not replaced
-        for part in ("", "pool", "block", "percentiles", "links")
-    }
-    return usual | set(RESERVED)
+    """Return the names of the usual figures, without those of the table that the layout replaces."""
+    usual = set(RESERVED)
+    for table in BY_NAME.values():
+        if table is not replaced:
+            usual.add(table.name)
+            for part in ("pool", "block", "percentiles", "links"):
+                usual.add(f"{table.name}_{part}")
+    return usual
 
 
 def _completed(layout: Layout, printed: LayoutTable) -> LayoutTable:
-    """The table with what its file leaves out."""
+    """Return the table with all that its file leaves out."""
     compared = {str(subsystem): pairs for subsystem, pairs in layout.compare.items()}
     return replace(
         printed,
@@ -378,6 +396,7 @@ def _completed(layout: Layout, printed: LayoutTable) -> LayoutTable:
 
 
 def _column(printed: LayoutTable, column: LayoutColumn) -> LayoutColumn:
+    """Return a checked column with its instrument."""
     where = f"column {column.heading!r} of {printed.name}"
     instrument = column.instrument or KERNELS[printed.table.subsystem]
     known = [series.instrument for series in printed.table.series]

@@ -1,4 +1,4 @@
-"""Site files: what no tool can read on a node. ``config/sites/example.yaml`` shows every key."""
+"""Site files: facts that no tool can read on a node. ``config/sites/example.yaml`` shows every key."""
 
 from __future__ import annotations
 
@@ -28,60 +28,60 @@ MANAGED = {
     "reservation": "reservation",
     **dict.fromkeys(_CHOSEN, ""),
 }
-"""Options of sbatch that peakmark sets for each job -> the key of the section slurm instead."""
+"""Option of sbatch that peakmark sets for each job -> the key of ``slurm:`` to use instead, or empty."""
 
 _DECIDED = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
-"""Further ones that would change which cell runs, where, or how many at a time."""
+"""Further options of sbatch, which would change which cell runs, where, or how many at a time."""
 Files = Path | str | Sequence[str]
-"""A site file, or several."""
+"""Path of a site file, or of several."""
 
 
 REMOVED = {
     "formulas": "the numbers that reports print as theoretical are in reports/published",
     "formula_set": "limits are computed from the facts; state what is known under cpu, memory, disk and network",
 }
-"""Key that earlier versions had -> what is there in its place."""
+"""Key of earlier versions -> its replacement, in words."""
 
 
 def load(files: Files) -> dict[str, Any]:
-    """A site file, checked, or several, of which later ones count.
+    """Return the checked values of a site file, or of several merged ones, of which later ones win.
 
     Errors: ConfigError with one sentence that names the file, the key, and what is allowed.
     """
     result: dict[str, Any] = {}
-    for part in map(_read, _paths(files)):
+    for path in _paths(files):
+        part = _read(path)
         if result:
-            part = {**part, "name": f"{result['name']} and {part['name']}"}  # noqa: PLW2901
-            part["nodes"] = [
-                *(part.get("nodes") or ()),
-                *(result.get("nodes") or ()),
-            ]  # the first match counts
+            part["name"] = f"{result['name']} and {part['name']}"
+            # The first match counts: entries of later files come first.
+            part["nodes"] = [*(part.get("nodes") or ()), *(result.get("nodes") or ())]
         _lay_over(result, part)
     return result
 
 
 def conflicts(files: Files) -> list[str]:
-    """A sentence for each value that two of the files say differently. Errors: ConfigError."""
+    """Return a sentence for each value in which two of the files differ. Errors: ConfigError."""
     sentences: list[str] = []
     result: dict[str, Any] = {}
     for path in _paths(files):
-        part = {
-            key: value
-            for key, value in _read(path).items()
-            if key not in ("name", "description", "nodes")
-        }
-        sentences += [
-            f"site file {path} says {later}, an earlier one {earlier}: the later counts"
-            for later, earlier in _lay_over(result, part)
-        ]
+        part = _read(path)
+        for key in ("name", "description", "nodes"):
+            part.pop(key, None)
+        for later, earlier in _lay_over(result, part):
+            sentences.append(
+                f"site file {path} says {later}, an earlier one {earlier}: the later counts"
+            )
     return sentences
 
 
 def _paths(files: Files) -> list[str]:
-    return [str(files)] if isinstance(files, str | Path) else [str(path) for path in files]
+    if isinstance(files, str | Path):
+        return [str(files)]
+    return [str(path) for path in files]
 
 
 def _read(path: str) -> dict[str, Any]:
+    """Return the checked values of a site file. Errors: ConfigError."""
     site = yamlfile.read(path, "site file")
     for key in REMOVED:
         if key in site:
@@ -96,8 +96,10 @@ def _read(path: str) -> dict[str, Any]:
 def _lay_over(
     base: dict[str, Any], extra: Mapping[str, Any], place: str = ""
 ) -> list[tuple[str, str]]:
-    """``extra`` over ``base``, mappings key by key; where both say where values are from, both are
-    named. Returns what is said otherwise in ``extra``, and what was said before.
+    """Merge ``extra`` into ``base``, mappings key by key, and join the sources of values.
+
+    Returns:
+        The values that ``extra`` changes, and their earlier values, in words.
     """
     differences = []
     for key, value in extra.items():
@@ -108,36 +110,39 @@ def _lay_over(
         else:
             if base.get(key, value) != value:
                 differences.append((f"{place}{key}: {value}", str(base[key])))
-            base[key] = dict(value) if isinstance(value, dict) else value
+            base[key] = value
+            if isinstance(value, dict):
+                base[key] = dict(value)  # a copy, as later files change it
     return differences
 
 
 def _check_extra(path: str | Path, extra: str) -> None:
-    """Errors: ConfigError for an option that peakmark sets for each job; sbatch takes names cut
-    short.
+    """Check that ``extra`` holds no option that peakmark sets for each job. sbatch also takes
+    shortened names. Errors: ConfigError.
     """
     for word in extra.split():
         short = word[2:].partition("=")[0]
-        name = next((name for name in (*MANAGED, *_DECIDED) if name.startswith(short)), None)
-        if name is not None:
-            instead = MANAGED.get(name)
-            how = f"set slurm.{instead} instead" if instead else "peakmark chooses it for each job"
-            raise ConfigError(
-                f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}"
-            )
+        for name in (*MANAGED, *_DECIDED):
+            if name.startswith(short):
+                how = "peakmark chooses it for each job"
+                if MANAGED.get(name):
+                    how = f"set slurm.{MANAGED[name]} instead"
+                raise ConfigError(
+                    f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}"
+                )
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
-    """The site's values for one host: the first entry of ``nodes`` whose pattern matches lies over
-    the rest.
+    """Return the site's values for one host. The first entry of ``nodes`` whose pattern matches
+    overrides the others.
     """
     merged = {key: value for key, value in site.items() if key != "nodes"}
-    entries = site.get("nodes") or () if host is not None else ()
-    its_own: Mapping[str, Any] = next(
-        (entry for entry in entries if fnmatchcase(str(host), entry["match"])), {}
-    )
-    return merged | {
-        part: {**(merged.get(part) or {}), **its_own[part]}
-        for part in SUBSYSTEMS
-        if part in its_own
-    }
+    if host is None:
+        return merged
+    for entry in site.get("nodes") or ():
+        if fnmatchcase(host, entry["match"]):
+            for part in SUBSYSTEMS:
+                if part in entry:
+                    merged[part] = {**(merged.get(part) or {}), **entry[part]}
+            break
+    return merged

@@ -58,8 +58,11 @@ def test_what_is_no_plan_is_a_sentence(tmp_path, text, cell, words):
 
 @pytest.mark.parametrize("key", REMOVED)
 def test_a_plan_of_an_earlier_version_is_read_without_the_keys_that_were_removed(tmp_path, key):
-    section, _, name = key.rpartition(".")
-    config = {section: {name: "x"}} if section else {name: "x"}
-    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=config)
-    known = planfile.read(folder / "plan.json")["config"]
-    assert known == ({section: {}} if section else {})
+    *sections, name = key.split(".")
+    old, kept = {name: "x"}, {}
+    for section in reversed(sections):
+        if section == "authors":
+            old, kept = [{"name": "Jane Doe", **old}], [{"name": "Jane Doe", **kept}]
+        old, kept = {section: old}, {section: kept}
+    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=old)
+    assert planfile.read(folder / "plan.json")["config"] == kept
