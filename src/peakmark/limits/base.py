@@ -1,5 +1,5 @@
-"""The answer every part gives: a limit with its formula in words and its source, or the reason why
-there is none.
+"""Limits and the question about one: a limit has a formula in words and a source, or the reason why
+it is unknown.
 """
 
 from __future__ import annotations
@@ -15,32 +15,34 @@ from peakmark.formatting import quantity
 from peakmark.messages import Message, message
 
 Kind = Literal["limit", "at_most", "none"]
+"""A limit; a bound that nothing exceeds (a time: falls below); neither of them."""
 Origin = Literal["measured", "read", "site", "datasheet", "unknown"]
+"""Where a limit's numbers are from; ``Limit`` explains each."""
 
 
 @dataclass(frozen=True)
 class Limit:
     """The physical limit of one table row, in SI base units.
 
-    value     op/s, B/s, bit/s, 1/s: at most; s: at least. None when unknown: then the efficiency
-              stays empty
-    bound     instead of an unknown value: what nothing can exceed; never the base of an efficiency
-    formula   in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations
-              per cycle = ...``
-    detail    what stands in brackets behind it, and several formulas may share: how a core does so
-              many operations
-    source    where the numbers are from
-    cores     where the number of cores is from; "" where no such number is in the formula
-    origin    measured (holds a clock measured beside the row), read (from this machine), site (site
-              file), datasheet (table by CPU model: the most such a CPU can have), unknown
-    reason    why it is unknown and how to supply it; None otherwise
-    remarks   what a reader must know about this limit, for example which unit a published formula
-              mixed up
-    finding   what about the machine keeps the limit below what the CPU could have, such as empty
-              memory channels
-    bandwidth of a latency under load: B/s of the memory, None where it is unknown
-    name      what it is the limit of, where the machine has another limit too
-    clock     which one it holds at: observed, nominal or maximum; "" where no clock is in it
+    value      op/s, B/s, bit/s, 1/s: at most; s: at least. None where it is unknown: then the
+               efficiency stays empty
+    bound      in place of an unknown value: what nothing can exceed; never the base of an efficiency
+    formula    in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations
+               per cycle = ...``
+    detail     text in brackets behind the formula, which several formulas may share: how a core
+               reaches the operations per cycle
+    source     where the numbers are from
+    cores      where the number of cores is from; "" where the formula has no number of cores
+    origin     measured (holds a clock measured with the row), read (from this machine), site (site
+               file), datasheet (table by CPU model: the most that the model can have), unknown
+    reason     why it is unknown and how to supply it; None otherwise
+    remarks    what a reader must know about this limit, for example which unit a published formula
+               mixed up
+    finding    the state of the machine that keeps the limit below what the CPU could have, such as
+               empty memory channels
+    bandwidth  for a latency under load: B/s of the memory, None where it is unknown
+    name       what it is the limit of, where the machine has another limit too
+    clock      the clock in it: observed, nominal or maximum; "" where the formula has none
     """
 
     value: float | None
@@ -60,41 +62,36 @@ class Limit:
 
     @property
     def kind(self) -> Kind:
-        """How much it says: a limit, a bound that nothing exceeds (``at_most``; of times at least), or
-        nothing.
-        """
         if self.value is not None:
             return "limit"
         return "none" if self.bound is None else "at_most"
 
     @property
     def most(self) -> float | None:
-        """The value or, where it is unknown, the bound; None without either."""
+        """Return the value or, where it is unknown, the bound; None without either."""
         return self.bound if self.value is None else self.value
 
     def share(self, value: float) -> float | None:
-        """Share of the limit or, without one, of the bound; None when neither is known."""
+        """Return the share of the limit or, without one, of the bound; None when neither is known."""
         if self.most is None or value <= 0:
             return None
         return self.most / value if self.unit == "s" else value / self.most
 
     def efficiency(self, value: float) -> float | None:
-        """Share of the limit that was reached (1.0 is all of it), from the summarised value; for a
-        time limit / measured. None when the limit is unknown.
+        """Return the share of the limit that was reached; None where the limit is unknown.
 
-        Never a mean of ratios.
-
-        Source: Hoefler and Belli, SC '15, rule 4.
+        ``value`` is the row's summary: ratios must not be averaged (Hoefler and Belli, SC '15,
+        rule 4). 1.0 is all of the limit; a time has limit / measured.
         """
         return self.share(value) if self.kind == "limit" else None
 
     def part(self, share: float, which: str, why: str = "") -> Limit:
-        """The limit or bound of a part of the machine.
+        """Return the limit or bound of a part of the machine.
 
         Args:
             share: of the whole, between 0 and 1.
-            which: names the part in the formula, before its value.
-            why: stands behind that value.
+            which: words of the formula that name the part, before its value.
+            why: words of the formula behind that value.
         """
         if self.most is None:
             return self
@@ -106,12 +103,14 @@ class Limit:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where the numbers are from, each part by itself."""
-        return (self.source, f"cores: {self.cores}") if self.cores else (self.source,)
+        """Return the source of the numbers, and that of the number of cores."""
+        if self.cores:
+            return (self.source, f"cores: {self.cores}")
+        return (self.source,)
 
     @property
     def explained(self) -> str:
-        """The formula with its detail."""
+        """Return the formula with its detail."""
         return f"{self.formula} ({self.detail})" if self.detail else self.formula
 
 
@@ -123,7 +122,7 @@ class Clock(NamedTuple):
     origin: Origin
 
     def text(self, digits: int = 4) -> str:
-        """``3.2 GHz (observed clock)``."""
+        """Return the clock in words: ``3.2 GHz (observed clock)``."""
         return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
 
 
@@ -131,15 +130,15 @@ class Clock(NamedTuple):
 class Question:
     """One row, named as in its record, and what is known about its machine.
 
-    facts         what ``machine.collect`` returned on the node, by part; {} without any
-    site          what ``site.load`` returned; its entries for this host lie over the rest
-    clock_hz      median of the clocks measured beside the row, if there are any
-    loopback      the row's client and server were one machine, whatever interface the facts name
-    clock_loaded  the clocks were observed under the row's own work, not before and after it
+    facts         facts of the node as ``machine.collect`` returns them, by part; {} without any
+    site          site file as ``site.load`` returns it; its entries for this host override the rest
+    clock_hz      median of the clocks measured with the row, None without any
+    loopback      whether client and server were one machine, whatever interface the facts name
+    clock_loaded  whether the clocks were observed under the row's own work, not before and after it
     placed        cores, sockets, NUMA nodes and caches that the row's threads could reach, by its
-                  records; without it the facts say what the first job on the host was given
+                  records; without it, the facts give what the host's first job could reach
     store         how a memory row writes (temporal, streaming, libc), by its records; None where
-                  nothing tells
+                  the records do not tell
     """
 
     subsystem: str
@@ -158,41 +157,42 @@ class Question:
 
     @property
     def unit(self) -> str:
-        """SI base unit of the answer."""
+        """Return the SI base unit of the limit."""
         return SUBSYSTEMS[self.subsystem].units.get(self.metric, "")
 
     def fact(self, part: str, name: str) -> Any:
-        """A fact of the machine, None if unknown."""
+        """Return a fact of the machine, None if unknown."""
         return (self.facts.get(part) or {}).get(name)
 
     @cached_property
     def site_of_host(self) -> Mapping[str, Any]:
-        """The site file's values for the node."""
+        """Return the site file's values for the node."""
         return for_host(self.site, self.facts.get("host"))
 
     def stated(self, part: str, name: str) -> Any:
-        """A value of the site file, None where it has none."""
+        """Return a value of the site file, None where it has none."""
         return (self.site_of_host.get(part) or {}).get(name)
 
     def known(self, part: str, name: str) -> Any:
-        """A value of the site file, else the fact of the machine."""
+        """Return the site file's value, else the fact of the machine."""
         stated = self.stated(part, name)
         return self.fact(part, name) if stated is None else stated
 
     def reached(self, name: str) -> Any:
-        """What the row's threads could reach, None where its records do not tell."""
+        """Return what the row's threads could reach, None where its records do not tell."""
         return (self.placed or {}).get(name)
 
     @cached_property
     def design(self) -> str | None:
-        """The core's design: by the site file, else by CPUID."""
+        """Return the name of the core's design, by the site file, else by CPUID."""
         name = self.known("cpu", "microarchitecture")
         return None if name is None else str(name)
 
     @cached_property
     def cores(self) -> tuple[int | None, str]:
-        """(cores a row keeps busy, where their number is from): no more than threads, no more than
-        the job was given.
+        """Return (cores that the row keeps busy, where their number is from).
+
+        They are no more than its threads, and no more than the job was given.
         """
         placed, job = "cores its threads were placed on", "physical cores the job was given"
         if self.fact("cpu", "virtualised"):
@@ -211,10 +211,14 @@ class Question:
 
     @cached_property
     def clocks(self) -> dict[str, Clock]:
-        """The known ones of the three clocks by name: observed beside the row, nominal, maximum."""
+        """Return the clocks that are known, by name: observed with the row, nominal, maximum."""
         read = self.fact("cpu", "clock_hz") or {}
-        observed = read.get("observed") if self.clock_hz is None else self.clock_hz
-        clocks = {} if observed is None else {"observed": Clock(observed, "observed", "measured")}
+        observed = self.clock_hz
+        if observed is None:
+            observed = read.get("observed")
+        clocks = {}
+        if observed is not None:
+            clocks["observed"] = Clock(observed, "observed", "measured")
         for name in ("nominal", "maximum"):
             stated = self.stated("cpu", f"{name}_hz")
             if stated is not None:
@@ -225,29 +229,30 @@ class Question:
 
     @cached_property
     def clock(self) -> Clock | None:
-        """The clock the site asks for (default observed), else the next that is known; None if none
-        is.
-        """
+        """Return the clock that the site file asks for, else the first that is known, else None."""
         wanted = str(self.stated("cpu", "clock"))
-        return self.clocks.get(wanted, next(iter(self.clocks.values()), None))
+        first_known = next(iter(self.clocks.values()), None)
+        return self.clocks.get(wanted, first_known)
 
     def site_source(self, part: str) -> str:
-        """How the site file's value is cited."""
-        source = self.stated(part, "source")
-        name = f"site file {self.site['name']}" if self.site.get("name") else "site file"
+        """Return the words that cite the site file as the source of a value."""
+        source, name = self.stated(part, "source"), "site file"
+        if self.site.get("name"):
+            name = f"site file {self.site['name']}"
         return f"{name} ({source})" if source else name
 
     def limit(self, value: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
-        """The answer, in the row's unit."""
+        """Return a limit in the row's unit."""
         return Limit(value, self.unit, formula, source, origin, **more)
 
     def bound(self, bound: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
-        """The answer that the limit is unknown and this a bound of it."""
-        formula = f"at {'least' if self.unit == 's' else 'most'} {formula}"
+        """Return an unknown limit with a bound, in the row's unit."""
+        side = "least" if self.unit == "s" else "most"
+        formula = f"at {side} {formula}"
         return Limit(None, self.unit, formula, source, origin, bound=bound, **more)
 
     def by_site(self, value: float, part: str, what: str = "") -> Limit:
-        """The answer that a value of the site file is."""
+        """Return the limit that the site file states."""
         formula = f"{quantity(value, self.unit)}{what} as the site file says"
         return self.limit(float(value), formula, self.site_source(part), "site")
 

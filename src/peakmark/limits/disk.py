@@ -1,4 +1,4 @@
-"""Limits of a disk: its datasheet by the site file. The link it hangs on is a bound."""
+"""Limits of a disk: its datasheet by the site file. Its link gives a bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from peakmark.messages import message
 
 
 def limit(question: Question) -> Limit:
-    """B/s, operations per second or seconds per operation of the disk behind the scratch directory."""
+    """Return the limit of the disk behind the scratch directory: B/s, operations per second, or
+    seconds per operation.
+    """
     metric, workload = question.metric, question.workload
     stated = (question.stated("disk", metric) or {}).get(workload)
     if stated is not None:
@@ -34,11 +36,10 @@ def bounds(question: Question) -> list[Limit | None]:
     rate = question.fact("storage", "interface_limit")
     if question.metric != "throughput":
         return []
+    if rate is None and question.fact("storage", "interface") == "virtio":
+        return [memory.by_sockets(question, "the memory of a virtual disk's host")]
     if rate is None:
-        virtual = question.fact("storage", "interface") == "virtio"
-        return [
-            memory.by_sockets(question, "the memory of a virtual disk's host") if virtual else None
-        ]
+        return [None]
     formula = str(question.fact("storage", "interface_limit_formula"))
     source, remarks = "link speed read from this machine", (message("limit-of-interface"),)
     return [question.bound(float(rate), formula, source, "read", remarks=remarks)]

@@ -1,4 +1,6 @@
-"""Limits of memory: the DRAM channels for what walks a pool, a cache level for what stays in it."""
+"""Limits of memory: the DRAM channels for workloads that walk a pool, a cache level for those that
+stay in the cache.
+"""
 
 from __future__ import annotations
 
@@ -13,31 +15,30 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import Message, message
 
 LINE, PAGE = 64, 4096
+"""Bytes of a cache line and of a page."""
 COPY_OFFSET = 33 * LINE
-"""rambench begins the target of a copy that far into the page after its source
+"""Bytes from the begin of the page after a copy's source to the copy's target, in rambench
 (src/kernels/memory/bench.c).
 """
 DRAM_FACTOR = 4
-"""A working set this many times the last cache is DRAM's; between that and the cache neither limit
-holds.
+"""Multiple of the last cache from which on a working set is in DRAM. Between the cache and that
+neither limit holds.
 """
 _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
-"""What is counted of what the channels move where each line that is written is read before: 1 of 2,
-2 of 3.
+"""Workload -> (bytes that are counted, bytes that the channels move), where a store reads its line
+before it writes it.
 """
 _NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
-"""Memory types as SMBIOS and EDAC name them whose channels have not the 8 bytes of a DIMM's: firmware
-counts 2 or 4 bytes as a channel of LPDDR5 (JESD209-5: 16 bits), and 8 or 16 of HBM.
+"""Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide as a DIMM's:
+firmware counts 2 or 4 bytes as a channel of LPDDR5 (JESD209-5: 16 bits), and 8 or 16 of HBM.
 """
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
-"""Designs that turn stores of whole lines into writes without that read, when the memory is busy or
-always.
-"""
+"""Designs that write whole lines without reading them before, always or when the memory is busy."""
 
 
 class Level(NamedTuple):
-    """A level of the data caches: its number, bytes one thread can keep there, and its line of
-    caches.csv, empty without one.
+    """A level of the data caches: its number, the bytes that one thread can keep there, and its line
+    of caches.csv, empty without one.
     """
 
     number: int
@@ -46,19 +47,24 @@ class Level(NamedTuple):
 
 
 def limit(question: Question) -> Limit:
-    """Bytes per second (read and written added) or seconds per dependent load that memory allows."""
+    """Return the limit of memory: bytes per second (read and written added), or seconds per
+    dependent load.
+    """
     return of_one_node(question, _limit(plain(question)))
 
 
 def _limit(question: Question) -> Limit:
+    """Return the limit of a row as if the whole node's memory served it."""
     block = question.block
     if question.workload == "NUMA-LAT" and question.variant == "local":
         stated = question.stated("memory", "latency")
         if stated is not None:
             return question.by_site(stated, "memory")
     if question.workload in SHAPES:
-        known = dram(question).value if question.workload == "LOADED" else None
-        return replace(question.unknown("shape"), bandwidth=known)
+        bandwidth = None
+        if question.workload == "LOADED":
+            bandwidth = dram(question).value
+        return replace(question.unknown("shape"), bandwidth=bandwidth)
     if question.metric == "latency":
         return _latency(question)
     if question.variant != "block" or block is None:
@@ -98,8 +104,10 @@ def level_of(question: Question) -> str:
 
 
 def plain(question: Question) -> Question:
-    """The question of a ladder's level as that of a row of LAT or RS in this working set; of NUMA-RS
-    and NUMA-WS as that of RS and WS in a pool of the whole node.
+    """Return the question about the plain workload that a row of a ladder or of NUMA repeats.
+
+    A ladder's level is asked as LAT or RS in its working set; NUMA-RS and NUMA-WS are asked as RS
+    and WS in a pool of the whole node.
     """
     if question.workload in ("NUMA-RS", "NUMA-WS"):
         workload = question.workload.removeprefix("NUMA-")
@@ -115,9 +123,11 @@ def plain(question: Question) -> Question:
 
 
 def of_one_node(question: Question, limit: Limit) -> Limit:
-    """The part of a throughput's limit or bound that one NUMA node has, for rows from node to node.
+    """Return the part of a throughput's limit or bound that one NUMA node has, for rows from node
+    to node.
 
-    There is none beside memory without cores: it may be slower, or faster, than the channels.
+    The limit is unknown where a node has memory but no cores: such memory may be slower or faster
+    than the channels of the CPU.
     """
     if question.workload not in NUMA or question.unit == "s" or limit.most is None:
         return limit
@@ -128,8 +138,8 @@ def of_one_node(question: Question, limit: Limit) -> Limit:
 
 
 def _moved(question: Question, limit: Limit) -> Limit:
-    """The limit of a row that writes through the caches: the read of each line takes its part of
-    the channels.
+    """Return the limit less the reads that stores through the caches cause: each line is read
+    before it is written.
     """
     if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
         return limit
@@ -141,8 +151,9 @@ def _moved(question: Question, limit: Limit) -> Limit:
 
 
 def dram(question: Question) -> Limit:
-    """Bandwidth of the memory channels that the row's threads reach: those of their NUMA nodes.
-    Each thread touches its own memory first, which lies in its own node.
+    """Return the bandwidth of the memory channels of the NUMA nodes that the row's threads run on.
+
+    Each thread touches its own memory first, so the memory lies in the thread's node.
     """
     whole = _node(question)
     every = question.fact("cpu", "numa") or ()
@@ -155,16 +166,19 @@ def dram(question: Question) -> Limit:
 
 
 def datasheet(question: Question) -> dict[str, str] | None:
-    """The line of memory.csv for this CPU, None for one that it does not have."""
+    """Return the line of memory.csv for this CPU, None without one."""
     return data.of_model(data.table("memory"), question.fact("cpu", "model_name"))
 
 
 def _node(question: Question) -> Limit:
-    """Bandwidth of all memory channels of the node."""
+    """Return the bandwidth of all memory channels of the node: by the site file, by the modules, or
+    else by the datasheet of the CPU.
+    """
     whole = question.stated("memory", "bandwidth")
     if whole is not None:
         return question.by_site(whole, "memory")
-    channels, speed = (question.known("memory", name) for name in ("channels", "speed_mts"))
+    channels = question.known("memory", "channels")
+    speed = question.known("memory", "speed_mts")
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     width = _channel_width(question)
     if channels is not None and speed is not None and width is not None:
@@ -191,8 +205,9 @@ def _node(question: Question) -> Limit:
 
 
 def _channel_width(question: Question) -> float | None:
-    """Return the bytes that a channel moves at once: as stated or read, else the 8 of a DIMM; None
-    for memory whose channels have several widths.
+    """Return the bytes that a channel moves at once: as stated or read, else the 8 of a DIMM.
+
+    None for kinds of memory whose channels have several widths.
     """
     width = question.known("memory", "bytes_per_transfer")
     if width is not None:
@@ -204,7 +219,7 @@ def _channel_width(question: Question) -> float | None:
 def _empty_channels(
     line: dict[str, str] | None, sockets: int, channels: int, width: float
 ) -> Message | None:
-    """A finding where fewer channels hold modules than the CPU has, which lowers the limit."""
+    """Return the finding that some channels of the CPU hold no module; None where all do."""
     if line is None or float(line["bytes_per_transfer"]) != width:
         return None
     if channels >= sockets * int(line["channels"]):
@@ -221,8 +236,12 @@ def _empty_channels(
 
 
 def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[float, str]:
-    """B/s of channels that make ``speed`` million transfers of ``width`` bytes a second, and its
-    formula.
+    """Return the B/s of memory channels, and its formula.
+
+    Args:
+        each: words of the formula behind the number of channels.
+        speed: million transfers per second of a channel.
+        width: bytes of a transfer.
     """
     value = channels * speed * 1e6 * width
     words = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B"
@@ -230,35 +249,41 @@ def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[fl
 
 
 def of_line(line: dict[str, str], sockets: int, each: str) -> tuple[float, str]:
-    """The same of the channels that a line of a table gives to each socket."""
+    """Return the B/s of the channels that a line of a table gives to each socket, and its formula.
+
+    Args:
+        each: words of the formula behind the number of channels.
+    """
     speed, width = float(line["speed_mts"]), float(line["bytes_per_transfer"])
     return _bandwidth(sockets * int(line["channels"]), each, speed, width)
 
 
 def cache_lines(question: Question) -> dict[int, dict[str, str]]:
-    """Level -> line of caches.csv."""
+    """Return the line of caches.csv for each level of the core's design."""
     lines = data.of_design("caches", question.design)
     return {int(line["level"]): line for line in lines}
 
 
 def column(workload: str) -> str:
-    """The column of caches.csv that a workload needs: load, store or copy."""
-    return "copy" if workload.startswith("RW") else {"R": "load", "W": "store"}[workload[0]]
+    """Return the column of caches.csv that a workload needs: load, store or copy."""
+    if workload.startswith("RW"):
+        return "copy"
+    return {"R": "load", "W": "store"}[workload[0]]
 
 
 def levels(question: Question) -> list[Level]:
-    """This machine's data caches, L1 first."""
+    """Return this machine's data caches, L1 first."""
     lines = cache_lines(question)
     threads = max(1, question.cores[0] or 1)
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
     every = []
     for cache in sorted(caches, key=lambda cache: int(cache["level"])):
-        # Threads share what there is of a level; one thread reaches one cache of it.
+        # Threads share all caches of a level; one thread reaches one of them.
         share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
         number = int(cache["level"])
         every.append(Level(number, share, lines.get(number, {})))
     reached = question.reached("last_level_bytes")
-    if every and reached:  # those of a socket without threads hold nothing of theirs
+    if every and reached:  # the last caches of a socket without threads hold none of their data
         last = every[-1]
         every[-1] = last._replace(share=min(last.share, reached / threads))
     return every
@@ -267,10 +292,13 @@ def levels(question: Question) -> list[Level]:
 def _cache(question: Question, working_set: int, taken: int) -> Limit:
     """Return the limit of the cache level that a thread's working set fits in.
 
-    ``working_set`` bytes are moved, the buffers take ``taken`` bytes: a copy of 1 MiB does not fit
-    2 MiB. A sweep returns to a line after all others. A level that is smaller than the working set
-    has replaced the line by then, so every byte comes from the level that holds all of it, and the
-    narrowest path on its way to the core limits the rate.
+    A sweep returns to a line after all others. A level that is smaller than the working set has
+    replaced the line by then. So every byte comes from the level that holds all of the working set,
+    and the narrowest path from there to the core limits the rate.
+
+    Args:
+        working_set: bytes that a sweep moves.
+        taken: bytes of the buffers: a copy of 1 MiB does not fit 2 MiB.
     """
     size, caches = format_size(working_set), levels(question)
     (cores, counted), clock = question.cores, question.clock
@@ -329,13 +357,15 @@ def _latency(question: Question) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
+    """Return what nothing in the row's memory can exceed, by its cores and by its sockets."""
     bounds = _bounds(plain(question), question.workload in NUMA)
     return [bound and of_one_node(question, bound) for bound in bounds]
 
 
 def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
-    """The bounds of a row; those ``of_node`` are by its memory alone, as its cores may be fewer than
-    all.
+    """Return the bounds of a row.
+
+    Rows ``of_node`` are bound by memory alone: their threads may run on a part of the cores.
     """
     if question.workload in SHAPES:
         return []
@@ -350,11 +380,11 @@ def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
 def by_cores(
     question: Question, cores: int | None, column: str, cached: bool, moves: int = 1
 ) -> Limit | None:
-    """What cores move by the width of their first cache and, if nothing is ``cached`` there, by
-    that of its path to the second.
+    """Return what cores move by the width of their first cache and of its path to the second.
 
     Args:
         column: of caches.csv.
+        cached: whether the data may stay in the first cache, so that the path does not count.
         moves: how often a byte that is counted once is moved.
     """
     lines, clock = cache_lines(question), question.clock
@@ -362,15 +392,20 @@ def by_cores(
         return None
     width = float(lines[1][column])
     if not cached and 2 in lines:
-        width = min(width, float(lines[2]["load"]) * (2 if column == "copy" else 1))
-    value = cores * clock.hz * width / moves * (8 if question.unit == "bit/s" else 1)
+        path = float(lines[2]["load"])
+        if column == "copy":
+            path *= 2
+        width = min(width, path)
+    value = cores * clock.hz * width / moves
+    if question.unit == "bit/s":
+        value *= 8
     often = f" / {moves} (a byte is read and written on each end)" if moves > 1 else ""
     formula = f"{plural(cores, 'core')} x {clock.text(2)} x {width:g} B per cycle ({column}){often}"
     return question.bound(value, formula, lines[1]["source"], "datasheet")
 
 
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
-    """The best memory that a machine with such cores was sold with."""
+    """Return the bandwidth of the best memory that machines with such cores were sold with."""
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
     if line is None or not line["speed_mts"]:
@@ -382,8 +417,8 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
 
 
 def _beyond_cache(question: Question) -> Limit | None:
-    """Return the latency of the last cache with a known one that the chased area exceeds: a load
-    from beyond takes no less.
+    """Return the latency of the last cache that is smaller than the chased area: a load from beyond
+    takes no less.
     """
     area, clock = question.block or 0, question.clock
     smaller = [

@@ -1,4 +1,4 @@
-"""Limits of the network: the line rate less what headers and gaps take."""
+"""Limits of the network: the line rate less headers and gaps."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
 
 FRAME = 38
-"""Bytes a frame costs on the wire beside its IP packet.
+"""Bytes on the wire that a frame adds to its IP packet.
 
 Source: IEEE 802.3: preamble 8, header 14, check 4, gap 12. IBTA: local route 8, base transport 12,
 datagram 8, IPoIB 4, checks 6.
 """
-MINIMUM_PACKET = 46  # an Ethernet frame carries at least this much
+MINIMUM_PACKET = 46
+"""Smallest payload of an Ethernet frame, in bytes; a smaller packet is padded."""
 IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
+"""Bytes of the headers, and of TCP's time stamps option with its padding."""
 
 
 def limit(question: Question) -> Limit:
-    """Payload bits per second at the receiver, or seconds of a round trip."""
+    """Return the limit in payload bits per second at the receiver, or seconds of a round trip."""
     loopback = is_loopback(question)
     if question.metric == "latency":
         return _latency(question, loopback)
@@ -33,7 +35,7 @@ def limit(question: Question) -> Limit:
         return question.unknown(key="network.speed_bps", **case)
     stream = question.fact("network", "stream_bps")
     if stated is None and stream:
-        rate = min(rate, question.concurrency * stream)  # of a bond: a stream takes one member
+        rate = min(rate, question.concurrency * stream)  # each stream takes one member of a bond
     mtu = int(question.known("network", "mtu") or 1500)
     tcp = question.workload == "TCP"
     share, text = tcp_share(mtu) if tcp else udp_share(question.block or mtu, mtu)
@@ -49,13 +51,14 @@ def limit(question: Question) -> Limit:
 
 
 def is_loopback(question: Question) -> bool:
-    """Whether both ends were one machine."""
+    """Return whether both ends were one machine."""
     return question.loopback or bool(question.fact("network", "loopback"))
 
 
 def tcp_share(mtu: int) -> tuple[float, str]:
-    """Payload share of a full TCP segment, and the same in words; the message size does not matter,
-    TCP fills its segments from the stream.
+    """Return the payload share of a full TCP segment, and its formula.
+
+    The message size does not matter: TCP fills its segments from the stream.
     """
     payload, wire = mtu - IP - TCP - TIMESTAMPS, mtu + FRAME
     words = "payload of a TCP segment with time stamps / bytes on the wire"
@@ -63,10 +66,9 @@ def tcp_share(mtu: int) -> tuple[float, str]:
 
 
 def udp_share(message: int, mtu: int) -> tuple[float, str]:
-    """Payload share of a UDP message, and the same in words: one datagram, in fragments when it is
-    larger than the MTU allows.
+    """Return the payload share of a UDP message, and its formula.
 
-    Source: RFC 791.
+    A message is one datagram, in fragments where it is larger than the MTU allows (RFC 791).
     """
     datagram, most = message + UDP, mtu - IP
     room = most // 8 * 8  # of every fragment but the last
@@ -80,6 +82,7 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
 
 
 def _latency(question: Question, loopback: bool) -> Limit:
+    """Return the round trip that the site file states for the protocol."""
     protocol = question.workload.removeprefix("LAT-")
     stated = (question.stated("network", "latency") or {}).get(protocol)
     if loopback:
@@ -90,7 +93,7 @@ def _latency(question: Question, loopback: bool) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """The sender's core copies each byte from the program, the receiver's to it."""
+    """Return what the cores can copy: the sender's from the program, the receiver's to it."""
     ends = 2 if is_loopback(question) else 1
     cores = question.fact("limits", "physical_cores_allowed")
     if question.metric == "latency" or cores is None:
