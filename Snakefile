@@ -3,7 +3,7 @@
 #   snakemake --profile local --configfile config/presets/quick.yaml    # this machine, some minutes
 #   snakemake --profile slurm                                           # every cell a Slurm job
 #
-# The flow: plan -> measure (one job per cell) -> tables, figures -> report (PDF and HTML).
+# The flow: plan -> measure (one job per cell) -> rows -> tables, figures -> report (PDF and HTML).
 
 from snakemake.utils import min_version
 
@@ -16,6 +16,7 @@ report: "reports/snakemake/workflow.rst"
 include: "rules/installed.smk"
 include: "rules/common.smk"
 include: "rules/cells.smk"
+include: "rules/rows.smk"
 include: "rules/tables.smk"
 include: "rules/report.smk"
 

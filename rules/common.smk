@@ -5,7 +5,8 @@ from functools import partial
 
 from peakmark.config import campaign
 from peakmark.run import build
-from peakmark.report import ANALYSIS, digest
+from peakmark.resources import code_digest
+from peakmark.rows import names
 from peakmark.workflow import run, startup
 from peakmark.workflow.startup import as_workflow_error
 from peakmark.messages import captions

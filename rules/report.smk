@@ -1,9 +1,10 @@
-# Tables and figures -> the PDF and the HTML report. report() is for snakemake --report.
+# Rows and figures -> the PDF and the HTML report. report() is for snakemake --report.
 
 
 rule report:
     input:
-        rules.tables.output,
+        rules.rows.output,
+        rules.figures.output,
     output:
         report(
             f"{RUN.folder}/report.pdf",
@@ -22,6 +23,5 @@ rule report:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
-        made_by=digest(RUN.plan.config["report"]),
     shell:
         "peakmark report --html {params.campaign:q} > {log:q} 2>&1"

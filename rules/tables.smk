@@ -1,14 +1,25 @@
-# Records -> tables, figures, and analysis.json, of which the report is made. report() is for snakemake --report.
+# Rows -> tables and figures. report() is for snakemake --report.
 
 
 rule tables:
     input:
-        RUN.plan_trigger,
-        RUN.records,
+        rules.rows.output,
     output:
         [for_report(table.name, table.full_title) for table in TABLES],
         for_report("runs", "Every run", "runs"),
-        f"{RUN.folder}/{ANALYSIS}",
+    log:
+        f"{RUN.folder}/logs/tables.log",
+    localrule: True
+    params:
+        campaign=subpath(output[0], ancestor=2),
+    shell:
+        "peakmark tables {params.campaign:q} 2> {log:q}"
+
+
+rule figures:
+    input:
+        rules.rows.output,
+    output:
         report(
             directory(f"{RUN.folder}/figures"),
             patterns=["{figure}.svg"],
@@ -17,12 +28,10 @@ rule tables:
             labels={"figure": "{figure}"},
         ),
     log:
-        f"{RUN.folder}/logs/tables.log",
+        f"{RUN.folder}/logs/figures.log",
     localrule: True
     params:
-        campaign=subpath(output[0], ancestor=2),
-        plan=RUN.digest,
-        made_by=digest(RUN.plan.config["report"]),
+        campaign=subpath(output[0], parent=True),
         captions=captions(),
     shell:
-        "peakmark tables {params.campaign:q} 2> {log:q}"
+        "peakmark figures {params.campaign:q} 2> {log:q}"

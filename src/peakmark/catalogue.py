@@ -116,3 +116,16 @@ def metrics(subsystem: str, workload: str) -> dict[str, str]:
     usual = "latency" if workload.startswith("LAT") else "throughput"
     wanted = SHAPES.get(workload, usual)
     return {wanted: units[wanted]}
+
+
+CHAPTERS = (
+    "introduction",
+    "design",
+    *SUBSYSTEMS,
+    "discussion",
+    "improvements",
+    "conclusion",
+    "contributions",
+    "acknowledgements",
+)
+"""Chapters that an author may write, in the order of the report: files such as ``design.md``."""

@@ -292,7 +292,10 @@ def _add_reading(commands: Commands, heading: str) -> None:
     )
     _add_campaign(command)
 
-    command = commands.add(heading, "tables", tables, "Make tables and figures from the records")
+    command = commands.add(heading, "tables", tables, "Make the tables from the records")
+    _add_campaign(command)
+
+    command = commands.add(heading, "figures", figures, "Draw the figures from the records")
     _add_campaign(command)
 
     command = commands.add(heading, "report", report, "Make report.pdf from tables and figures")
@@ -442,6 +445,9 @@ def _add_internal(commands: Commands, heading: str) -> None:
         "--job", metavar="NAME", help="a job of several cells: measure those without a record"
     )
     _add_kernels(command)
+
+    command = commands.add(heading, "rows", rows, "Judge the records, into results/<campaign>/rows")
+    _add_campaign(command)
 
     commands.add(heading, "serve", serve, "Run the server of a two-node cell (started by measure)")
 
@@ -685,13 +691,26 @@ def status(options: argparse.Namespace) -> None:
 
 
 def tables(options: argparse.Namespace) -> None:
-    from peakmark.report import write_analysis
+    from peakmark.workflow import documents
 
-    write_analysis(options.campaign)
+    documents.write_tables(options.campaign)
+
+
+def rows(options: argparse.Namespace) -> None:
+    from peakmark.workflow import documents
+
+    documents.write_rows(options.campaign)
+
+
+def figures(options: argparse.Namespace) -> None:
+    from peakmark.workflow import documents
+
+    documents.write_figures(options.campaign)
 
 
 def report(options: argparse.Namespace) -> None:
-    from peakmark.report import ReportContent, rendering
+    from peakmark.views.report import rendering
+    from peakmark.workflow import documents
 
     if options.campaign.is_file():
         from peakmark.bundle import pack
@@ -699,7 +718,7 @@ def report(options: argparse.Namespace) -> None:
         path, comparison = pack.rebuild(options.campaign, options.output, options.partial)
         output.say(f"{path}: {comparison}")
         return
-    content = ReportContent.read(options.campaign, options.partial)
+    content = documents.collect(options.campaign, options.partial)
     output.say(str(rendering.write_pdf(content, options.output)))
     if options.html:
         output.say(str(rendering.write_html(content)))
@@ -707,13 +726,14 @@ def report(options: argparse.Namespace) -> None:
 
 def html(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
-    from peakmark.report import ReportContent, rendering
+    from peakmark.views.report import rendering
+    from peakmark.workflow import documents
 
     target = options.output
     if target is None and options.campaign.is_file():
         target = options.campaign.with_suffix(".html")
     with pack.opened(options.campaign) as folder:
-        content = ReportContent.read(folder, options.partial, "html")
+        content = documents.collect(folder, options.partial, "html")
         output.say(str(rendering.write_html(content, target)))
 
 
@@ -818,8 +838,7 @@ def _write_suspects(frames: CampaignFrames, campaign: Path, target: Path) -> lis
 
 
 def history(options: argparse.Namespace) -> None:
-    from peakmark.figures import curves, style
-    from peakmark.views import history
+    from peakmark.views import curve_figures, figure_style, history
 
     campaigns = _past_campaigns(options.campaigns)
     if not campaigns:
@@ -829,11 +848,11 @@ def history(options: argparse.Namespace) -> None:
         of_node = f" of {options.node}" if options.node else ""
         raise ConfigError(f"no campaign has a headline row{of_node} to follow")
     output.say(history.report(campaigns, trends))
-    style.begin()
+    figure_style.begin()
     table = history.frame(trends)
     for target in options.output:
-        if target.suffix in style.METADATA:
-            content = style.drawn(curves.plot_trends(table), target.suffix)
+        if target.suffix in figure_style.METADATA:
+            content = figure_style.drawn(curve_figures.plot_trends(table), target.suffix)
         else:
             content = table.to_csv(index=False, lineterminator="\n").encode()
         files.write_document(target, content, options.campaigns[0])

@@ -5,6 +5,7 @@ runs.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ _PACKED = PACKAGE / "checkout"
 IS_CHECKOUT = not _PACKED.is_dir()
 ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
 """Top folder of the checkout, or of its part that a wheel holds."""
+MAKERS = (".py", ".csv", ".yaml", ".toml")
+"""Endings of the package's files that decide what records come to."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "peakmark"  # noqa: PTH111 - never fails
 """The user's cache folder; read before the logger sets another one for Snakemake."""
 
@@ -27,6 +30,22 @@ def of_checkout(name: str) -> Path:
     if IS_CHECKOUT and Path("src/kernels").is_dir():
         return Path(name)
     return ROOT / name
+
+
+def of_user(name: str) -> Path:
+    """A path of a configuration: from the working folder, else from the checkout, as presets name
+    theirs.
+    """
+    return Path(name) if Path(name).exists() else ROOT / name
+
+
+def code_digest(root: Path = ROOT) -> str:
+    """A digest of what tables, figures and report are made by: code, data, layouts and templates."""
+    package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
+    paths = [path for path in package.rglob("*") if path.suffix in MAKERS]
+    paths += [path for path in (root / "reports").rglob("*") if path.is_file()]
+    digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def keep_matplotlib(elsewhere: Path = CACHE) -> None:

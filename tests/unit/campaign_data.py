@@ -11,10 +11,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from peakmark import files
-from peakmark.analysis import Analysis
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.rows import build
+from peakmark.rows import build, schema
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
@@ -157,27 +156,22 @@ def placed(cores, of):
     }  # fmt: skip
 
 
-def judge(folder, records, **more):
-    """The analysis of a campaign written below ``folder``; ``more`` as for ``write``."""
-    return Analysis(Results.read(write(folder, records, **more)))
-
-
 def frames(folder, records, **more):
     """The frames of a campaign written below ``folder``; ``more`` as for ``write``."""
     return build.judge(Results.read(write(folder, records, **more)))
 
 
 def tables(campaign):
-    """The frames of a campaign, by its folder or its analysis, with its tables written."""
-    folder = campaign.results.directory if isinstance(campaign, Analysis) else campaign
-    judged = build.load(folder)
-    write_tables(judged, files.made_folder(folder, "tables"))
+    """The frames of a campaign, by its folder, with its tables written."""
+    judged = build.load(campaign)
+    write_tables(judged, files.made_folder(campaign, "tables"))
     return judged
 
 
 def only_row(folder, records, **more):
-    """The row of a campaign that has one."""
-    (row,) = (row for table in judge(folder, records, **more).rows.values() for row in table)
+    """The line of ``rows`` of peakmark's kernel, of a campaign that has one point."""
+    rows = frames(folder, records, **more).rows
+    (row,) = schema.lines(rows[rows["is_own"]])
     return row
 
 
@@ -396,7 +390,7 @@ def edited(name, folder, part, change):
             del data["sha256"]
             change(data)
             _write_record(path, data)
-    return Analysis(Results.read(folder))
+    return build.judge(Results.read(folder))
 
 
 def golden(name, folder):

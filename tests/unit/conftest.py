@@ -16,8 +16,9 @@ from tests.unit.hostile import CELL, LIMIT_S, Said, copied
 from tests.unit.presets import small_campaign
 
 from peakmark import cli, machine
-from peakmark.analysis import Analysis
-from peakmark.report import ReportContent, rendering
+from peakmark.rows import build
+from peakmark.views.report import rendering
+from peakmark.workflow import documents
 
 
 def made_once(factory, name, make_in):
@@ -36,68 +37,61 @@ def made_once(factory, name, make_in):
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory):
     """A whole campaign with every figure and its report; tests must not change it."""
-    section = {"title": "Limits", "author": "Jane Dœ", "course": "CS 553", "date_language": "de"}
+    section = {"title": "Limits", "author": "Jane Dœ", "course": "CS 553"}
 
     def make_in(folder):
         make.write(folder, make.sweep(), config={"report": section})
-        rendering.write_pdf(ReportContent.read(folder))
+        rendering.write_pdf(documents.collect(folder))
 
     return made_once(tmp_path_factory, "sweep", make_in)
 
 
 @pytest.fixture(scope="session")
-def comma(swept, tmp_path_factory):
-    """``swept`` with a decimal comma and facts of its machine, and its HTML report."""
+def known_machine(swept, tmp_path_factory):
+    """``swept`` with facts of its machine, and its HTML report."""
 
     def make_in(folder):
         shutil.copytree(swept, folder)
-        plan = json.loads((folder / "plan.json").read_text())
-        plan["config"]["report"]["decimal_mark"] = ","
-        (folder / "plan.json").write_text(json.dumps(plan))
         facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
         (folder / "machine").mkdir(exist_ok=True)
         (folder / "machine" / "node1.json").write_text(json.dumps(facts))
-        rendering.write_html(ReportContent.read(folder))
+        rendering.write_html(documents.collect(folder))
 
-    return made_once(tmp_path_factory, "comma/sweep", make_in)
+    return made_once(tmp_path_factory, "known/sweep", make_in)
 
 
 @pytest.fixture(scope="session")
 def sweep(swept):
-    """The analysis of ``swept``."""
-    return Analysis.of(swept)
-
-
-def stored_report(folder):
-    return json.loads((folder / "analysis.json").read_text())["data"]
+    """The frames of ``swept``."""
+    return build.load(swept)
 
 
 @pytest.fixture(scope="session")
 def report(swept):
-    """What the report of ``swept`` says, as it is stored."""
-    return stored_report(swept)
+    """What the report of ``swept`` says."""
+    return documents.collect(swept).data
 
 
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
-    """The analysis of a small campaign of a preset with its tables, by the preset's name; tests
-    must not change it.
+    """The folder of a small campaign of a preset with its tables, by the preset's name; tests must
+    not change it.
     """
     folder = tmp_path_factory.mktemp("presets")
 
     @cache
-    def build(name):
-        analysis = Analysis.of(small_campaign(folder, name))
-        make.tables(analysis)
-        return analysis
+    def made(name):
+        campaign = small_campaign(folder, name)
+        make.tables(campaign)
+        return campaign
 
-    return build
+    return made
 
 
 @pytest.fixture(scope="session")
-def comma_report(comma):
-    """What the report of ``comma`` says, as it is stored."""
-    return stored_report(comma)
+def known_report(known_machine):
+    """What the report of ``known_machine`` says."""
+    return documents.collect(known_machine).data
 
 
 @pytest.fixture

@@ -8,18 +8,18 @@ from functools import cache
 from typing import get_args, get_type_hints
 
 import pytest
+from peakmark.analysis.checks import CHECKS
 from tests.unit.tools.test_outputs import GOOD
 
 from peakmark import data
-from peakmark.analysis.checks import CHECKS
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import types
 from peakmark.messages import captions
-from peakmark.report import appendix
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
 from peakmark.tools import REGISTRY, references
 from peakmark.tools.tables import TABLES
+from peakmark.views.report import appendix
 
 PACKAGE = ROOT / "src" / "peakmark"
 

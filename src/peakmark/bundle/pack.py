@@ -18,14 +18,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from peakmark import files as filesystem
-from peakmark.config import inputs
 from peakmark.errors import ConfigError, PeakmarkError, RecordError, sentence
 from peakmark.formatting import gigabytes
-from peakmark.report import ReportContent, incomplete, must_be_complete, rendering
 from peakmark.resources import ROOT
 from peakmark.rows import build, schema
+from peakmark.rows.names import FOLDER
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results, StoredRecord
+from peakmark.views.report import document, rendering
+from peakmark.workflow import documents
 
 SUMS = "SHA256SUMS"
 PINNED = ROOT / "envs" / "requirements.txt"
@@ -49,7 +50,7 @@ def write(campaign: Path, target: Path | None = None, *, partial: bool = False) 
         RecordError: a record or raw output is damaged.
     """
     results = Results.read(campaign)
-    must_be_complete(incomplete(results), partial, "bundle", campaign)
+    document.must_be_complete(build.load(campaign).campaign, partial, "bundle", campaign)
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
     filesystem.document_place(target)
@@ -60,7 +61,7 @@ def write(campaign: Path, target: Path | None = None, *, partial: bool = False) 
         # Without the state of the files, which is another wherever they are unpacked.
         schema.write(folder, build.judge(Results.read(folder)))
         paths += ["report.pdf", "report.html"]
-        for pattern in ("tables/**/*.csv", f"{schema.FOLDER}/*"):
+        for pattern in ("tables/**/*.csv", f"{FOLDER}/*"):
             paths += [path.relative_to(folder).as_posix() for path in folder.glob(pattern)]
         content = {path: (folder / path).read_bytes() for path in paths}
         content["requirements.txt"] = PINNED.read_bytes()
@@ -73,7 +74,8 @@ def write(campaign: Path, target: Path | None = None, *, partial: bool = False) 
 
 def build_all(campaign: Path, partial: bool) -> Path:
     """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
-    report = ReportContent.read(campaign, partial)
+    report = documents.collect(campaign, partial)
+    documents.write_tables(campaign)
     rendering.write_html(report)
     return rendering.write_pdf(report)
 
@@ -105,7 +107,6 @@ def copy(results: Results, target: Path) -> list[str]:
 
     Raises:
         RecordError: a raw output is missing or is not what its record says.
-        ConfigError: a file that the configuration names is missing.
     """
     content: dict[str, bytes] = {}
     folder = results.directory
@@ -118,12 +119,6 @@ def copy(results: Results, target: Path) -> list[str]:
         for name, raw in raw_outputs(results, record):
             content[str(PurePosixPath(record.path).parent / name)] = raw
         content[record.path] = records.text_of(record.data).encode()
-    section = results.config.get("report") or {}
-    for name, path in inputs.collect(folder, section):
-        content[name] = filesystem.read_bytes(path)
-    index = inputs.index(section)
-    if index:
-        content[inputs.INDEX] = _json(index)
     for name, text in content.items():
         place = filesystem.below(target, name)
         place.parent.mkdir(parents=True, exist_ok=True)

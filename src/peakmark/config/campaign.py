@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from peakmark import validation, yamlfile
-from peakmark.catalogue import AUTO, SHAPES, SUBSYSTEMS, WORKLOADS
+from peakmark.catalogue import AUTO, CHAPTERS, SHAPES, SUBSYSTEMS, WORKLOADS
 from peakmark.config.types import Campaign
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, parse_duration, parse_size
@@ -160,6 +160,11 @@ REMOVED = {
     "report.summary": "tables show the median, the mean is beside it in rows/rows.csv",
     "report.publisher": "state the publisher where you publish the bundle",
     "report.authors.orcid": "a bundle has no description of its authors",
+    "report.bibliography": "write the sources into a chapter, such as conclusion.md",
+    "report.kernels": "the chapter on the kernels stands where there are chapters of the author's",
+    "report.logo": "the first page has title, authors and course",
+    "report.date_language": "dates are English, as the sentences are",
+    "report.decimal_mark": "numbers have a point; tables/ has them as CSV for other programs",
     "report.published": "the numbers are in reports/published, to be read beside the tables",
 }
 """Key of earlier versions -> its replacement, in words."""
@@ -205,6 +210,11 @@ def _check_removed(plain: Mapping[str, Any]) -> None:
             within = parts_of(within, section)
         if any(name in part for part in within):
             raise ConfigError(f"the key {key} was removed: delete it; {instead}")
+    if any(isinstance(report.get("text"), dict) for report in parts_of([plain], "report")):
+        raise ConfigError(
+            "report.text with a file for each chapter was removed: name the folder of the chapters, "
+            f"Markdown files such as {CHAPTERS[0]}.md"
+        )
 
 
 def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
@@ -229,6 +239,9 @@ def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
             within = parts_of(within, section)
         for part in within:
             part.pop(name, None)
+    for report in parts_of([kept], "report"):
+        if isinstance(report.get("text"), dict):
+            report["text"] = None
     return kept
 
 

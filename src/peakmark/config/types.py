@@ -209,25 +209,6 @@ class Author(Keys):
     affiliation: str | None = None
 
 
-Chapter = Annotated[Text | None, allowed("the path of a Markdown (.md) or Typst (.typ) file")]
-
-
-class Chapters(Keys):
-    """Chapters of the author's."""
-
-    introduction: Chapter = None
-    design: Chapter = None
-    cpu: Chapter = None
-    memory: Chapter = None
-    disk: Chapter = None
-    network: Chapter = None
-    discussion: Chapter = None
-    improvements: Chapter = None
-    conclusion: Chapter = None
-    contributions: Chapter = None
-    acknowledgements: Chapter = None
-
-
 class Report(Keys):
     """What the report says about itself.
 
@@ -235,18 +216,11 @@ class Report(Keys):
         title: Title on the first page.
         author: Author on the first page.
         authors: Authors with their affiliation, instead of author.
-        text: Chapters of the author's: Markdown (.md) or Typst (.typ) files. Introduction and
-            design stand before the results; cpu, memory, disk and network at the end of the
+        text: Folder of the author's chapters, Markdown files such as introduction.md. Introduction
+            and design stand before the results; cpu, memory, disk and network at the end of the
             chapter of their resource, below a table where a heading is its title; the others
             behind the results.
-        bibliography: What the author's chapters cite with [@key]: a BibTeX (.bib) or Hayagriva
-            (.yml) file.
-        kernels: A chapter on how each kernel measures; null: where there are chapters of the
-            author's.
         course: Course or project on the first page.
-        logo: SVG or PNG file for the first page.
-        date_language: Language of dates; the report's sentences are English.
-        decimal_mark: Decimal mark in the report's tables.
         tables: Layout of the tables: a name in reports/layouts, or the path of such a file. Null:
             all columns that there are.
     """
@@ -254,13 +228,8 @@ class Report(Keys):
     title: str = "Performance report"
     author: str | None = None
     authors: Annotated[list[Author], Meta(max_length=50)] = field(default_factory=list)
-    text: Chapters = field(default_factory=Chapters)
-    bibliography: str | None = None
-    kernels: bool | None = None
+    text: Annotated[Text | None, allowed("the path of a folder of Markdown files")] = None
     course: str | None = None
-    logo: str | None = None
-    date_language: Literal["en", "de", "fr", "es"] = "en"
-    decimal_mark: Literal[".", ","] = "."
     tables: Text | None = None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
-from peakmark.config import inputs, layouts, site
+from peakmark.config import layouts, site, texts
 from peakmark.errors import ConfigError
 from peakmark.messages import Unavailable
 from peakmark.plan import durations, grids
@@ -172,8 +172,7 @@ def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
     report = completed["report"]
     if report["tables"] is not None:
         layouts.load(report["tables"])
-    inputs.check_logo(report["logo"])
-    inputs.check_texts(report)
+    texts.check(report["text"])
     return completed
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pandas as pd
 
 from peakmark import files
-from peakmark.config import inputs
 from peakmark.errors import RecordError
-from peakmark.resources import IS_CHECKOUT, PACKAGE, ROOT
+from peakmark.resources import code_digest
 from peakmark.rows import findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
 from peakmark.rows.fleet import add_verdicts, count_judged, list_nodes, list_slow_nodes
 from peakmark.rows.links import list_slow_parts
+from peakmark.rows.names import FOLDER
 from peakmark.rows.reasons import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
@@ -70,15 +70,7 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
         RecordError: the folder holds no campaign, or a record is damaged.
         PeakmarkError: the files cannot be written.
     """
-    frames = load_as_configured(campaign, keep)
-    config = frames.campaign["config"]
-    report = inputs.resolve(campaign, config.get("report") or {})
-    return replace(frames, campaign={**frames.campaign, "config": {**config, "report": report}})
-
-
-def load_as_configured(campaign: Path, keep: bool) -> CampaignFrames:
-    """Return the frames as ``load`` does, with files of ``report:`` as the configuration names them."""
-    if not (campaign / "plan.json").is_file() and (campaign / schema.FOLDER).is_dir():
+    if not (campaign / "plan.json").is_file() and (campaign / FOLDER).is_dir():
         return schema.read(campaign)
     # The state is taken first: a record that lands meanwhile makes another one.
     state = state_of(campaign)
@@ -93,7 +85,7 @@ def load_as_configured(campaign: Path, keep: bool) -> CampaignFrames:
     found = replace(found, campaign={**found.campaign, "state": state})
     if keep:
         schema.write(campaign, found)
-        files.write_text(campaign / schema.FOLDER / CHECKSUMS, results.checksum_list)
+        files.write_text(campaign / FOLDER / CHECKSUMS, results.checksum_list)
     return found
 
 
@@ -114,13 +106,3 @@ def sources_of(campaign: Path) -> Iterator[Path]:
         for path in (source, *source.rglob("*")):
             if path.is_file():
                 yield path
-
-
-def code_digest() -> str:
-    """Return a digest of the package's code and data."""
-    package = ROOT / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
-    total = hashlib.sha256()
-    for path in sorted(package.rglob("*")):
-        if path.suffix in (".py", ".csv", ".yaml", ".toml"):
-            total.update(path.read_bytes())
-    return total.hexdigest()

@@ -15,6 +15,7 @@ import pandas as pd
 from peakmark.formatting import natural
 from peakmark.plan.cluster import Cluster, behind
 from peakmark.rows import schema
+from peakmark.rows.campaign_config import preset_of, settings_of
 from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
 from peakmark.storage.results import Results
 from peakmark.tools.tables import TABLES
@@ -25,10 +26,12 @@ Facts = Mapping[str, Any]
 def campaign_of(results: Results) -> dict[str, Any]:
     """Return the content of ``campaign.json``.
 
-    Keys: ``name``; ``config``, the configuration; ``cells`` planned, ``missing`` without a record
+    Keys: ``name``; ``config``, the configuration; ``settings``, those that are not as by default;
+    ``preset`` with the same settings, empty without one; ``cells`` planned, ``missing`` without a record
     that counts, ``damaged`` with the reason why records do not count; ``instruments`` that were
     planned; ``times``, ``jobs`` and ``versions``; ``programs`` that measured, ``commands`` of each,
-    and why others are ``empty``; ``failures``; ``networks`` and ``core_types`` of hosts;
+    and why others are ``empty``; ``failures``, and how many
+    ``attempts`` failed; the ``largest_file`` of a disk cell, B; ``networks`` and ``core_types`` of hosts;
     ``behind``, the nodes behind each switch; ``checksums`` of raw outputs; ``left_out``, a sentence
     on each record that does not count; the ``rule`` by which nodes are judged: ``beyond`` which
     share one is slow, and how many ``nodes`` of a class and ``repetitions`` of a row it takes.
@@ -37,6 +40,8 @@ def campaign_of(results: Results) -> dict[str, Any]:
     return {
         "name": results.name,
         "config": dict(results.config),
+        "settings": settings_of(results.config),
+        "preset": preset_of(results.config),
         "cells": len(results.cells),
         "missing": len(results.missing),
         "damaged": [reason for reason in reasons if reason],
@@ -48,6 +53,8 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "commands": commands_of(results),
         "empty": empty_reasons(results),
         "failures": list(failures_of(results)),
+        "attempts": len(results.attempts),
+        "largest_file": largest_file(results),
         "networks": networks_of(results),
         "core_types": core_types_of(results),
         "behind": nodes_behind(results),
@@ -55,6 +62,11 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "left_out": list(results.left_out),
         "rule": {"beyond": DELTA, "nodes": LEAST_NODES, "repetitions": LEAST_REPETITIONS},
     }
+
+
+def largest_file(results: Results) -> int:
+    """Return the size of the largest file that a cell writes, B; 0 where none writes one."""
+    return max((int(cell.options.get("size") or 0) for cell in results.cells), default=0)
 
 
 def times_of(results: Results) -> dict[str, Any]:
@@ -248,9 +260,12 @@ def facts_of_hosts(results: Results) -> pd.DataFrame:
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted name of each value that holds no others, and the value."""
+    """Yield the dotted name of each value that holds no others, and the value.
+
+    A mapping of names with dots is one value, so that the others can be told apart again.
+    """
     parts: dict[Any, Any] = {}
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not any("." in str(key) for key in value):
         parts = dict(value)
     elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
         parts = dict(enumerate(value))

@@ -19,11 +19,7 @@ import pandas as pd
 from peakmark import files
 from peakmark.errors import RecordError
 from peakmark.messages import Message, Range, Scope, Severity, Value, texts
-
-FOLDER = "rows"
-"""Folder of the files below that of a campaign."""
-CAMPAIGN = "campaign.json"
-"""What holds for the whole campaign: title, authors, configuration, times, failures, programs."""
+from peakmark.rows.names import CAMPAIGN, FOLDER, FRAMES
 
 Kind = Literal["text", "int", "float", "flag", "json"]
 DTYPES: Mapping[Kind, Any] = {
@@ -344,15 +340,9 @@ beside              json   healthy nodes or links that a suspect was measured be
 """
 )
 
-FILES: Mapping[str, tuple[SchemaColumn, ...]] = {
-    "runs": RUNS,
-    "rows": ROWS,
-    "warnings": WARNINGS,
-    "findings": FINDINGS,
-    "nodes": NODES,
-    "facts": FACTS,
-    "fleet": FLEET,
-}
+FILES: Mapping[str, tuple[SchemaColumn, ...]] = dict(
+    zip(FRAMES, (RUNS, ROWS, WARNINGS, FINDINGS, NODES, FACTS, FLEET), strict=True)
+)
 """Name of a file without its ending -> its columns."""
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
-from peakmark.config import inputs
 from peakmark.errors import RecordError, UnreadableError
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.records import Finding
@@ -86,17 +85,11 @@ class Results:
         config: Mapping[str, Any] = self.plan.get("config", {})
         return config
 
-    @cached_property
-    def report_config(self) -> Mapping[str, Any]:
-        """Return ``report:`` of the configuration. In a bundle, the paths in it lead to the
-        bundle's copies.
-        """
-        return inputs.resolve(self.directory, self.config.get("report") or {})
-
     @property
-    def mark(self) -> str:
-        """Return the decimal mark of the campaign's report."""
-        return str(self.report_config.get("decimal_mark", "."))
+    def report_config(self) -> Mapping[str, Any]:
+        """Return ``report:`` of the configuration."""
+        section: Mapping[str, Any] = self.config.get("report") or {}
+        return section
 
     @property
     def newest(self) -> datetime:

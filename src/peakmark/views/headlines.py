@@ -20,7 +20,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import BY_NAME, Table, subsystem_tables
-from peakmark.views import node_groups
+from peakmark.views import layouts, node_groups
 from peakmark.views.node_groups import NodeGroup
 from peakmark.views.points import Line, Point, points_of, rows_of
 
@@ -190,7 +190,7 @@ def sentence(frames: CampaignFrames, group: NodeGroup) -> Message:
     """Return what a group measured, with its limit and its reference."""
     row = group.middle.own
     table = BY_NAME[row.table].fitted([group.median])
-    labels = Labels(table)
+    labels = layouts.labels_of(layouts.layout_of(frames), table, row)
     ends = (row.min, row.max)
     nodes: Message | str = ""
     if len(group.every) > 1:

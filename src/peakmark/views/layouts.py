@@ -17,6 +17,7 @@ from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import evaluate, natural, percent, significant
 from peakmark.messages import Message
 from peakmark.rows import schema
+from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import printed
@@ -117,6 +118,13 @@ def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
     if layout is not None:
         return layout.called(table)
     return table.fitted(rows.loc[rows["n"].gt(0), "value"])
+
+
+def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
+    """Return the names for a row of a table, those of a layout where it has one."""
+    if layout is None:
+        return Labels(table)
+    return Labels(table, layout.layout_table_of(table, row.workload, row.variant))
 
 
 # -- lines

@@ -43,7 +43,7 @@ from peakmark.tools import REGISTRY, common
 
 FOLDERS = (
     *("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside"),
-    *("tables", "figures"),
+    *("rows", "tables", "figures"),
 )
 """Folders of a campaign."""
 

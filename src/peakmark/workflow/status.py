@@ -20,7 +20,6 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.formatting import natural
-from peakmark.messages import message
 from peakmark.plan import jobs
 from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
@@ -139,7 +138,10 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
 
 def _logs(campaign: Results) -> list[Path]:
     """Return where the rules behind the cells write what they have to say."""
-    return [campaign.directory / "logs" / f"{rule}.log" for rule in ("tables", "report")]
+    return [
+        campaign.directory / "logs" / f"{rule}.log"
+        for rule in ("rows", "tables", "figures", "report")
+    ]
 
 
 def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
@@ -160,23 +162,12 @@ def summary(directory: Path) -> str:
     Raises:
         RecordError: there is no campaign.
     """
-    from peakmark import analysis  # not for ``peakmark status``
-    from peakmark.analysis import verdict
+    from peakmark.rows import build  # not for ``peakmark status``
+    from peakmark.views.summary import summarise
 
-    results = Results.read(directory)
-    documents = (("report", "report.pdf"), ("page", "report.html"), ("tables", "tables"))
-    again = sum(bool(record.data.get("disturbed")) for record in results.records)
-    return _rendered(
-        "summary.txt.j2",
-        results,
-        is_complete=not results.missing,
-        documents=[
-            (name, directory / file) for name, file in documents if (directory / file).exists()
-        ],
-        verdicts=verdict.verdicts(analysis.build_rows(results)),
-        again=message("measured-again", count=again).text if again else "",
-        impossible=_impossible((record.cell, record.data) for record in results.records),
-    )
+    frames = build.load(directory, keep=False)
+    shown = summarise(frames, directory)
+    return _rendered("summary.txt.j2", Results.read(directory), **shown)
 
 
 def _impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, list[str]]:

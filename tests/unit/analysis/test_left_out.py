@@ -5,16 +5,15 @@ from edited records of a real campaign.
 from copy import deepcopy
 
 import pytest
-from tests.unit import campaign_data as make
-
-from peakmark import figures
 from peakmark.analysis import Analysis
 from peakmark.figures import panels, style
+from tests.unit import campaign_data as make
+
 from peakmark.messages import Severity, message
-from peakmark.report import appendix, sections
 from peakmark.storage import records
 from peakmark.views import printed
 from peakmark.views.points import points_of
+from peakmark.views.report import appendix, pictures, sections
 from peakmark.views.tables import runs_frame
 
 DP, LAT, RS = "DP", "LAT", "RS"
@@ -103,9 +102,9 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     point = next(each for each in points_of(frames, frames.rows) if each.own.measured_again)
     remarks = printed.remarks_on_gaps(frames, row.table, [point], ["cpubench"])
     assert remarks == [message("measured-again", count=1).text]
-    groups = appendix.runs(analysis)["groups"]
+    groups = appendix.list_runs(frames, None)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
-    (drawn,) = figures.figures_of(row.table, analysis.rows)
+    (drawn,) = pictures.pictures_of(frames, row.table, None)
     assert message("caption-part", case="disturbed").fact in sections.caption_of(drawn)
     style.begin()
     figure = panels.plot(row.table, analysis.rows["cpu"])

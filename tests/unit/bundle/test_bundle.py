@@ -13,9 +13,10 @@ from tests.unit import campaign_data as make
 from peakmark import files
 from peakmark.bundle import pack
 from peakmark.errors import PeakmarkError, RecordError
-from peakmark.report import ReportContent, rendering
 from peakmark.resources import ROOT
 from peakmark.rows import schema
+from peakmark.views.report import rendering
+from peakmark.workflow import documents
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
@@ -86,7 +87,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     logo.write_text(LOGO)
     shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
     make.tables(folder)
-    original = rendering.write_pdf(ReportContent.read(folder)).read_bytes()
+    original = rendering.write_pdf(documents.collect(folder)).read_bytes()
     made = pack.write(folder)
     assert made == here / "small.zip"
     elsewhere.mkdir()
@@ -97,7 +98,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     assert path == Path("got.pdf") and path.read_bytes() == original
     assert comparison.startswith("the same")
     # And so does the unpacked folder.
-    unpacked = ReportContent.read(unpack(Path("got.zip"), Path("got")))
+    unpacked = documents.collect(unpack(Path("got.zip"), Path("got")))
     assert rendering.write_pdf(unpacked).read_bytes() == original
 
 

@@ -4,15 +4,16 @@ import itertools
 from collections.abc import Callable
 
 import pytest
+from peakmark.analysis import Analysis
+from peakmark.figures import panels, style
 from tests.unit import campaign_data as make
 
 from peakmark import figures
-from peakmark.analysis import Analysis
 from peakmark.config import layouts
 from peakmark.config.layouts import Drawing
-from peakmark.figures import panels, style
-from peakmark.report import document, sections
+from peakmark.rows import build
 from peakmark.tools.tables import BY_NAME
+from peakmark.views.report import document, sections
 
 KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]
@@ -118,9 +119,9 @@ def test_the_layout_of_2020_draws_averages_and_deviations(preset, tmp_path):
     assert names >= {
         "disk_averages", "disk_deviations", *(f"disk_throughput_{name}" for name in PATTERNS)
     }  # fmt: skip
-    shown = sections.figure_names(campaign)
+    shown = sections.figure_names(build.load(campaign.results.directory))
     assert set(shown) <= names
-    chapters = document.build(campaign)["sections"]
+    chapters = document.build(build.load(campaign.results.directory))["sections"]
     figures_by_name = {
         figure["name"]: (part["name"], figure)
         for section in chapters
@@ -137,8 +138,8 @@ def test_the_layout_of_2020_draws_averages_and_deviations(preset, tmp_path):
 
 def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset):
     campaign = preset("four-subsystems-2018-hyperion")
-    names = sections.figure_names(campaign)
+    names = sections.figure_names(build.load(campaign.results.directory))
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
-    data = document.build(campaign)
+    data = document.build(build.load(campaign.results.directory))
     cpu = data["sections"][0]["parts"][-1]
     assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])

@@ -18,11 +18,11 @@ from tests.unit.tools.samples import script
 
 from peakmark import machine
 from peakmark.machine.host import Host
-from peakmark.report import nodes
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
 from peakmark.tools import present
 from peakmark.validation import convert
+from peakmark.views.report import nodes
 from peakmark.workflow import doctor
 
 KERNELS = ROOT / "src" / "kernels"

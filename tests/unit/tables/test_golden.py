@@ -13,10 +13,10 @@ import re
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.analysis import Analysis
-from peakmark.report import document
 from peakmark.resources import ROOT
+from peakmark.rows import build
 from peakmark.storage import planfile
+from peakmark.views.report import document
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "golden"
 LONG = ("runs.csv",)
@@ -46,9 +46,9 @@ def unpacked(name, folder):
     return folder
 
 
-def report_text(analysis):
+def report_text(frames):
     """What the report says."""
-    data = document.build(analysis)
+    data = document.build(frames)
     return "\n".join(line for name, value in data.items() for line in outline(name, value)) + "\n"
 
 
@@ -68,13 +68,12 @@ def outline(name, value, indent=""):
 
 def built(folder):
     """Name -> content of every table and of the report; a checksum stands for a long table."""
-    analysis = Analysis.of(folder)
     make.tables(folder)
     contents = {path.name: path.read_bytes() for path in (folder / "tables").glob("*.csv")}
     for name in LONG:
         digest = hashlib.sha256(contents.pop(name)).hexdigest()
         contents[f"{name}.sha256"] = f"{digest}\n".encode()
-    return contents | {"report.txt": report_text(analysis).encode()}
+    return contents | {"report.txt": report_text(build.load(folder)).encode()}
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)

@@ -57,7 +57,7 @@ def test_every_table_fits_a_column_of_a_paper(swept, tmp_path):
 def test_tables_of_a_layout_fit_a_page(preset, tmp_path):
     files = []
     for name in ("four-subsystems-2018-hyperion", "disk-patterns-2020"):
-        files += sorted((preset(name).results.directory / "tables" / name).glob("*.tex"))
+        files += sorted((preset(name) / "tables" / name).glob("*.tex"))
     assert len(files) > 6
     assert [width for width in overfull(files, PAGE, tmp_path) if width > 1] == []
 

@@ -12,11 +12,11 @@ from tests.unit import campaign_data as make
 from tests.unit.presets import PRESETS, planned
 
 from peakmark.config import layouts
-from peakmark.report import document
 from peakmark.rows import build
 from peakmark.tools.programs import hpl
 from peakmark.views import layouts as layout_views
 from peakmark.views.points import points_of, rows_of
+from peakmark.views.report import document
 
 FIRST = PRESETS[0]
 KERNELS = ("cpubench", "rambench", "diskbench", "netbench")
@@ -48,7 +48,7 @@ def _corrected(entries, table):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_headings_rows_and_order_are_those_of_the_report(preset, name):
-    folder = preset(name).results.directory / "tables" / name
+    folder = preset(name) / "tables" / name
     seed = seed_of(name)
     shown = [layout_table.name for layout_table in layouts.load(name).layout_tables]
     assert shown[: len(seed["tables"])] == list(seed["tables"])
@@ -65,7 +65,7 @@ def test_headings_rows_and_order_are_those_of_the_report(preset, name):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_own_value_is_there_and_no_row_is_lost(preset, name):
-    frames, layout = build.load(preset(name).results.directory), layouts.load(name)
+    frames, layout = build.load(preset(name)), layouts.load(name)
     for layout_table in layout.layout_tables:
         own = layout_table.table.own.instrument
         frame = layout_views.frame(frames, layout_table, rows_of(frames, layout_table.table))
@@ -78,7 +78,7 @@ def test_every_own_value_is_there_and_no_row_is_lost(preset, name):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_report_shows_the_layouts_tables_and_no_others(preset, name):
-    sections = document.build(preset(name))["sections"]
+    sections = document.build(build.load(preset(name)))["sections"]
     shown = [part["table"] for section in sections for part in section["parts"]]
     expected = sorted(layout_table.name for layout_table in layouts.load(name).layout_tables)
     assert sorted(table["name"] for table in shown) == expected
@@ -118,7 +118,7 @@ def test_presets_use_their_reports_own_definitions(name, key, instrument, expect
 
 @pytest.mark.parametrize("name", PRESETS[:2])
 def test_fio_fills_the_column_where_iozone_cannot(preset, name):
-    frames = build.load(preset(name).results.directory)
+    frames = build.load(preset(name))
     (layout_table,) = [
         one for one in layouts.load(name).layout_tables if one.table.name == "disk_throughput"
     ]

@@ -1,0 +1,19 @@
+# Records -> the rows of the campaign, which all that shows it is made of.
+
+
+rule rows:
+    input:
+        RUN.plan_trigger,
+        RUN.records,
+    output:
+        [f"{RUN.folder}/rows/{name}.csv" for name in names.FRAMES],
+        f"{RUN.folder}/rows/{names.CAMPAIGN}",
+    log:
+        f"{RUN.folder}/logs/rows.log",
+    localrule: True
+    params:
+        campaign=subpath(output[0], ancestor=2),
+        plan=RUN.digest,
+        made_by=code_digest(),
+    shell:
+        "peakmark rows {params.campaign:q} 2> {log:q}"

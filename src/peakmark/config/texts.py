@@ -1,0 +1,45 @@
+"""The chapters that an author writes: Markdown files in the folder that ``report.text`` names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from peakmark.catalogue import CHAPTERS
+from peakmark.errors import ConfigError
+from peakmark.resources import of_user
+from peakmark.validation import did_you_mean
+
+ENDINGS = (".md", ".typ")
+"""Endings of files that were meant as chapters."""
+
+
+def check(name: str | None) -> None:
+    """Check the folder of the author's chapters.
+
+    Raises:
+        ConfigError: there is no such folder, or a text in it is no chapter.
+    """
+    if name is None:
+        return
+    folder = of_user(name)
+    if not folder.is_dir():
+        raise ConfigError(
+            f"report.text: {name!r} is not a folder that exists here: name the folder of the "
+            f"chapters, such as {CHAPTERS[0]}.md"
+        )
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in ENDINGS and path.name not in {f"{key}.md" for key in CHAPTERS}:
+            raise ConfigError(
+                f"report.text: {path} is no chapter{did_you_mean(path.stem, CHAPTERS)}: allowed are "
+                f"{', '.join(f'{key}.md' for key in CHAPTERS)}"
+            )
+        if path.suffix == ".md":
+            check_readable(path)
+
+
+def check_readable(path: Path) -> None:
+    """Check that a file is a text. Errors: ConfigError."""
+    try:
+        path.read_bytes().decode()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"report.text: {path} is not readable as UTF-8 text ({error})") from error

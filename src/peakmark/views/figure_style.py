@@ -1,0 +1,202 @@
+"""How figures look, and how they are written.
+
+Colours and markers survive colour blindness and grey printing; the fonts are matplotlib's own.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
+
+from peakmark.resources import ROOT
+from peakmark.tools.tables import UNITS, Table
+
+STYLE = ROOT / "reports" / "figures.mplstyle"
+INK = "#222222"
+SMALL = 7.3  # points, of the smallest type
+QUIET = "#6b6b6b"
+WIDTH = 6.85  # inches; an A4 page between its margins
+LABELS, LEGEND_LINE = 0.3, 0.17  # inches
+MAX_TICKS = 6  # numbers of a logarithmic axis
+SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic
+NUMBER = "{x:.10g}"
+"""Numbers of an axis, without powers of ten."""
+PADS = {"w_pad": 0.06, "h_pad": 0.06}
+LIMIT: dict[str, Any] = {"color": INK, "linewidth": 0.9, "dashes": (5, 2), "zorder": 1}
+METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
+"""Ending of a file -> what its format would say of when and by what it was made."""
+DASHES: tuple[Any, ...] = (
+    (None, None),
+    (4, 1.6),
+    (1.2, 1.4),
+    (6, 1.5, 1.2, 1.5),
+    (9, 2),
+    (3, 1, 1, 1, 1, 1),
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour (after Okabe and Ito 2008), marker and its face.
+
+    Peakmark's kernels and workloads are filled, references are open.
+    """
+
+    colour: str
+    marker: str
+    face: str
+
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#9B3D7E", "#5A5A5A", "#7A5C00")
+MARKERS = "os^DvP"
+
+
+def look(position: int, is_open: bool = False) -> Look:
+    """Return the look of a program or workload by its place: 0 is peakmark's kernel.
+
+    Beyond six, colours come with other markers.
+    """
+    colour = COLOURS[position % len(COLOURS)]
+    marker = MARKERS[(position + position // len(COLOURS)) % len(MARKERS)]
+    return Look(colour, marker, "white" if is_open else colour)
+
+
+def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
+    """Draw a legend above the panels, with as many entries side by side as the figure is wide."""
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    columns = max(1, int(figure.get_figwidth() / (0.53 + 0.055 * longest)))
+    lines = math.ceil(len(handles) / columns)
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * lines)
+    figure.legend(
+        handles=handles, loc="outside upper left", ncols=columns, frameon=False, handlelength=2.4
+    )
+
+
+def named_lines(names: Sequence[str], width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a figure with a line for each name, the first on top, and room for all labels.
+
+    Args:
+        names: at least one.
+        width: of the figure, in inches.
+        height: of a line, in inches.
+    """
+    figure = Figure(figsize=(width, height * len(names) + 0.5))
+    figure.set_layout_engine("constrained", **PADS)
+    axis = figure.subplots()
+    axis.set_yticks(range(len(names)), names)
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(len(names) - 0.5, -0.6)
+    axis.grid(axis="x")
+    sns.despine(ax=axis, left=True)
+    return figure, axis
+
+
+def facets(
+    shown: pd.DataFrame,
+    labels: tuple[str, str],
+    panel: tuple[float, float] = (0.23, 1.02),
+    most: int = 4,
+    **shared: Any,
+) -> sns.FacetGrid:
+    """Return a figure with a panel for each title in the column ``panel``, in even lines.
+
+    Args:
+        shown: what is drawn; at least one line.
+        labels: of the horizontal and of the vertical axis, which stand at the outer panels.
+        panel: its share of the page's width, and its height in inches.
+        most: panels side by side.
+        shared: which axes panels share.
+    """
+    count = shown["panel"].nunique()
+    rows = math.ceil(count / most)
+    columns = math.ceil(count / rows)
+    share, height = panel
+    width = WIDTH * min(1.0, max(share * columns, min(2 * share, 0.46)) + 0.09)
+    axes = {"sharex": False, "sharey": False, **shared}
+    grid = sns.FacetGrid(shown, col="panel", col_wrap=columns, **axes)
+    plt.close(grid.figure)
+    grid.set_titles("{col_name}").set_axis_labels(*labels)
+    grid.figure.set_size_inches(width, height * math.ceil(count / columns) + LABELS)
+    grid.figure.set_layout_engine("constrained", **PADS)
+    return grid
+
+
+def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
+    """Write few round numbers on vertical axes.
+
+    They are logarithmic where what is drawn spans more than a factor of ``SPAN``, else from zero.
+    """
+    for axis in axes:
+        together = axes if is_shared else [axis]
+        low, high = np.transpose([each.dataLim.intervaly for each in together])
+        lowest, highest = low.min(), high.max()
+        if 0 < lowest * SPAN < highest:
+            axis.set_yscale("log")
+            axis.set_ylim(lowest / 1.4, highest * 1.6)
+            axis.yaxis.set_major_locator(LogLocator(numticks=MAX_TICKS))
+            axis.yaxis.set_minor_locator(NullLocator())
+        else:
+            axis.set_ylim(0, 1.12 * highest)
+        axis.yaxis.set_major_formatter(NUMBER)
+
+
+def vertical_label(table: Table, value: str = "measured") -> str:
+    """Return ``Throughput (MB/s)``; a quantity that is its own unit stands alone.
+
+    Args:
+        table: gives quantity and unit.
+        value: see ``layouts.Drawing``, such as ``deviation``: ``Standard deviation (MB/s)``.
+    """
+    if value == "efficiency":
+        return "% of the limit"
+    unit = UNITS.get((table.unit, table.factor), table.shown)
+    if value == "deviation":
+        return f"Standard deviation ({unit or table.quantity})"
+    if unit in ("GigaOPS", table.quantity):
+        return unit
+    return f"{table.quantity} ({unit})"
+
+
+def begin() -> None:
+    """Set the style for all figures that follow.
+
+    Texts become outlines and identifiers are stable, so that equal figures have equal bytes.
+    """
+    sns.set_theme(
+        context="paper",
+        style="ticks",
+        rc=mpl.rc_params_from_file(STYLE, use_default_template=False),
+    )
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write ``name.svg`` and ``name.png`` (200 dpi), without date and versions."""
+    paths = [folder / f"{name}{suffix}" for suffix in METADATA]
+    for path in paths:
+        path.write_bytes(drawn(figure, path.suffix))
+    return paths
+
+
+def drawn(figure: Figure, suffix: str) -> bytes:
+    """Return the content of a file of a figure, by the ending of the file."""
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix[1:], dpi=200, metadata=METADATA[suffix])
+    return content.getvalue()

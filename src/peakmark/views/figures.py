@@ -1,0 +1,85 @@
+"""Draw the figures of a campaign as SVG and PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from peakmark.config.layouts import Layout
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import TABLES
+from peakmark.views import curve_figures, figure_style, layouts, node_figures, panel_figures
+from peakmark.views.figure_data import FigureData
+from peakmark.views.node_groups import is_many
+from peakmark.views.report.pictures import FLEET, OVERVIEW, ROOFLINE, pictures_of
+
+FOLDER = "figures"
+"""Folder of the files below that of a campaign."""
+SHAPES: Mapping[str, Callable[[FigureData], Figure]] = {
+    "core_to_core": curve_figures.plot_matrices,
+    "numa_latency": curve_figures.plot_matrices,
+    "numa_throughput": curve_figures.plot_matrices,
+    "ladder_latency": curve_figures.plot_ladder,
+    "ladder_throughput": curve_figures.plot_ladder,
+    "loaded_latency": curve_figures.plot_loaded,
+}
+"""Metric -> what draws the matrices or curves of its table."""
+
+
+def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
+    """Write the figures of a campaign into a folder.
+
+    Equal frames give equal bytes. A table without a measurement has no figure; figures of an earlier
+    run stay.
+
+    Returns:
+        The paths written.
+    """
+    figure_style.begin()
+    layout = None if is_many(frames) else layouts.layout_of(frames)
+    written: list[Path] = []
+    for name, figure in drawn_figures(layouts.arrange(frames, layout), layout):
+        written += figure_style.save(figure, folder, name)
+    return written
+
+
+def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tuple[str, Figure]]:
+    """Yield name and drawing of each figure that shows anything.
+
+    Args:
+        frames: the campaign, see ``layouts.arrange``.
+        layout: of the campaign.
+    """
+    if len(frames.nodes) > 1:
+        first = FLEET, node_figures.plot_fleet(frames)
+    else:
+        first = OVERVIEW, node_figures.plot_overview(frames)
+    name, figure = first
+    if figure is not None:
+        yield name, figure
+    for usual in TABLES:
+        for picture in pictures_of(frames, usual, layout):
+            if picture.rows.empty:
+                continue
+            table = layouts.table_of(layout, usual, picture.rows)
+            data = FigureData(picture.name, table, picture.rows, frames, layout, picture.drawing)
+            figure = draw(data)
+            if figure is not None:
+                yield picture.name, figure
+
+
+def draw(figure: FigureData) -> Figure | None:
+    """Return the drawing of a figure; None where it would show nothing."""
+    if figure.name == ROOFLINE:
+        return curve_figures.plot_roofline(figure)
+    if figure.name.endswith("_links"):
+        return curve_figures.plot_links(figure)
+    if is_many(figure.frames):
+        return node_figures.plot_nodes(figure)
+    if figure.table.metric in SHAPES:
+        return SHAPES[figure.table.metric](figure)
+    if figure.name.endswith("_percentiles"):
+        return panel_figures.plot_percentiles(figure)
+    return panel_figures.plot(figure)

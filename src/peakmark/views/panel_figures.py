@@ -1,0 +1,476 @@
+"""Rows as small multiples: lines or bars, with every repetition as a dot and dashed limits.
+
+``draw`` takes a frame with a line for each dot or corner of a line:
+
+panel   title of the panel
+name    in the legend, of the colour and the marker
+line    what the dashes stand for, in the legend too; empty without a meaning
+kind    path (summarised values, which are joined), run (a dot), left out (a run that no summary
+        has) or limit
+x, y    where it is
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
+
+from peakmark.formatting import significant
+from peakmark.rows import schema
+from peakmark.rows.labels import Labels
+from peakmark.tools.tables import Table
+from peakmark.views import figure_style
+from peakmark.views.figure_data import FigureData
+from peakmark.views.figure_style import Look
+from peakmark.views.points import Line
+
+MAX_COLUMNS = 4
+"""Largest number of panels side by side."""
+SLIM = 6
+"""The same of panels that have one or two places each."""
+MAX_TICKS = 6
+"""Largest number of labels side by side below a panel."""
+FEW = 5
+"""Largest number of bars of a panel whose values are written above them."""
+SHARE_OF_AXIS = 1 / 50
+"""Distance of one program from the next to its right, as a share of the axis."""
+SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")
+"""The end of a size, with or without a space before its unit."""
+VARIANTS = {
+    "pool": "pool (DRAM)",
+    "pool-temporal": "pool (DRAM, ordinary stores)",
+    "block": "one block (cache)",
+}
+"""Variant of a memory row -> what titles of panels call it."""
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+"""Column of a percentile -> share of the operations that took no longer."""
+VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
+"""What a drawing shows -> its column in ``rows``."""
+HOLLOW = Look(figure_style.INK, "o", "none")
+"""Look of runs that no summary has."""
+
+
+# -- panels
+
+
+def draw(
+    shown: pd.DataFrame,
+    labels: tuple[str, str],
+    looks: Mapping[str, Look] | None = None,
+    has_bars: bool = False,
+    has_own_limits: bool = False,
+    dashed: Sequence[str] = (),
+    **panels: Any,
+) -> tuple[Figure, Mapping[str, Axes]]:
+    """Draw a panel for each title, and one legend.
+
+    Args:
+        shown: see the head of this module; at least one line.
+        labels: of the horizontal and of the vertical axis.
+        looks: of names; by default in their order.
+        has_bars: paths are bars.
+        has_own_limits: limits have the colour of their name.
+        dashed: what dashes stand for, in the order of the legend; by default in that of the lines.
+        panels: see ``figure_style.facets``.
+
+    Returns:
+        The figure, and title -> panel.
+    """
+    names = list(shown["name"].unique())
+    if looks is None:
+        looks = {name: figure_style.look(place) for place, name in enumerate(names)}
+    dashed = dashed or list(shown["line"].unique())
+    dashes = dict(zip(dashed, cycle(figure_style.DASHES), strict=False))
+    is_path = shown["kind"].eq("path")
+    paths = shown[is_path]
+    # A path without dots, and one of a single place, need marks of their own.
+    has_dots = bool(shown["kind"].eq("run").any())
+    corners = paths.groupby(["panel", "name", "line"])["x"].transform("size")
+    marks = paths.assign(is_tick=has_dots)
+    if has_dots:
+        marks = marks[corners.eq(1)]
+    grid = figure_style.facets(shown, labels, **panels)
+    for panel, axis in grid.axes_dict.items():
+        of_panel = shown[shown["panel"].eq(panel)]
+        if has_bars:
+            draw_bars(axis, paths[paths["panel"].eq(panel)], looks)
+        else:
+            draw_paths(axis, paths[paths["panel"].eq(panel)], looks, dashes)
+            draw_marks(axis, marks[marks["panel"].eq(panel)], looks)
+        draw_dots(axis, of_panel, looks)
+        draw_limits(axis, of_panel[of_panel["kind"].eq("limit")], looks if has_own_limits else {})
+    grid.set_axis_labels(*labels)
+    figure_style.scale_values(list(grid.axes.flat), bool(panels.get("sharey")))
+    entries = entries_of(shown, looks, has_bars)
+    if len(dashes) > 1:
+        entries += [dashes_entry(name, each) for name, each in dashes.items()]
+    if shown["kind"].eq("limit").any():
+        entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
+    figure_style.legend(grid.figure, entries)
+    return grid.figure, grid.axes_dict
+
+
+def draw_paths(
+    axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look], dashes: Mapping[str, Any]
+) -> None:
+    """Draw lines: their colour is the name's, their dashes are the line's."""
+    if paths.empty:
+        return
+    sns.lineplot(
+        paths, x="x", y="y", hue="name", palette=colours_of(looks), style="line",
+        dashes=dict(dashes), estimator=None, legend=False, linewidth=1.1, zorder=3, ax=axis,
+    )  # fmt: skip
+
+
+def colours_of(looks: Mapping[str, Look]) -> dict[str, str]:
+    """Return the colour of each name."""
+    return {name: look.colour for name, look in looks.items()}
+
+
+def draw_bars(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """Draw values as bars; few bars have their values above them."""
+    for name, bars in paths.groupby("name", sort=False):
+        colour = looks[str(name)].colour
+        drawn = axis.bar(bars["x"], bars["y"], width=0.4 * bars["x"], facecolor=colour, linewidth=0)
+        if len(bars) <= FEW:
+            texts = [significant(value, 2) for value in bars["y"]]
+            axis.bar_label(drawn, texts, padding=2, fontsize=figure_style.SMALL)
+
+
+def draw_marks(axis: Axes, marks: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """Draw marks at the corners of paths: ticks where dots show the runs."""
+    for (name, is_tick), of_name in marks.groupby(["name", "is_tick"], sort=False):
+        look = looks[str(name)]
+        if is_tick:
+            look = Look(look.colour, "_", look.colour)
+        scatter(axis, of_name, look, size=16)
+
+
+def draw_dots(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """Draw runs as dots; those that no summary has are hollow."""
+    dots = of_panel[of_panel["kind"].eq("run")]
+    for name, of_name in dots.groupby("name", sort=False):
+        scatter(axis, of_name, looks[str(name)])
+    left_out = of_panel[of_panel["kind"].eq("left out")]
+    if len(left_out):
+        scatter(axis, left_out, HOLLOW)
+
+
+def scatter(axis: Axes, dots: pd.DataFrame, look: Look, size: float = 11) -> None:
+    """Draw dots in a look. ``size`` is their area in square points."""
+    colours: Any = {"facecolor": look.face, "edgecolor": look.colour}
+    if look.marker == "_":
+        # It has no face.
+        colours = {"color": look.colour}
+    axis.scatter(
+        dots["x"], dots["y"], s=size, marker=look.marker, linewidth=0.7, zorder=4, **colours
+    )  # fmt: skip
+
+
+def draw_limits(axis: Axes, limits: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """Draw limits dashed: one line where all rows have the same, else each along its rows."""
+    distinct = limits["y"].round(9).unique()
+    if len(distinct) == 1:
+        axis.axhline(distinct[0], **figure_style.LIMIT)
+        return
+    for (name, _), of_line in limits.groupby(["name", "line"], sort=False):
+        look = dict(figure_style.LIMIT)
+        if looks:
+            look["color"] = looks[str(name)].colour
+        in_order = of_line.sort_values("x", kind="stable")
+        axis.plot(in_order["x"], in_order["y"], marker="_", **look)
+
+
+def entries_of(
+    shown: pd.DataFrame, looks: Mapping[str, Look], has_bars: bool
+) -> list[Patch | Line2D]:
+    """Return the entries of the legend for the names."""
+    joined = set(shown.loc[shown["kind"].eq("path"), "name"])
+    drawn = set(shown["name"])
+    entries: list[Patch | Line2D] = []
+    for name, look in looks.items():
+        if has_bars and name in joined:
+            entries.append(Patch(facecolor=look.colour, label=name))
+        elif name in drawn:
+            entries.append(name_entry(name, look, name in joined))
+    return entries
+
+
+def name_entry(name: str, look: Look, is_joined: bool) -> Line2D:
+    """Return the entry of a name: its marker, on a line where its values are joined."""
+    linestyle: Any = "-" if is_joined else "none"
+    return Line2D(
+        [], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markersize=4,
+        linewidth=1.1, linestyle=linestyle, label=name,
+    )  # fmt: skip
+
+
+def dashes_entry(name: str, dashes: Any) -> Line2D:
+    """Return the entry of what dashes stand for."""
+    pattern = dashes or (None, None)
+    return Line2D([], [], color=figure_style.QUIET, dashes=pattern, label=name)
+
+
+# -- the rows of a table
+
+
+def plot(figure: FigureData) -> Figure:
+    """Draw the rows of a table.
+
+    Horizontal is the block size or the concurrency, whichever has more values. There is a panel for
+    each workload with all programs or, as a layout may ask for, one for each block or number of
+    threads with lines of all workloads. Bars stand over the concurrency, with the references as
+    open marks.
+    """
+    kind, value = "panels", "measured"
+    if figure.drawing is not None:
+        kind, value = figure.drawing.kind, figure.drawing.value
+    across, other = "concurrency", "block_bytes"
+    if kind != "bars" and is_over_blocks(figure.rows):
+        across, other = other, across
+    rows = named_rows(figure, across, other).pipe(add_panels, figure, kind)
+    looks = looks_of(figure.table, rows, kind)
+    if kind == "together" or value == "deviation":
+        rows = rows[rows["is_own"]]
+    rows = rows.assign(name=rows["full_name"] if kind == "together" else rows["program"])
+    shown = corners_of(figure, rows, value, kind, looks)
+    names = dict(zip(rows["across"], rows["across_name"], strict=True))
+    panel = (0.23, panel_height(figure, across))
+    drawn, axes = draw(
+        shown,
+        (label_across(figure.table, across), figure_style.vertical_label(figure.table, value)),
+        looks,
+        has_bars=kind == "bars",
+        has_own_limits=kind == "together",
+        dashed=list(rows.sort_values("other_place", kind="stable")["line"].unique()),
+        panel=panel,
+        most=SLIM if len(names) <= 2 else MAX_COLUMNS,
+        sharex=True,
+        sharey=kind != "panels" or figure.table.subsystem != "cpu",
+    )
+    for axis in axes.values():
+        axis.set_xscale("log", base=2)
+        axis.margins(x=0.1)
+        axis.set_xticks(sorted(names), tick_labels(sorted(names), names))
+        axis.xaxis.set_minor_locator(NullLocator())
+    return drawn
+
+
+def is_over_blocks(rows: pd.DataFrame) -> bool:
+    """Return whether the rows of a workload have more block sizes than concurrencies."""
+    blocks = rows[["workload", "block_bytes"]].drop_duplicates()
+    counts = rows[["workload", "concurrency"]].drop_duplicates()
+    return blocks["block_bytes"].nunique(dropna=False) > 1 and len(blocks) >= len(counts)
+
+
+def panel_height(figure: FigureData, across: str) -> float:
+    """Return the height of a panel in inches: sizes take two lines below it."""
+    if figure.drawing is not None:
+        return 1.3
+    return 1.14 if across == "block_bytes" else 1.02
+
+
+def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
+    """Return the rows of a figure with the names and places of what is across, and of the other.
+
+    Columns: ``across`` and ``across_name`` on the axis, ``other_place`` and ``other_name``,
+    ``label`` of the workload, and ``full_name`` with its variant and node.
+    """
+    names = []
+    for row in schema.lines(figure.rows):
+        labels = figure.labels(row)
+        sizes = {
+            "block_bytes": (labels.block(row), labels.block(row)),
+            "concurrency": (str(row.concurrency), labels.many(row.concurrency)),
+        }
+        names.append(
+            {
+                "across": getattr(row, across) or 0,
+                "across_name": sizes[across][0],
+                "other_place": getattr(row, other) or 0,
+                "other_name": sizes[other][1],
+                "label": labels.workload(row),
+                "full_name": full_name(labels, row),
+            }
+        )
+    return figure.rows.join(pd.DataFrame(names, index=figure.rows.index))
+
+
+def full_name(labels: Labels, row: Line) -> str:
+    """Return the workload, with the variant and the node where there are several of them."""
+    parts = [labels.workload(row)]
+    if labels.table.subsystem == "memory" and row.variant not in ("", "pool"):
+        parts.append(row.variant)
+    if row.node != "any":
+        parts.append(row.node)
+    return ", ".join(parts)
+
+
+def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFrame:
+    """Add the title of each row's panel, and what its dashes stand for.
+
+    A block or number of threads that is not on the axis has a panel for itself where a workload
+    would else have several of them in one look, or where the table has but one workload.
+    """
+    distinct = rows[["full_name", "other_place"]].drop_duplicates()
+    workloads, count = distinct["full_name"].nunique(), distinct["other_place"].nunique()
+    is_split = len(distinct) > workloads
+    if kind == "panels":
+        is_split = workloads == 1 and 1 < count <= MAX_COLUMNS
+    if is_split:
+        rows = rows.sort_values("other_place", kind="stable")
+    empty = pd.Series("", index=rows.index)
+    variants = empty
+    if figure.table.variant and rows["variant"].nunique() > 1:
+        variants = rows["variant"].map(figure.table.variant_label).replace(VARIANTS)
+    parts = pd.DataFrame(
+        {
+            "label": rows["label"],
+            "other": rows["other_name"] if is_split else empty,
+            "variant": variants,
+            "node": rows["node"] if rows["node"].nunique() > 1 else empty,
+        }
+    )
+    if kind == "together":
+        parts = parts[["other"]]
+    has_dashes = kind == "panels" and not is_split and count > 1
+    return rows.assign(
+        panel=[", ".join(filter(None, each)) for each in parts.itertuples(index=False)],
+        line=rows["other_name"] if has_dashes else empty,
+    )
+
+
+def looks_of(table: Table, rows: pd.DataFrame, kind: str) -> dict[str, Look]:
+    """Return the look of each name in the legend: of workloads, or of programs."""
+    if kind == "together":
+        names = rows["full_name"].unique()
+        return {name: figure_style.look(place) for place, name in enumerate(names)}
+    looks = {}
+    for place, program in enumerate(table.series):
+        looks[program.heading] = figure_style.look(place, is_open=place > 0)
+    return looks
+
+
+def corners_of(
+    figure: FigureData, rows: pd.DataFrame, value: str, kind: str, looks: Mapping[str, Look]
+) -> pd.DataFrame:
+    """Return what is drawn of rows: values, runs and limits, see ``draw``."""
+    table, has_bars = figure.table, kind == "bars"
+    percent = 100.0
+    factor = percent if value == "efficiency" else table.factor
+    octaves = math.log2(rows["across"].max() / rows["across"].min()) or 1
+    # Programs and workloads stand a little to the right of each other.
+    order = {name: place for place, name in enumerate(looks)}
+    shift = 2 ** (rows["name"].map(order) * octaves * SHARE_OF_AXIS)
+    rows = rows.assign(
+        x=rows["across"] if has_bars else rows["across"] * shift,
+        y=rows[VALUES[value]] * factor,
+        kind="path",
+    ).dropna(subset="y")
+    if has_bars:
+        rows = rows.assign(kind=np.where(rows["is_own"], "path", "run"))
+    layers = [rows]
+    if value == "efficiency":
+        paths = rows[rows["kind"].eq("path")]
+        layers.append(paths.assign(x=paths["across"], y=percent, kind="limit"))
+    if value == "measured" and not has_bars:
+        places = rows[["point", "instrument", "panel", "name", "line", "x"]]
+        layers.append(dots_of(figure, places))
+        limited = rows[rows["is_own"] & rows["limit"].notna()]
+        limits = limited["limit"] * table.factor
+        layers.append(limited.assign(x=limited["across"], y=limits, kind="limit"))
+    columns = ["panel", "name", "line", "kind", "x", "y"]
+    return pd.concat([layer[columns] for layer in layers], ignore_index=True)
+
+
+def dots_of(figure: FigureData, places: pd.DataFrame) -> pd.DataFrame:
+    """Return a dot for each run of rows.
+
+    A run that was disturbed is left out of the summary; one above the limit is not shown.
+
+    Args:
+        figure: gives the runs and the unit.
+        places: ``point`` and ``instrument`` of the rows, with their ``panel``, ``name``, ``line``
+            and ``x``.
+    """
+    runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
+    dots = runs.merge(places, on=["point", "instrument"])
+    kind = dots["kept"].map({True: "run", False: "left out"})
+    return dots.assign(y=dots["value"] * figure.table.factor, kind=kind)
+
+
+def label_across(table: Table, across: str) -> str:
+    """Return the label of the horizontal axis."""
+    if across == "concurrency":
+        return f"{Labels(table).noun.capitalize()}s"
+    return "Area walked" if table.name == "memory_latency" else "Block size"
+
+
+def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
+    """Return the labels of the horizontal axis: blocks in two lines, or numbers.
+
+    Of two that would touch, the first stays.
+    """
+    least = math.log2(places[-1] / places[0]) / MAX_TICKS
+    written = []
+    last = -math.inf
+    for place in places:
+        is_free = math.log2(place) - last >= least
+        if is_free:
+            last = math.log2(place)
+        written.append(SIZE.sub(r"\1\n\2", names[place]) if is_free else "")
+    return written
+
+
+# -- percentiles
+
+
+def plot_percentiles(figure: FigureData) -> Figure:
+    """Draw times of single operations over nines.
+
+    There is a panel for each workload and a line for each number of threads or streams; each
+    repetition's percentiles are dots.
+    """
+    own = figure.own
+    names = []
+    for row in schema.lines(own):
+        labels = figure.labels(row)
+        panel = labels.workload(row)
+        if own["node"].nunique() > 1:
+            panel += f", {row.node}"
+        names.append((row.point, panel, labels.many(row.concurrency)))
+    places = pd.DataFrame(names, columns=["point", "panel", "name"]).assign(line="")
+    runs = figure.runs[figure.runs["kept"]]
+    layers = {"path": own, "run": runs[runs["instrument"].isin(own["instrument"])]}
+    corners = []
+    for kind, frame in layers.items():
+        shares = frame[["point", *PERCENTILES]]
+        times = shares.melt("point", var_name="percentile", value_name="time").dropna(subset="time")
+        corners.append(times.merge(places, on="point").assign(kind=kind))
+    shown = pd.concat(corners, ignore_index=True)
+    # So many nines has the share: 0.999 has three.
+    nines = {name: -math.log10(1 - share) for name, share in PERCENTILES.items()}
+    shown["x"] = shown["percentile"].map(nines)
+    shown["y"] = shown["time"] * figure.table.factor
+    in_order = own.sort_values("concurrency", kind="stable")
+    threads = in_order.merge(places, on="point")["name"].unique()
+    looks = {name: figure_style.look(place) for place, name in enumerate(threads)}
+    labels_of_axes = "% of operations", figure_style.vertical_label(figure.table)
+    # Two panels stand beside the figure of the means.
+    drawn, axes = draw(shown, labels_of_axes, looks, panel=(0.175, 1.02), sharex=True, sharey=True)
+    for axis in axes.values():
+        texts = [f"{100 * share:g}" for share in PERCENTILES.values()]
+        axis.set_xticks(list(nines.values()), texts)
+    return drawn

@@ -1,0 +1,203 @@
+"""The chapters that an author writes in Markdown, and the one on the kernels.
+
+Markdown becomes a tree of plain values, so that PDF and HTML report take it as data, never as markup
+of the author's. A node has ``kind``, the type of markdown-it, ``level`` of a heading, ``text``, ``to``
+of a link, and the ``parts`` in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from peakmark import files, output
+from peakmark.catalogue import CHAPTERS, KERNELS, SUBSYSTEMS
+from peakmark.errors import ConfigError
+from peakmark.resources import ROOT, of_user
+from peakmark.rows.schema import CampaignFrames
+
+Node = dict[str, Any]
+
+LARGEST = 16 << 20
+"""Largest text of a chapter, B."""
+BEFORE = ("introduction", "design")
+"""Chapters that stand before the results; the others stand behind them."""
+KERNELS_TEXT = ROOT / "docs" / "kernels.md"
+SHARED = "What they share"
+"""Heading in that text of what holds for all kernels."""
+NO_HEADING = 9
+"""Level of a block that is no heading: below all headings."""
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
+GROUPING = ("root", "inline", "thead", "tbody")
+"""Types of nodes that only group others."""
+
+
+def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the author's chapters, and the one on the kernels where there are any.
+
+    Args:
+        frames: the campaign.
+        sections: the chapters of the resources.
+
+    Returns:
+        ``before`` and ``behind`` the results: chapters with ``title`` and ``blocks``; ``subsystems``:
+        title of a resource's chapter -> blocks below the table of a title, or below all with the
+        title ""; ``kernels``: blocks.
+
+    Raises:
+        ConfigError: a file holds what no report can show.
+    """
+    report = frames.campaign["config"].get("report") or {}
+    written = {}
+    for key, path in texts_of(report).items():
+        chapter = read_chapter(key, path)
+        # Headings and comments alone are no chapter.
+        if chapter["blocks"]:
+            written[key] = chapter
+    behind = [key for key in written if key not in (*BEFORE, *SUBSYSTEMS)]
+    of_kernels = []
+    if written:
+        of_kernels = kernels(set(frames.campaign["instruments"]) & set(KERNELS.values()))
+    return {
+        "before": [written[key] for key in BEFORE if key in written],
+        "subsystems": in_sections(written, sections),
+        "behind": [written[key] for key in behind],
+        "kernels": of_kernels,
+    }
+
+
+def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
+    """Return chapter -> its file in the folder that ``report.text`` names, in the order of the report.
+
+    A folder that is not here, as on another machine, is told.
+    """
+    name = report.get("text")
+    if not isinstance(name, str):
+        return {}
+    folder = of_user(name)
+    if not folder.is_dir():
+        output.tell(
+            f"report.text names {name!r}, which is no folder here: its chapters are left out"
+        )
+        return {}
+    paths = {key: folder / f"{key}.md" for key in CHAPTERS}
+    return {key: path for key, path in paths.items() if path.is_file()}
+
+
+def read_chapter(key: str, path: Path) -> dict[str, Any]:
+    """Return title and blocks of a chapter; a first heading of level 1 is the title.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds an image.
+    """
+    try:
+        text = files.read_bytes(path, LARGEST).decode()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} is not readable as UTF-8 text ({error})") from error
+    blocks = parse_markdown(text, str(path))
+    title = key.capitalize()
+    is_titled = bool(blocks) and blocks[0]["kind"] == "heading" and blocks[0]["level"] == 1
+    if is_titled and key not in SUBSYSTEMS:
+        title = plain_text(blocks.pop(0)["parts"]) or title
+    return {"title": title, "blocks": blocks}
+
+
+def in_sections(
+    written: Mapping[str, Mapping[str, Any]], sections: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return what the author writes of each resource, by the table it stands below; see ``build``."""
+    keys = {resource.title: key for key, resource in SUBSYSTEMS.items()}
+    placed = {}
+    for section in sections:
+        chapter = written.get(keys[section["title"]])
+        if chapter is None:
+            continue
+        tables = {part["title"] for part in section["parts"]}
+        below: dict[str, list[Node]] = {"": []}
+        table = ""
+        for block in chapter["blocks"]:
+            if block["kind"] == "heading" and block["level"] <= 2:
+                title = plain_text(block["parts"])
+                table = title if title in tables else ""
+                if table:
+                    continue
+            below.setdefault(table, []).append(block)
+        placed[section["title"]] = below
+    return placed
+
+
+def kernels(names: Collection[str]) -> list[Node]:
+    """Return the sections of docs/kernels.md on these kernels, and the one on all."""
+    blocks = parse_markdown(KERNELS_TEXT.read_text(encoding="utf-8"), str(KERNELS_TEXT))
+    kept, is_taken = [], False
+    for block in blocks:
+        if block["kind"] == "heading":
+            is_taken = plain_text(block["parts"]) in (SHARED, *names)
+        if is_taken:
+            kept.append(block)
+    return kept
+
+
+# -- Markdown
+
+
+def parse_markdown(text: str, name: str) -> list[Node]:
+    """Return the blocks of a Markdown text without comments and headings of empty sections.
+
+    Args:
+        text: Markdown.
+        name: stands in errors.
+
+    Raises:
+        ConfigError: the text shows an image.
+    """
+    tree = SyntaxTreeNode(_PARSER.parse(_COMMENT.sub("", text)))
+    return without_empty_sections(list(nodes_of(tree, name)))
+
+
+def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
+    """Return the blocks without headings that nothing follows before the next of their level."""
+    kept: list[Node] = []
+    level_behind = 0
+    for block in reversed(blocks):
+        if block["kind"] != "heading":
+            level_behind = NO_HEADING
+        elif block["level"] < level_behind:
+            level_behind = block["level"]
+        else:
+            continue
+        kept.append(block)
+    return kept[::-1]
+
+
+def nodes_of(node: SyntaxTreeNode, name: str) -> Iterator[Node]:
+    """Yield a node as plain values; of those that only group others, the others."""
+    if node.type == "image":
+        raise ConfigError(
+            f"{name} shows an image, {node.attrs['src']!r}: a text of a report is words and tables; "
+            "leave the image out"
+        )
+    parts: list[Node] = []
+    for child in node.children:
+        parts += nodes_of(child, name)
+    if node.type in GROUPING:
+        yield from parts
+        return
+    yield {
+        "kind": node.type,
+        "level": int(node.tag[1:]) if node.type == "heading" else 0,
+        "text": node.content,
+        "to": str(node.attrs.get("href", "")) if node.type == "link" else "",
+        "parts": parts,
+    }
+
+
+def plain_text(nodes: Sequence[Node]) -> str:
+    """Return words without their marks."""
+    return "".join(word.get("text", "") + plain_text(word.get("parts", ())) for word in nodes)

@@ -1,0 +1,147 @@
+"""What the report says, as one JSON value for the templates: words and texts, no markup.
+
+``build`` lists it in the order of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.errors import PeakmarkError
+from peakmark.formatting import date, listed, plural, typeset
+from peakmark.rows.schema import CampaignFrames
+from peakmark.views import fleet_report, headlines, layouts, node_groups
+from peakmark.views.report import appendix, chapters, nodes, sections
+
+HEADINGS = {
+    "caveats": "Before you use these numbers",
+    "fleet": "Slow nodes",
+    "method": "Method",
+    "machine": "Machine",
+    "kernels": "How each kernel measures",
+    "problems": "Failures",
+    "artifact": "Reproduction",
+    "runs": "Runs",
+}
+"""Key of a part -> heading of its chapter. Headings of one form alone stand in its template."""
+
+
+def build(frames: CampaignFrames) -> dict[str, Any]:
+    """Return the whole report but for the extents of its figures: the key of each part -> its content."""
+    layout = layouts.layout_of(frames)
+    arranged = layouts.arrange(frames, layout)
+    of_resources = sections.build(arranged, layout)
+    return {
+        "headings": HEADINGS,
+        "meta": describe(frames),
+        "verdicts": build_headlines(arranged),
+        "slow": fleet_report.slow_paragraphs(frames),
+        "overview": sections.overview(arranged),
+        "caveats": build_caveats(arranged),
+        "fleet": fleet_report.slow_table(frames),
+        "sections": of_resources,
+        "method": appendix.describe_method(arranged, layout),
+        "machine": nodes.machines(frames),
+        "problems": appendix.list_problems(frames),
+        "artifact": appendix.describe_reproduction(frames),
+        "provenance": appendix.describe_provenance(frames),
+        "runs": appendix.list_runs(arranged, layout),
+        "chapters": chapters.build(frames, of_resources),
+    }
+
+
+def describe(frames: CampaignFrames) -> dict[str, Any]:
+    """Return what stands at the top of page one, and what the templates must know of the campaign."""
+    campaign = frames.campaign
+    report = campaign["config"].get("report") or {}
+    resources = [SUBSYSTEMS[subsystem].resource for subsystem in headlines.planned(frames)]
+    several = "nodes" if len(nodes.hosts(frames)) > 1 else "machine"
+    lead = appendix.TEXT["lead"][several]
+    newest = datetime.fromisoformat(campaign["times"]["newest"])
+    authors = authors_of(report)
+    return {
+        "title": str(report.get("title") or "Performance report"),
+        "author": author_line(authors),
+        "authors": [author["name"] for author in authors],
+        "course": str(report.get("course") or ""),
+        "date": date(newest) if newest.timestamp() else "nothing measured yet",
+        "campaign": campaign["name"],
+        "lead": lead.format(machine=nodes.short(frames), resources=listed(resources)),
+        "partial": bool(campaign["missing"]),
+        "newest": newest.isoformat(),
+        "partial_text": appendix.TEXT["partial"].format(
+            missing=campaign["missing"], cells=plural(campaign["cells"], "planned cell")
+        ),
+        "has_layout": layouts.layout_of(frames) is not None,
+    }
+
+
+def authors_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return name and affiliation of those of ``authors``, else of the one that ``author`` names."""
+    named = report.get("authors") or []
+    if not named and report.get("author"):
+        named = [{"name": report["author"]}]
+    authors = []
+    for author in named:
+        authors.append({"name": author["name"], "affiliation": author.get("affiliation") or ""})
+    return authors
+
+
+def author_line(authors: list[dict[str, str]]) -> str:
+    """Return ``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``.
+
+    An affiliation stands behind the last of those who share it.
+    """
+    parts = []
+    for affiliation, members in groupby(authors, key=itemgetter("affiliation")):
+        names = ", ".join(author["name"] for author in members)
+        parts.append(f"{names} ({affiliation})" if affiliation else names)
+    return ", ".join(parts)
+
+
+def build_headlines(frames: CampaignFrames) -> list[dict[str, str]]:
+    """Return for each resource a sentence of page one with the warning below it."""
+    found = []
+    for entry in headlines.headlines(frames):
+        text, warning = typeset(entry.text.full_sentence), typeset(entry.caution)
+        found.append({"title": entry.title, "text": text, "warning": warning})
+    return found
+
+
+def build_caveats(frames: CampaignFrames) -> list[str]:
+    """Return what a reader of page one must know."""
+    texts = [typeset(caveat.full_sentence) for caveat in headlines.build_caveats(frames)]
+    layout = layouts.layout_of(frames)
+    if layout and node_groups.is_many(frames):
+        texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))
+    return texts
+
+
+def must_be_complete(campaign: Mapping[str, Any], partial: bool, command: str, shown: Path) -> None:
+    """Check that no cell is missing, unless ``partial`` allows it.
+
+    Args:
+        campaign: the content of ``campaign.json``.
+        partial: allow missing cells.
+        command: what the user called.
+        shown: the campaign as the user named it.
+
+    Raises:
+        PeakmarkError: cells are missing.
+    """
+    if partial or not campaign["missing"]:
+        return
+    damaged, which = campaign["damaged"], ""
+    if damaged:
+        which = f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}"
+    raise PeakmarkError(
+        f"{campaign['missing']} of {campaign['cells']} planned cells of {shown} have no record that "
+        f"counts{which}: run the campaign again to measure them, or {command} what there is with "
+        f"`peakmark {command} --partial {shown}`"
+    )

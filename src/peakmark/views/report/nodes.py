@@ -1,0 +1,173 @@
+"""What a report says of the machine: the facts of each node; what many have in common is said once."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import ChainableUndefined, Environment, Template
+
+from peakmark import yamlfile
+from peakmark.formatting import binary, listed, plural, significant, typeset
+from peakmark.resources import ROOT
+from peakmark.rows import schema
+from peakmark.rows.schema import CampaignFrames
+
+Facts = Mapping[str, Any]
+Groups = dict[str, list[list[str]]]
+"""Title -> lines of what and value."""
+
+TEXT = ROOT / "reports" / "machine.yaml"
+SHORT = "In half a sentence"
+"""Group of the templates that is no group of facts."""
+UNREAD = "What could not be read, and how to supply it"
+UNKNOWN = "unknown"
+"""Fact that holds reasons by the dotted names of other facts."""
+NAMED = 3
+"""Largest number of nodes that are named where they differ."""
+VALUES = 4
+"""Largest number of values of a fact in a line, the most frequent ones."""
+
+
+def hosts(frames: CampaignFrames) -> list[str]:
+    """Return the hosts whose facts are known."""
+    return list(dict.fromkeys(frames.facts["host"]))
+
+
+def facts_of(frames: CampaignFrames) -> dict[str, dict[str, Any]]:
+    """Return host -> its facts, nested as they were collected."""
+    found: dict[str, dict[str, Any]] = {host: {} for host in hosts(frames)}
+    for line in schema.lines(frames.facts):
+        put(found[line.host], line.key.split("."), json.loads(line.value))
+    return {host: with_lists(facts) for host, facts in found.items()}
+
+
+def put(facts: dict[str, Any], names: Sequence[str], value: Any) -> None:
+    """Put a value below the last of several names."""
+    for name in names[:-1]:
+        facts = facts.setdefault(name, {})
+    facts[names[-1]] = value
+
+
+def with_lists(value: Any) -> Any:
+    """Return a value in which mappings from places are lists again."""
+    if not isinstance(value, dict):
+        return value
+    parts = {name: with_lists(part) for name, part in value.items()}
+    places = [str(place) for place in range(len(parts))]
+    return list(parts.values()) if parts and list(parts) == places else parts
+
+
+def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
+    """Return the facts of the nodes, or what all have alike and what differs."""
+    return alike(facts_of_nodes(frames))
+
+
+def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the facts of many nodes as those of one: what all have alike, and what differs."""
+    if len(nodes) < 2:
+        return [dict(node) for node in nodes]
+    names_of: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    for node in nodes:
+        for title, lines in node["groups"].items():
+            for what, value in lines:
+                names_of[title, what].setdefault(value, []).append(str(node["name"]))
+    groups: Groups = defaultdict(list)
+    different = []
+    for (title, what), names_by_value in names_of.items():
+        value, names = next(iter(names_by_value.items()))
+        if len(names) == len(nodes):
+            groups[title].append([what, value])
+        else:
+            different.append([what, values_with_nodes(names_by_value)])
+    if different:
+        groups["What differs between the nodes"] = different
+    name = f"{len(nodes)} nodes: {nodes[0]['name']} to {nodes[-1]['name']}"
+    return [{"name": name, "groups": groups}]
+
+
+def values_with_nodes(names_by_value: Mapping[str, Sequence[str]]) -> str:
+    """Return ``A (60 nodes); B (node3 and node9)``, and how many other values there are."""
+    ordered = sorted(names_by_value.items(), key=lambda pair: -len(pair[1]))
+    shown = [f"{value} ({who(names)})" for value, names in ordered[:VALUES]]
+    if len(ordered) > VALUES:
+        shown.append(f"{len(ordered) - VALUES} other values")
+    return "; ".join(shown)
+
+
+def who(names: Sequence[str]) -> str:
+    """Return ``node3 and node9``, or how many nodes."""
+    return listed(names) if len(names) <= NAMED else f"{len(names)} nodes"
+
+
+def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
+    """Return name and groups of facts of each node."""
+    campaign, found = frames.campaign, []
+    for host, facts in facts_of(frames).items():
+        measured = {**facts, "network": campaign["networks"][host]}
+        core_types = campaign["core_types"].get(host, [])
+        found.append({"name": host, "groups": group(measured, core_types)})
+    return found
+
+
+def short(frames: CampaignFrames) -> str:
+    """Return the machine in half a sentence: ``vm, AMD EPYC (Zen 3), 2 cores,``, or ``8 nodes``."""
+    known = facts_of(frames)
+    if len(known) > 1:
+        return f"{len(known)} nodes"
+    for name, facts in known.items():
+        return templates()[SHORT]["Machine"].render(facts, name=name)
+    return "this machine"
+
+
+def group(facts: Facts, core_types: Sequence[str] = ()) -> Groups:
+    """Return the facts of one machine by groups, without lines and groups that are empty."""
+    shown = {}
+    for title, of_group in templates().items():
+        if title == SHORT:
+            continue
+        lines = [[what, each.render(facts, cores=core_types)] for what, each in of_group.items()]
+        shown[title] = [line for line in lines if line[1]]
+    unread = (facts.get(UNKNOWN) or {}).items()
+    shown[UNREAD] = [[name, f"unknown: {how}"] for name, how in unread]
+    return {title: lines for title, lines in shown.items() if lines}
+
+
+@cache
+def templates() -> dict[str, dict[str, Template]]:
+    """Return group -> line -> its template."""
+    environment = Environment(
+        autoescape=False,  # noqa: S701 - texts as JSON, which each form of the report escapes
+        undefined=ChainableUndefined,
+        finalize=text_of,
+    )
+    environment.filters |= {
+        "binary": binary,
+        "listed": listed,
+        "number": typeset_known,
+        "pairs": pairs,
+        "plural": plural,
+        "significant": significant,
+    }
+    found = {}
+    for title, lines in yamlfile.read(TEXT).items():
+        found[title] = {what: environment.from_string(text) for what, text in lines.items()}
+    return found
+
+
+def text_of(value: Any) -> Any:
+    """Return a value of a template, an empty text for none."""
+    return "" if value is None else value
+
+
+def typeset_known(text: str | None) -> str | None:
+    """Return a number with its unit as it is printed; nothing where it is unknown."""
+    return text and typeset(text)
+
+
+def pairs(values: Mapping[str, Any] | None, sign: str = ": ") -> str:
+    """Return ``name: value; name: value``, of values that are not empty."""
+    return "; ".join(f"{name}{sign}{value}" for name, value in (values or {}).items() if value)

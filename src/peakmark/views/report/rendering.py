@@ -1,0 +1,220 @@
+"""The report set as PDF by Typst and as one HTML file by Jinja2, from the same data, which are handed
+over as values, never as markup. What paper has no room for, the Typst template leaves out.
+
+The HTML file needs nothing else: its template escapes every text, and a content security policy
+forbids the page to load or to run anything that is not in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import mimetypes
+import re
+import shutil
+import tempfile
+import xml.etree.ElementTree
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from markupsafe import Markup, escape
+
+from peakmark import files, output
+from peakmark.errors import PeakmarkError
+from peakmark.resources import ROOT
+from peakmark.rows.schema import CampaignFrames
+from peakmark.views.report import document
+from peakmark.views.report.sections import figure_names
+
+TEMPLATE = ROOT / "reports" / "template"
+TEMPLATES = ROOT / "reports" / "html"
+WIDTH_POINTS = 6.85 * 72
+"""Width of the text, and of a figure that fills it."""
+HEIGHT_POINTS = 7.2 * 72
+"""Height from which on a figure is made smaller, so that its caption stays on the page."""
+PIXELS = 4 / 3
+"""Pixels in a point."""
+_CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
+"""In JSON: an escaped backslash (group 1), or a control character, which no font has."""
+STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
+LINKS = ("https://", "http://", "mailto:", "#")
+"""What an author's link may lead to; another one is shown as text."""
+_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
+          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """What PDF and HTML report are set from.
+
+    Attributes:
+        campaign: folder, in which the figures lie.
+        data: see ``document.build``, and the extents of the ``figures``.
+    """
+
+    campaign: Path
+    data: Mapping[str, Any]
+
+
+def collect(frames: CampaignFrames, campaign: Path) -> ReportContent:
+    """Return what the report of a campaign is set from. Errors: ConfigError, see ``chapters.build``."""
+    figures = extents(campaign, figure_names(frames))
+    return ReportContent(campaign, document.build(frames) | {"figures": figures})
+
+
+def extents(campaign: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return name of each figure -> its ``width`` in percent of the page, and its ``pixels``.
+
+    96 pixels are an inch.
+    """
+    found = {}
+    for name in names:
+        svg = campaign / "figures" / f"{name}.svg"
+        root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 - written by peakmark
+        sides = [root.attrib[side].removesuffix("pt") for side in ("width", "height")]
+        width, height = map(float, sides)
+        share = min(1, width / WIDTH_POINTS, width / WIDTH_POINTS * HEIGHT_POINTS / height)
+        pixels = [round(width * PIXELS), round(height * PIXELS)]
+        found[name] = {"width": int(100 * share), "pixels": pixels}
+    return found
+
+
+def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
+    """Write the report as PDF.
+
+    It follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same
+    records.
+
+    Args:
+        report: what it says.
+        target: where to write; by default the campaign's ``report.pdf``.
+
+    Returns:
+        The path written.
+    """
+    target = target or report.campaign / "report.pdf"
+    with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
+        folder = Path(name)
+        shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
+        (folder / "figures").mkdir()
+        for figure in report.data["figures"]:
+            drawn = f"figures/{figure}.svg"
+            shutil.copyfile(report.campaign / drawn, folder / drawn)
+        compiled = _typeset(folder, report.data)
+    files.write_document(target, compiled, report.campaign)
+    return target
+
+
+def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
+    """Return the PDF of a document's data.
+
+    Fonts of this machine are used only for characters that the
+    shipped ones lack, as others would give other bytes; what no font has is printed as U+FFFD.
+    """
+    from matplotlib import get_data_path
+    from matplotlib.ft2font import FT2Font
+
+    (folder / "fonts").mkdir()
+    shipped = Path(get_data_path()) / "fonts" / "ttf"
+    shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
+    characters = set[int]()
+    for name in ("DejaVuSans", "DejaVuSansMono"):
+        characters.update(FT2Font(str(shipped / f"{name}.ttf")).get_charmap())
+    when = datetime.fromisoformat(data["meta"]["newest"])
+    text = _CONTROL.sub(lambda found: found[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
+    shown = "".join(it if ord(it) in characters else "\ufffd" for it in text)
+    if text == shown:
+        return _compile(folder, text, when)
+    try:
+        return _compile(folder, text, when, system_fonts=True)
+    except PeakmarkError:  # PDF/A forbids missing glyphs
+        compiled = _compile(folder, shown, when)
+    lost = " ".join(sorted(set(text) - set(shown)))
+    output.tell(f"no font here has all of {lost}: the report shows \ufffd, install a font for them")
+    return compiled
+
+
+def _compile(folder: Path, text: str, when: datetime, system_fonts: bool = False) -> bytes:
+    """Return the PDF of a document's data as JSON."""
+    import typst
+
+    (folder / "data.json").write_text(text, encoding="utf-8", errors="replace")
+    try:
+        compiler = typst.Compiler(
+            str(folder / "main.typ"),
+            root=str(folder),
+            font_paths=[str(folder / "fonts")],
+            ignore_system_fonts=not system_fonts,
+        )
+        compiled = compiler.compile(format="pdf", pdf_standards=list(STANDARDS), timestamp=when)
+    except typst.TypstError as error:
+        why = " ".join([error.message, *error.hints])
+        raise PeakmarkError(f"the report cannot be set: {why}") from error
+    if not isinstance(compiled, bytes):
+        raise PeakmarkError("Typst returned no PDF")
+    return compiled
+
+
+def write_html(report: ReportContent, target: Path | None = None) -> Path:
+    """Write the HTML report.
+
+    Args:
+        report: what it says.
+        target: where to write; by default the campaign's ``report.html``.
+
+    Returns:
+        The path written.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    target = target or report.campaign / "report.html"
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["web_link"] = lambda address: address.startswith(LINKS)
+    environment.filters |= {
+        "anchor": lambda title: re.sub(r"\W|_", "-", title.lower()),
+        "code": code,
+        "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+        "embedded": lambda name: _embedded(report.campaign / name),
+        "sort_value": sort_value,
+    }
+    html = environment.get_template("report.html.j2").render(
+        report.data,
+        style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
+    )
+    files.write_document(target, html.encode(), report.campaign)
+    return target
+
+
+def code(text: str) -> Markup:
+    """Return a text in which code stands between backticks; a single backtick is none."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
+
+
+def _embedded(path: Path) -> str:
+    """Return a picture as the data of a link."""
+    kind, _ = mimetypes.guess_type(path.name)
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def sort_value(text: str) -> float | None:
+    """Return the number by which a cell is sorted, of a size its bytes; None for other texts.
+
+    Of several numbers the first counts.
+    """
+    first = text.lstrip("×").partition("  ")[0]
+    number, _, unit = first.partition(" ")
+    try:
+        return float(number) * _SIZES[unit or "B"]
+    except (KeyError, ValueError):
+        return None

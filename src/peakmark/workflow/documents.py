@@ -1,0 +1,76 @@
+"""Makes what shows a campaign, each from the one before: rows, tables and figures, the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from peakmark import files
+from peakmark.rows import build
+from peakmark.rows.schema import CampaignFrames
+from peakmark.views import tables
+from peakmark.views.report import document, rendering, sections
+from peakmark.views.report.rendering import ReportContent
+
+STATE = ".state"
+"""File in the folder of figures: the state of the campaign that they show."""
+
+
+def write_rows(campaign: Path) -> CampaignFrames:
+    """Write the files of a judged campaign, see ``rows.schema``, unless they are up to date.
+
+    Raises:
+        RecordError: the folder holds no campaign, or a record is damaged.
+        PeakmarkError: the files cannot be written.
+    """
+    return build.load(campaign)
+
+
+def write_tables(campaign: Path) -> None:
+    """Write the tables of a campaign. Errors: see ``write_rows``."""
+    frames = write_rows(campaign)
+    tables.write_tables(frames, files.made_folder(campaign, tables.FOLDER))
+
+
+def write_figures(campaign: Path) -> None:
+    """Draw the figures of a campaign. Errors: see ``write_rows``."""
+    from peakmark.views import figures
+
+    frames = write_rows(campaign)
+    folder = files.made_folder(campaign, figures.FOLDER)
+    figures.draw_figures(frames, folder)
+    files.write_text(folder / STATE, state_of(frames))
+
+
+def collect(campaign: Path, partial: bool = False, command: str = "report") -> ReportContent:
+    """Return what the report of a campaign is set from; figures of another state are drawn anew.
+
+    Args:
+        campaign: its folder.
+        partial: allow planned cells without a record, which are shown as not measured.
+        command: what the user called, for the error.
+
+    Raises:
+        PeakmarkError: cells are missing and ``partial`` is not set.
+        ConfigError: a text of the author's cannot be used.
+    """
+    frames = write_rows(campaign)
+    document.must_be_complete(frames.campaign, partial, command, campaign)
+    if not has_figures(frames, campaign):
+        write_figures(campaign)
+    return rendering.collect(frames, campaign)
+
+
+def state_of(frames: CampaignFrames) -> str:
+    """Return what changes with the campaign; empty of rows that are the whole campaign."""
+    return str(frames.campaign.get("state", ""))
+
+
+def has_figures(frames: CampaignFrames, campaign: Path) -> bool:
+    """Return whether the figures of a campaign are there, and of its state."""
+    folder = campaign / "figures"
+    try:
+        state = files.read_bytes(folder / STATE).decode()
+    except (OSError, ValueError):
+        return False
+    names = sections.figure_names(frames)
+    return state == state_of(frames) and all((folder / f"{name}.svg").is_file() for name in names)

@@ -1,0 +1,104 @@
+"""The appendix: how it was measured, what went wrong, where the numbers come from, and what it takes
+to reproduce them.
+"""
+
+import hashlib
+import re
+
+import pytest
+import yaml
+from tests.checkout import ROOT
+from tests.unit import campaign_data as make
+
+from peakmark import yamlfile
+from peakmark.config.campaign import complete
+from peakmark.rows import build
+from peakmark.views.report import appendix, chapters, rendering
+
+
+def read(folder, records, **more):
+    return make.frames(folder, records, **more)
+
+
+def facts(folder, records):
+    return dict(appendix.describe_provenance(read(folder, records))["facts"])
+
+
+def test_each_reference_is_cited_where_it_is_listed_for(tmp_path):
+    method = appendix.describe_method(read(tmp_path, []), None)["parts"]["How a number arises"]
+    kernels = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
+    texts = {"method": " ".join(method), "kernels": kernels}
+    for path in rendering.TEMPLATE.glob("*.bib"):
+        cited = re.findall(r"author = \{(.*?),.*?year = \{(\d+)", path.read_text(), re.DOTALL)
+        assert len(cited) == path.read_text().count("@")
+        for name, year in cited:
+            assert re.search(rf"{name}\b.{{0,40}}{year}", texts[path.stem]), (path.stem, name)
+
+
+def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
+    done, refused, *holes = (
+        make.cell("cpubench", name, subsystem="cpu") for name in ("DP", "QPDOT", "SP", "QP")
+    )
+    failing = make.cell("hpl", "DP", subsystem="cpu")
+    records = make.runs("cpubench", "DP", 4e10)
+    records += [make.record(refused, status="unavailable", reason="no such instruction")]
+    attempts = [make.record(done, status="failed", reason="killed by signal 9")]
+    attempts += [make.record(failing, status="failed", reason="no output") for _ in range(5)]
+    analysis = read(tmp_path / "c", records, planned=[*holes, failing], attempts=attempts)
+    assert sorted(appendix.list_problems(analysis)["lines"]) == [
+        ["cpubench DP_none_x1 any", "failed, repeated later", "killed by signal 9 (node1)"],
+        ["cpubench QPDOT_none_x1 any", "not possible here", "no such instruction"],
+        ["cpubench any", "not measured (2 times)", "no record yet"],
+        ["hpl DP_none_x1 any", "failed (5 times)", "no output (node1)"],
+    ]
+
+
+def test_the_printed_configuration_is_short_and_reads_back_the_same(tmp_path):
+    grid = {"total": 1e12, "workloads": ["DP"], "concurrency": [1]}
+    config = {"cpu": [grid], "warmup": 0.3, "seconds": 12345.25, "seed": 0}
+    site = {"name": "here", "cpu": {"cores": 2}}
+    section = {"title": "Mine", "course": None, "authors": [], "text": None}
+    defaults = {"isa": "auto", "scratch": None}
+    whole = config | defaults | {"site_facts": site, "report": section}
+    results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
+    printed = yaml.safe_load(appendix.describe_provenance(results)["config"])
+    assert printed.items() >= config.items()
+    assert printed["site_facts"] == site
+    assert printed["report"]["title"] == "Mine"
+    assert not {"course", "authors", "text"} & set(printed["report"])
+    assert not defaults.keys() & set(printed)
+
+
+@pytest.mark.parametrize(("changes", "name"), [({}, "quick"), ({"seconds": 9}, "")])
+def test_a_preset_is_printed_by_its_name(tmp_path, changes, name):
+    preset = yamlfile.read(ROOT / "config" / "presets" / "quick.yaml")
+    config = complete({**preset, "campaign": "renamed", **changes})
+    analysis = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=config)
+    assert analysis.campaign["preset"] == name
+    printed = yaml.safe_load(appendix.describe_provenance(analysis)["config"])
+    assert set(printed) == {"campaign"} if name else set(printed) > {"campaign", "cpu"}
+
+
+def test_the_first_start_is_that_of_the_earliest_moment(tmp_path):
+    """In the night in which clocks go back the later start has the smaller time of day."""
+    starts = ("2026-10-25T02:50:00.000+02:00", "2026-10-25T02:10:00.000+01:00")
+    records = make.runs("cpubench", "DP", 4e10, 4e10)
+    for record, start in zip(records, starts, strict=True):
+        record["context"]["started"] = start
+    assert facts(tmp_path / "c", records)["First and last start"] == " to ".join(starts)
+
+
+def test_job_numbers_are_numbers(tmp_path):
+    records = make.runs("cpubench", "DP", 4e10, 4e10, 4e10)
+    for record, job in zip(records, ("99", "100", "36"), strict=True):
+        record["context"]["job_id"] = job
+    assert facts(tmp_path / "c", records)["Slurm jobs"] == "3, 36 to 100"
+
+
+def test_the_checksum_file_is_what_sha256sum_reads(swept, report):
+    content = (swept / "rows" / "checksums.txt").read_bytes()
+    lines = content.decode().splitlines()
+    assert len(lines) == build.load(swept).campaign["checksums"]["outputs"]
+    assert hashlib.sha256(content).hexdigest() in report["provenance"]["checksums_text"]
+    digest, path = lines[0].split("  ")
+    assert len(digest) == 64 and path.startswith("cells/")

@@ -1,0 +1,157 @@
+"""Chapters of the author's: where they stand, and that they are words and nothing more."""
+
+import re
+
+import pytest
+import yaml
+from tests.unit import campaign_data as make
+from tests.unit import pdf
+
+from peakmark import plan
+from peakmark.catalogue import KERNELS
+from peakmark.config import layouts
+from peakmark.errors import ConfigError
+from peakmark.resources import ROOT
+from peakmark.views.report import chapters, rendering
+from peakmark.workflow import documents
+
+INTRODUCTION = """# Why we measured
+
+Disks differ, see *there* and `iostat -x`. #panic("no") $x$ <script>alert(1)</script>
+
+| disk | MB/s |
+|------|------|
+| old  | 7 |
+
+- one
+- two
+
+[to the web](https://example.org/?a=1&b) [to code](javascript:alert(1)) [to a file](file:///etc)
+"""
+TEXTS = {
+    "introduction.md": INTRODUCTION,
+    "discussion.md": "## What it means\n\nThe disk is *slow*.\n",
+    "notes.txt": "not for the report",
+}
+PRESETS = [
+    ROOT / "config" / "presets" / f"{path.name}.yaml"
+    for path in sorted((ROOT / "config" / "presets" / "text").iterdir())
+]
+GRID = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "tools_on": "nodes"}
+
+
+def texts(folder, contents):
+    """A folder of an author's chapters."""
+    folder.mkdir()
+    for name, content in contents.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return str(folder)
+
+
+def test_chapters_stand_in_their_places_and_are_words_alone(tmp_path):
+    authors = [{"name": name, "affiliation": "IIT"} for name in ("Jane Doe", "John Roe")]
+    section = {"text": texts(tmp_path / "texts", TEXTS), "authors": authors}
+    records = make.runs("cpubench", "DP", 4e10)
+    folder = make.write(tmp_path / "c", records, config={"report": section})
+    report = documents.collect(folder)
+    text = pdf.text(rendering.write_pdf(report))
+    titles = ["Why we measured", "2 CPU", "What it means", "How each kernel measures"]
+    places = [text.rindex(title) for title in titles]
+    assert places == sorted(places)
+    assert "Jane Doe, John" in text
+    assert '#panic("no") $x$ <script>' in text and "not for the report" not in text
+    kernels = text.rpartition("How each kernel")[2].partition("Reproduction")[0]
+    assert "cpubench" in kernels and "diskbench" not in kernels
+    page = rendering.write_html(report).read_text()
+    assert "<h2" in page and "Why we measured</h2>" in page and "&lt;script&gt;alert(1)" in page
+    assert '<a href="https://example.org/?a=1&amp;b">to the web</a>' in page
+    assert 'href="file' not in page and 'href="javascript' not in page
+
+
+def test_a_folder_that_is_not_here_any_more_leaves_its_chapters_out(tmp_path, capsys):
+    section = {"text": str(tmp_path / "gone")}
+    folder = make.write(
+        tmp_path / "c", make.runs("cpubench", "DP", 4e10), config={"report": section}
+    )
+    assert documents.collect(folder).data["chapters"]["before"] == []
+    assert "gone', which is no folder here" in capsys.readouterr().err
+
+
+def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path):
+    of_cpu = (
+        "Last of CPU.\n\n# Operations per second\n\nOf the table.\n\n# Discussion\n\n"
+        "Of all.\n\n# Never printed\n\n<!-- to be\nwritten -->\n"
+    )
+    records = make.runs("cpubench", "DP", 4e10) + make.runs("diskbench", "RS", 1e8)
+    section = {"text": texts(tmp_path / "texts", {"cpu.md": of_cpu})}
+    report = documents.collect(make.write(tmp_path / "c", records, config={"report": section}))
+    expected = ["Table 1", "Of the table.", "Last of CPU.", "Discussion", "Of all.", "2 Disk"]
+    for words in (expected, [*expected[1:-1], '<h2 id="disk">']):
+        text = pdf.text(rendering.write_pdf(report)) if words is expected else ""
+        shown = text or rendering.write_html(report).read_text()
+        assert "Never printed" not in shown and "written" not in shown.partition("Method")[0]
+        assert [shown.count(word) for word in words[1:-1]] == [1] * (len(words) - 2)
+        places = [shown.index(word) for word in words]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
+def test_presets_ship_headings_that_stay_silent_until_something_is_written(preset):
+    section = yaml.safe_load(preset.read_text())["report"]
+    paths = {path.stem: path for path in (ROOT / section["text"]).iterdir()}
+    assert paths
+    layout = layouts.load(section["tables"])
+    titles = {table.title for table in layout.layout_tables}
+    for key, path in paths.items():
+        text = path.read_text()
+        blocks = chapters.parse_markdown(text, path.name)
+        assert blocks == []
+        written = chapters.parse_markdown(re.sub("<!-- (.*) -->", r"\1", text), path.name)
+        headings = [block for block in written if block["kind"] == "heading"]
+        assert headings and len(written) == 2 * len(headings)
+        if len(headings) > 1 and key == "disk":
+            assert {chapters.plain_text(block["parts"]) for block in headings} <= titles
+
+
+@pytest.mark.parametrize(("name", "content", "sentence"), [
+    ("introdution.md", b"x", r"introdution\.md is no chapter.*introduction.*allowed are introduction\.md"),
+    ("design.typ", b"x", r"design\.typ is no chapter"),
+    ("design.md", b"\xff\xfe\x00", r"design\.md is not readable as UTF-8"),
+])  # fmt: skip
+def test_a_text_that_cannot_be_used_is_refused_by_the_plan(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=rf"report\.text: .*{sentence}"):
+        plan.make({**GRID, "report": {"text": str(tmp_path)}})
+
+
+def test_a_folder_that_is_not_there_is_refused_by_the_plan(tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"report\.text: .*none' is not a folder that exists here"
+    ):
+        plan.make({**GRID, "report": {"text": str(tmp_path / "none")}})
+
+
+@pytest.mark.parametrize(("section", "sentence"), [
+    ({"text": {"design": "design.md"}}, "name the folder of the chapters"),
+    ({"logo": "logo.svg"}, r"report\.logo was removed.*title"),
+    ({"bibliography": "refs.bib"}, r"report\.bibliography was removed.*chapter"),
+    ({"kernels": True}, r"report\.kernels was removed"),
+    ({"decimal_mark": ","}, r"report\.decimal_mark was removed.*point"),
+    ({"date_language": "de"}, r"report\.date_language was removed.*English"),
+])  # fmt: skip
+def test_a_key_of_earlier_versions_names_what_is_there_instead(section, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        plan.make({**GRID, "report": section})
+
+
+def test_images_are_one_sentence():
+    with pytest.raises(ConfigError, match=r"intro\.md shows an image, 'a\.png'"):
+        chapters.parse_markdown("![a](a.png)", "intro.md")
+
+
+def headings(blocks):
+    return [chapters.plain_text(one["parts"]) for one in blocks if one["kind"] == "heading"]
+
+
+def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors():
+    assert headings(chapters.kernels(set(KERNELS.values()))) == [chapters.SHARED, *KERNELS.values()]

@@ -1,0 +1,87 @@
+"""What the report says, before it is set as PDF or HTML: page one, tables, notes and figures."""
+
+import json
+from dataclasses import replace
+
+from tests.unit import campaign_data as make
+
+from peakmark.tools.tables import BY_NAME
+from peakmark.views.points import points_of, rows_of
+from peakmark.views.report import document, sections
+
+CPU = make.cell("cpubench", "DP", subsystem="cpu")
+
+
+def judged(folder, records, **more):
+    return document.build(make.frames(folder, records, **more))
+
+
+def points_of_cpu(folder, records, **more):
+    frames = make.frames(folder, records, **more)
+    return points_of(frames, rows_of(frames, BY_NAME["cpu"]))
+
+
+def parts_of(data):
+    return [part for section in data["sections"] for part in section["parts"]]
+
+
+def test_notes_verdicts_and_findings_call_programs_as_the_layout_does(tmp_path):
+    """A fifth above its limit and spread: the notes name the program, and so do figures and the
+    first page.
+    """
+    records = []
+    for tool in ("diskbench", "iozone"):
+        records += make.runs(tool, "WS", 5e8, 9e8, 7e8, block=1 << 16)
+    data = judged(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
+    text = json.dumps([data["verdicts"], data["sections"], data["caveats"]])
+    assert "FileIO: values spread" in text
+    assert "MyDiskBench" not in text
+    assert "WS of 64KB, 1 thread" in text
+    # The programs' list says which program stands behind the name.
+    assert any(line[0] == "diskbench (FileIO)" for line in data["method"]["programs"])
+
+
+def test_a_workload_with_two_names_has_lines_under_both(tmp_path):
+    records = []
+    for block in (16 << 10, 256 << 20):
+        for threads in (1, 2):
+            place = {"block": block, "concurrency": threads}
+            records += make.runs("rambench", "LAT", 1e-9 * threads, **place)
+    config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
+    (part,) = parts_of(judged(tmp_path / "c", records, config=config))
+    assert [line[0] for line in part["table"]["body"]] == ["RWS", "RWS", "RWR", "RWR"]
+
+
+def test_two_tables_of_the_same_rows_have_notes_and_findings_once(tmp_path):
+    records = []
+    for threads in (1, 2):
+        values = [value * threads for value in (5e8, 9e8, 7e8) * 2]
+        records += make.runs("diskbench", "WS", *values, block=1 << 16, concurrency=threads)
+    config = {"report": {"tables": "disk-patterns-2020"}}
+    parts = parts_of(judged(tmp_path / "c", records, config=config))
+    assert [bool(part["findings"]) for part in parts] == [False, True]
+    first, second = (part["table"] for part in parts)
+    assert first["columns"][-1]["kind"] != "notes"
+    assert first["notes"] == []
+    assert any("“Write sequential: averages" in remark for remark in first["remarks"])
+    assert any("spread" in remark for remark in second["remarks"])
+    assert all(len(line) == len(first["columns"]) for line in first["body"])
+
+
+def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path):
+    waiting = replace(CPU, workload="SP", word="cores")
+    points = points_of_cpu(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting])
+    lines = [line[0] for line in sections.build_formulas(points)["lines"]]
+    assert [line for line in lines if "SP" in line] == ["SP; cores"]
+
+
+def test_brackets_that_formulas_share_are_told_once(tmp_path):
+    records = make.runs("cpubench", "DP", 4e10) + make.runs("cpubench", "DP", 4e10, concurrency=2)
+    points = points_of_cpu(tmp_path / "c", records, facts=make.ZEN3)
+    formulas = sections.build_formulas(points)
+    assert all(point.own.limit_detail for point in points), "otherwise this tests nothing"
+    assert len(formulas["lines"]) == 2
+    assert all("(Zen 3" not in formula for _, formula, _, _ in formulas["lines"])
+    (source,) = [source for source in formulas["sources"] if "Zen 3" in source]
+    number = source.partition(".")[0]
+    assert all(number in sources.split(", ") for _, _, _, sources in formulas["lines"])

@@ -1,0 +1,240 @@
+"""The HTML page: whole, offline, safe from hostile texts, with the PDF's numbers; sorting, filter
+and zoom in a browser.
+"""
+
+import base64
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.views.report import rendering
+from peakmark.views.report.rendering import code, sort_value
+from peakmark.workflow import documents
+
+HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
+HERE = Path(__file__).parent
+VOID = {"meta", "link", "img", "br", "input", "wbr"}
+
+
+class Page(HTMLParser):
+    """Every element with its attributes and its own text; wrong nesting is an error."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.elements = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        element = (tag, dict(attrs), list[str]())
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        for _, _, text in self.open:
+            text.append(data)
+
+    def texts(self, *tags):
+        return ["".join(text) for tag, _, text in self.elements if tag in tags]
+
+
+@pytest.fixture(scope="module")
+def text(known_machine):
+    return (known_machine / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def in_browser(page, folder):
+    """The page's DOM after its scripts ran."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser = next(filter(None, map(shutil.which, names)), None)
+    if browser is None:
+        pytest.skip("no chromium on PATH (Debian package chromium)")
+    (folder / "page.html").write_text(page, encoding="utf-8")
+    options = "--headless --no-sandbox --disable-gpu --window-size=1200,900 --dump-dom"
+    argv = [browser, *options.split(), "--virtual-time-budget=5000"]
+    argv += [f"--user-data-dir={folder / 'profile'}", (folder / "page.html").as_uri()]
+    home = {**os.environ, "HOME": str(folder)}
+    done = subprocess.run(argv, env=home, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0 and "</html>" not in done.stdout:
+        last = done.stderr.strip().splitlines()[-1:]
+        pytest.skip(f"this machine's chromium does not start: {last}")
+    return done.stdout
+
+
+def without_policy(text):
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    assert free != text
+    return free
+
+
+def title_of(dom):
+    """The JSON that a script left in the title."""
+    title = re.search(r"<title>found(.*?)</title>", dom, re.DOTALL)
+    assert title, "no end"
+    plain = title[1].replace("&lt;", "<").replace("&amp;", "&").replace("\xa0", " ")
+    return json.loads(plain)
+
+
+@pytest.fixture(scope="module")
+def pressed(text, tmp_path_factory):
+    """What is found in the page while its tables are sorted, filtered and its figures opened."""
+    script = (HERE / "user.js").read_text()
+    changed = without_policy(text).replace("</body>", f"<script>{script}</script></body>")
+    return title_of(in_browser(changed, tmp_path_factory.mktemp("browser")))
+
+
+def test_it_needs_nothing_else_and_forbids_everything_else(text, page):
+    policies = []
+    for tag, attributes, _ in page.elements:
+        for name in ("src", "href", "data", "poster", "srcset"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("data:", "#")), (tag, name)
+        assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            policies.append(str(attributes["content"]))
+    (policy,) = policies
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    for tag in ("style", "script"):
+        (content,) = page.texts(tag)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"sha256-{digest}" in policy
+        assert "://" not in content and "@import" not in content
+    assert "https://" not in text.partition('<h2 id="provenance"')[0]
+
+
+def test_the_numbers_are_those_of_the_pdf(known_report, page):
+    shown = [cell.strip() for cell in page.texts("td", "th")]
+    whole = " ".join(page.texts("body")[0].split())
+    for verdict in known_report["verdicts"]:
+        assert " ".join(verdict["text"].split()) in whole
+    parts = [part for section in known_report["sections"] for part in section["parts"]]
+    lines = [line[:-1] for part in parts for line in part["table"]["body"]]
+    assert len(lines) > 50
+    for line in lines:
+        texts = ["".join(cell.values()) if isinstance(cell, dict) else cell for cell in line]
+        assert any(shown[at : at + len(texts)] == texts for at, _ in enumerate(shown)), texts
+    for finding in (finding for part in parts for finding in part["findings"]):
+        assert " ".join(finding["text"].split()) in whole
+
+
+def test_headings_captions_and_regions_are_named_for_those_who_listen(page):
+    tags = [tag for tag, _, _ in page.elements]
+    assert tags.count("h1") == tags.count("main") == 1
+    levels = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    identifiers = [attributes["id"] for _, attributes, _ in page.elements if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    for tag, attributes, content in page.elements:
+        if tag == "img" and attributes.get("src"):
+            assert attributes.get("alt"), attributes.get("data-title")
+        if tag == "th":
+            assert attributes.get("scope"), content
+        if str(attributes.get("href")).startswith("#"):
+            assert attributes["href"].removeprefix("#") in identifiers
+        if attributes.get("role") == "region":
+            assert attributes.get("aria-label")
+    ((_, html, _),) = (element for element in page.elements if element[0] == "html")
+    assert html["lang"] == "en"
+
+
+def test_hostile_names_are_shown_not_run(tmp_path):
+    folder = make.called(tmp_path / "c", HOSTILE)
+    page = Page(rendering.write_html(documents.collect(folder)).read_text(encoding="utf-8"))
+    assert len(page.texts("script")) == 1
+    assert page.texts("h1") == [HOSTILE]
+    assert any(HOSTILE in cell for cell in page.texts("td"))
+
+
+@pytest.mark.parametrize(("cell", "value"), [
+    ("38.4", 38.4), ("12", 12), ("1 KiB", 1024), ("16 MiB", 16 << 20), ("10 MB", 10**7), ("×8", 8),
+    ("2.5  2.6  2.4", 2.5), ("RWS", None), ("", None), ("RWS, 1 MiB", None), ("not measured", None),
+])  # fmt: skip
+def test_cells_are_sorted_by_their_value(cell, value):
+    assert sort_value(cell) == value
+
+
+def test_holes_are_shown(tmp_path, peakmark):
+    hole = make.cell("cpubench", "QP", subsystem="cpu")
+    records = make.runs("cpubench", "DP", 4e10)
+    folder = make.write(tmp_path / "c", records, planned=[hole])
+    assert "peakmark html --partial" in peakmark("html", folder).stderr
+    target = tmp_path / "p.html"
+    assert peakmark("html", "--partial", folder, "-o", target).returncode == 0
+    page = Page(target.read_text(encoding="utf-8"))
+    assert "not measured" in page.texts("td")
+    assert any("Partial report" in text for text in page.texts("p"))
+
+
+def test_the_page_runs_under_its_own_policy(text, tmp_path):
+    dom = in_browser(text, tmp_path)
+    assert re.search(r'<html[^>]* class="js"', dom)
+    assert dom.count("<button") > 60
+
+
+def test_tables_sort_by_value_both_ways_and_back(pressed):
+    found = pressed["sort"]
+    numbers = [float(value) for value in found["before"]]
+    assert len(set(numbers)) > 5
+    assert numbers != sorted(numbers)
+    assert found["up"] == [sorted(found["before"], key=float), "ascending"]
+    assert [float(value) for value in found["down"][0]] == sorted(numbers, reverse=True)
+    assert found["down"][1] == "descending"
+    assert found["back"] == [found["before"], "none"]
+    assert found["blocks"] == ["1 KiB", "1 MiB", "10 MiB"]
+
+
+def test_the_filter_leaves_the_rows_that_hold_every_word(pressed):
+    found = pressed["filter"]
+    assert 0 < len(found["some"]) < found["all"]
+    assert all("rws" in row and "1" in row and "mib" in row for row in found["some"])
+    assert found["status"] == f"{len(found['some'])} of {found['all']} rows"
+    assert re.search(r"\d+ of \d+ rows$", found["count"])
+    assert found["without"], "a minus leaves out"
+    assert not any("rws" in row for row in found["without"])
+    assert (found["none"], found["again"], found["quiet"]) == (0, found["all"], "")
+
+
+def test_figures_open_large_and_the_theme_changes(pressed):
+    found = pressed["zoom"]
+    assert found["title"] == "Operations per second"
+    assert found["alt"]
+    for key in ("open", "same", "larger", "smaller", "fit", "wheel", "closed"):
+        assert found[key] is True, key
+    assert found["theme"][0] != found["theme"][1]
+    assert found["theme"][2] in ("light", "dark")
+
+
+def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
+    inner = json.dumps(without_policy(text)).replace("</", "<\\/")
+    script = f"const page = {inner};\n{(HERE / 'phone.js').read_text()}"
+    head = "<!DOCTYPE html><html><head><title>none</title></head>"
+    found = title_of(in_browser(f"{head}<body><script>{script}</script></body></html>", tmp_path))
+    assert found["narrow"] <= 390
+    assert found["wide"] <= 1000
+    assert found["cut"] == 0, "at 1,200 pixels every table shows all columns"
+    # A link leads to a heading below the bar.
+    assert found["bar"] <= found["room"]
+
+
+def test_code_between_backticks_is_marked_and_escaped():
+    assert code("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
+    assert code("one ` & more") == "one ` &amp; more"

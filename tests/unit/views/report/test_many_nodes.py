@@ -1,0 +1,89 @@
+"""Many nodes in the report: paper has a line for each point, not for each node."""
+
+from __future__ import annotations
+
+from peakmark.analysis import Analysis
+from peakmark.figures import curves
+from tests.unit import campaign_data as make
+from tests.unit.rows.fleets import SLOW, facts, write
+
+from peakmark.rows import build
+from peakmark.tools.tables import BY_NAME
+from peakmark.views import printed
+from peakmark.views.points import rows_of
+from peakmark.views.report import appendix, document, nodes, rendering, sections
+from peakmark.workflow import documents
+
+
+def test_slow_nodes_are_named_in_the_figure(tmp_path):
+    figure = curves.plot_fleet(Analysis.of(write(tmp_path / "c", 12, SLOW)).rows)
+    assert figure is not None
+    assert [text.get_text().split()[0] for text in figure.axes[0].texts] == ["node3", "node10"]
+
+
+def test_nodes_of_several_classes_have_a_column_for_them(tmp_path):
+    half = {f"node{node}": {"cpu": 0.5} for node in range(7, 12)} | {"node12": {"cpu": 0.45}}
+    machine = {
+        f"node{node}": facts(cpu={"model_name": "old" if node > 6 else "new", "threads": 2})
+        for node in range(1, 13)
+    }
+    of = Analysis.of(write(tmp_path / "c", 12, half, machines=machine))
+    frames = build.load(tmp_path / "c")
+    table = printed.nodes_table(frames, BY_NAME["cpu"], rows_of(frames, BY_NAME["cpu"]))
+    assert "Class" in [column.label for column in table.columns]
+    assert rendering.write_pdf(documents.collect(of.results.directory)).exists()
+
+
+def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path):
+    """Of the CPU nothing counts, of the memory nobody has measured anything."""
+    records = []
+    for name in (f"node{number}" for number in range(1, 7)):
+        place = {"node": name, "host": name, "concurrency": 2}
+        records += make.runs("cpubench", "DP", 1e10, context={"cpus": [0]}, **place)
+        of = make.cell("rambench", "LAT", subsystem="memory", node=name, concurrency=2)
+        records.append(make.record(of, status="unavailable", reason="no memory", host=name))
+    folder = make.write(tmp_path / "c", records)
+    make.tables(folder)
+    assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
+    assert rendering.write_pdf(documents.collect(folder)).exists()
+
+
+def test_a_layout_beside_many_nodes_is_told(tmp_path):
+    layout = "four-subsystems-2018-hyperion"
+    of = build.load(write(tmp_path / "c", 12, SLOW, config={"report": {"tables": layout}}))
+    names = sections.figure_names(of)
+    assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
+    data = document.build(of)
+    (caveat,) = [one for one in data["caveats"] if "layout" in one]
+    assert f"tables/{layout}" in caveat
+    assert data["overview"]["name"] == "fleet"
+    assert len(data["sections"][0]["parts"][0]["figures"]) == 1
+
+
+def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path):
+    cells = [make.cell("hpl", "DP", subsystem="cpu", node=f"node{n}") for n in range(1, 13)]
+    records = [
+        make.record(of, status="unavailable", reason="no HPL", host=of.node) for of in cells[:10]
+    ]
+    folder = make.write(tmp_path / "c", records, planned=cells[10:])
+    refused, missing = appendix.list_problems(build.load(folder))["lines"]
+    assert refused == ["hpl DP_none_x1 10 nodes", "not possible here (10 times)", "no HPL"]
+    assert missing[:2] == ["hpl node11 and node12", "not measured (2 times)"]
+
+
+def test_what_machines_have_alike_is_said_once():
+    machines = [
+        {
+            "name": f"node{number}",
+            "groups": {"Processor": [["Model", "one"], ["Turbo", on]]},
+        }
+        for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
+    ]
+    (one,) = nodes.alike(machines)
+    assert one["name"].startswith("5 nodes")
+    assert list(one["groups"].values()) == [
+        [["Model", "one"]], [["Turbo", "on (4 nodes); off (node3)"]]
+    ]  # fmt: skip
+    (two,) = nodes.alike(machines[:2])
+    assert two["groups"] == {"Processor": [["Model", "one"], ["Turbo", "on"]]}
+    assert nodes.alike(machines[:1]) == machines[:1]

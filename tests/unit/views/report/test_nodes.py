@@ -1,0 +1,64 @@
+"""The facts of a machine as the report tells them."""
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.views.report import nodes
+
+NETWORK = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
+FAST = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
+OVER_IB = {"interface": "ib0", "loopback": False, "link": FAST, "server_interface": "ib0"}
+OVER_LO = {"interface": "lo", "loopback": True, "link": None, "server_interface": "ib0"}
+BLAS = {"name": "OpenBLAS", "config": "OpenBLAS 0.3.21 Prescott", "core_type": "Prescott"}
+DISTANCES = ([10, 21, 21], [21, 10, 21], [21, 21, 10])
+
+
+def group(folder, records, title, **facts):
+    """A group of what the report tells of node1."""
+    frames = make.frames(folder, records, facts={"host": "node1", **facts})
+    (node,) = nodes.facts_of_nodes(frames)
+    return dict(node["groups"][title])
+
+
+@pytest.mark.parametrize(("networks", "interface", "rate"), [
+    ([{}], "eth0 (of the default route; not measured)", "1.000 Gb/s"),
+    ([OVER_IB, OVER_IB], "ib0 (measured)", "200.0 Gb/s"),
+    ([OVER_IB, OVER_LO], "ib0 (measured; others too: lo)", "200.0 Gb/s"),
+    ([OVER_LO], "lo (measured)", None),
+])  # fmt: skip
+def test_the_network_is_the_one_that_was_measured(tmp_path, networks, interface, rate):
+    records = make.runs("netbench", "TCP", *[1e9] * len(networks))
+    for record, network in zip(records, networks, strict=True):
+        record["context"] |= {"network": network} if network else {}
+    lines = group(tmp_path / "c", records, "Network", network=NETWORK)
+    assert next(iter(lines.items())) == ("Interface", interface)
+    assert lines.get("Line rate") == rate
+    assert (lines["Kind"] == "loopback") == (networks == [OVER_LO])
+
+
+@pytest.mark.parametrize(
+    ("core", "by_itself"), [("SkylakeX", True), ("Prescott", False), (None, True)]
+)
+def test_the_core_type_of_the_runs_stands_before_that_of_the_library(tmp_path, core, by_itself):
+    context = {"library": {"core_type": core, "requested": core}} if core else {}
+    records = make.runs("hpl", "DP", 4e10, context=context)
+    blas = BLAS | {"library": "libblas.so.3"}
+    text = group(tmp_path / "c", records, "Programs and libraries", blas=blas)["BLAS"]
+    assert text.startswith("OpenBLAS 0.3.21") and text.endswith("(libblas.so.3)")
+    assert f"core type {core or 'Prescott'}" in text and "Prescott" in text
+    assert ("by itself" in text) is by_itself and ("HPL" in text) is bool(core)
+
+
+@pytest.mark.parametrize(("sizes", "text"), [
+    ([1 << 36, 1 << 36], "2: 64 GiB and 64 GiB; distances 10 21 21, 21 10 21"),
+    ([1 << 36, 1 << 36, 0],
+     "3: 64 GiB, 64 GiB and no memory; distances 10 21 21, 21 10 21, 21 21 10"),
+])  # fmt: skip
+def test_the_memory_of_several_numa_nodes_is_a_list(tmp_path, sizes, text):
+    numa = [
+        {"node": number, "cpus": str(number), "memory": size, "distances": DISTANCES[number]}
+        for number, size in enumerate(sizes)
+    ]
+    cpu = {"model_name": "X", "numa": numa}
+    lines = group(tmp_path / "c", make.runs("hpl", "DP", 1e9), "Processor", cpu=cpu)
+    assert lines["NUMA nodes"] == text
