@@ -1,4 +1,4 @@
-"""cpubench, the own kernel for multiplications and additions per second."""
+"""cpubench, peakmark's kernel for multiplications and additions per second."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from peakmark.tools import common
 from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 
 _CAUTIOUS_RATE = 5e9
-"""op/s of one core that any processor of the last ten years reaches: what a fixed number of
-operations may take.
+"""Rate of one core in op/s that any processor of the last ten years reaches. It gives the longest
+time of a fixed number of operations.
 """
 
 

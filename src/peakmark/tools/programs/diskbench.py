@@ -1,5 +1,5 @@
-"""diskbench, the own kernel for direct reads and writes of a disk. Also what a disk cell's variant
-means.
+"""diskbench, peakmark's kernel for direct reads and writes of a disk; and the meaning of a disk cell's
+variant and sizes.
 """
 
 from __future__ import annotations
@@ -101,21 +101,24 @@ class DiskBench(common.Kernel):
 
 
 def sync_s(cell: Cell, written: float) -> float:
-    """Seconds that the device may take on top where each record of ``written`` bytes waits for it:
-    one after the other, as a disk that turns does it, whatever the threads.
+    """Return the seconds that syncing each record of ``written`` bytes may add. The syncs take
+    place one after the other, as on a disk that turns, whatever the number of threads.
     """
-    waits = cell.options.get("sync") == "each"
-    return written / common.needed_block(cell) * _SYNC_S if waits else 0.0
+    if cell.options.get("sync") != "each":
+        return 0.0
+    return written / common.needed_block(cell) * _SYNC_S
 
 
 def size_of(cell: Cell) -> int:
-    """Bytes of all files of a disk cell together."""
+    """Return the bytes of all files of a disk cell together."""
     return common.option_size(cell, "size") or SIZE
 
 
 def file_size(cell: Cell, workers: str) -> int:
-    """Bytes of one file, each of the ``workers`` ("threads", "processes") having one: its share of
-    the size in whole records. Raises ConfigError when that is none.
+    """Return the bytes of one file: its share of the size in whole records.
+
+    Each of the ``workers`` ("threads", "processes") has one file. Raise ConfigError for less than a
+    record.
     """
     record = common.needed_block(cell)
     size = size_of(cell) // cell.concurrency // record * record
@@ -128,7 +131,9 @@ def file_size(cell: Cell, workers: str) -> int:
 
 
 def engine_of(cell: Cell) -> tuple[str, int]:
-    """(engine, requests in flight per thread) by the variant. Raises Unavailable for others."""
+    """Return engine and requests in flight for each thread by the variant. Raise Unavailable for
+    others.
+    """
     match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", cell.variant)
     if match is not None:
         return "io_uring", int(match[1])

@@ -132,18 +132,20 @@ class Fio(Instrument):
 
 
 def amount_of(cell: Cell) -> int | None:
-    """Bytes to move, None where the cell has a time. New files are new once only: one pass,
-    whatever the time.
+    """Return the bytes to move, None where the cell has a time. New files are new only once, so
+    they get one pass.
     """
     total = common.option_size(cell, "total")
     if cell.options.get("fill") != "new":
         return total
     whole = file_size(cell, "threads") * cell.concurrency
-    return whole if total is None else min(total, whole)
+    if total is None:
+        return whole
+    return min(total, whole)
 
 
 def _milliseconds(seconds: float) -> str:
-    """A time as fio reads it: a fraction of a second would be cut to whole seconds."""
+    """Return a time in milliseconds for fio, which would cut a fraction of a second."""
     return f"{math.ceil(seconds * 1000)}ms"
 
 

@@ -104,8 +104,8 @@ class Hpl(Instrument):
     options = ("budget_s", "nb")
 
     def find(self, path: str) -> Tool:
-        """Neither program has a version option; hpcc would run for minutes. The loader says whether
-        it could start.
+        """Check that the loader can start the program. Neither program has a version option, and
+        hpcc would run for minutes.
         """
         if not Path(path).is_file() or not os.access(path, os.X_OK):
             raise Unavailable("not-run", path=path, why="it is not a program file")
@@ -217,19 +217,18 @@ def _nb(cell: Cell) -> int:
 
 
 def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> float:
-    """flop/s that HPL may reach with that many cores, from the machine facts' clock and instruction
-    sets.
+    """Return the flop/s that HPL may reach with ``threads`` cores, by clock and instruction sets of
+    the machine facts.
     """
     clocks = cpu.get("clock_hz") or {}
-    known = [clocks.get(name) for name in ("nominal", "observed", "maximum")]
-    clock = next(filter(None, known), _CLOCK_HZ)
+    clock = clocks.get("nominal") or clocks.get("observed") or clocks.get("maximum") or _CLOCK_HZ
     per_cycle = next(flops for needs, flops in _FLOPS_PER_CYCLE if needs <= flags)
     return float(threads * clock * per_cycle * _EFFICIENCY)
 
 
 def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
-    """Wall time of a run with a matrix of n x n at ``rate`` flop/s, of all of hpcc's tests with
-    ``hpcc``.
+    """Return the wall time of a run with a matrix of n x n at ``rate`` flop/s; with ``hpcc`` that
+    of all its tests.
     """
     solve = _operations(n) / rate
     generate = 4e-8 * n * n  # once to solve it and once to check it
@@ -242,13 +241,15 @@ def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
 
 
 def choose_n(budget_s: float, rate: float, memory: int, nb: int, hpcc: bool) -> int | None:
-    """The largest multiple of ``nb`` that fits the time and 80 % of ``memory`` bytes; None if two
-    blocks do not.
+    """Return the largest multiple of ``nb`` that fits the time and 80 % of ``memory`` bytes; None
+    if two blocks do not fit.
     """
     most = int(math.sqrt(_MEMORY_SHARE * memory / 8)) // nb
     sizes = range(nb, (most + 1) * nb, nb)
     fitting = bisect_right(sizes, budget_s, key=lambda n: wall_seconds(n, rate, hpcc))
-    return sizes[fitting - 1] if fitting >= 2 else None
+    if fitting < 2:
+        return None
+    return sizes[fitting - 1]
 
 
 def _operations(n: int) -> float:
@@ -256,8 +257,8 @@ def _operations(n: int) -> float:
 
 
 def _linked(path: str) -> str:
-    """What the dynamic loader would load for ``path``, without running it; empty for a static
-    program or a script.
+    """Return the libraries that the dynamic loader would load for ``path``, without running it;
+    empty for a static program or a script.
     """
     with Path(path).open("rb") as program:
         if program.read(4) != b"\x7fELF":
@@ -266,8 +267,8 @@ def _linked(path: str) -> str:
 
 
 def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
-    """OPENBLAS_CORETYPE where OpenBLAS 0.3.21 (Debian 12) does not know the CPU and takes narrow
-    kernels, else None.
+    """Return the OPENBLAS_CORETYPE to set where OpenBLAS 0.3.21 (Debian 12) does not know the CPU
+    and takes narrow kernels; else None.
 
     It knows no AMD family 26 (Zen 5), there Haswell kernels ran at 0.6 of the rate of SkylakeX's,
     and no Intel server after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell.
@@ -277,11 +278,13 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
     new_amd = cpu.get("vendor") == "AuthenticAMD" and family >= 25
     new_intel = cpu.get("vendor") == "GenuineIntel" and family == 6 and model > 143
     wide = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags
-    return "SkylakeX" if wide and (new_amd or new_intel) else None
+    if wide and (new_amd or new_intel):
+        return "SkylakeX"
+    return None
 
 
 def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
-    """(flop/s, details) of the one test in HPL's output.
+    """Return flop/s and details of the one test in HPL's output.
 
     Raises:
         ParseError: when it is not whole, its residual check failed, or the test was skipped.
@@ -313,8 +316,11 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
         )
     output = Output("HPL", dict(zip(_COLUMNS, results[0], strict=True)))
     output["residual"] = residuals[0][0]
+    # Values of the row, checked against each other.
     details: dict[str, Any] = {name: output.whole(name) for name in ("N", "NB", "P", "Q")}
-    details["program"] = "hpcc" if hpcc else "xhpl"
+    details["program"] = "xhpl"
+    if hpcc:
+        details["program"] = "hpcc"
     details["residual"] = output.number("residual", zero=True)
     operations = _operations(details["N"])
     seconds, rate = output.number("Time", zero=True), output.number("Gflops") * 1e9

@@ -32,7 +32,7 @@ from peakmark.tools.common import Output
 from peakmark.tools.programs.diskbench import file_size, sync_s
 
 USUAL_LARGEST = 16 << 20
-"""Largest record of builds as distributions carry them, taken where the build that will measure
+"""Largest record, in bytes, of the builds of distributions. It is assumed where the measuring build
 cannot be asked.
 """
 TOO_LARGE = 23  # exit code
@@ -57,17 +57,17 @@ _WORKLOADS = {
     "RR": ("random read", ""),
     "WR": ("random write", ""),
 }
-"""Workload -> the phase it is read from, and one that is kept in its details."""
+"""Workload -> the phase of its value, and a phase that its details keep."""
 _CHILDREN = re.compile(
     r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$",
     re.MULTILINE,
 )
-"""Up to 3.420 it wrote KB, since then kB: 1024 bytes in both."""
+"""Result of one phase. Versions up to 3.420 write KB, later ones kB: both mean 1024 bytes."""
 _HEADER = re.compile(
     r"^\s+[kK]B\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b.*\n", re.MULTILINE
 )
 _DIRECT = re.compile(r"O_DIRECT(?:IO)? feature enabled|VX_DIRECT enabled")
-"""What -I makes it print, but in builds with DONT_HAVE_O_DIRECT, which take the option in silence."""
+"""Output of option -I. Builds with DONT_HAVE_O_DIRECT accept the option and print nothing."""
 _VERSION = r"Version \$Revision: ([0-9.]+) \$"
 
 
@@ -93,8 +93,10 @@ class Iozone(Instrument):
     instead = "fio"
 
     def largest(self, path: str) -> int:
-        """Bytes of the largest record that this build takes: what it says of one of 1 GiB, with
-        ``-h``, so that nothing is measured. Raises Unavailable when it cannot be executed.
+        """Return the bytes of the largest record that this build takes.
+
+        It is asked for one of 1 GiB with ``-h``, so that it measures nothing. Raise Unavailable
+        when it cannot be executed.
         """
         answer = base.ask(path, "-r", "1g", "-h")
         return _largest(answer) or (1 << 30 if "Usage: iozone" in answer else USUAL_LARGEST)
@@ -111,10 +113,15 @@ class Iozone(Instrument):
         record, size = common.needed_block(cell), file_size(cell, "processes")
         common.need_sectors(record, workspace)
         words = "-I -e"
-        words += " -o" if cell.options.get("sync") == "each" else ""
-        words += " -O" if in_ops(cell) else ""
+        if cell.options.get("sync") == "each":
+            words += " -o"
+        if in_ops(cell):
+            words += " -O"
         words += f" -i 0 -i 1 -i 2 -r {record // _KB}k -s {size // _KB}k"
-        words += " -f" if cell.concurrency == 1 else f" -t {cell.concurrency} -F"
+        if cell.concurrency == 1:
+            words += " -f"
+        else:
+            words += f" -t {cell.concurrency} -F"
         files = [f"iozone.{number}" for number in range(cell.concurrency)]
         argv = [tool.path, *words.split(), *files]
         return Invocation(self.command(cell, argv, ok_codes=(0, TOO_LARGE)))
@@ -137,7 +144,9 @@ class Iozone(Instrument):
         if not _DIRECT.search(text):
             raise Unavailable("no-direct", program="this build of IOZone")
         phases = _several(text, cell) if cell.concurrency > 1 else _single(text, cell)
-        rows = [row for workload in _WORKLOADS for row in _rows(cell, workload, phases)]
+        rows: list[Measurement] = []
+        for workload in _WORKLOADS:
+            rows += _rows(cell, workload, phases)
         version = re.search(_VERSION, text)
         return Parsed(tuple(rows), version[1] if version else None)
 
@@ -155,7 +164,7 @@ class Iozone(Instrument):
 
 
 def _largest(text: str) -> int | None:
-    """The largest record that IOZone names when it refuses one, in bytes."""
+    """Return the largest record, in bytes, that IOZone names when it refuses one; None otherwise."""
     refused = re.search(
         r"record size \d+ [kK]B is greater than maximum buffer size (\d+) [kK]B", text
     )
@@ -163,12 +172,12 @@ def _largest(text: str) -> int | None:
 
 
 def in_ops(cell: Cell) -> bool:
-    """Whether operations per second are measured."""
+    """Return whether the cell measures operations per second."""
     return bool(cell.options.get("ops"))
 
 
 def _single(text: str, cell: Cell) -> Output:
-    """The row of the table with one process by column; its header spans two lines."""
+    """Return the table row with one process by column. The table's header spans two lines."""
     header = _HEADER.search(text)
     if header is None:
         raise ParseError("IOZone's table has not the columns of -i 0 -i 1 -i 2")
@@ -184,7 +193,7 @@ def _single(text: str, cell: Cell) -> Output:
 
 
 def _several(text: str, cell: Cell) -> Output:
-    """``Children see throughput`` of each phase."""
+    """Return the ``Children see throughput`` value of each phase."""
     phases = Output("IOZone", {})
     wanted = (str(cell.concurrency), "ops" if in_ops(cell) else "kB")
     for count, phase, value, unit in _CHILDREN.findall(text):
@@ -197,7 +206,7 @@ def _several(text: str, cell: Cell) -> Output:
 
 
 def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
-    """The measurements of one workload."""
+    """Yield the measurements of one workload."""
     phase, other = _WORKLOADS[workload]
     details: dict[str, object] = {"file_bytes": file_size(cell, "processes")}
     if workload.startswith("W"):

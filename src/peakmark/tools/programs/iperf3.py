@@ -109,6 +109,7 @@ class Iperf3(Instrument):
 
 
 def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
+    """Return bit/s at the receiver and the details of a TCP cell."""
     algorithm = output.get("end.sender_tcp_congestion")
     details = {
         "seconds": output.number("end.sum_received.seconds"),
@@ -121,7 +122,9 @@ def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
 
 
 def _udp(output: Output) -> tuple[float, dict[str, Any]]:
-    """In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older ones have no
+    """Return bit/s at the receiver and the details of a UDP cell.
+
+    In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older versions have no
     ``sum_received``.
     """
     packets = output.number("end.sum.packets", zero=True)
@@ -142,7 +145,8 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
     if any(name.startswith("end.sum_received.") for name in output):
         # 3.12 counts the losses of the omitted warm-up too (104 % were seen): what arrived against
         # what was sent is right.
-        received, sent = (output.number(f"end.sum_{side}.bytes") for side in ("received", "sent"))
+        received = output.number("end.sum_received.bytes")
+        sent = output.number("end.sum_sent.bytes")
         return _received(output), {**details, "loss": max(0.0, 1 - received / sent)}
     if lost is None:
         raise ParseError(
@@ -159,10 +163,10 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
 
 
 def _received(output: Output) -> float:
-    rate, seconds, count = (
-        output.number(f"end.sum_received.{name}")
-        for name in ("bits_per_second", "seconds", "bytes")
-    )
+    """Return the receiver's bit/s, checked against its bytes and seconds."""
+    rate = output.number("end.sum_received.bits_per_second")
+    seconds = output.number("end.sum_received.seconds")
+    count = output.number("end.sum_received.bytes")
     common.agree(8 * count / seconds, rate, 0.02, "iperf3: sum_received")
     return rate
 

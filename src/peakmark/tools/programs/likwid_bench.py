@@ -50,8 +50,12 @@ _KERNELS = {"DP": "peakflops", "FP32": "peakflops_sp", "RS": "load", "WS": "stor
 
 @dataclass(frozen=True)
 class _Isa:
-    """An instruction set: its name for the option ``isa``, what the CPU must have, the suffix of
-    likwid's kernels, and flop/s of one core in double precision, for the number of iterations only.
+    """An instruction set of likwid-bench.
+
+    name    its name for the option ``isa``
+    needs   flags that the CPU must have
+    suffix  suffix of likwid's kernels
+    flops   flop/s of one core in double precision, used only to choose the number of iterations
     """
 
     name: str
@@ -78,18 +82,16 @@ _ISAS = (
     _Isa("scalar", frozenset({"neon"}), "_fma", 6e9),
     _Isa("scalar", frozenset(), "", 6e9),
 )
-"""From the best to the plainest."""
+"""Instruction sets from the fastest to the slowest."""
 _SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
-"""Bytes of a vector of SVE that a process is given."""
+"""File of the kernel with the bytes of an SVE vector that a process gets."""
 _SVE_BITS = {"A64FX": 512, "Neoverse V1": 256, "Neoverse V2": 128, "Neoverse N2": 128}
-"""Of the vectors of a design, by Arm's and Fujitsu's manuals: where the kernel tells no length."""
+"""Design -> bits of its vectors by Arm's and Fujitsu's manuals, where the kernel tells no length."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What is run: kernel, bytes of all vectors of all threads, passes of each thread over its
-    part.
-    """
+    """One run: kernel, bytes of all vectors of all threads, passes of each thread over its part."""
 
     test: str
     size: int
@@ -170,7 +172,7 @@ class LikwidBench(Instrument):
 
 
 def size_of(cell: Cell) -> int:
-    """Bytes of all vectors of all threads: what rambench works on with the same cell."""
+    """Return the bytes of all vectors of all threads, as rambench uses them for the same cell."""
     if cell.subsystem == "cpu":
         return _PEAK_BYTES * cell.concurrency
     if cell.variant in POOLS:
@@ -179,8 +181,8 @@ def size_of(cell: Cell) -> int:
 
 
 def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Execution:
-    """Kernel, size and iterations. Raises Unavailable when likwid-bench offers no kernel for this
-    CPU.
+    """Return kernel, size and iterations. Raise Unavailable when likwid-bench offers no kernel for
+    this CPU.
     """
     store = store_of(cell) if cell.workload in WRITING else ""
     if store == "libc":
@@ -199,8 +201,8 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
 
 
 def vector_length(file: Path, design: str | None) -> frozenset[str]:
-    """Return ``sve512`` for vectors of 512 bits, nothing where neither the kernel's ``file`` nor the
-    design of the core tells a length.
+    """Return the length of SVE vectors as a flag such as ``sve512``; nothing where neither the
+    kernel's ``file`` nor the core's design tells it.
 
     A kernel of likwid-bench is written for one length: with another one it counts operations that
     were not done.
@@ -209,12 +211,14 @@ def vector_length(file: Path, design: str | None) -> frozenset[str]:
         bits: int | None = 8 * int(file.read_text())
     except (OSError, ValueError):
         bits = _SVE_BITS.get(design or "")
-    return frozenset({f"sve{bits}"}) if bits else frozenset()
+    if not bits:
+        return frozenset()
+    return frozenset({f"sve{bits}"})
 
 
 def narrow(cell: Cell, test: str) -> list[str]:
-    """Return a warning where the best kernel that likwid-bench offers is far from what the CPU can
-    do: before 5.3 it has no NEON kernel for Arm, and some builds no fused one.
+    """Return a warning where the best offered kernel is far slower than the CPU. Before 5.3
+    likwid-bench has no NEON kernel for Arm, and some builds have no fused one.
     """
     best = next((isa for isa in _ISAS if isa.suffix and test.endswith(isa.suffix)), _ISAS[-1])
     if best.name == "scalar" and cell.options.get("isa") != "scalar":
@@ -229,7 +233,7 @@ def narrow(cell: Cell, test: str) -> list[str]:
 
 
 def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
-    """A guess of the seconds of one pass of a thread over its ``share`` of bytes."""
+    """Return a guess of the seconds of a thread's pass over its ``share`` of bytes."""
     if cell.subsystem == "cpu":
         element = 4 if cell.workload == "FP32" else 8
         flops = 30 if isa.suffix.endswith("_fma") else 16
@@ -241,8 +245,8 @@ def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
 
 
 def read_output(text: str) -> Output:
-    """The ``Key: value`` lines of a whole run. Raises ParseError when the run did not come to its
-    end.
+    """Return the ``Key: value`` lines of a whole run. Raise ParseError when the run did not come to
+    its end.
     """
     output = Output("likwid-bench", dict(_LINE.findall(text)))
     if "Test" not in output:

@@ -1,4 +1,4 @@
-"""netbench, the own kernel for TCP and UDP throughput and round trips between two nodes."""
+"""netbench, peakmark's kernel for TCP and UDP throughput and round trips between two nodes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from peakmark.tools.base import (
 # Of src/kernels/net/plan.h.
 UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024
 MESSAGE_S = 2e-6
-"""Of two CPUs that do nothing else but send and receive messages, whatever their size."""
+"""Seconds that two CPUs take to send and receive one message, whatever its size."""
 
 _ENV = {"NETBENCH_KEY": "{key}"}
-"""Measure fills the key in on both sides: a server answers nobody else's client."""
+"""Environment of both ends. ``measure`` fills in the key, so that a server answers only its client."""
 _CAUTIOUS_RTT_S = 200e-6
 
 

@@ -1,6 +1,6 @@
-"""ping: round trips of ICMP echo, answered by the kernel: no socket is woken up on the other side.
+"""ping: round trips of ICMP echo. The other node's kernel answers, without waking a socket.
 
-Sixteen bytes are the least that carry a time stamp; below, ping prints no time at all.
+Sixteen bytes are the fewest that carry a time stamp; below, ping prints no time at all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAYLOAD = 16
 COUNT = 200
 _FAST_S, _SLOW_S = 0.002, 0.2
 _FAST_SINCE = 20211215
-"""The first release that lets every user send each 2 ms; before, 200 ms was the least."""
+"""First release that lets every user send at intervals of 2 ms; before, 200 ms was the shortest."""
 
 _SUMMARY = re.compile(
     r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? (?:[0-9.]+|-?nan)% packet loss",
@@ -41,7 +41,7 @@ _TIMES = re.compile(
     re.MULTILINE,
 )
 _NO_RIGHTS = re.compile(r"socket: (?:Operation not permitted|Permission denied)")
-"""Where ping has no capability and no group of the user may open its sockets."""
+"""Message of ping without the capability, for a user whose groups may not open its sockets."""
 
 
 class Ping(Instrument):
@@ -68,8 +68,8 @@ class Ping(Instrument):
     two_nodes = True
 
     def find(self, path: str) -> Tool:
-        """Raises Unavailable also when this user may not open its socket, which its version does
-        not tell.
+        """Check also that this user may open ping's socket, which its version does not tell. Raise
+        Unavailable.
         """
         tool = super().find(path)
         if _NO_RIGHTS.search(base.ask(path, "-n", "-q", "-c", "1", "-w", "1", "127.0.0.1")):
@@ -117,12 +117,14 @@ def _count(cell: Cell) -> int:
 
 
 def _interval(version: str, user: int) -> float:
-    """Seconds between packets: 2 ms where that is allowed, else the 200 ms that older releases ask
-    of a user.
+    """Return the seconds between packets: 2 ms where that is allowed, else the 200 ms of older
+    releases.
     """
     release = re.search(r"[0-9]{8}", version)
     fast = user == 0 or (release is not None and int(release[0]) >= _FAST_SINCE)
-    return _FAST_S if fast else _SLOW_S
+    if fast:
+        return _FAST_S
+    return _SLOW_S
 
 
 INSTRUMENT = Ping()

@@ -69,7 +69,7 @@ class Pmbw(Instrument):
     homes = ("https://panthema.net/2013/pmbw/",)
 
     def find(self, path: str) -> Tool:
-        """Its results alone hold its version."""
+        """Check that the program is pmbw by its help: only its results hold its version."""
         if "-f <match>" not in base.ask(path, "-h"):
             printed = "a help without -f <match>"
             raise Unavailable("other-program", path=path, program=self.name, printed=printed)
@@ -99,7 +99,8 @@ class Pmbw(Instrument):
             raise ParseError(
                 f"pmbw left no {STATS}: it skips a size that does not fit its memory (-M) without a word"
             )
-        wanted = {done.argv[i + 1] for i, word in enumerate(done.argv[:-1]) if word == "-f"}
+        pairs = zip(done.argv, done.argv[1:], strict=False)
+        wanted = {routine for option, routine in pairs if option == "-f"}
         results = read_results(done.files[STATS])
         missing = sorted(wanted - results.keys())
         if missing or not wanted:
@@ -116,7 +117,9 @@ class Pmbw(Instrument):
 
     def estimate(self, cell: Cell) -> Cost:
         kinds = _NEEDS[cell.workload]
-        routines = 1 if kinds == (CHASE,) else 2 * len(kinds)
+        routines = 2 * len(kinds)
+        if kinds == (CHASE,):
+            routines = 1
         memory = memory_for(area_of(cell), cell.concurrency)
         # One thread fills all memory before the first routine; each routine is tried, then run for
         # 1.5 s.
@@ -128,19 +131,21 @@ class Pmbw(Instrument):
 
 
 def needs(cell: Cell) -> tuple[str, ...]:
-    """Kinds of routines for a cell. Raises Unavailable where its stores are none of pmbw's."""
+    """Return the kinds of routines for a cell. Raise Unavailable where pmbw has no such stores."""
     if cell.workload in ("WS", "RWS") and store_of(cell) == "streaming":
         raise Unavailable("store-streaming", program="pmbw")
     return _NEEDS[cell.workload]
 
 
 def area_of(cell: Cell) -> int:
-    """pmbw's area in bytes: all threads' blocks together, or the pool."""
-    return pool_of(cell) if cell.variant in POOLS else block_of(cell) * cell.concurrency
+    """Return the bytes of pmbw's area: all threads' blocks together, or the pool."""
+    if cell.variant in POOLS:
+        return pool_of(cell)
+    return block_of(cell) * cell.concurrency
 
 
 def memory_for(area: int, threads: int) -> int:
-    """The power of two that pmbw must allocate so that it does not skip ``area``.
+    """Return the power of two that pmbw must allocate so that it does not skip ``area``.
 
     ``-M`` takes the largest power of two strictly below its argument: pass one byte more than this.
     """
@@ -150,8 +155,8 @@ def memory_for(area: int, threads: int) -> int:
 
 
 def widest(kind: str, offered: Sequence[str]) -> list[str]:
-    """Of the routines pmbw offers here, those of one kind with the widest registers: both loops by
-    pointer. Raises Unavailable when it has none.
+    """Return the routines of one kind with the widest registers, both loops by pointer. Raise
+    Unavailable when pmbw offers none.
     """
     if kind == CHASE and CHASE in offered:
         return [CHASE]
@@ -166,8 +171,8 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
 
 
 def read_results(text: str) -> dict[str, Output]:
-    """RESULT lines by routine. Raises ParseError for a line that is cut, repeated or contradicts
-    itself.
+    """Return the RESULT lines by routine. Raise ParseError for a line that is cut, repeated or
+    contradicts itself.
     """
     results: dict[str, Output] = {}
     if not text.endswith("\n"):
@@ -191,7 +196,7 @@ def read_results(text: str) -> dict[str, Output]:
 
 
 def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
-    """The measurement of a cell from the routines that it ran."""
+    """Return the measurement of a cell from the routines that it ran."""
     details: dict[str, Any] = {"area": area_of(cell)}
     if cell.workload == "LAT":
         result = results[CHASE]
@@ -226,7 +231,7 @@ def _load_s(result: Output, threads: int) -> float:
 
 
 def _best(kind: str, results: Mapping[str, Output]) -> Output:
-    """The fastest of the routines of a kind. Raises ParseError without any."""
+    """Return the fastest routine of a kind. Raise ParseError without any."""
     found = [result for name, result in results.items() if name.startswith(kind)]
     if not found:
         raise ParseError(f"pmbw: no result of {kind}")

@@ -1,9 +1,9 @@
 """qperf: latency of one byte over TCP and UDP, both in one execution (workload ALL).
 
-It prints the time of one way, half of a round trip; the values here are doubled and say so. It has
-no warm-up. Beside ``{port}`` it uses a data port that the server's kernel chooses, which a firewall
-between the nodes must let through. Over UDP it waits for a lost datagram until its time is over and
-counts that time: its mean is then far above netbench's.
+It prints the time of one way, half of a round trip; the values here are doubled and marked so. It
+has no warm-up. Beside ``{port}`` it uses a data port that the server's kernel chooses; a firewall
+between the nodes must let it through. Over UDP it waits for a lost datagram until its time is over
+and counts that time. Its mean is then far above netbench's.
 """
 
 from __future__ import annotations
@@ -80,14 +80,17 @@ def _seconds(cell: Cell) -> int:
 
 
 def _message(cell: Cell) -> int:
-    return 1 if cell.block is None else cell.block
+    if cell.block is None:
+        return 1
+    return cell.block
 
 
 def _row(cell: Cell, workload: str, text: str) -> Measurement:
+    """Return the round trip of one test, checked against its rate and the cell."""
     test = _TESTS[workload]
     output = _section(text, test)
     one_way = output.number("latency") * 1e-9
-    # The latency is of the time at this end, the rate of both ends' mean, and their clocks count
+    # The latency comes from this end's clock, the rate from the mean of both ends. The clocks count
     # hundredths of a second.
     near, far = output.number("loc_real_time"), output.number("rem_real_time")
     trips = one_way * output.number("msg_rate") * (near + far) / (2 * near)
@@ -106,7 +109,7 @@ def _row(cell: Cell, workload: str, text: str) -> Measurement:
 
 
 def _section(text: str, test: str) -> Output:
-    """The fields of one test. Raises ParseError when it is missing, cut, or not in ns."""
+    """Return the fields of one test. Raise ParseError when it is missing, cut, or not in ns."""
     section = re.search(rf"^{test}:\n((?:    .*\n)*)", text, re.MULTILINE)
     if section is None:
         raise ParseError(f"qperf: no result of {test}: {common.excerpt(text)}")

@@ -1,4 +1,4 @@
-"""rambench, the own kernel for memory throughput and the latency of dependent loads."""
+"""rambench, peakmark's kernel for memory throughput and the latency of dependent loads."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from peakmark.tools.common import Output
 POOL = 1 << 30  # rambench's own default
 
 ORDINARY = "pool-temporal"
-"""The variant whose stores are ordinary ones, whatever the grid asks for its pool."""
+"""Variant with ordinary stores, whatever the grid asks for its pool."""
 
 LINE = 64  # bytes of a cache line, of which a block has whole ones
 WRITING = ("WS", "WR", "RWS", "RWR")
 
 READS, RATES = "100,75,50", 12  # rambench's own defaults for LOADED
 LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
-"""Seconds of a point of LOADED at least, and their share of the cell's."""
+"""Shortest time of a point of LOADED, in seconds, and its share of the cell's time."""
 MOST_PAIRS = 640
-"""As many pairs of CPUs C2C measures at most, 128 of each distance."""
+"""Most pairs of CPUs that C2C measures, 128 of each distance."""
 PAIR_S = 0.02
-"""Of one pair, where a cache line takes 300 ns."""
+"""Seconds of one pair of C2C, where a cache line takes 300 ns."""
 NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
-"""Seconds of a pair of NUMA nodes at least, and as many pairs as nodes usually have at most."""
+"""Shortest time of a pair of NUMA nodes, in seconds, and the most pairs that nodes usually have."""
 LADDER_S = 4.0
-"""What laying out the working sets takes."""
+"""Seconds to lay out the working sets of a ladder."""
 
 _CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
 _CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
@@ -80,17 +80,23 @@ class RamBench(common.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
-        pages = ["--huge-pages", "off"] if cell.options.get("huge_pages") is False else []
+        pages = []
+        if cell.options.get("huge_pages") is False:
+            pages = ["--huge-pages", "off"]
+        # A matrix or curve.
         if cell.workload in SHAPES:
             argv = [tool.path, "--workload", cell.workload]
             argv += common.flags(cell, "pairs", "steps", "reads", "rates")
             if cell.workload in LADDERS:
-                pages = ["--huge-pages", "on" if cell.variant == "huge" else "off"]
+                pages = ["--huge-pages", "off"]
+                if cell.variant == "huge":
+                    pages = ["--huge-pages", "on"]
             if cell.workload == "NUMA-WS":
                 argv += common.flags(cell, "store")
             if cell.workload != "C2C":
                 argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
+        # A single row.
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
             argv = [*self.work_option(cell, "accesses"), *common.flags(cell, "stride")]
@@ -108,8 +114,9 @@ class RamBench(common.Kernel):
         output = self.read(cell, done)
         if cell.workload == "LAT" and output.number("value") > 1e-3:
             raise ParseError(f"rambench: {output['value']:g} s for one load is not possible")
-        rows = _rows(cell, output) if cell.workload in SHAPES else ()
-        return self.parsed(cell, output, *rows)
+        if cell.workload in SHAPES:
+            return self.parsed(cell, output, *_rows(cell, output))
+        return self.parsed(cell, output)
 
     def estimate(self, cell: Cell) -> Cost:
         if cell.workload == "C2C":
@@ -147,7 +154,7 @@ class RamBench(common.Kernel):
 
 
 def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
-    """The rows of a matrix or curve, each with its points.
+    """Yield the rows of a matrix or curve, each with its points.
 
     Raises:
         ParseError: a row lacks a part, or holds a value that is no measurement.
@@ -172,20 +179,22 @@ def _is_point(point: object) -> bool:
 
 
 def block_of(cell: Cell) -> int:
-    """Bytes of a block, or of the area of each thread of LAT."""
+    """Return the bytes of a block, or of the area of each thread of LAT."""
     if cell.automatic and cell.workload == "LAT":
         return POOL if cell.area is None else cell.area
     return common.needed_block(cell)
 
 
 def buffers(cell: Cell) -> int:
-    """Number of buffers of a thread: a copy has a source and a destination."""
-    return 2 if cell.workload in ("RWS", "RWR") else 1
+    """Return the number of buffers of a thread: a copy has a source and a destination."""
+    if cell.workload in ("RWS", "RWR"):
+        return 2
+    return 1
 
 
 def pool_of(cell: Cell) -> int:
-    """Bytes that all threads walk together in variant ``pool``, source and destination of a copy
-    included.
+    """Return the bytes that all threads walk together in variant ``pool``. A copy's source and
+    destination both count.
     """
     if cell.options.get("pool") == AUTO:
         return POOL
@@ -193,10 +202,16 @@ def pool_of(cell: Cell) -> int:
 
 
 def store_of(cell: Cell) -> str:
-    """How a cell's stores go: temporal, streaming or libc; unless configured a pool's stream."""
+    """Return how a cell stores: temporal, streaming or libc. By default the stores to a pool
+    stream.
+    """
     if cell.variant == ORDINARY:
         return "temporal"
-    return str(cell.options.get("store") or ("streaming" if cell.variant == "pool" else "temporal"))
+    if cell.options.get("store"):
+        return str(cell.options["store"])
+    if cell.variant == "pool":
+        return "streaming"
+    return "temporal"
 
 
 INSTRUMENT = RamBench()
