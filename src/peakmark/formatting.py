@@ -118,6 +118,7 @@ def evaluate(formula: str, names: Mapping[str, float]) -> float:
 
 
 def _value(node: ast.expr, names: Mapping[str, float]) -> float:
+    """Return the value of a parsed formula. Refuse all but numbers, names and arithmetic."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return float(number)

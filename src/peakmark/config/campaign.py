@@ -80,6 +80,7 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    """Merge ``extra`` into ``base``, mappings key by key."""
     for key, value in extra.items():
         if isinstance(value, dict):
             inner = base.get(key)

@@ -49,7 +49,7 @@ Pairs = Annotated[
 
 
 class _Rows(Keys):
-    """Which rows of ``table`` are shown."""
+    """Selection of rows of a table."""
 
     of: TableName
     title: Text
@@ -101,7 +101,7 @@ class Label(Keys):
 
 
 class Where(Keys):
-    """Which of a line's rows."""
+    """Selection among the rows of a line."""
 
     workload: str | None = None
     concurrency: Annotated[int, Meta(ge=1)] | None = None
@@ -345,6 +345,7 @@ def _load(path: Path) -> Layout:
 
 
 def _check_pairs(subsystem: str, pairs: Pairs) -> None:
+    """Check that pairs to compare name workloads of the subsystem."""
     for workload in chain.from_iterable(pairs):
         if workload not in WORKLOADS[subsystem]:
             allowed_words = ", ".join(WORKLOADS[subsystem])

@@ -337,6 +337,7 @@ def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
 
 
 def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
+    """Write version, library and clocks of a parsed output into the record's context."""
     if parsed.version and tool.version in ("", "unknown"):
         context["tool"]["version"] = parsed.version
     context["library"] = dict(parsed.library)

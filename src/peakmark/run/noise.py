@@ -456,6 +456,7 @@ def _processes(host: Host) -> dict[int, Process]:
 
 
 def _process(folder: str) -> Process:
+    """Return the state of a process by its folder in /proc."""
     text = Path(folder, "stat").read_bytes()
     # The name in brackets may hold anything, brackets and blanks too.
     fields = text[text.rindex(b")") + 1 :].split(None, 20)

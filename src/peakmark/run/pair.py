@@ -265,6 +265,7 @@ def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
 
 
 def _free_port(address: str) -> int:
+    """Return a TCP port that is free at an address of this machine."""
     with socket.socket() as probe:
         try:
             probe.bind((address, 0))
@@ -330,6 +331,7 @@ def serve() -> int:
 
 
 def _read_request(line: str) -> Json:
+    """Return the request of ``measure``. Refuse other input, as of a user who calls ``serve``."""
     try:
         request: Json = json.loads(line)
         if {"interface", "client", "server"} <= request.keys():

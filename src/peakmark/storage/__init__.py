@@ -1,1 +1,3 @@
-"""What is kept of a campaign: records, whether they count, and all of them read as one."""
+"""Files of a campaign: records and whether they count, machine facts, the plan, and all of them read as
+one.
+"""

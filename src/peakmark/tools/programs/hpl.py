@@ -36,8 +36,8 @@ from peakmark.tools.common import Output
 
 HPCC_OUTPUT = "hpccoutf.txt"
 LEAST_N = 10_000
-"""Smallest matrix whose rate is compared with the limit: the panels and the exchange of rows, which
-grow with N^2, take a large part of the time of a smaller one.
+"""Smallest matrix whose rate is compared with the limit. Panels and the exchange of rows grow with N^2
+and take a large part of the time of a smaller one.
 """
 LEAST_SECONDS = 5.0
 """Shortest solution whose rate is compared with the limit, in s: a shorter one ends before the clock
@@ -57,7 +57,7 @@ _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)\
 _OF_GPUS = re.compile(
     r"Gflops[ \t]*\([ \t]*per GPU\)|^W[RC]\S+.*\(\s*[0-9.eE+]+\)\s*$", re.MULTILINE
 )
-"""Of NVIDIA's HPL: its rows have the rate of each GPU behind the whole."""
+"""Marks of NVIDIA's HPL, whose rows hold the rate of each GPU after the total rate."""
 _TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
 _ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
 _REQUEST = "OPENBLAS_CORETYPE="
@@ -270,8 +270,8 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
     """Return the OPENBLAS_CORETYPE to set where OpenBLAS 0.3.21 (Debian 12) does not know the CPU
     and takes narrow kernels; else None.
 
-    It knows no AMD family 26 (Zen 5), there Haswell kernels ran at 0.6 of the rate of SkylakeX's,
-    and no Intel server after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell.
+    It does not know AMD family 26 (Zen 5), where Haswell kernels ran at 0.6 times the rate of
+    SkylakeX's, nor Intel servers after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell.
     Later versions take kernels for those CPUs whose DGEMM is SkylakeX's too.
     """
     family, model = cpu.get("family") or 0, cpu.get("model") or 0

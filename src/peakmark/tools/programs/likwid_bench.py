@@ -1,12 +1,12 @@
 """likwid-bench: an independent measurement of the floating-point peak and of sequential memory
 access.
 
-A size is the total of all vectors of all threads, in plain bytes (suffix B), of which it reads
-numbers below 2^31 only, larger ones in its kB of 1000 B; a size that does not fit the kernel's
-stride is cut. Its fixed cost is one second for calibrating its clock; with ``-s`` it repeats the
-test until it is long enough, three to four times that long in all. So the number of iterations is
-chosen instead, from a guess of the rate: a run lasts between a fifth and four times the cell's
-seconds.
+A size is the total of all vectors of all threads. Sizes below 2^31 are given in bytes (suffix B),
+larger ones in its kB of 1000 B. A size that does not fit the kernel's stride is cut.
+
+It spends one second on calibrating its clock. With ``-s`` it repeats the test until it is long
+enough, which takes three to four times as long. So peakmark chooses the number of iterations by a
+guess of the rate: a run lasts between a fifth and four times the cell's seconds.
 """
 
 from __future__ import annotations
