@@ -1,4 +1,4 @@
-"""Which recorded facts matter to which rows, by ``data/comparability.csv``."""
+"""Recorded facts that matter to the rows of a program, by ``data/comparability.csv``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from peakmark.catalogue import KERNELS
 from peakmark.formatting import gigabytes, size
 
 UNITS: Mapping[str, Callable[[Any], str]] = {"bytes": size, "GB": gigabytes}
-"""Unit of a fact in ``comparability.csv`` -> how a number of it is written."""
+"""Unit of a fact in ``comparability.csv`` -> function that writes its numbers for people."""
 NO_FACT: Mapping[str, str] = {"title": "", "subsystems": "", "programs": "", "unit": ""}
 
 
@@ -19,7 +19,7 @@ NO_FACT: Mapping[str, str] = {"title": "", "subsystems": "", "programs": "", "un
 def fact(name: str) -> Mapping[str, str]:
     """Return the line of ``comparability.csv`` for the dotted name of a fact.
 
-    The longest name that begins the dotted one counts; what this one has more is in the title.
+    The longest prefix of the name that has a line counts. The rest of the name is added to its title.
     """
     known = {line["name"]: line for line in data.table("comparability")}
     prefix = name
@@ -27,7 +27,9 @@ def fact(name: str) -> Mapping[str, str]:
         prefix = prefix.rpartition(".")[0]
     line = known.get(prefix, NO_FACT)
     rest = name.removeprefix(prefix).replace(".", " ")
-    title = line["title"] + rest if line["title"] else name
+    title = name
+    if line["title"]:
+        title = line["title"] + rest
     return {**line, "title": title}
 
 
@@ -39,14 +41,18 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for key, each in value.items():
             yield from flat(each, f"{name}.{key}" if name else str(key))
     elif value not in (None, "", []):
-        members = value if isinstance(value, list) else [value]
+        members = value
+        if not isinstance(value, list):
+            members = [value]
         yield name, ", ".join(_word(member, name) for member in members)
 
 
 def _word(value: Any, name: str) -> str:
     """Return a value as text, in the unit of its fact."""
     form = UNITS.get(fact(name)["unit"], str)
-    return form(value) if isinstance(value, int) else str(value)
+    if isinstance(value, int):
+        return form(value)
+    return str(value)
 
 
 @cache
