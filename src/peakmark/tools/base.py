@@ -1,4 +1,4 @@
-"""What a tool is: the nouns of a measurement, and ``Instrument``, one program that measures.
+"""The nouns of a measurement, and ``Instrument``, one program that measures.
 
 An instrument knows argv and output of one program. It knows nothing of Snakemake, Slurm, records or
 other instruments. ``peakmark.run.measure`` runs what ``prepare`` returns and hands the outcome to
@@ -21,15 +21,18 @@ from peakmark.cell import Cell
 from peakmark.messages import Unavailable
 
 C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
-"""Of every command: a tool that prints 1,5 for 1.5 or groups thousands cannot be read."""
+"""Environment of every command: a tool that prints 1,5 for 1.5 or groups thousands cannot be read."""
 SLOWEST_LINK = 1e8
 """bit/s of the slowest network that a fixed amount of data may have to cross: Fast Ethernet."""
 _VERSION_TIMEOUT_S = 10.0
+"""Seconds that a tool may take to print its version or its help."""
+_SERVER_MARGIN_S = 40.0
+"""Seconds that a server may outlast its client's timeout, so that the client's failure is told first."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Rows that a program measures; for a reference tool, rows that it can stand beside.
+    """Rows that a program measures; for a reference tool, rows that it can be compared with.
 
     subsystem        the subsystem of the rows
     workloads        their workloads
@@ -49,7 +52,7 @@ class Coverage:
 
     @property
     def of_cells(self) -> tuple[str, ...]:
-        """The workloads that its cells have."""
+        """Return the workloads of its cells."""
         return (self.cell,) if self.cell else self.workloads
 
 
@@ -64,7 +67,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where and with what a cell runs.
+    """Directory, CPUs and memory of one cell's run, and the facts of its machine.
 
     directory       private, empty, 0700; removed afterwards. Disk cells put their files below it:
                     it lies on the scratch filesystem that is measured.
@@ -80,12 +83,12 @@ class Workspace:
 
     @property
     def cpu(self) -> Mapping[str, Any]:
-        """The facts of the processor, empty if unknown."""
+        """Return the facts of the processor, empty if unknown."""
         return self.facts.get("cpu") or {}
 
     @property
     def isa(self) -> frozenset[str]:
-        """Instruction sets of the processor: sse2 avx avx2 fma avx512f neon ..."""
+        """Return the instruction sets of the processor: sse2 avx avx2 fma avx512f neon ..."""
         return frozenset(self.cpu.get("isa") or ())
 
 
@@ -99,10 +102,10 @@ class Command:
     env        added to the environment
     files      name -> text, written into cwd before the start
     outputs    files in cwd that belong to the raw output: those that the program leaves, or its settings
-    timeout_s  the process group is ended after this time: the cell has failed
+    timeout_s  after this time the process group is ended, and the cell has failed
     cpus       CPUs that it may run on; empty: all of the job. For programs without such an option
-    ok_codes   exit codes that are not a failure; 77 from an own kernel means ``Unavailable`` and is
-               handled by measure
+    ok_codes   exit codes that are not a failure; 77 from peakmark's kernel means ``Unavailable`` and
+               is handled by measure
     """
 
     argv: tuple[str, ...]
@@ -116,7 +119,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Invocation:
-    """What a cell executes: its command, and a server that is up while it runs.
+    """Command of a cell, and the server that is up while the command runs.
 
     server  argv with the placeholders of Command; ready when it listens on that TCP port; ended by
             measure. A cell with a server takes two nodes in Slurm (server on the second) and
@@ -129,7 +132,7 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Completed:
-    """What a command left: exit code, both streams whole, its output files by name, wall time in
+    """Outcome of a command: exit code, both streams whole, its output files by name, wall time in
     seconds.
     """
 
@@ -169,7 +172,7 @@ class Measurement:
     def of(
         cls, cell: Cell, metric: str, value: float, details: Mapping[str, Any], workload: str = ""
     ) -> Measurement:
-        """A value for the cell's row, or for the one that differs in ``workload``."""
+        """Return a value for the cell's row, or for the row that differs in ``workload``."""
         unit = SUBSYSTEMS[cell.subsystem].units[metric]
         place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
         return cls(*place, metric, value, unit, details)
@@ -177,7 +180,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Parsed:
-    """All that is read from an execution: values, the tool's version, library (HPL's BLAS and core
+    """Result of reading an execution: values, the tool's version, library (HPL's BLAS and core
     type), warnings.
     """
 
@@ -189,15 +192,15 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a cell is expected to need on a slow machine.
+    """Expected needs of a cell on a slow machine.
 
     fixed_s       seconds that no machine shortens: start, warm-up, a given time, sleeps
     work_s        seconds of work that a faster machine shortens
     waits_s       seconds in which each write waits for the disk, one after the other: most disks
                   take several at once
-    wire_bits     what must cross the network
-    memory_bytes  of memory
-    disk_bytes    on the scratch filesystem
+    wire_bits     bits that must cross the network
+    memory_bytes  bytes of memory
+    disk_bytes    bytes on the scratch filesystem
     """
 
     fixed_s: float
@@ -209,7 +212,7 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Wall time over the slowest network: what a command may take goes by it."""
+        """Return the wall time over the slowest network, from which a command's timeout follows."""
         return self.fixed_s + self.work_s + self.waits_s + self.wire_bits / SLOWEST_LINK
 
 
@@ -217,27 +220,28 @@ class Instrument:
     """One program that measures. Instances are stateless.
 
     name         key in the registry and value of ``Cell.instrument``
-    rows         those it measures or, as a reference tool, can stand beside; like for like only
+    rows         rows that it measures or, as a reference tool, can be compared with; like for like
+                 only
     executables  names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the
                  preferred one first
-    reference    False for an own kernel, True for a tool of the field
+    reference    False for peakmark's kernel, True for a tool of the field
     two_nodes    whether a cell takes two nodes in Slurm and loopback on one machine
     version      argument that makes it print its version, and a pattern of the version in its answer
 
     Of reference tools only:
 
-    heading      what its columns are called
+    heading      heading of its columns
     place        place of its columns among those of the references
     package      Debian package that carries it (envs/install.sh installs it), None without one
-    component    component of Debian in which that is, if not main
+    component    component of Debian that has the package, if not main
     fedora       package of Fedora, and of EPEL for RHEL, None without one
     opensuse     package of openSUSE, None without one
-    spack        its name in Spack, None where Spack has none
-    conda        its name in conda-forge, None where that has none
-    build        line of a shell that builds it without root; empty where it needs root
+    spack        its name in Spack, None without one
+    conda        its name in conda-forge, None without one
+    build        shell command that builds it without root; empty where it needs root
     homes        web page of each executable
-    options      keys of a configuration that it heeds beside those of every reference; another one
-                 would be passed over
+    options      keys of a configuration that it heeds in addition to those of every reference; it
+                 ignores any other
     unused       options of every cell that it has no use for
     instead      the tool that fills rows whose block is larger than its build takes
     """
@@ -262,25 +266,26 @@ class Instrument:
 
     @property
     def executables(self) -> tuple[str, ...]:
-        """Its name, unless a program has others."""
+        """Return its name; programs with other names override this."""
         return (self.name,)
 
     @property
     def heading(self) -> str:
-        """Its name, unless a program is written otherwise."""
+        """Return its name; programs that are written otherwise override this."""
         return self.name
 
     def on_path(self, choice: str | None = None) -> str | None:
-        """Path of the program: as ``choice`` (a path or a name) says, else the first of its names
-        on PATH; None without any.
+        """Return the path of the program: by ``choice`` (a path or a name), else by the first of its
+        names on PATH; None without any.
         """
-        import shutil  # late: the cells of own kernels look for nothing
+        import shutil  # late: cells of peakmark's kernels look for no program
 
-        paths = map(shutil.which, [choice] if choice else self.executables)
+        names = [choice] if choice else self.executables
+        paths = map(shutil.which, names)
         return next(filter(None, paths), None)
 
     def locate(self, kernels: Path, choice: str | None = None) -> str:
-        """Path of the program on this machine; own kernels are in the folder ``kernels``.
+        """Return the path of the program on this machine; peakmark's kernels are in ``kernels``.
 
         Raises:
             Unavailable: where it is not installed.
@@ -295,7 +300,7 @@ class Instrument:
         return path
 
     def find(self, path: str) -> Tool:
-        """The tool at ``path`` with its version.
+        """Return the tool at ``path`` with its version.
 
         Raises:
             Unavailable: when it cannot be executed or when its answer is not this tool's.
@@ -309,8 +314,7 @@ class Instrument:
         return Tool(self.name, path, match.group(1))
 
     def check(self, cell: Cell) -> None:
-        """All that is known of a cell before a machine is: called for each when a campaign is
-        planned.
+        """Check what can be known of a cell without a machine; called for each planned cell.
 
         Raises:
             Unavailable: when the program cannot do this cell anywhere.
@@ -332,41 +336,52 @@ class Instrument:
             raise Unavailable("one-stream", program=self.name, streams=cell.concurrency)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        """What to execute for ``cell``. Raises Unavailable when the tool cannot do this cell."""
+        """Return what to execute for ``cell``.
+
+        Raises:
+            Unavailable: when the tool cannot do this cell.
+        """
         raise NotImplementedError
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        """The values in the output. Raises ParseError when the output is not whole or says that
-        the run failed.
+        """Read the values in the output.
+
+        Raises:
+            ParseError: when the output is not whole, or says that the run failed.
         """
         raise NotImplementedError
 
     def estimate(self, cell: Cell) -> Cost:
-        """Expected cost, from the cell alone."""
+        """Return the expected cost, from the cell alone."""
         raise NotImplementedError
 
     def command(
         self, cell: Cell, argv: Iterable[str], seconds: float = 0.0, **more: Any
     ) -> Command:
-        """What runs ``argv`` for a cell that takes ``seconds``, by default those of its estimate;
-        ``more`` as of Command.
+        """Return the command that runs ``argv`` for a cell.
+
+        Args:
+            seconds: that it is expected to take; by default those of the cell's estimate.
+            more: further fields of ``Command``.
         """
         limit = timeout(seconds or self.estimate(cell).seconds)
-        return Command(tuple(argv), limit, env={**C_LOCALE, **more.pop("env", {})}, **more)
+        env = {**C_LOCALE, **more.pop("env", {})}
+        return Command(tuple(argv), limit, env=env, **more)
 
     def server(self, client: Command, argv: Iterable[str]) -> Command:
-        """What runs ``argv`` as the far end of ``client``, a little longer than that may."""
-        return Command(tuple(argv), client.timeout_s + 40.0, env=client.env)
+        """Return the command that runs ``argv`` as the server of ``client``, and may outlast it."""
+        return Command(tuple(argv), client.timeout_s + _SERVER_MARGIN_S, env=client.env)
 
 
 def timeout(seconds: float) -> float:
-    """Time after which a command that was expected to take ``seconds`` has failed."""
+    """Return the time after which a command that was expected to take ``seconds`` has failed."""
     return max(60.0, 5.0 * seconds)
 
 
 def ask(path: str, *arguments: str) -> str:
-    """Standard output and error of a short question to a tool, e.g. its version; its exit code does
-    not matter.
+    """Return standard output and error of a short question to a tool, such as its version.
+
+    The tool's own exit code does not matter.
 
     Raises:
         Unavailable: when it cannot be executed, does not answer in 10 s, or a library is missing.
@@ -398,7 +413,7 @@ def ask(path: str, *arguments: str) -> str:
 
 
 def signal_name(number: int) -> str:
-    """``SIGKILL``; ``signal 40`` for one without a name."""
+    """Return the name of a signal, ``SIGKILL``; ``signal 40`` for one without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -406,10 +421,10 @@ def signal_name(number: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank, at most 200 characters."""
+    """Return the first line that is not blank, at most 200 characters."""
     return next(iter(text.strip().splitlines()), "").strip()[:200]
 
 
 def last_line(text: str) -> str:
-    """The last line that is not blank, at most 200 characters."""
+    """Return the last line that is not blank, at most 200 characters."""
     return next(reversed(text.strip().splitlines()), "").strip()[:200]

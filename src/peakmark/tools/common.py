@@ -1,5 +1,5 @@
-"""What the programs share: options of a cell, what a cell needs, and strict reading of output; of the
-own kernels also how they are found and the JSON object they print.
+"""Parts that programs share: options of a cell, needs of a cell, and strict reading of output; for
+peakmark's kernels also how they are found, and the JSON object that they print.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from peakmark.catalogue import SHAPES, metrics
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError
-from peakmark.formatting import parse_size
+from peakmark.formatting import parse_size, plural
 from peakmark.messages import MeasurementError, Unavailable
 from peakmark.tools.base import (
     Completed,
@@ -33,27 +33,31 @@ from peakmark.tools.base import (
 from peakmark.tools.json_text import find_object
 
 MEMORY_SHARE = 0.9
-"""Of the memory that a job may use, for what a program allocates on purpose; the rest is for the
-programs themselves.
+"""Share of the job's memory that a program may allocate for its buffers; the rest is for the program
+itself.
 """
 _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
-"""What C prints, and Python, for a quotient by 0 and the like."""
+"""Text that C and Python print for a quotient by 0 and the like."""
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""Number as a tool prints it in the C locale."""
 
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
-"""Counts of times in logarithmic buckets, 128 for each power of two, in ns, as the kernels print them
-and records keep them: runs of neighbouring buckets, the index of the first one, then the counts.
-``src/kernels/common/histogram.h`` has the layout.
+"""Text of a histogram as the kernels print it and records keep it: runs of neighbouring buckets, each
+the index of the first bucket, then the counts.
+
+The buckets of times in ns are logarithmic, 128 for each power of two
+(``src/kernels/common/histogram.h``).
 """
 SUB_BITS = 7
+"""Binary logarithm of the number of buckets for each power of two."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-"""Detail of a latency -> the share of all operations that took no longer."""
+"""Percentile in a latency's details -> the share of all operations that took no longer."""
 SHOWN_PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 """Percentiles that tables show and comparisons judge -> their headings."""
 
 
 def fits_memory(size: int, available: int) -> bool:
-    """Whether a program may allocate ``size`` bytes where ``available`` may be used."""
+    """Return whether a program may allocate ``size`` bytes where ``available`` may be used."""
     return size <= MEMORY_SHARE * available
 
 
@@ -85,7 +89,7 @@ def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
 
 
 def need_sectors(record: int, workspace: Workspace) -> None:
-    """Raises Unavailable when direct I/O on the scratch disk cannot move such a record."""
+    """Check that direct I/O on the scratch disk can move such a record; else raise Unavailable."""
     storage = workspace.facts.get("storage") or {}
     disk = f"the disk of {storage.get('scratch')}"
     refused = sectors_refuse(record, storage.get("logical_block_size"), disk)
@@ -94,8 +98,10 @@ def need_sectors(record: int, workspace: Workspace) -> None:
 
 
 def need_share(cell: Cell, key: str, least: int) -> None:
-    """Raises Unavailable when a fixed amount of work leaves a thread less than ``least``, its
-    smallest piece.
+    """Check that a fixed amount of work gives each thread ``least``, its smallest piece.
+
+    Raises:
+        Unavailable: when it gives less.
     """
     total = amount(cell, key)
     if total is not None and total < least * cell.concurrency:
@@ -105,80 +111,88 @@ def need_share(cell: Cell, key: str, least: int) -> None:
 def need_between(
     cell: Cell, what: str, value: int, least: int, most: int, *, size: bool = False
 ) -> None:
-    """Raises Unavailable when the program takes no such ``value`` of ``what``; ``size``: bytes."""
+    """Check that the program takes this ``value`` of ``what``.
+
+    Args:
+        size: whether the value is in bytes.
+
+    Raises:
+        Unavailable: when the value is not between ``least`` and ``most``.
+    """
     if not least <= value <= most:
         values = {"what": what, "value": value, "least": least, "most": most}
         raise Unavailable("size-range" if size else "range", program=cell.instrument, **values)
 
 
 def needed_block(cell: Cell) -> int:
-    """The cell's block size in bytes. Raises ConfigError when the cell has none."""
+    """Return the cell's block size in bytes; raise ConfigError when the cell has none."""
     if cell.block is None:
         raise ConfigError(f"cell {cell.id}: {cell.instrument} needs a block size, e.g. 1MiB")
     return cell.block
 
 
 def option_number(cell: Cell, key: str) -> float | None:
-    """A number among the cell's options, which the configuration's types have checked."""
+    """Return a number among the cell's options, which the configuration's types have checked."""
     value = cell.options.get(key)
     return None if value is None else float(value)
 
 
 def option_size(cell: Cell, key: str) -> int | None:
-    """A size in bytes among the cell's options. Raises ConfigError."""
+    """Return a size in bytes among the cell's options; raise ConfigError when it is no size."""
     value = cell.options.get(key)
     return None if value is None else parse_size(value)  # type: ignore[arg-type]
 
 
 def amount(cell: Cell, key: str) -> float | None:
-    """The fixed amount of work of a cell, bytes for ``total``; None where it has a time."""
+    """Return the fixed amount of work of a cell, bytes for ``total``; None where it has a time."""
     return option_size(cell, key) if key == "total" else option_number(cell, key)
 
 
 def seconds_of(cell: Cell) -> float:
-    """Seconds the cell is to be measured for."""
+    """Return the seconds that the cell is to be measured for."""
     return option_number(cell, "seconds") or 1.0
 
 
 def warmup_of(cell: Cell, default: float = 0.0) -> float:
-    """Seconds before the clock starts; 0 is allowed."""
+    """Return the seconds of warm-up, before the clock starts; 0 is allowed."""
     value = option_number(cell, "warmup")
     return default if value is None else value
 
 
 def plain(number: float) -> str:
-    """A number as every tool reads it: 2 for 2.0, 0.25, never an exponent."""
+    """Return a number as every tool reads it: 2 for 2.0, 0.25, never an exponent."""
     return f"{number:.9f}".rstrip("0").rstrip(".")
 
 
 def cpu_list(workspace: Workspace, threads: int) -> str:
-    """The CPUs for a number of threads as ``0,2,4``: all CPUs when there are fewer than threads."""
+    """Return the CPUs for a number of threads as ``0,2,4``: all CPUs when they are fewer."""
     return ",".join(str(cpu) for cpu in workspace.cpus[:threads])
 
 
 def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
-    """The beginning of an argv that keeps a tool which does not pin itself on the cell's CPUs."""
+    """Return the begin of an argv that keeps a tool on the cell's CPUs if it cannot pin itself."""
     return ("taskset", "-c", cpu_list(workspace, threads))
 
 
 def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
-    """A warning when a command that began with ``pinned`` had fewer CPUs than threads."""
-    cpus = len(argv[2].split(",")) if argv[:1] == ("taskset",) else threads
+    """Return a warning when a command that began with ``pinned`` had fewer CPUs than threads."""
+    if argv[:1] != ("taskset",):
+        return ()
+    cpus = len(argv[2].split(","))
     if cpus >= threads:
         return ()
-    return (f"{threads} threads shared {cpus} CPU{'s' if cpus > 1 else ''}",)
+    return (f"{threads} threads shared {plural(cpus, 'CPU')}",)
 
 
 def excerpt(*texts: str) -> str:
-    """The last line of the first of these texts that has one."""
+    """Return the last line of the first text that is not blank."""
     return next(filter(None, map(last_line, texts)), "it printed nothing")
 
 
 class Output(dict[str, Any]):
     """Values that a program printed, by name; names in nested JSON objects are joined by dots.
 
-    It is strict about what is read, silent about all else. A name that is missing raises
-    ParseError.
+    Values are checked when they are read; others are not. A missing name raises ParseError.
     """
 
     def __init__(self, program: str, values: Mapping[str, Any]) -> None:
@@ -187,13 +201,19 @@ class Output(dict[str, Any]):
 
     @classmethod
     def of_tool(cls, program: str, text: str) -> Output:
-        """Read the JSON object among the notes of a tool of the field. Raises ParseError."""
+        """Read the JSON object among the notes of a tool of the field.
+
+        Raises:
+            ParseError: when there is none, or when it is not whole.
+        """
         return cls(program, find_object(program, text))
 
     @classmethod
     def of_json(cls, program: str, text: str) -> Output:
-        """The JSON object that ``text`` of a kernel is. Raises ParseError when it is not exactly
-        one whole object, or holds NaN.
+        """Read the JSON object that peakmark's kernel prints.
+
+        Raises:
+            ParseError: when ``text`` is not exactly one whole object, or holds NaN.
         """
 
         def refuse(constant: str) -> Any:
@@ -213,15 +233,15 @@ class Output(dict[str, Any]):
         raise ParseError(f"{self.program}: {name} is missing in its output")
 
     def number(self, name: str, *, zero: bool = False) -> float:
-        """A positive, finite number; 0 too with ``zero``. Raises ParseError for anything else, and
-        says so of ``nan`` and ``inf``: what the program computed was no number.
+        """Return a positive, finite number, or 0 with ``zero``.
 
-        float() takes ``1_000``, ``nan`` and digits of other scripts: none of them is what a tool
-        prints in the C locale.
+        Raises:
+            ParseError: for anything else, such as ``nan`` and ``inf``.
         """
         value = self[name]
         if re.fullmatch(_NO_NUMBER, str(value).strip()):
             raise ParseError(f"{self.program}: {name} is {value}, which is no number")
+        # float() also takes 1_000 and digits of other scripts, which no tool prints.
         if isinstance(value, str) and re.fullmatch(_NUMBER, value.strip()):
             value = float(value)
         usable = isinstance(value, int | float) and not isinstance(value, bool)
@@ -230,28 +250,28 @@ class Output(dict[str, Any]):
         return float(value)
 
     def whole(self, name: str) -> int:
-        """A positive whole number. Raises ParseError."""
+        """Return a positive whole number; raise ParseError for anything else."""
         text = str(self[name]).strip()
         if not re.fullmatch("0*[1-9][0-9]*", text):
             raise ParseError(f"{self.program}: {name} is {text[:60]!r}, no positive whole number")
         return int(text)
 
     def number_or_none(self, name: str) -> float | None:
-        """A number that is only worth keeping; None where it is missing or no number."""
+        """Return a number that a row can do without; None where it is missing or no number."""
         try:
             return self.number(name, zero=True)
         except ParseError:
             return None
 
     def signed(self, name: str) -> float | None:
-        """A finite number of either sign that is only worth keeping; None for anything else."""
+        """Return a finite number of either sign that a row can do without; None for anything else."""
         value = self.get(name)
         if not isinstance(value, int | float) or isinstance(value, bool):
             return None
         return float(value) if abs(value) <= sys.float_info.max else None
 
     def expect(self, values: Mapping[str, Any]) -> None:
-        """Raises ParseError when the program printed other values than the cell's."""
+        """Check that the program printed the values of the cell; else raise ParseError."""
         for name, value in values.items():
             if self[name] != value:
                 raise ParseError(
@@ -260,6 +280,7 @@ class Output(dict[str, Any]):
 
 
 def _flat(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of nested objects with their names joined by dots."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{place}{name}.")
@@ -268,8 +289,10 @@ def _flat(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any
 
 
 def agree(value: float, other: float, tolerance: float, what: str) -> None:
-    """Raises ParseError when two readings of one quantity differ by more than ``tolerance``,
-    relatively.
+    """Check that two readings of one quantity differ by at most the share ``tolerance``.
+
+    Raises:
+        ParseError: when they differ by more.
     """
     if abs(value - other) > tolerance * abs(other):
         raise ParseError(
@@ -277,13 +300,14 @@ def agree(value: float, other: float, tolerance: float, what: str) -> None:
         )
 
 
-_HEAD_BYTES = 20  # of an ELF file, as far as e_machine
+_HEAD_BYTES = 20
+"""Bytes of an ELF file up to the end of e_machine, its architecture."""
 _SHARED = frozenset({"instrument", "version", "workload", "threads", "value", "unit", "work_unit"})
 """Keys of every kernel's result that are not details of one measurement."""
 
 
 def program(folder: Path, name: str) -> Path:
-    """A kernel that this machine can run: ``<folder>/<machine>/<name>`` if it exists, else
+    """Return a kernel that this machine can run: ``<folder>/<machine>/<name>`` if it exists, else
     ``<folder>/<name>``.
 
     Raises:
@@ -312,7 +336,7 @@ def _head(path: Path) -> bytes:
 
 
 class Kernel(Instrument):
-    """An own kernel: its options, and how its result is read."""
+    """One of peakmark's kernels: its options, and how its result is read."""
 
     reference = False
 
@@ -323,8 +347,11 @@ class Kernel(Instrument):
         return str(program(kernels, self.name))
 
     def find(self, path: str) -> Tool:
-        """Raises MeasurementError when it does not start: a broken kernel is mended and then
-        measures, unlike a program that a machine has not.
+        """Return the kernel with its version.
+
+        Raises:
+            MeasurementError: when it does not start. A broken kernel can be compiled again, unlike
+                a program that the machine lacks.
         """
         try:
             return super().find(path)
@@ -332,7 +359,11 @@ class Kernel(Instrument):
             raise MeasurementError("broken-kernel", why=str(error)) from error
 
     def read(self, cell: Cell, done: Completed) -> Output:
-        """The JSON object. Raises ParseError when a key is missing or contradicts the cell."""
+        """Read the kernel's JSON object.
+
+        Raises:
+            ParseError: when a key is missing or contradicts the cell.
+        """
         if len(done.stdout.splitlines()) > 1:
             raise ParseError(f"{self.name} printed more than its one line of JSON")
         output = Output.of_json(self.name, done.stdout)
@@ -357,8 +388,9 @@ class Kernel(Instrument):
         return output
 
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:
-        """The rows with the version and the warnings that the kernel printed; without rows, its
-        value with all details.
+        """Return the rows with the version and the warnings that the kernel printed.
+
+        Without rows, the kernel's value with all details is the only row.
         """
         metric = next(iter(metrics(cell.subsystem, cell.workload)))
         one = Measurement.of(cell, metric, output.number("value"), details(output))
@@ -367,25 +399,27 @@ class Kernel(Instrument):
     def common_options(
         self, cell: Cell, workspace: Workspace, cpus: int | None = None
     ) -> tuple[str, ...]:
-        """--threads --cpus --warmup --seed --isa; ``cpus`` is the number of CPUs named, default one
-        for each thread.
+        """Return --threads, --cpus, --warmup, --seed and --isa for the cell.
+
+        Args:
+            cpus: number of CPUs to name; by default one for each thread.
         """
         named = cpu_list(workspace, cpus or cell.concurrency)
+        options = ["--threads", str(cell.concurrency), "--cpus", named]
+        options += self.warmup_option(cell)
         seed = option_number(cell, "seed")
-        return (
-            *("--threads", str(cell.concurrency), "--cpus", named),
-            *self.warmup_option(cell),
-            *(() if seed is None else ("--seed", str(int(seed)))),
-            *flags(cell, "isa"),
-        )
+        if seed is not None:
+            options += ["--seed", str(int(seed))]
+        options += flags(cell, "isa")
+        return tuple(options)
 
     def warmup_option(self, cell: Cell) -> tuple[str, ...]:
-        """--warmup when the cell's options name one."""
+        """Return --warmup when the cell's options name one."""
         warmup = option_number(cell, "warmup")
         return () if warmup is None else ("--warmup", plain(warmup))
 
     def work_option(self, cell: Cell, key: str) -> tuple[str, ...]:
-        """The option ``key`` as the flag of its name for a fixed amount of work, else --seconds."""
+        """Return the flag for the fixed amount of work in option ``key``, else --seconds."""
         work = amount(cell, key)
         if work is not None:
             return (f"--{key.replace('_', '-')}", str(int(work)))
@@ -393,20 +427,28 @@ class Kernel(Instrument):
 
 
 def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
-    """``--key value`` for those of the options that the cell has."""
-    present = (key for key in keys if cell.options.get(key) is not None)
-    return tuple(word for key in present for word in (f"--{key}", str(cell.options[key])))
+    """Return ``--key value`` for those of the options that the cell has."""
+    words: list[str] = []
+    for key in keys:
+        value = cell.options.get(key)
+        if value is not None:
+            words += [f"--{key}", str(value)]
+    return tuple(words)
 
 
 def clock_s(cell: Cell, key: str, warmup: float) -> float:
-    """Seconds of warm-up, and of the clock without a fixed amount of work in option ``key``."""
-    timed = cell.options.get(key) is None
-    return warmup_of(cell, warmup) + (seconds_of(cell) if timed else 0.0)
+    """Return the seconds that the cell's options fix: the warm-up, and the time to measure unless
+    option ``key`` gives an amount of work.
+    """
+    seconds = warmup_of(cell, warmup)
+    if cell.options.get(key) is None:
+        seconds += seconds_of(cell)
+    return seconds
 
 
 def details(output: Output) -> dict[str, Any]:
-    """What is worth keeping with the value: every plain value that is not shared by all
-    measurements.
+    """Return the details to keep with a kernel's value: every plain value but those that all
+    measurements share.
     """
     return {
         name: value
@@ -416,7 +458,10 @@ def details(output: Output) -> dict[str, Any]:
 
 
 def percentiles(output: Output, operations: str) -> Mapping[str, Any]:
-    """Percentiles of a latency in s with its histogram, which counts as many as ``operations``."""
+    """Return the percentiles of a latency in s with its histogram.
+
+    The histogram must count as many operations as the output's value ``operations``.
+    """
     counted = read_histogram(str(output["histogram"])).total()
     agree(counted, output.number(operations), 0.0, f"{output.program}: histogram")
     numbers = {name: output.number(name) for name in (*PERCENTILES, "max")}
@@ -424,7 +469,7 @@ def percentiles(output: Output, operations: str) -> Mapping[str, Any]:
 
 
 def read_histogram(text: str) -> Counter[int]:
-    """The counts by bucket. Raises ParseError when the text is no histogram."""
+    """Return the counts by bucket; raise ParseError when the text is no histogram."""
     if not re.fullmatch(HISTOGRAM, text):
         raise ParseError(f"{text[:60]!r} is no histogram")
     counts: Counter[int] = Counter()
@@ -435,7 +480,8 @@ def read_histogram(text: str) -> Counter[int]:
 
 
 def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[float]:
-    """The times in s that shares of all operations do not exceed, by nearest rank, within 0.8 %.
+    """Return the times in s that shares of all operations do not exceed, by nearest rank, within
+    0.8 %.
 
     Args:
         counts: operations by bucket.

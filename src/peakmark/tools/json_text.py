@@ -1,8 +1,8 @@
-"""The one JSON object in what a program prints, with notes of the program before, behind or inside it.
+"""Reading of the one JSON object that a program prints, with notes before, behind or inside it.
 
 Versions of iperf3, fio and others print notes on standard output, and C's ``nan`` and ``inf`` for
-values that they could not compute. A value that nobody reads must not cost a measurement;
-``Output.number`` refuses those that are read.
+values that they could not compute. A value that nobody reads must not cost a measurement, so these
+are accepted here; ``Output.number`` refuses them where they are read.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from typing import Any
 from peakmark.errors import ParseError
 
 MOST_NOTES = 20
-"""Lines inside the object that are left out as notes: more of them are no JSON with notes."""
+"""Most lines inside the object that are left out as notes; a text with more of them is not JSON."""
 
 _BEGIN = re.compile(r"""^\{(?:\s*["}]|[ \t]*$)""", re.MULTILINE)
+"""Begin of an object, at the begin of a line."""
 _BEGIN_ANYWHERE = re.compile(r"""\{\s*["}]""")
-"""The begin of an object: a brace in a note is seldom followed by a quotation mark."""
+"""Begin of an object behind other text: a brace in a note is seldom followed by a quotation mark."""
 _NOTE = re.compile(
     r"\s*(?:\[?(?!(?:true|false|null|nan|infinity)\b)[A-Z]|[(<#*>=!]|\[?\d[-\d:./T]*\]?[ \t]+\S*[A-Z]{3})",
     re.IGNORECASE,
 )
-"""A line that cannot be part of JSON with one value or key a line: words, perhaps behind a host in
-brackets or a time.
+"""Begin of a line that is a note, in JSON with one value or key a line: words, perhaps behind a host
+in brackets or a time.
 """
 _STRUCTURE = frozenset("}],:")
-"""What stands behind the object only where a line was lost inside."""
+"""Characters that follow the object only where a line inside it was lost."""
 _NO_NUMBER = re.compile(
     r"(?<=[:\[,\s])([+-]?)(nan|inf(?:inity)?)\b(?:\([^)\s]*\))?(?=\s*[,}\]])", re.IGNORECASE
 )
+"""Value ``nan`` or ``inf`` as C prints it."""
 
 
 def find_object(program: str, text: str) -> dict[str, Any]:
@@ -50,8 +52,10 @@ def find_object(program: str, text: str) -> dict[str, Any]:
         raise ParseError(f"{program} did not print whole JSON: a line is missing before its end")
     # Some versions print the whole object twice.
     again = _BEGIN.search(behind)
-    if again is not None and _decode(program, behind[again.start() :])[0] != values:
-        raise ParseError(f"{program} printed two JSON objects that differ")
+    if again is not None:
+        repeated, _ = _decode(program, behind[again.start() :])
+        if repeated != values:
+            raise ParseError(f"{program} printed two JSON objects that differ")
     return values
 
 
@@ -76,7 +80,7 @@ def _decode(program: str, text: str) -> tuple[dict[str, Any], str]:
 
 
 def _constant(match: re.Match[str]) -> str:
-    """Return C's name of no number as Python's json reads it."""
+    """Return C's ``nan`` or ``inf`` in the spelling that Python's json reads."""
     sign, name = match.groups()
     if name.lower() == "nan":
         return "NaN"

@@ -1,12 +1,12 @@
-"""The tables as data: which values they hold, in which unit, under which headings.
+"""The tables as data: their values, units and headings.
 
-The headings are those of the reports that students and administrators write by hand; the columns
-that such reports lack (interval, notes) stand to the right of theirs.
+The headings are those of the reports that students and administrators write by hand. Columns that
+such reports lack (interval, notes) are to the right of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,8 @@ from peakmark.tools import references
 
 DATA = Path(__file__).parents[1] / "data" / "tables.yaml"
 SMALL_RECORD = 16 * 1024
-"""A random access of up to this many bytes is an IOPS and latency row, a larger one a throughput
-row: never both.
+"""Largest record of a random access, in bytes, whose row is in the IOPS and latency tables; a larger
+one is in the throughput table.
 """
 UNITS = {
     ("B/s", 1e-6): "MB/s",
@@ -45,13 +45,16 @@ class Program:
 
 @dataclass(frozen=True)
 class Table:
-    """One of the tables.
+    """One table of measured values.
 
-    metric, unit    which values of the records it holds, and their SI unit
+    metric, unit    metric of its values in the records, and their SI unit
     factor          SI value x factor = value as shown
     quantity        ``Throughput``, as in ``pmbw Measured Throughput (GB/sec)``
     shown           unit as in the headings, empty where the quantity is its own unit (IOPS)
-    variant         heading of the column for the variant, None where the table has none
+    own             peakmark's kernel
+    first           heading of the column for the workload
+    block           heading of the column for the block, None without such a column
+    variant         heading of the column for the variant, None without such a column
     remark          what a reader must know to read the rows; shown below the table
     """
 
@@ -73,43 +76,47 @@ class Table:
 
     @cached_property
     def series(self) -> tuple[Program, ...]:
-        """The own kernel, then its references."""
+        """Return peakmark's kernel, then its references."""
         return (self.own, *self.references)
 
     @property
     def full_title(self) -> str:
-        """``Disk: throughput``, without the resource where the title names it already."""
+        """Return ``Disk: throughput``, without the resource where the title names it already."""
         resource, title = SUBSYSTEMS[self.subsystem].title, self.title
         if title.lower().startswith(resource.lower()):
             return title
         is_abbreviation = title[1:2].isupper()
-        return f"{resource}: {title if is_abbreviation else title[:1].lower() + title[1:]}"
+        if not is_abbreviation:
+            title = title[:1].lower() + title[1:]
+        return f"{resource}: {title}"
 
     @property
     def unsized(self) -> str:
-        """What stands for a block that is not known: an area of LAT that no node has chosen yet."""
+        """Return the text of an unknown block: the area of LAT before a node has chosen it."""
         return "auto" if self.name == "memory_latency" else ""
 
     def takes(self, workload: str, block: int | None) -> bool:
-        """Whether a row of this workload and block belongs into this table."""
+        """Return whether a row of this workload and block belongs into this table."""
         if self.subsystem == "disk":
             small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
             return small != (self.metric == "throughput")
         return self.metric in metrics(self.subsystem, workload)
 
     def workload_label(self, workload: str) -> str:
-        """``LAT-TCP`` is shown as ``TCP`` in the latency table, whose rows are protocols."""
+        """Return the workload as shown: ``TCP`` for ``LAT-TCP``, as rows of latency are protocols."""
         return workload.removeprefix("LAT-") if self.subsystem == "network" else workload
 
     def variant_label(self, variant: str) -> str:
-        """The variant in words; ``plain`` where the network has none."""
-        return variant or ("plain" if self.subsystem == "network" else "")
+        """Return the variant in words; ``plain`` for a row of the network without one."""
+        if not variant and self.subsystem == "network":
+            return "plain"
+        return variant
 
     def order(
         self, workload: str, variant: str, concurrency: int, block: int | None
     ) -> tuple[int | str, ...]:
-        """Sort key of a row: workload, variant, concurrency, block; in memory tables the working
-        set comes first.
+        """Return the sort key of a row: workload, variant, concurrency, block; memory tables sort by
+        working set first.
         """
         names, variants = SUBSYSTEMS[self.subsystem].workloads, SUBSYSTEMS[self.subsystem].variants
         place = names.index(workload) if workload in names else len(names)
@@ -118,27 +125,29 @@ class Table:
         return (set_first, place, workload, rank, variant, concurrency, block or 0)
 
     def fitted(self, values: Iterable[float]) -> Table:
-        """The table in the unit in which ``values`` (SI) are printed on a page: times in the
-        largest that leaves none below 1. Files keep the unit of their headings.
+        """Return the table in the unit in which ``values`` (SI) are printed on a page.
+
+        Times are in the largest unit in which none is below 1. Files keep the unit of their
+        headings.
         """
         least, factor = min(values, default=0.0), self.factor
         if self.unit == "s" and least > 0:
             factor = next((scale for scale in (1e3, 1e6) if least * scale >= 1), 1e9)
         unit = UNITS[self.unit, factor]
-        return replace(self, factor=factor, shown="" if unit == self.quantity else unit)
+        shown = "" if unit == self.quantity else unit
+        return replace(self, factor=factor, shown=shown)
 
 
-_TOOLS = sorted(references().values(), key=lambda tool: tool.place)
-_PROGRAMS = [
-    (row.subsystem, metrics(row.subsystem, row.workloads[0]), program)
-    for tool, program in [(tool, Program(tool.name, tool.heading)) for tool in _TOOLS]
-    for row in tool.rows
-]
-"""Subsystem, metrics and columns of each reference tool, in the order of the columns."""
+def _references(subsystem: str, metric: str) -> Iterator[Program]:
+    """Yield the reference tools that measure a metric, in the order of their columns."""
+    for tool in sorted(references().values(), key=lambda tool: tool.place):
+        for row in tool.rows:
+            if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0]):
+                yield Program(tool.name, tool.heading)
 
 
 def _table(name: str, title: str, **keys: Any) -> Table:
-    """A table of what its name says: ``disk_latency``, of the disk and its metric latency."""
+    """Return the table that its name describes: ``disk_latency`` shows latencies of the disk."""
     subsystem, _, metric = name.partition("_")
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
     return Table(
@@ -148,9 +157,7 @@ def _table(name: str, title: str, **keys: Any) -> Table:
         metric=metric,
         unit=part.units[metric],
         own=Program(part.kernel, part.heading),
-        references=tuple(
-            one for of, known, one in _PROGRAMS if of == subsystem and metric in known
-        ),
+        references=tuple(_references(subsystem, metric)),
         lower_is_better=part.units[metric] == "s",
         **{"quantity": title, **keys},
     )
@@ -161,14 +168,17 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def count(concurrency: int, word: str) -> int | str:
-    """A number of threads as tables show it: the number, and the word of the configuration if it
-    was one.
+    """Return a number of threads as tables show it: ``8 (cores)``.
+
+    Args:
+        concurrency: the number, 0 where it is not known yet.
+        word: the word of the configuration, empty where that has a number.
     """
-    if word:
-        return f"{concurrency} ({word})" if concurrency else word
-    return concurrency
+    if not word:
+        return concurrency
+    return f"{concurrency} ({word})" if concurrency else word
 
 
 def subsystem_tables(subsystem: str) -> tuple[Table, ...]:
-    """The tables of one subsystem, in the order of the report."""
+    """Return the tables of one subsystem, in the order of the report."""
     return tuple(table for table in TABLES if table.subsystem == subsystem)
