@@ -9,7 +9,7 @@ import pytest
 from tests import presets
 from tests.checkout import TO_TABLES
 
-from peakmark.analysis import build_rows
+from peakmark.rows.build import judge
 from peakmark.storage.results import Results
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
@@ -53,9 +53,8 @@ def assert_measured_once_on_both(workflow):
     )
     assert set(hosts) == set(workflow.cluster.layout.names), hosts
     assert min(hosts.values()) > len(records) / 5, hosts
-    rows = build_rows(Results.read(workflow.results))
-    codes = {note.code for table in rows.values() for row in table for note in row.warnings}
-    assert "hosts" not in codes
+    frames = judge(Results.read(workflow.results))
+    assert "hosts" not in set(frames.warnings["code"])
 
 
 def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow):

@@ -21,10 +21,9 @@ from tests.guest import GuestError, common
 from tests.programs import LIMIT_S, wait_for
 from tests.unit import campaign_data as make
 
-from peakmark import analysis, machine, plan
+from peakmark import machine, plan
 from peakmark.cell import Cell
 from peakmark.storage import records
-from peakmark.storage.results import Results
 
 Seen = Callable[[str], dict[str, Any]]
 """Name of a task -> what it saw in the guest."""
@@ -285,15 +284,14 @@ def test_every_byte_arrives_over_a_line_that_loses_some(seen):
 
 def test_rows_of_a_shaped_line_are_marked_and_the_table_holds_the_records_numbers(seen):
     task = seen("line")
-    results = Results.read(task["folder"])
-    found = [row for table in analysis.build_rows(results).values() for row in table]
-    assert {row.key.workload for row in found} >= {"TCP", "UDP", "LAT-TCP", "LAT-UDP"}
-    for row in found:
-        notes = " ".join(row.said(row.remarks))
-        shape = "netem delay 2ms" + (" loss 2%" if row.key.workload in ("TCP", "UDP") else "")
+    frames = make.tables(task["folder"])
+    own = frames.rows[frames.rows["is_own"]]
+    assert set(own["workload"]) >= {"TCP", "UDP", "LAT-TCP", "LAT-UDP"}
+    for row in own.itertuples():
+        notes = " ".join(frames.warnings.loc[frames.warnings["point"].eq(row.point), "text"])
+        shape = "netem delay 2ms" + (" loss 2%" if row.workload in ("TCP", "UDP") else "")
         assert f"({shape})" in notes, row
-        assert ("messages were lost" in notes) == (row.key.workload == "UDP")
-    make.tables(task["folder"])
+        assert ("messages were lost" in notes) == (row.workload == "UDP")
     assert_nothing_left(task)
 
 

@@ -69,8 +69,8 @@ def test_pipes_devices_and_folders_are_not_written(command, campaign, tmp_path, 
         assert kind(os.stat(target).st_mode)
 
 
-OWN_FILES = """analysis.json written.sha256 plan.json machine repetitions/0.json attempts
-config.json inputs/text/0/design.md rows/checksums.txt"""
+OWN_FILES = """written.sha256 plan.json machine repetitions/0.json attempts config.json rows/checksums.txt
+rows/rows.csv tables/cpu.csv figures/cpu.svg figures/.state"""
 
 
 @pytest.mark.parametrize("is_hard", [False, True])
@@ -97,11 +97,12 @@ def test_a_bundle_has_the_name_of_the_folder(campaign, peakmark):
 
 def test_a_read_only_campaign_is_reported_elsewhere(campaign, tmp_path, peakmark, own_mounts):
     """As an archive is mounted; a user without rights would see the same by the folder's mode."""
-    assert peakmark("tables", campaign).returncode == 0
+    for command in ("tables", "figures"):
+        assert peakmark(command, campaign).returncode == 0
     subprocess.run(["mount", "--bind", campaign, campaign], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", campaign], check=True)
     try:
-        for command in ("tables", "report", "html"):
+        for command in ("tables", "figures", "report", "html"):
             done = peakmark(command, campaign)
             assert done.returncode == 4
             refused(done.stderr, "Read-only")

@@ -8,7 +8,6 @@ from functools import cache
 from typing import get_args, get_type_hints
 
 import pytest
-from peakmark.analysis.checks import CHECKS
 from tests.unit.tools.test_outputs import GOOD
 
 from peakmark import data
@@ -16,6 +15,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import types
 from peakmark.messages import captions
 from peakmark.resources import ROOT
+from peakmark.rows.checks import CHECKS
 from peakmark.storage.types import Facts
 from peakmark.tools import REGISTRY, references
 from peakmark.tools.tables import TABLES
@@ -100,10 +100,10 @@ def test_a_reference_tool_has_its_places(name):
 def test_a_check_is_called():
     functions = {
         f"{path.stem}.{node.name}"
-        for path in (PACKAGE / "analysis").glob("*checks.py")
+        for path in (PACKAGE / "rows").glob("*checks.py")
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef)
-        and "row: Measured" in ast.unparse(node.args)
+        and "measured: RowRuns" in ast.unparse(node.args)
         and "Messages" in ast.unparse(node.returns or ast.Constant(None))
         and not node.name.startswith("_")
     }
@@ -131,11 +131,11 @@ def test_a_fact_of_a_node_has_its_places():
     shown = set(re.findall(r"\w+", read("reports/machine.yaml")))
     quoted = {".".join(one) for one in _facts() if f'"{one[1]}"' in readers or one[1] in shown}
     unread = {".".join(one) for one in _facts()} - quoted
-    assert unread == ONLY_IN_THE_FILE  # reports/machine.yaml, or limits/, or analysis/
+    assert unread == ONLY_IN_THE_FILE  # reports/machine.yaml, or limits/, or rows/
     assert Facts.__annotations__.keys() - shown <= PARTS_WITHOUT_TEXT
 
 
-KINDS = ("Campaign", "Report", "Chapters", "Author", "Sample", "Batch", "CampaignGrid")
+KINDS = ("Campaign", "Report", "Author", "Sample", "Batch", "CampaignGrid")
 
 
 def test_a_key_of_a_configuration_has_its_places():
@@ -171,7 +171,7 @@ def test_contributing_names_places_that_are_there():
         if "/" in word or word.endswith((".py", ".c", ".inc"))
     }
     named -= {"build/"}  # made when it is needed
-    roots = [ROOT, PACKAGE, PACKAGE / "analysis", ROOT / "tests" / "kernels"]
+    roots = [ROOT, PACKAGE, ROOT / "tests" / "kernels"]
     roots += [path for path in (ROOT / "src" / "kernels").iterdir() if path.is_dir()]
     places = {word: [root for root in roots if any(root.glob(word.rstrip("/")))] for word in named}
     assert [word for word, found in places.items() if not found] == [], "CONTRIBUTING.md"

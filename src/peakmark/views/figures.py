@@ -59,15 +59,20 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
     name, figure = first
     if figure is not None:
         yield name, figure
+    for data in figures_of(frames, layout):
+        figure = draw(data)
+        if figure is not None:
+            yield data.name, figure
+
+
+def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[FigureData]:
+    """Yield what each figure of a table shows, of those that have rows. Arguments: ``drawn_figures``."""
     for usual in TABLES:
         for picture in pictures_of(frames, usual, layout):
             if picture.rows.empty:
                 continue
             table = layouts.table_of(layout, usual, picture.rows)
-            data = FigureData(picture.name, table, picture.rows, frames, layout, picture.drawing)
-            figure = draw(data)
-            if figure is not None:
-                yield picture.name, figure
+            yield FigureData(picture.name, table, picture.rows, frames, layout, picture.drawing)
 
 
 def draw(figure: FigureData) -> Figure | None:

@@ -10,13 +10,14 @@ from tests.unit.campaign_data import frames as make_frames
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
-from peakmark import figures, plan
-from peakmark.analysis import Analysis
+from peakmark import plan
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.rows import build, links
 from peakmark.storage import planfile
+from peakmark.tools.tables import BY_NAME
 from peakmark.views import fleet_report
+from peakmark.views.report.pictures import pictures_of
 from peakmark.workflow import suspects
 
 RATE = 9.4e9
@@ -107,9 +108,8 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, cas
     chosen = suspects.choose(frames)
     assert {*chosen.beside} == ({"n2+n3"} if case == "suspect" else set())
     assert len(frames.nodes) == 4
-    rows = Analysis.of(folder).rows
-    drawn = figures.figures_of(rows["network_throughput"][0].table, rows)
-    assert [each.name for each in drawn if each.rows] == ["network_throughput_links"]
+    drawn = pictures_of(frames, BY_NAME["network_throughput"], None)
+    assert [each.name for each in drawn if len(each.rows)] == ["network_throughput_links"]
 
 
 def configured(folder):

@@ -10,12 +10,14 @@ from socket import gethostname
 import pytest
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 
-from peakmark.analysis import Analysis, verdict
 from peakmark.messages import MeasurementError
+from peakmark.rows.build import judge
 from peakmark.run import build
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
+from peakmark.storage.results import Results
 from peakmark.tools import base
+from peakmark.views import headlines
 
 REAL = KERNELS / "cpubench"
 
@@ -117,10 +119,10 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
     request = request_of(MEASURING + WRONG % (cpu, cpu))
 
     def caveats():
-        rows = Analysis.of(request.campaign).rows
-        (row,) = (row for table in rows.values() for row in table)
-        assert {note.severity for note in row.warnings if note.code == "wrong-core"} == {"unsure"}
-        found = verdict.build_caveats(rows, {})
+        frames = judge(Results.read(request.campaign))
+        assert len(frames.rows) == 1
+        assert set(frames.warnings.query("code == 'wrong-core'")["severity"]) == {"unsure"}
+        found = headlines.build_caveats(frames)
         return [dict(each.values) for each in found if each.code == "wrong-core"]
 
     plan = {"campaign": request.campaign.name, "cells": [CELL.to_json()], "config": {}}

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from peakmark.analysis import Analysis
-from peakmark.figures import curves
 from tests.unit import campaign_data as make
-from tests.unit.rows.fleets import SLOW, facts, write
+from tests.unit.rows.fleets import SLOW, campaign, facts, write
 
 from peakmark.rows import build
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import printed
+from peakmark.views import node_figures, printed
 from peakmark.views.points import rows_of
 from peakmark.views.report import appendix, document, nodes, rendering, sections
 from peakmark.workflow import documents
 
 
 def test_slow_nodes_are_named_in_the_figure(tmp_path):
-    figure = curves.plot_fleet(Analysis.of(write(tmp_path / "c", 12, SLOW)).rows)
+    figure = node_figures.plot_fleet(campaign(tmp_path / "c", 12, SLOW))
     assert figure is not None
     assert [text.get_text().split()[0] for text in figure.axes[0].texts] == ["node3", "node10"]
 
@@ -27,11 +25,11 @@ def test_nodes_of_several_classes_have_a_column_for_them(tmp_path):
         f"node{node}": facts(cpu={"model_name": "old" if node > 6 else "new", "threads": 2})
         for node in range(1, 13)
     }
-    of = Analysis.of(write(tmp_path / "c", 12, half, machines=machine))
-    frames = build.load(tmp_path / "c")
+    folder = write(tmp_path / "c", 12, half, machines=machine)
+    frames = build.load(folder)
     table = printed.nodes_table(frames, BY_NAME["cpu"], rows_of(frames, BY_NAME["cpu"]))
     assert "Class" in [column.label for column in table.columns]
-    assert rendering.write_pdf(documents.collect(of.results.directory)).exists()
+    assert rendering.write_pdf(documents.collect(folder)).exists()
 
 
 def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path):

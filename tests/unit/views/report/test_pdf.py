@@ -6,13 +6,13 @@ import re
 import subprocess
 
 import pytest
-from peakmark.figures import style
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 from tests.unit.presets import small_campaign
 
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
+from peakmark.views import figure_style
 from peakmark.views.report import rendering
 from peakmark.workflow import documents
 
@@ -74,9 +74,9 @@ def test_no_type_is_below_7_points():
     sizes = re.findall(r"(?:text\(|size: |sizes = \()([\d.]+)pt", sources)
     assert len(sizes) > 10 and min(map(float, sizes)) >= 7
     (smallest,) = re.findall(r"#let smallest = ([\d.]+)", sources)
-    assert style.SMALL * float(smallest) >= 7
-    drawn = re.findall(r"size: ([\d.]+)", style.STYLE.read_text())
-    assert min(float(size) for size in drawn if float(size) > 3) >= style.SMALL
+    assert figure_style.SMALL * float(smallest) >= 7
+    drawn = re.findall(r"size: ([\d.]+)", figure_style.STYLE.read_text())
+    assert min(float(size) for size in drawn if float(size) > 3) >= figure_style.SMALL
 
 
 def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept, tmp_path):
