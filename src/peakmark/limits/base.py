@@ -259,7 +259,7 @@ class Question:
     def unknown(
         self, case: str, *remarks: Message, key: str = "", place: str = "", **values: Any
     ) -> Limit:
-        """The answer that there is none.
+        """Return an unknown limit, with the reason and how to supply it.
 
         Args:
             case: why, a case of ``no-limit`` in ``messages.yaml``; ``values`` are its fields.

@@ -293,8 +293,8 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     """Return the limit of the cache level that a thread's working set fits in.
 
     A sweep returns to a line after all others. A level that is smaller than the working set has
-    replaced the line by then. So every byte comes from the level that holds all of the working set,
-    and the narrowest path from there to the core limits the rate.
+    replaced the line by then. So every byte comes from the level that holds all of the working set.
+    The narrowest path from there to the core limits the rate.
 
     Args:
         working_set: bytes that a sweep moves.
@@ -374,7 +374,8 @@ def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
     needed, cached = column(question.workload), question.variant == "block"
     cores, _ = question.cores
     of_cores = None if of_node else by_cores(question, cores, needed, cached)
-    return [of_cores, None if cached else by_sockets(question)]
+    of_sockets = None if cached else by_sockets(question)
+    return [of_cores, of_sockets]
 
 
 def by_cores(

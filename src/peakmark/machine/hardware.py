@@ -237,7 +237,12 @@ def _cpu_text(cpus: list[int]) -> str:
             runs[-1].append(cpu)
         else:
             runs.append([cpu])
-    texts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+    texts = []
+    for run in runs:
+        if len(run) == 1:
+            texts.append(f"{run[0]}")
+        else:
+            texts.append(f"{run[0]}-{run[-1]}")
     return ",".join(texts)
 
 
@@ -477,8 +482,10 @@ def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
         plugged = "DIMM" in module.get("FORM_FACTOR", "DIMM").upper()
         if plugged and module.get("TYPE", "").upper().startswith("DDR"):
             widths.add(_DIMM_BYTES)
+        elif bits in (16, 32, 64, 128):
+            widths.add(bits // 8)
         else:
-            widths.add(bits // 8 if bits in (16, 32, 64, 128) else None)
+            widths.add(None)
     return widths.pop() if len(widths) == 1 else None
 
 

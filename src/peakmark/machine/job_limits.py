@@ -29,7 +29,9 @@ def collect(
         affinity: CPUs instead of those of this process, for another host.
         cpu_locations: where these CPUs sit, if already read.
     """
-    cpus = sorted(os.sched_getaffinity(0) if affinity is None else affinity)
+    if affinity is None:
+        affinity = os.sched_getaffinity(0)
+    cpus = sorted(affinity)
     cpu_locations = cpu_locations or topology.read(host, cpus)
     total = host.meminfo().get("MemTotal") or _installed(host)
     memory = _memory_limit(host)

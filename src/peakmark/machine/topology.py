@@ -173,10 +173,13 @@ def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
     and the bytes of all last-level caches.
     """
     locations = [topology[cpu] for cpu in cpus]
+    cores = {location.core for location in locations}
+    sockets = {location.socket for location in locations}
+    nodes = {location.node for location in locations}
     caches = {location.cache: location.cache_bytes for location in locations}
     return {
-        "cores": len({location.core for location in locations}),
-        "sockets": len({location.socket for location in locations}),
-        "numa_nodes": sorted({location.node for location in locations}),
+        "cores": len(cores),
+        "sockets": len(sockets),
+        "numa_nodes": sorted(nodes),
         "last_level_bytes": sum(caches.values()),
     }

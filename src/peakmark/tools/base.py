@@ -328,7 +328,9 @@ class Instrument:
             raise Unavailable("workload", known=known, **values)
         if not any(not row.variants or cell.variant in row.variants for row in rows):
             variant = cell.variant or "none"
-            known = [other or "none" for row in rows for other in row.variants]
+            known = []
+            for row in rows:
+                known += [other or "none" for other in row.variants]
             others = (row.workloads for row in of_part if cell.variant in row.variants)
             known += [f"{variant} for {' '.join(workloads)}" for workloads in others]
             raise Unavailable("variant", known=known, variant=variant, **values)

@@ -25,13 +25,19 @@ from peakmark.tools.base import (
 )
 
 SIZE = 1 << 30
-RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096  # of src/kernels/disk/diskbench.c
+"""Bytes of all files of a cell together, unless the configuration has ``size``."""
+RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096
+"""Bytes of the smallest and largest record, and most requests in flight (src/kernels/disk/diskbench.c)."""
 VARIANTS = ("psync", "io_uring-qdN")
 
-_FILL = 200e6  # B/s at which the files are filled before the clock starts, on a slow disk
-_CAUTIOUS = 100e6  # B/s of a fixed total
-_SYNC_S = 2e-3  # of a write that waits for the device
+_FILL = 200e6
+"""B/s at which a slow disk takes the files before the clock starts."""
+_CAUTIOUS = 100e6
+"""B/s at which a slow disk moves a fixed amount of data."""
+_SYNC_S = 2e-3
+"""Seconds of a write that waits for the device, on a slow disk."""
 _HUGE_PAGE = 2 << 20
+"""Bytes of a huge page, to which a buffer may be rounded up."""
 
 
 class DiskBench(common.Kernel):
@@ -58,14 +64,13 @@ class DiskBench(common.Kernel):
             f"--workload {cell.workload} --record {cell.block} --size {size_of(cell)}"
             f" --directory . --engine {engine} --depth {depth}"
         )
-        argv = (
-            *(tool.path, *words.split(), *self.work_option(cell, "total")),
-            *common.flags(cell, "sync", "fill"),
-            *(("--huge-pages", "off") if cell.options.get("huge_pages") is False else ()),
-            # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where
-            # the interrupt arrives.
-            *self.common_options(cell, workspace, len(workspace.cpus)),
-        )
+        argv = [tool.path, *words.split(), *self.work_option(cell, "total")]
+        argv += common.flags(cell, "sync", "fill")
+        if cell.options.get("huge_pages") is False:
+            argv += ["--huge-pages", "off"]
+        # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where the
+        # interrupt arrives.
+        argv += self.common_options(cell, workspace, len(workspace.cpus))
         return Invocation(self.command(cell, argv))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:

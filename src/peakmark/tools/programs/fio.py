@@ -30,7 +30,8 @@ from peakmark.tools.programs.diskbench import engine_of, file_size, sync_s
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
-_CAUTIOUS = 150e6  # B/s
+_CAUTIOUS = 150e6
+"""B/s at which a slow disk moves data."""
 
 
 class Fio(Instrument):
@@ -101,8 +102,9 @@ class Fio(Instrument):
         seconds = job.number(f"{side}.runtime") / 1e3
         common.agree(work / seconds, job.number(f"{side}.bw_bytes"), 5e-3, "fio: bw_bytes")
         # Outputs without --lat_percentiles have them of the completion alone.
-        whole = f"{side}.lat_ns.percentile.{_PERCENTILES['p50']}" in job
-        place = f"{side}.{'lat_ns' if whole else 'clat_ns'}.percentile"
+        place = f"{side}.lat_ns.percentile"
+        if f"{place}.{_PERCENTILES['p50']}" not in job:
+            place = f"{side}.clat_ns.percentile"
         latency = {key: job.number(f"{place}.{name}") / 1e9 for key, name in _PERCENTILES.items()}
         latency["max"] = job.number(f"{side}.lat_ns.max") / 1e9
         mean = job.number(f"{side}.lat_ns.mean") / 1e9

@@ -61,7 +61,8 @@ _OF_GPUS = re.compile(
 _TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
 _ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
 _REQUEST = "OPENBLAS_CORETYPE="
-_FASTEST = 1e12  # flop/s of one core, several times what any has
+_FASTEST = 1e12
+"""flop/s of one core, several times the rate of any."""
 
 # flop per cycle of one core in double precision, by what the CPU can do. A guess for N, not a
 # limit: see limits/.
@@ -74,9 +75,13 @@ _FLOPS_PER_CYCLE = (
     (set[str](), 2.0),
 )
 _EFFICIENCY = 0.65
+"""Share of the peak rate that HPL is guessed to reach."""
 _CLOCK_HZ = 2.5e9
+"""Clock of a CPU whose facts have none."""
 _START_S = 0.5
-_MEMORY_SHARE = 0.8  # HPL's own FAQ
+"""Seconds that the program takes to start."""
+_MEMORY_SHARE = 0.8
+"""Share of the memory that the matrix may take, as HPL's FAQ recommends."""
 
 # hpcc cannot select HPL: it runs its other tests first. Measured with hpcc 1.5.0 on a 2-core Zen 3:
 # random access on a table of about half the matrix, a power of two, 4 updates a word: through MPI

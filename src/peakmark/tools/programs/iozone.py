@@ -35,11 +35,16 @@ USUAL_LARGEST = 16 << 20
 """Largest record, in bytes, of the builds of distributions. It is assumed where the measuring build
 cannot be asked.
 """
-TOO_LARGE = 23  # exit code
+TOO_LARGE = 23
+"""Exit code for a record larger than the build takes."""
 _KB = 1024
-_SLEEPS_S = 20.0  # six phases with two sleeps of 2 s each, most of them shared
+"""Bytes of IOZone's kB."""
+_SLEEPS_S = 20.0
+"""Seconds of the sleeps of several processes: six phases with two of 2 s each, most of them shared."""
 _CAUTIOUS_THROUGHPUT = 150e6
+"""B/s at which a slow disk moves data."""
 _CAUTIOUS_OPERATION_S = 200e-6
+"""Seconds of one request of a process on a slow disk."""
 
 _PHASES = {
     "initial writers": "write",
@@ -50,7 +55,8 @@ _PHASES = {
     "random writers": "random write",
 }
 """Phases with several processes -> the columns with one, for -i 0 -i 1 -i 2."""
-_WRITING = 3  # of the phases
+_WRITING = 3
+"""Number of phases that write."""
 _WORKLOADS = {
     "RS": ("read", "reread"),
     "WS": ("rewrite", "write"),
@@ -99,7 +105,10 @@ class Iozone(Instrument):
         when it cannot be executed.
         """
         answer = base.ask(path, "-r", "1g", "-h")
-        return _largest(answer) or (1 << 30 if "Usage: iozone" in answer else USUAL_LARGEST)
+        default = USUAL_LARGEST
+        if "Usage: iozone" in answer:  # it accepted 1 GiB
+            default = 1 << 30
+        return _largest(answer) or default
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
@@ -154,8 +163,11 @@ class Iozone(Instrument):
         size, record = file_size(cell, "processes"), common.needed_block(cell)
         total = size * cell.concurrency
         slowest = max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
+        fixed_s = 0.5
+        if cell.concurrency > 1:
+            fixed_s += _SLEEPS_S
         return Cost(
-            fixed_s=0.5 + (_SLEEPS_S if cell.concurrency > 1 else 0.0),
+            fixed_s=fixed_s,
             work_s=len(_PHASES) * slowest,
             waits_s=sync_s(cell, _WRITING * total),
             memory_bytes=cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20)),

@@ -24,9 +24,13 @@ from peakmark.tools.common import Output
 from peakmark.tools.programs.netbench import MESSAGE_S
 
 UDP_MESSAGE_MAX = 65507
+"""Largest datagram over IPv4 and UDP, in bytes."""
 TCP_MESSAGE_MAX = 1 << 20
+"""Largest write to TCP that iperf3 takes, in bytes."""
 STREAMS_MAX = 128
+"""Most streams that iperf3 takes."""
 _FIRST_THREADED = [3, 16]
+"""First version with a thread for each stream."""
 
 
 class Iperf3(Instrument):
@@ -111,12 +115,14 @@ class Iperf3(Instrument):
 def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
     """Return bit/s at the receiver and the details of a TCP cell."""
     algorithm = output.get("end.sender_tcp_congestion")
+    if not isinstance(algorithm, str):
+        algorithm = None
     details = {
         "seconds": output.number("end.sum_received.seconds"),
         "received": output.number("end.sum_received.bytes"),
         "retransmits": output.number_or_none("end.sum_sent.retransmits"),
         "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
-        "congestion_control": algorithm if isinstance(algorithm, str) else None,
+        "congestion_control": algorithm,
     }
     return _received(output), details
 
@@ -134,12 +140,14 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
         raise ParseError(
             f"iperf3 sent no datagram in the {counted:.3g} s that it counted after its warm-up: the machine was busy"
         )
-    lost, jitter = map(output.signed, ("end.sum.lost_packets", "end.sum.jitter_ms"))
+    lost, jitter = output.signed("end.sum.lost_packets"), output.signed("end.sum.jitter_ms")
+    if jitter is not None:
+        jitter /= 1e3
     details: dict[str, Any] = {
         "seconds": output.number("end.sum.seconds"),
         "packets": packets,
         "lost_reported": lost,
-        "jitter": None if jitter is None else jitter / 1e3,
+        "jitter": jitter,
         "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
     }
     if any(name.startswith("end.sum_received.") for name in output):

@@ -27,8 +27,11 @@ from peakmark.tools.common import Output
 
 WORKLOAD = "LAT-ICMP"
 PAYLOAD = 16
+"""Bytes of an echo's payload: the fewest that carry a time stamp."""
 COUNT = 200
+"""Echoes of a cell, unless the configuration has ``count``."""
 _FAST_S, _SLOW_S = 0.002, 0.2
+"""Shortest interval between echoes, in s, that newer releases and older ones allow every user."""
 _FAST_SINCE = 20211215
 """First release that lets every user send at intervals of 2 ms; before, 200 ms was the shortest."""
 

@@ -29,6 +29,7 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 
 MESSAGE_MAX = 65507
+"""Largest datagram over IPv4 and UDP, in bytes."""
 _TESTS = {"LAT-TCP": "tcp_lat", "LAT-UDP": "udp_lat"}
 _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULTILINE)
 

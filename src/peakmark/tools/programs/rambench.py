@@ -101,7 +101,8 @@ class RamBench(common.Kernel):
         if cell.workload == "LAT":
             argv = [*self.work_option(cell, "accesses"), *common.flags(cell, "stride")]
         else:
-            words += f" --pool {'block' if cell.variant == 'block' else pool_of(cell)}"
+            pool = "block" if cell.variant == "block" else str(pool_of(cell))
+            words += f" --pool {pool}"
             argv = [*self.work_option(cell, "total")]
         argv += self.common_options(cell, workspace)
         argv += pages
