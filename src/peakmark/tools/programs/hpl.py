@@ -149,13 +149,14 @@ class Hpl(Instrument):
         core = core_type(workspace.cpu, workspace.isa)
         request = ("env", f"{_REQUEST}{core}") if core else ()
         settings = "hpccinf.txt" if hpcc else "HPL.dat"
+        outputs = (settings, HPCC_OUTPUT) if hpcc else (settings,)
         command = self.command(
             cell,
             (*common.pinned(workspace, cell.concurrency), *request, tool.path),
             max(budget, wall_seconds(n, rate, hpcc)),
             env=environment,
             files={settings: data.text("HPL.dat").format(n=n, nb=nb)},
-            outputs=(settings, HPCC_OUTPUT) if hpcc else (settings,),
+            outputs=outputs,
         )
         return Invocation(command)
 
@@ -170,22 +171,21 @@ class Hpl(Instrument):
             warnings.append(_say_too_small(details, rate, hpcc))
         requests = [word for word in done.argv if word.startswith(_REQUEST)]
         core = re.search(r"^Core: (\S+)\s*$", done.stderr, re.MULTILINE)
-        library: dict[str, Any] = {
-            "blas": "unknown",
-            "core_type": core[1] if core else None,
-            "requested": requests[0].removeprefix(_REQUEST) if requests else None,
-        }
+        library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": None}
+        if requests:
+            library["requested"] = requests[0].removeprefix(_REQUEST)
         if core is not None:
-            library["blas"] = "OpenBLAS"
+            library |= {"blas": "OpenBLAS", "core_type": core[1]}
         elif hpcc:
             library["blas"] = "reference BLAS or unknown"
             warnings.append(
                 "OpenBLAS did not name its core type: with the reference BLAS HPL reaches a small part of its rate; "
                 "apt-get install libopenblas0-pthread fixes it"
             )
-        version = re.search(r"^HPL(?:inpack|-NVIDIA) +(\S+)", text, re.MULTILINE)
+        match = re.search(r"^HPL(?:inpack|-NVIDIA) +(\S+)", text, re.MULTILINE)
+        version = match[1] if match else None
         row = Measurement.of(cell, "rate", rate, details)
-        return Parsed((row,), version[1] if version else None, library, tuple(warnings))
+        return Parsed((row,), version, library, tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
         budget = _budget(cell)

@@ -156,8 +156,9 @@ class Iozone(Instrument):
         rows: list[Measurement] = []
         for workload in _WORKLOADS:
             rows += _rows(cell, workload, phases)
-        version = re.search(_VERSION, text)
-        return Parsed(tuple(rows), version[1] if version else None)
+        match = re.search(_VERSION, text)
+        version = match[1] if match else None
+        return Parsed(tuple(rows), version)
 
     def estimate(self, cell: Cell) -> Cost:
         size, record = file_size(cell, "processes"), common.needed_block(cell)
@@ -207,7 +208,8 @@ def _single(text: str, cell: Cell) -> Output:
 def _several(text: str, cell: Cell) -> Output:
     """Return the ``Children see throughput`` value of each phase."""
     phases = Output("IOZone", {})
-    wanted = (str(cell.concurrency), "ops" if in_ops(cell) else "kB")
+    wanted_unit = "ops" if in_ops(cell) else "kB"
+    wanted = (str(cell.concurrency), wanted_unit)
     for count, phase, value, unit in _CHILDREN.findall(text):
         if (count, unit.replace("K", "k")) != wanted or phase not in _PHASES:
             raise ParseError(

@@ -37,7 +37,9 @@ from peakmark.tools.programs.rambench import WRITING, buffers, pool_of, store_of
 # Of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops.
 _PEAK_BYTES = 16 << 10
 _STARTUP_S = 1.1
+"""Seconds before the test: likwid-bench calibrates its clock for one."""
 _SHORT_S = 0.1
+"""Seconds below which a run is too short to be trusted."""
 _LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
 _RULE = "-" * 80
 _RESULTS = {

@@ -23,6 +23,7 @@ MESSAGE_S = 2e-6
 _ENV = {"NETBENCH_KEY": "{key}"}
 """Environment of both ends. ``measure`` fills in the key, so that a server answers only its client."""
 _CAUTIOUS_RTT_S = 200e-6
+"""Seconds of a round trip on a slow network."""
 
 
 class NetBench(common.Kernel):
@@ -53,14 +54,14 @@ class NetBench(common.Kernel):
         latency, _, protocol = cell.workload.rpartition("-")
         words = f"latency --protocol {protocol}" if latency else protocol
         words += f" --message {cell.block} --streams {cell.concurrency}"
-        argv = (
-            *(tool.path, *words.split()),
-            *self.work_option(cell, "round_trips" if latency else "total"),
-            *self.warmup_option(cell),
-            *("--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"),
-            *((f"--{cell.variant}",) if cell.variant else ()),
-            "{address}",
-        )
+        work = "round_trips" if latency else "total"
+        argv = [tool.path, *words.split()]
+        argv += self.work_option(cell, work)
+        argv += self.warmup_option(cell)
+        argv += ["--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"]
+        if cell.variant:
+            argv.append(f"--{cell.variant}")
+        argv.append("{address}")
         client = self.command(cell, argv, env=_ENV)
         serve = "serve --address {address} --port {port} --deadline"
         deadline = common.plain(client.timeout_s + 30.0)

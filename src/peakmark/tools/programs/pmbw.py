@@ -42,9 +42,12 @@ _AREAS = """
 """
 AREAS = frozenset(map(parse_size, _AREAS.split()))
 """pmbw measures these array sizes and no others (version 0.6.3)."""
-_SPACING = (4 << 20) + (16 << 10)  # threads' parts of the area lie at least this far apart
-_STRIDE = 512  # and are whole turns of the widest unrolled loop: 16 accesses of 32 B
+_SPACING = (4 << 20) + (16 << 10)
+"""Least bytes between the begins of two threads' parts of the area."""
+_STRIDE = 512
+"""Bytes of which a thread's part is a multiple: the widest unrolled loop has 16 accesses of 32 B."""
 _SECONDS_PER_ROUTINE = 2.0
+"""Seconds of a routine: pmbw tries it, then runs it for 1 to 1.5 s."""
 
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
 _POINTER = 8

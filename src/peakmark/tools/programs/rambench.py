@@ -43,10 +43,14 @@ NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
 LADDER_S = 4.0
 """Seconds to lay out the working sets of a ladder."""
 
-_CAUTIOUS_THROUGHPUT = 5e9  # B/s of one thread in DRAM
-_CAUTIOUS_LOAD_S = 200e-9  # one dependent load in DRAM with small pages
-_PROBES_S = 0.07  # reads of DRAM before and after the work
-_TOUCH = 1.0e9  # B/s at which one thread fills fresh memory
+_CAUTIOUS_THROUGHPUT = 5e9
+"""B/s of one thread in slow DRAM."""
+_CAUTIOUS_LOAD_S = 200e-9
+"""Seconds of a dependent load in slow DRAM with small pages."""
+_PROBES_S = 0.07
+"""Seconds that rambench reads DRAM before and after the work."""
+_TOUCH = 1.0e9
+"""B/s at which one thread fills fresh memory."""
 
 
 class RamBench(common.Kernel):
