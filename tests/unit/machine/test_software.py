@@ -165,7 +165,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path):
     assert "cpubench" not in tools  # what is not compiled is left out
     facts = machine.collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
     convert(facts, Facts, "facts")
-    items = dict(nodes.groups(facts)["Programs and libraries"])
+    items = dict(nodes.group(facts)["Programs and libraries"])
     assert {"cc 1", "-O9", "avx2: -mavx2"} <= set(items.values())
     for name, tool in tools.items():
         shown = (f"{name} {tool.version}", f"{name} (unknown)")
