@@ -77,7 +77,7 @@ _FLOPS_PER_CYCLE = (
 _EFFICIENCY = 0.65
 """Share of the peak rate that HPL is guessed to reach."""
 _CLOCK_HZ = 2.5e9
-"""Clock of a CPU whose facts have none."""
+"""Clock in Hz of a CPU whose facts have none."""
 _START_S = 0.5
 """Seconds that the program takes to start."""
 _MEMORY_SHARE = 0.8

@@ -23,15 +23,18 @@ from peakmark.tools.base import (
 )
 from peakmark.tools.common import Output
 
-POOL = 1 << 30  # rambench's own default
+POOL = 1 << 30
+"""Bytes of the pool, as in rambench, unless the configuration has another."""
 
 ORDINARY = "pool-temporal"
 """Variant with ordinary stores, whatever the grid asks for its pool."""
 
-LINE = 64  # bytes of a cache line, of which a block has whole ones
+LINE = 64
+"""Bytes of a cache line; a block is a multiple of them."""
 WRITING = ("WS", "WR", "RWS", "RWR")
 
-READS, RATES = "100,75,50", 12  # rambench's own defaults for LOADED
+READS, RATES = "100,75,50", 12
+"""Percentages of reads, and number of rates, that rambench's LOADED has by default."""
 LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
 """Shortest time of a point of LOADED, in seconds, and its share of the cell's time."""
 MOST_PAIRS = 640
