@@ -81,7 +81,8 @@ def plot_loaded(figure: FigureData) -> Figure:
         corners.append(curve(figure, [row], panel, name, (TO_GIGABYTES, figure.table.factor)))
         bandwidths[panel] = row.limit_bandwidth
     labels = "Traffic (GB/s)", figure_style.vertical_label(figure.table)
-    drawn, axes = draw(pd.concat(corners), labels, panel=PANEL, sharey=True)
+    # Where more load moves less, the curve turns back.
+    drawn, axes = draw(pd.concat(corners), labels, left_to_right=False, panel=PANEL, sharey=True)
     for panel, axis in axes.items():
         bandwidth = bandwidths[panel]
         if bandwidth:

@@ -14,6 +14,7 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
+from peakmark.views import layouts
 from peakmark.views.points import Line
 
 
@@ -63,11 +64,4 @@ class FigureData:
         table = self.table
         if row.table != table.name:
             table = BY_NAME[row.table]
-        return labels_of(self.layout, table, row)
-
-
-def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
-    """Return the names for a row of a table, those of a layout where it has one."""
-    if layout is None:
-        return Labels(table)
-    return Labels(table, layout.layout_table_of(table, row.workload, row.variant))
+        return layouts.labels_of(self.layout, table, row)

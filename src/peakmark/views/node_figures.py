@@ -17,7 +17,7 @@ from peakmark.formatting import counted, percent
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import figure_style, headlines
+from peakmark.views import figure_style, headlines, layouts
 from peakmark.views.figure_data import FigureData
 from peakmark.views.node_groups import NodeGroup, group_points, noun, place_of
 from peakmark.views.points import Line, Point, points_of
@@ -44,10 +44,15 @@ def plot_overview(frames: CampaignFrames) -> Figure | None:
     chosen = headlines.with_limit(frames)
     if not chosen:
         return None
+    layout = layouts.layout_of(frames)
     titles = [title for title, _ in chosen]
     figure, axis = figure_style.named_lines(titles, figure_style.WIDTH, 0.48)
     for position, (_, point) in enumerate(chosen):
-        draw_shares(axis, position, point, runs_of(frames.runs, point.own))
+        table = BY_NAME[point.own.table]
+        if layout is not None:
+            table = layout.called(table)
+        labels = layouts.labels_of(layout, table, point.own)
+        draw_shares(axis, position, point, runs_of(frames.runs, point.own), labels)
     axis.set_xlim(0)
     axis.xaxis.set_major_formatter(PercentFormatter(1, symbol=None))
     axis.set_xlabel("% of the limit")
@@ -61,9 +66,11 @@ def runs_of(runs: pd.DataFrame, row: Line) -> pd.DataFrame:
     return runs[is_of_row & (runs["kept"] | runs["disturbed"].ne("")) & runs["value"].notna()]
 
 
-def draw_shares(axis: Axes, position: int, point: Point, runs: pd.DataFrame) -> None:
+def draw_shares(
+    axis: Axes, position: int, point: Point, runs: pd.DataFrame, labels: Labels
+) -> None:
     """Draw peakmark's runs as a bar and dots, the best reference as an open mark, both in words."""
-    own, table = point.own, BY_NAME[point.own.table]
+    own = point.own
     height = position + 0.14
     colour = figure_style.look(0).colour
     axis.barh(height, own.value / own.limit, height=0.34, facecolor=colour, zorder=2)
@@ -73,8 +80,7 @@ def draw_shares(axis: Axes, position: int, point: Point, runs: pd.DataFrame) -> 
             shares, [height] * len(shares), s=area, facecolor=face, edgecolor=figure_style.INK,
             linewidth=0.6, zorder=4,
         )  # fmt: skip
-    labels = Labels(table)
-    caption = f"{labels.point(own)}: {table.own.heading} {percent(own.value / own.limit)} %"
+    caption = f"{labels.point(own)}: {own.program} {percent(own.value / own.limit)} %"
     reference = best_reference(point)
     if reference is not None:
         theirs = reference.value / own.limit
@@ -105,12 +111,14 @@ def best_reference(point: Point) -> Line | None:
 
 def plot_fleet(frames: CampaignFrames) -> Figure | None:
     """Draw every node in the row that speaks for each resource; None where nothing was measured."""
+    layout = layouts.layout_of(frames)
     lines = []
     for name in headlines.planned(frames):
         groups = headlines.headline_groups(frames, name)
         if groups:
             middle = groups[0].middle.own
-            point = Labels.of(middle).point(middle, node=False)
+            labels = layouts.labels_of(layout, BY_NAME[middle.table], middle)
+            point = labels.point(middle, node=False)
             lines.append((f"{SUBSYSTEMS[name].title}\n{point}", groups))
     return plot_dots(lines, 7.0, HEADLINE)
 

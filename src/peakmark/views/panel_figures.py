@@ -71,6 +71,7 @@ def draw(
     looks: Mapping[str, Look] | None = None,
     has_bars: bool = False,
     has_own_limits: bool = False,
+    left_to_right: bool = True,
     dashed: Sequence[str] = (),
     **panels: Any,
 ) -> tuple[Figure, Mapping[str, Axes]]:
@@ -82,6 +83,7 @@ def draw(
         looks: of names; by default in their order.
         has_bars: paths are bars.
         has_own_limits: limits have the colour of their name.
+        left_to_right: paths go from left to right, else in the order of their lines.
         dashed: what dashes stand for, in the order of the legend; by default in that of the lines.
         panels: see ``figure_style.facets``.
 
@@ -107,7 +109,7 @@ def draw(
         if has_bars:
             draw_bars(axis, paths[paths["panel"].eq(panel)], looks)
         else:
-            draw_paths(axis, paths[paths["panel"].eq(panel)], looks, dashes)
+            draw_paths(axis, paths[paths["panel"].eq(panel)], looks, dashes, left_to_right)
             draw_marks(axis, marks[marks["panel"].eq(panel)], looks)
         draw_dots(axis, of_panel, looks)
         draw_limits(axis, of_panel[of_panel["kind"].eq("limit")], looks if has_own_limits else {})
@@ -123,14 +125,18 @@ def draw(
 
 
 def draw_paths(
-    axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look], dashes: Mapping[str, Any]
+    axis: Axes,
+    paths: pd.DataFrame,
+    looks: Mapping[str, Look],
+    dashes: Mapping[str, Any],
+    left_to_right: bool,
 ) -> None:
-    """Draw lines: their colour is the name's, their dashes are the line's."""
+    """Draw lines: their colour is the name's, their dashes are the line's. Arguments: ``draw``."""
     if paths.empty:
         return
     sns.lineplot(
         paths, x="x", y="y", hue="name", palette=colours_of(looks), style="line",
-        dashes=dict(dashes), estimator=None, legend=False, linewidth=1.1, zorder=3, ax=axis,
+        dashes=dict(dashes), estimator=None, sort=left_to_right, legend=False, linewidth=1.1, zorder=3, ax=axis,
     )  # fmt: skip
 
 

@@ -1,27 +1,27 @@
 """Figures of matrices, ladders, roofs and latency under load."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit.rows.test_links import campaign as pairs
 from tests.unit.rows.test_shapes import LINEAR, NODE, records
+from tests.unit.views.drawn import draw, shown
 
-from peakmark.analysis import shapes
-from peakmark.figures import curves, style
-
-
-def rows_of(folder, *sizes):
-    return list(make.judge(folder, make.core_to_core(*sizes)).rows["memory_core_to_core"])
+from peakmark.rows import build
+from peakmark.views import figures
+from peakmark.views.report import pictures
 
 
 @pytest.mark.parametrize("metric", ["latency", "throughput"])
 def test_the_worst_pair_of_nodes_is_where_it_was_measured(metric, tmp_path):
     slow = (1, 6)
-    rows = list(
-        make.judge(tmp_path / "c", make.numa(2, 4, slow=slow)).rows[f"memory_numa_{metric}"]
-    )
-    figure = curves.plot_matrices(rows[0].table, rows)
-    assert figure is not None
-    workloads = len({row.key.workload for row in rows})
+    frames = make.frames(tmp_path / "c", make.numa(2, 4, slow=slow))
+    name = f"memory_numa_{metric}"
+    figure = draw(frames, name)
+    workloads = shown(frames, name).rows["workload"].nunique()
     panels = [axis.collections[0].get_array() for axis in figure.axes[:workloads]]
     worst = (np.argmax if metric == "latency" else np.argmin)(panels[0])
     assert divmod(int(worst), 8) == slow
@@ -29,34 +29,31 @@ def test_the_worst_pair_of_nodes_is_where_it_was_measured(metric, tmp_path):
 
 @pytest.mark.parametrize("sizes", [NODE, (1, 1, 2, 2, 1)])
 def test_a_heat_map_has_a_field_for_each_pair(tmp_path, sizes):
-    rows = rows_of(tmp_path / "c", *sizes)
-    figure = curves.plot_matrices(rows[0].table, rows)
-    assert figure is not None
-    cpus = len(shapes.places_of(rows))
+    figure = draw(make.frames(tmp_path / "c", make.core_to_core(*sizes)), "memory_core_to_core")
+    cpus = math.prod(sizes)
     field = figure.axes[0].collections[0].get_array()
     assert field is not None and field.shape == (cpus, cpus)
     assert field.mask.sum() == cpus  # nothing from a CPU to itself
 
 
 def test_two_places_are_no_matrix(tmp_path):
-    rows = rows_of(tmp_path / "c", 1, 1, 1, 2, 1)
-    assert curves.plot_matrices(rows[0].table, rows) is None
+    frames = make.frames(tmp_path / "c", make.core_to_core(1, 1, 1, 2, 1))
+    assert len(frames.rows) and not list(figures.figures_of(frames, None))
 
 
 @pytest.fixture(scope="module")
-def analysis(tmp_path_factory):
+def ladders(tmp_path_factory):
     others = [
         record
         for workload, threads, rate in (("DP", 1, 3e10), ("DP", 2, 6e10))
         for record in make.runs("cpubench", workload, rate, concurrency=threads)
     ]
     others += make.runs("rambench", "RS", 3e10, concurrency=2)
-    return make.judge(tmp_path_factory.mktemp("results") / "c", make.ladders() + others)
+    return make.frames(tmp_path_factory.mktemp("results") / "c", make.ladders() + others)
 
 
-def test_both_pages_are_lines_and_caches_are_uprights(analysis):
-    rows = analysis.rows["memory_ladder_latency"]
-    figure = curves.plot_ladder(rows[0].table, rows)
+def test_both_pages_are_lines_and_caches_are_uprights(ladders):
+    figure = draw(ladders, "memory_ladder_latency")
     (axis,) = figure.axes
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "small pages",
@@ -66,16 +63,15 @@ def test_both_pages_are_lines_and_caches_are_uprights(analysis):
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
 
 
-def test_roofs_are_rows_and_nothing_else(analysis):
-    style.begin()
-    roofs = curves.roofs(analysis.rows)
-    assert {row.table.name for row in roofs} == {"cpu", "memory_throughput", curves.LADDER}
-    one, two = curves.plot_roofline(roofs).axes
+def test_roofs_are_rows_and_nothing_else(ladders):
+    roofs = pictures.roofs(ladders)
+    assert set(roofs["table"]) == {"cpu", "memory_throughput", pictures.LADDER}
+    one, two = draw(ladders, pictures.ROOFLINE).axes
     assert [axis.get_title(loc="left") for axis in (one, two)] == ["1 thread", "2 threads"]
-    limits = [row for row in roofs if row.limit.value is not None]
     lines = [line for line in (*one.lines, *two.lines) if any(line.get_ydata() > 0)]
-    assert len(lines) == len(roofs) + len(limits)
-    assert not curves.roofs(analysis.rows | {"cpu": []})
+    assert len(lines) == len(roofs) + roofs["limit"].notna().sum()
+    without_rates = ladders.rows[ladders.rows["table"].ne("cpu")]
+    assert pictures.roofs(replace(ladders, rows=without_rates)).empty
 
 
 def test_the_figure_has_a_line_for_each_mix(tmp_path):
@@ -83,13 +79,21 @@ def test_the_figure_has_a_line_for_each_mix(tmp_path):
     for repetition, record in enumerate(mixes[2:]):  # both mixes of a repetition are of one cell
         mixes[repetition]["measurements"] += record["measurements"]
     site = {"site_facts": {"memory": {"bandwidth": 12e9}}}
-    analysis = make.judge(tmp_path, mixes[:2], config=site)
-    table_rows = analysis.rows["memory_loaded_latency"]
-    assert [row.key.variant for row in table_rows] == ["r100", "r50"]
-    figure = curves.plot_loaded(table_rows[0].table, table_rows)
-    (axis,) = figure.axes if figure else ()
+    frames = make.frames(tmp_path / "c", mixes[:2], config=site)
+    assert list(shown(frames, "memory_loaded_latency").rows["variant"]) == ["r100", "r50"]
+    (axis,) = draw(frames, "memory_loaded_latency").axes
     assert axis.get_xlim()[1] > 12  # the theoretical bandwidth is an upright
     lines = [line for line in axis.lines if len(line.get_xdata()) == len(LINEAR)]
     assert [tuple(line.get_xdata()) for line in lines][:1] == [(1, 2, 4, 6, 5.5)]
     values = [line.get_ydata()[-1] for line in lines[:1]]
     assert values == pytest.approx([1.05 * 450])
+
+
+def test_the_slow_link_is_the_worst_field_between_its_nodes(tmp_path):
+    frames = build.load(pairs(tmp_path / "c", 3, ("n2", "n3")))
+    axis, _ = draw(frames, "network_throughput_links").axes
+    field = axis.collections[0].get_array().reshape(4, 4)
+    names = [label.get_text() for label in axis.get_xticklabels()]
+    assert names == ["n1", "n2", "n3", "n4"]
+    assert {names[place] for place in divmod(int(field.argmin()), 4)} == {"n2", "n3"}
+    assert np.allclose(field, field.T)

@@ -1,19 +1,18 @@
 """Figures that a layout asks for: what they draw is what the rows hold."""
 
 import itertools
-from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from peakmark.analysis import Analysis
-from peakmark.figures import panels, style
 from tests.unit import campaign_data as make
 
-from peakmark import figures
-from peakmark.config import layouts
-from peakmark.config.layouts import Drawing
+from peakmark.config.layouts import Drawing, Layout
 from peakmark.rows import build
+from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
-from peakmark.views.report import document, sections
+from peakmark.views import figure_style, figures
+from peakmark.views.report import document, pictures, sections
 
 KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]
@@ -24,7 +23,6 @@ DEVIATIONS, MEDIANS, SHARES = (
     Drawing(name="x", of=DISK.name, title="Four patterns", kind=kind, value=value)
     for kind, value in (("together", "deviation"), ("together", "measured"), ("bars", "efficiency"))
 )
-Preset = Callable[[str], Analysis]
 
 
 @pytest.fixture(scope="module")
@@ -41,26 +39,14 @@ def limited(tmp_path_factory):
             records += make.runs(tool, name, *values, block=block, concurrency=threads)
     facts = {"disk": {"throughput": dict.fromkeys(PATTERNS, LIMIT)}}
     folder = tmp_path_factory.mktemp("results") / "c"
-    found = make.judge(folder, records, config={"site_facts": facts})
-    return list(found.rows["disk_throughput"])
+    return make.frames(folder, records, config={"site_facts": facts})
 
 
-def drawn(drawing, rows):
-    """The rows that a drawing shows."""
-    (one,) = figures.figures_of(
-        DISK,
-        {DISK.name: rows},
-        layouts.Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,)),
-    )
-    assert one.drawing is drawing
-    return list(one.rows)
-
-
-def plot(drawing, rows):
+def plot(drawing, frames):
     """The panels of a drawing."""
-    style.begin()
-    figure = panels.plot(DISK, rows, drawing)
-    assert figure is not None
+    figure_style.begin()
+    layout = Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
+    (figure,) = (drawn for name, drawn in figures.drawn_figures(frames, layout) if name == "x")
     if drawing.kind == "together":
         names = [text.get_text() for text in figure.legends[0].get_texts()]
         assert [name for name in names if name != "limit"] == SHOWN
@@ -68,7 +54,7 @@ def plot(drawing, rows):
 
 
 def test_all_patterns_are_lines_of_one_panel_for_each_block(limited):
-    axes = plot(MEDIANS, drawn(MEDIANS, limited))
+    axes = plot(MEDIANS, limited)
     assert [axis.get_title(loc="left") for axis in axes] == ["64 KiB", "1 MiB"]
     for axis in axes:
         lines = [line.get_ydata() for line in axis.lines if line.get_linestyle() == "-"]
@@ -78,21 +64,23 @@ def test_all_patterns_are_lines_of_one_panel_for_each_block(limited):
 
 
 def test_deviations_are_those_of_the_runs(limited):
-    rows = drawn(DEVIATIONS, [row for row in limited if row.key.block == MIB])
-    (axis,) = plot(DEVIATIONS, rows)
+    rows = limited.rows.query("block_bytes == @MIB")
+    (axis,) = plot(DEVIATIONS, replace(limited, rows=rows))
     heights = sorted(float(y) for line in axis.lines for y in line.get_ydata())
-    deviations = sorted((row.measured.summary.stdev or 0) * 1e-6 for row in rows)
+    deviations = sorted(rows.loc[rows["is_own"], "sd"] * 1e-6)
     assert heights == pytest.approx(deviations) and min(heights) > 0
-    assert len(axis.collections) == 0  # a deviation has no repetitions
+    # A deviation has no repetitions: the marks are the corners of the lines.
+    marks = np.concatenate([dots.get_offsets()[:, 1] for dots in axis.collections])
+    assert sorted(marks) == pytest.approx(deviations)
     assert axis.get_ylabel() == "Standard deviation (MB/s)"
 
 
 def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited):
-    axes = plot(SHARES, drawn(SHARES, limited))
+    axes = plot(SHARES, limited)
     titles = [f"{name}, {block}" for block in ("64 KiB", "1 MiB") for name in SHOWN]
     assert [axis.get_title(loc="left") for axis in axes] == titles
     heights = sorted(bar.get_height() for axis in axes for bar in axis.patches)
-    shares = sorted(100 * (row.measured.efficiency or 0) for row in limited)
+    shares = sorted(100 * limited.rows.loc[limited.rows["is_own"], "efficiency"])
     assert heights == pytest.approx(shares)
     collections = [one for axis in axes for one in axis.collections]
     marks = sorted(point[1] for one in collections for point in one.get_offsets())
@@ -103,25 +91,25 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited):
 
 
 def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path):
-    found = make.judge(tmp_path / "c", make.runs("diskbench", "RS", 1e8))
-    rows = drawn(SHARES, list(found.rows["disk_throughput"]))
-    assert rows == []
-    assert panels.plot(DISK, rows, SHARES) is None
-    reason = figures.without_rows(SHARES)
+    frames = make.frames(tmp_path / "c", make.runs("diskbench", "RS", 1e8))
+    layout = Layout(schema=1, name="x", layout_tables=(), drawings=(SHARES,))
+    (picture,) = pictures.pictures_of(frames, DISK, layout)
+    assert picture.drawing is SHARES and picture.rows.empty
+    assert not list(figures.drawn_figures(frames, layout))
+    reason = pictures.without_rows(SHARES)
     assert "“Four patterns”" in reason and "limit" in reason
 
 
 def test_the_layout_of_2020_draws_averages_and_deviations(preset, tmp_path):
-    whole = preset("disk-patterns-2020").results
+    whole = Results.read(preset("disk-patterns-2020"))
     records = [record.data for record in whole.records if record.cell.concurrency <= 2]
-    campaign = make.judge(tmp_path / "c", records, config=whole.config)
-    names = {path.stem for path in figures.build(campaign)}
+    frames = make.frames(tmp_path / "c", records, config=whole.config)
+    names = {path.stem for path in figures.draw_figures(frames, tmp_path)}
     assert names >= {
         "disk_averages", "disk_deviations", *(f"disk_throughput_{name}" for name in PATTERNS)
     }  # fmt: skip
-    shown = sections.figure_names(build.load(campaign.results.directory))
-    assert set(shown) <= names
-    chapters = document.build(build.load(campaign.results.directory))["sections"]
+    assert set(sections.figure_names(frames)) <= names
+    chapters = document.build(frames)["sections"]
     figures_by_name = {
         figure["name"]: (part["name"], figure)
         for section in chapters
@@ -137,9 +125,9 @@ def test_the_layout_of_2020_draws_averages_and_deviations(preset, tmp_path):
 
 
 def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset):
-    campaign = preset("four-subsystems-2018-hyperion")
-    names = sections.figure_names(build.load(campaign.results.directory))
+    frames = build.load(preset("four-subsystems-2018-hyperion"))
+    names = sections.figure_names(frames)
     assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
-    data = document.build(build.load(campaign.results.directory))
+    data = document.build(frames)
     cpu = data["sections"][0]["parts"][-1]
     assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])

@@ -4,10 +4,11 @@ import itertools
 
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit.views.drawn import draw, shown
 
-from peakmark.analysis import label_formatter
-from peakmark.figures import panels, style
 from peakmark.formatting import size
+from peakmark.rows import schema
+from peakmark.views import panel_figures
 
 MIB = 1 << 20
 MEMORY = [
@@ -21,22 +22,11 @@ MEMORY = [
 ]
 
 
-def judged(folder, records, name, **more):
-    return list(make.judge(folder, records, **more).rows[name])
-
-
-def plot(rows):
-    style.begin()
-    figure = panels.plot(rows[0].table, rows)
-    figure.draw_without_rendering()
-    return figure
-
-
 @pytest.fixture(scope="module")
 def cpu(tmp_path_factory):
     """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
     records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
-    return judged(tmp_path_factory.mktemp("results") / "c", records, "cpu", facts=make.ZEN3)
+    return make.frames(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
 
 
 def disk_reads(threads=(1, 2)):
@@ -48,17 +38,14 @@ def disk_reads(threads=(1, 2)):
 
 
 def test_every_repetition_is_a_point(cpu):
-    collections = [one for axis in plot(cpu).axes for one in axis.collections]
-    repetitions = sum(len(series.points) for row in cpu for series in row.series.values())
-    assert sum(len(one.get_offsets()) for one in collections) == repetitions
+    collections = [one for axis in draw(cpu, "cpu").axes for one in axis.collections]
+    assert sum(len(one.get_offsets()) for one in collections) == cpu.rows["n"].sum() > 0
 
 
 def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu):
-    rows = [row for row in cpu if row.key.workload == "DP"]
-    limits = [row.limit.value * 1e-9 for row in rows if row.limit.value is not None]
-    assert len(limits) == len(rows)
-    figure = plot(rows)
-    (axis,) = figure.axes
+    limits = list(cpu.rows.query("workload == 'DP' and is_own")["limit"] * 1e-9)
+    figure = draw(cpu, "cpu")
+    (axis,) = (each for each in figure.axes if each.get_title(loc="left").startswith("DP"))
     assert sorted(limits) in [sorted(line.get_ydata()) for line in axis.lines]
     assert axis.get_ylim()[1] > max(limits)
     names = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -68,8 +55,8 @@ def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu):
 @pytest.mark.parametrize(("limit", "scale"), [(4e8, "linear"), (6e10, "log")])
 def test_what_lies_far_below_its_limit_is_no_flat_line(tmp_path, limit, scale):
     config = {"site_facts": {"disk": {"throughput": {"RS": limit}}}}
-    rows = judged(tmp_path / "c", disk_reads((1, 2, 4)), "disk_throughput", config=config)
-    assert plot(rows).axes[0].get_yscale() == scale
+    frames = make.frames(tmp_path / "c", disk_reads((1, 2, 4)), config=config)
+    assert draw(frames, "disk_throughput").axes[0].get_yscale() == scale
 
 
 def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
@@ -80,35 +67,36 @@ def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
             values = [1e9 * (1 + threads + number / 10) for number in range(3)]
             place = {"block": block, "concurrency": threads}
             records += make.runs("rambench", workload, *values, **place)
-    rows = judged(tmp_path / "c", records, "memory_throughput")
-    figure = plot(rows)
+    figure = draw(make.frames(tmp_path / "c", records), "memory_throughput_pool")
     lines = {axis.get_title(loc="left"): len(axis.lines) for axis in figure.axes}
     assert lines == {"RS": 1, "WS": 1, "RWS": 2}
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["MyRAMBench", "1 KiB", "1 MiB"]
-    single = plot([row for row in rows if row.key.workload == "RS" and row.key.concurrency == 1])
+    frames = make.frames(tmp_path / "d", make.runs("rambench", "RS", 1e9, block=MIB))
+    single = draw(frames, "memory_throughput_pool")
     assert len(single.axes) == 1 and len(single.axes[0].get_xticks()) == 1
 
 
 def test_panels_carry_the_names_and_units_of_the_layout(tmp_path):
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
-    figure = plot(judged(tmp_path / "four", MEMORY, "memory_latency", config=config))
+    figure = draw(make.frames(tmp_path / "four", MEMORY, config=config), "memory_latency")
     assert [axis.get_title(loc="left") for axis in figure.axes] == ["RWS", "RWR"]
     config = {"report": {"tables": "six-core-evaluation"}}
-    axis = plot(judged(tmp_path / "six", MEMORY, "memory_throughput", config=config)).axes[0]
+    frames = make.frames(tmp_path / "six", MEMORY, config=config)
+    axis = draw(frames, "memory_operations").axes[0]
     assert axis.get_ylabel() == "Throughput (MB/s)"
     assert axis.get_ylim()[1] > 1e4
 
 
 def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path):
     config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
-    found = make.judge(tmp_path / "c", MEMORY, config=config).rows
+    frames = make.frames(tmp_path / "c", MEMORY, config=config)
     for name, blocks in (
-        ("memory_throughput", ["1 KiB", "1 MB", "10 MB"]),
-        ("memory_latency", ["1 B", "1 B"]),
+        ("memory_throughput_pool", ["1 KiB", "1 MB", "10 MB"]),
+        ("memory_latencies", ["1 B", "1 B"]),
     ):
-        labels = [label_formatter.LabelFormatter.of(row).block(row) for row in found[name]]
-        assert labels == blocks
+        data = shown(frames, name)
+        assert [data.labels(row).block(row) for row in schema.lines(data.rows)] == blocks
 
 
 @pytest.mark.parametrize(("places", "names", "labels"), [
@@ -117,4 +105,4 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path):
     ([1, 2, 4, 8], str, ["1", "2", "4", "8"]),
 ])  # fmt: skip
 def test_labels_of_close_blocks_do_not_overlap(places, names, labels):
-    assert panels.tick_labels(places, {place: names(place) for place in places}) == labels
+    assert panel_figures.tick_labels(places, {place: names(place) for place in places}) == labels

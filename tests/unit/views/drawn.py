@@ -1,0 +1,19 @@
+"""Figures of a made-up campaign, by their names."""
+
+from peakmark.views import figure_style, figures, layouts
+
+
+def shown(frames, name):
+    """What a figure shows; the layout is the campaign's."""
+    layout = layouts.layout_of(frames)
+    arranged = layouts.arrange(frames, layout)
+    (found,) = (each for each in figures.figures_of(arranged, layout) if each.name == name)
+    return found
+
+
+def draw(frames, name):
+    """The drawing of a figure."""
+    figure_style.begin()
+    figure = figures.draw(shown(frames, name))
+    figure.draw_without_rendering()
+    return figure

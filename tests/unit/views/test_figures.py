@@ -1,0 +1,120 @@
+"""Which figures a campaign has, that they never change without a reason, page one and many nodes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.rows.fleets import SLOW, campaign
+from tests.unit.views.drawn import draw, shown
+
+from peakmark.rows import schema
+from peakmark.views import figures, layouts, node_figures
+from peakmark.views.node_groups import group_points
+from peakmark.views.points import points_of
+
+
+@pytest.fixture(scope="module")
+def cpu(tmp_path_factory):
+    """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
+    records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
+    return make.frames(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
+
+
+def without_limits(frames):
+    columns = dict.fromkeys(("limit", "efficiency", "share"), np.nan)
+    return replace(frames, rows=frames.rows.assign(**columns, limit_kind="none"))
+
+
+def stems(frames, folder):
+    """The names of the figures that are drawn, each as SVG and PNG."""
+    folder.mkdir(exist_ok=True)
+    written = figures.draw_figures(frames, folder)
+    assert {path.suffix for path in written} <= {".svg", ".png"}
+    assert len(written) == 2 * len({path.stem for path in written})
+    return {path.stem for path in written}
+
+
+def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
+    assert stems(cpu, tmp_path) == {"cpu", "overview"}
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert b"<dc:date>" not in before["cpu.svg"]
+    for path in tmp_path.iterdir():
+        path.unlink()
+    stems(cpu, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_layout_has_its_own_figures(tmp_path):
+    records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
+    records += make.runs("diskbench", "WS", 1e8, block=1 << 16)
+    assert stems(make.frames(tmp_path / "c", records), tmp_path / "usual") == {"disk_throughput"}
+    frames = make.frames(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
+    names = {"disk_throughput_RS", "disk_throughput_WS"}
+    assert stems(frames, tmp_path / "of layout") == names
+
+
+def test_dram_caches_and_a_single_point_are_figures(tmp_path):
+    place = {"block": 1024, "node": "n_1.x_y-2"}
+    records = make.runs("rambench", "LAT", 1e-9, **place)
+    for variant in ("pool", "block"):
+        records += make.runs("rambench", "RS", 1e10, variant=variant, **place)
+    # Without limits there is no overview.
+    assert stems(make.frames(tmp_path / "c", records), tmp_path / "drawn") == {
+        "memory_latency", "memory_throughput_pool", "memory_throughput_block"
+    }  # fmt: skip
+
+
+def test_percentiles_of_single_operations_are_a_figure(tmp_path):
+    details = {"p50": 1e-5, "p90": 2e-5, "p99": 3e-5, "p999": 4e-5}
+    frames = make.frames(tmp_path / "c", make.runs("netbench", "LAT-TCP", 1e-5, details=details))
+    names = {"network_latency", "network_latency_percentiles"}
+    assert stems(frames, tmp_path / "drawn") == names
+    (axis,) = draw(frames, "network_latency_percentiles").axes
+    assert list(axis.lines[0].get_ydata()) == pytest.approx([10, 20, 30, 40])
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["50", "90", "99", "99.9"]
+
+
+# -- page one
+
+
+def test_the_overview_draws_the_limit_where_it_is_known(cpu):
+    (axis,) = node_figures.plot_overview(cpu).axes
+    assert [1, 1] in [[*line.get_xdata()] for line in axis.lines]
+    rows = cpu.rows[cpu.rows["is_own"]]
+    assert any(np.isclose(axis.patches[0].get_width(), rows["efficiency"]))
+    # HPL is an open mark, and the caption tells both shares.
+    (text,) = (one.get_text() for one in axis.texts)
+    assert "MyCPUBench" in text and "HPL" in text and text.count("%") == 2
+    assert node_figures.plot_overview(without_limits(cpu)) is None
+
+
+def test_figures_carry_the_names_and_units_of_the_layout(tmp_path):
+    records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
+    config = {"report": {"tables": "file-io-lab"}}
+    config |= {"site_facts": {"disk": {"throughput": {"RS": 1e9}}}}
+    frames = make.frames(tmp_path / "lab", records, config=config)
+    arranged = layouts.arrange(frames, layouts.layout_of(frames))
+    text = " ".join(one.get_text() for one in node_figures.plot_overview(arranged).axes[0].texts)
+    assert "FileIO" in text and "64KB" in text and "MyDiskBench" not in text and "KiB" not in text
+
+
+# -- many nodes
+
+
+def test_every_node_is_a_dot_at_its_share_of_the_median(tmp_path):
+    frames = campaign(tmp_path / "c", 12, SLOW)
+    assert stems(frames, tmp_path / "drawn") == {"fleet", "cpu", "memory_throughput_pool"}
+    data = shown(frames, "cpu")
+    (axis,) = draw(frames, "cpu").axes
+    drawn = [dots.get_offsets()[:, 0] for dots in axis.collections]
+    expected = []
+    for group in group_points(points_of(frames, data.rows)):
+        expected += [point.own.value / group.median - 1 for point in group.points]
+    assert len(expected) == 4 * 12
+    assert sorted(np.concatenate(drawn)) == pytest.approx(sorted(expected))
+    slow = sum(bool(row.is_slow) for row in schema.lines(data.own))
+    of_slow = [
+        dots for dots in axis.collections if dots.get_facecolor()[0][:3].tolist() == [1, 1, 1]
+    ]
+    assert sum(len(dots.get_offsets()) for dots in of_slow) == slow > 0
