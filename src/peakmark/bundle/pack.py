@@ -50,7 +50,9 @@ def write(campaign: Path, target: Path | None = None, *, partial: bool = False) 
         RecordError: a record or raw output is damaged.
     """
     results = Results.read(campaign)
-    document.must_be_complete(build.load(campaign).campaign, partial, "bundle", campaign)
+    document.must_be_complete(
+        build.load(campaign, keep=False).campaign, partial, "bundle", campaign
+    )
     whole = results.directory.resolve()
     target = target or whole.parent / f"{whole.name}.zip"
     filesystem.document_place(target)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 from peakmark import files
 from peakmark.rows import build
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import tables
+from peakmark.views import figures, tables
 from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
 
@@ -33,8 +35,6 @@ def write_tables(campaign: Path) -> None:
 
 def write_figures(campaign: Path) -> None:
     """Draw the figures of a campaign. Errors: see ``write_rows``."""
-    from peakmark.views import figures
-
     frames = write_rows(campaign)
     folder = files.made_folder(campaign, figures.FOLDER)
     figures.draw_figures(frames, folder)
@@ -53,11 +53,18 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
         PeakmarkError: cells are missing and ``partial`` is not set.
         ConfigError: a text of the author's cannot be used.
     """
-    frames = write_rows(campaign)
+    can_write = os.access(campaign, os.W_OK)
+    frames = build.load(campaign, keep=can_write)
     document.must_be_complete(frames.campaign, partial, command, campaign)
-    if not has_figures(frames, campaign):
+    if has_figures(frames, campaign):
+        return rendering.collect(frames, campaign, campaign / figures.FOLDER)
+    if can_write:
         write_figures(campaign)
-    return rendering.collect(frames, campaign)
+        return rendering.collect(frames, campaign, campaign / figures.FOLDER)
+    # The report of an archive, which is written elsewhere.
+    with tempfile.TemporaryDirectory(prefix="peakmark-figures-") as name:
+        figures.draw_figures(frames, Path(name))
+        return rendering.collect(frames, campaign, Path(name))
 
 
 def state_of(frames: CampaignFrames) -> str:
@@ -67,7 +74,7 @@ def state_of(frames: CampaignFrames) -> str:
 
 def has_figures(frames: CampaignFrames, campaign: Path) -> bool:
     """Return whether the figures of a campaign are there, and of its state."""
-    folder = campaign / "figures"
+    folder = campaign / figures.FOLDER
     try:
         state = files.read_bytes(folder / STATE).decode()
     except (OSError, ValueError):

@@ -5,10 +5,10 @@ from edited records of a real campaign.
 from copy import deepcopy
 
 import pytest
-from peakmark.analysis import Analysis
-from peakmark.figures import panels, style
 from tests.unit import campaign_data as make
 
+from peakmark.analysis import Analysis
+from peakmark.figures import panels, style
 from peakmark.messages import Severity, message
 from peakmark.storage import records
 from peakmark.views import printed

@@ -12,14 +12,12 @@ from tests.unit import campaign_data as make
 
 from peakmark import files
 from peakmark.bundle import pack
-from peakmark.errors import PeakmarkError, RecordError
-from peakmark.resources import ROOT
+from peakmark.errors import PeakmarkError
 from peakmark.rows import schema
 from peakmark.views.report import rendering
 from peakmark.workflow import documents
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
-LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
 
 
 def campaign(folder, **config):
@@ -81,11 +79,7 @@ def rewritten(source, target, change):
 
 def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    logo, layout = here / "Our logo.svg", here / "mine.yaml"
-    named = {"logo": str(logo), "tables": str(layout), "author": "Jane"}
-    folder = campaign(here / "small", **named)
-    logo.write_text(LOGO)
-    shutil.copy(ROOT / "reports/layouts/file-io-lab.yaml", layout)
+    folder = campaign(here / "small", tables="file-io-lab", author="Jane")
     make.tables(folder)
     original = rendering.write_pdf(documents.collect(folder)).read_bytes()
     made = pack.write(folder)
@@ -198,16 +192,6 @@ def test_history_counts_a_bundle_and_its_folder_once(packed, tmp_path, peakmark)
     assert both.stdout == one.stdout
 
 
-def test_a_list_of_inputs_cannot_point_elsewhere(tmp_path):
-    folder = campaign(tmp_path / "small", logo="logo.svg")
-    (folder / "inputs").mkdir()
-    outside = '{"logo": {"logo.svg": "inputs/../../x.svg"}}'
-    for text, message in ((outside, "not below inputs/"), ("[]", "is damaged")):
-        (folder / "inputs" / "inputs.json").write_text(text)
-        with pytest.raises(RecordError, match=message):
-            pack.write(folder, tmp_path / "b.zip")
-
-
 def test_commands_read_a_bundle_as_its_folder_or_say_how(packed, tmp_path, peakmark):
     copy = Path(shutil.copy(packed, tmp_path / "small.zip"))
     folder = packed.with_suffix("")
@@ -228,8 +212,6 @@ def test_commands_read_a_bundle_as_its_folder_or_say_how(packed, tmp_path, peakm
 
 
 def test_what_cannot_be_bundled_is_one_sentence(tmp_path, peakmark):
-    done = peakmark("bundle", campaign(tmp_path / "small", logo="nowhere.svg"))
-    assert done.returncode == 2 and "report.logo names 'nowhere.svg'" in done.stderr
     folder = campaign(tmp_path / "other")
     raw, kernel = next(folder.rglob("0.stdout")), next(folder.glob("cells/cpu/*/*/any/0.json"))
 

@@ -34,7 +34,7 @@ def test_defaults_are_filled_in():
     completed = config.complete(CPU)
     assert completed["campaign"] == "node"
     assert completed["memory"] == []
-    assert completed["report"]["decimal_mark"] == "."
+    assert completed["report"]["title"] == "Performance report"
 
 
 @pytest.mark.parametrize(
@@ -207,10 +207,9 @@ EVERY_KEY = {
         {**GRID, "workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "variants": [""],
          "references": {"ping": {"count": 5}, "qperf": {"seconds": 1}}},
     ],
-    "report": {"title": "t", "author": "a", "course": "c", "logo": None, "date_language": "en", "decimal_mark": ".",
+    "report": {"title": "t", "author": "a", "course": "c", "text": None,
                "tables": "file-io-lab",
-               "authors": [{"name": "n", "affiliation": "i"}], "kernels": True, "text": {"introduction": None},
-               "bibliography": None},
+               "authors": [{"name": "n", "affiliation": "i"}]},
 }  # fmt: skip
 
 

@@ -36,8 +36,6 @@ IMPOSSIBLE = {
         one_grid("cpu", concurrency=list(range(1, 4097)), repetitions=1000),
         ["4096000 cells", "at most 1000000"],
     ),
-    "a logo that is not there": ({**one_grid("cpu"), "report": {"logo": "nowhere.png"}}, ["report.logo", "nowhere.png"]),
-    "a logo that is none": ({**one_grid("cpu"), "report": {"logo": "Makefile"}}, ["report.logo", ".svg"]),
     "a layout that is a folder": ({**one_grid("cpu"), "report": {"tables": "docs"}}, ["report.tables", "docs", "file-io-lab"]),
     "a report that is a number": ({**one_grid("cpu"), "report": 5}, ["report is 5", "a mapping"]),
     "grids that are a word": ({"cpu": "all"}, ['cpu is "all"', "a list"]),

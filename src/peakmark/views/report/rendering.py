@@ -10,12 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import mimetypes
 import re
 import shutil
 import tempfile
 import xml.etree.ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -52,35 +51,41 @@ class ReportContent:
     """What PDF and HTML report are set from.
 
     Attributes:
-        campaign: folder, in which the figures lie.
+        campaign: folder, in which the report is written.
         data: see ``document.build``, and the extents of the ``figures``.
+        pictures: name of each figure -> its SVG.
     """
 
     campaign: Path
     data: Mapping[str, Any]
+    pictures: Mapping[str, bytes]
 
 
-def collect(frames: CampaignFrames, campaign: Path) -> ReportContent:
-    """Return what the report of a campaign is set from. Errors: ConfigError, see ``chapters.build``."""
-    figures = extents(campaign, figure_names(frames))
-    return ReportContent(campaign, document.build(frames) | {"figures": figures})
+def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportContent:
+    """Return what the report of a campaign is set from.
 
+    Args:
+        frames: the campaign.
+        campaign: its folder.
+        figures: folder in which they lie.
 
-def extents(campaign: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return name of each figure -> its ``width`` in percent of the page, and its ``pixels``.
-
-    96 pixels are an inch.
+    Raises:
+        ConfigError: see ``chapters.build``.
     """
-    found = {}
-    for name in names:
-        svg = campaign / "figures" / f"{name}.svg"
-        root = xml.etree.ElementTree.parse(svg).getroot()  # noqa: S314 - written by peakmark
-        sides = [root.attrib[side].removesuffix("pt") for side in ("width", "height")]
-        width, height = map(float, sides)
-        share = min(1, width / WIDTH_POINTS, width / WIDTH_POINTS * HEIGHT_POINTS / height)
-        pixels = [round(width * PIXELS), round(height * PIXELS)]
-        found[name] = {"width": int(100 * share), "pixels": pixels}
-    return found
+    pictures = {}
+    for name in figure_names(frames):
+        pictures[name] = (figures / f"{name}.svg").read_bytes()
+    extents = {name: extent(picture) for name, picture in pictures.items()}
+    return ReportContent(campaign, document.build(frames) | {"figures": extents}, pictures)
+
+
+def extent(picture: bytes) -> dict[str, Any]:
+    """Return the ``width`` of a figure in percent of the page, and its ``pixels``, 96 to an inch."""
+    root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
+    sides = [root.attrib[side].removesuffix("pt") for side in ("width", "height")]
+    width, height = map(float, sides)
+    share = min(1, width / WIDTH_POINTS, width / WIDTH_POINTS * HEIGHT_POINTS / height)
+    return {"width": int(100 * share), "pixels": [round(width * PIXELS), round(height * PIXELS)]}
 
 
 def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
@@ -101,9 +106,8 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
         (folder / "figures").mkdir()
-        for figure in report.data["figures"]:
-            drawn = f"figures/{figure}.svg"
-            shutil.copyfile(report.campaign / drawn, folder / drawn)
+        for figure, picture in report.pictures.items():
+            (folder / "figures" / f"{figure}.svg").write_bytes(picture)
         compiled = _typeset(folder, report.data)
     files.write_document(target, compiled, report.campaign)
     return target
@@ -184,7 +188,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
         "anchor": lambda title: re.sub(r"\W|_", "-", title.lower()),
         "code": code,
         "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
-        "embedded": lambda name: _embedded(report.campaign / name),
+        "embedded": lambda name: embedded(report.pictures[name]),
         "sort_value": sort_value,
     }
     html = environment.get_template("report.html.j2").render(
@@ -201,10 +205,9 @@ def code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
-def _embedded(path: Path) -> str:
+def embedded(picture: bytes) -> str:
     """Return a picture as the data of a link."""
-    kind, _ = mimetypes.guess_type(path.name)
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
 
 
 def sort_value(text: str) -> float | None:
