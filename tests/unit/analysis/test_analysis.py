@@ -6,11 +6,11 @@ import csv
 import statistics
 
 import pytest
+from peakmark.analysis.label_formatter import LabelFormatter
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import VM, N, W
+from tests.unit.rows.checked import VM, N, W
 
 from peakmark.analysis import Analysis, comparisons, findings, verdict
-from peakmark.analysis.label_formatter import LabelFormatter
 from peakmark.cell import Cell
 from peakmark.views import printed
 from peakmark.views.points import points_of

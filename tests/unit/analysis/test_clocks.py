@@ -1,12 +1,12 @@
 """Clock and work per cycle are two figures: a throttled node reaches its limit at a low clock."""
 
 import pytest
+from peakmark.tables.columns import warning_kinds
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import U, noise
+from tests.unit.rows.checked import U, noise
 
 from peakmark.analysis import Analysis
 from peakmark.storage import facts
-from peakmark.tables.columns import warning_kinds
 
 FULL, THROTTLED = 3.69e9, 0.75 * 3.69e9
 PER_CYCLE = {"DP": 16, "SP": 32}

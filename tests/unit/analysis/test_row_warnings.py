@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from peakmark.tables.columns import warning_kinds
 from tests.unit import campaign_data as make
-from tests.unit.analysis.checked import U, W, contains, noise, values_of
+from tests.unit.rows.checked import U, W, contains, noise, values_of
 
 from peakmark.analysis import verdict
 from peakmark.messages import WarningKind
-from peakmark.tables.columns import warning_kinds
 
 
 def notes(row, code):

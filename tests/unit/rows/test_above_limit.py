@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from peakmark import limits, machine
-from peakmark.analysis.row import MOST
 from peakmark.resources import ROOT
+from peakmark.rows.rows import MOST
 
 CPUBENCH = ROOT / "build/kernels/cpubench"
 ATTEMPTS = 3

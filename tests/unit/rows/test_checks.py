@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.analysis.checked import (
+from tests.unit.campaign_data import VM
+from tests.unit.rows.checked import (
     PLACED,
     UNKNOWN,
     VIRTUAL,
@@ -16,10 +17,9 @@ from tests.unit.analysis.checked import (
     row,
     rows_and_marks,
 )
-from tests.unit.campaign_data import VM
 
-from peakmark.analysis import checks, core_checks
-from peakmark.analysis.checks import check_row
+from peakmark.rows import checks
+from peakmark.rows.checks import check_row
 from peakmark.run.noise import HEAT_MS
 
 
@@ -200,8 +200,7 @@ def test_a_row_has_these_marks(made, weights, first):
 @pytest.mark.parametrize(("slowed", "is_disturbed"), [(20, False), (200, True)])
 def test_heat_for_some_of_the_time_disturbs(slowed, is_disturbed):
     hot = meanwhile({HEAT_MS: slowed})  # of a second
-    _, found = core_checks.causes(hot)[0]
-    assert found == ({"hot"} if is_disturbed else frozenset())
+    assert hot.runs[0].causes == ("hot" if is_disturbed else "")
 
 
 def test_the_heaviest_comes_first():

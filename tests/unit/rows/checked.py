@@ -1,44 +1,74 @@
 """Rows for the tests of the checks, and what a message tells without its words."""
 
-from typing import Any
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
-from tests.unit.campaign_data import VM
+from tests.unit.campaign_data import VM, cell, measurement
 
 from peakmark import statistics
-from peakmark.analysis.checks import check_row
-from peakmark.analysis.row import Measured, RunValue
 from peakmark.limits import Limit
 from peakmark.messages import Message, Severity
+from peakmark.rows import schema
+from peakmark.rows.checks import check_row
+from peakmark.rows.row_runs import RowRuns
+from peakmark.rows.runs import add_clock, line_of
 
 W, U, N = Severity.WRONG, Severity.UNSURE, Severity.NOTE
 VIRTUAL = {"cpu": {"virtualised": "KVM", "cores": 4}}
 PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
 UNKNOWN = Limit(None, "", "", "", "unknown")
-CPU = {
-    "subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "variant": "", "block": None,
-    "concurrency": 1, "metric": "rate",
-}  # fmt: skip
-
-Each = dict[str, Any] | list[dict[str, Any]] | None
-"""What all repetitions have, or each of them has."""
+CPU = {"subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "metric": "rate"}
+METRICS = {"memory": "throughput", "disk": "throughput", "network": "throughput"}
 
 
 def row(
     values=None, details=None, context=None, options=None, *, limit=UNKNOWN, facts=VM, **identity
 ):
-    """A row of six calm repetitions, or of as many as one of the lists has."""
-    lists = (each for each in (values, details, context, options) if isinstance(each, list))
-    n = len(next(lists, CALM))
+    """A row of six calm repetitions, or of as many as one of the lists has.
+
+    ``details``, ``context`` and ``options`` are of all repetitions, or a list with those of each.
+    """
+    lists = [each for each in (values, details, context, options) if isinstance(each, list)]
+    n = len(next(iter(lists), CALM))
     values = CALM[:n] if values is None else values
-    of_runs = [
+    known = [
         each if isinstance(each, list) else [each or {}] * n for each in (details, context, options)
     ]
-    summary = statistics.summarise(values)
-    runs = [RunValue(*of_run) for of_run in zip(values, *of_runs, strict=True)]
-    parts = {"runs": runs, "summary": summary, "centre": summary.median}
-    return Measured(**CPU | parts | {"limit": limit, "facts": facts} | identity)
+    of = CPU | {"metric": METRICS.get(identity.get("subsystem"), "rate")} | identity
+    metric = of.pop("metric")
+    machine = SimpleNamespace(facts_for=lambda *_: facts)
+    lines = []
+    for number, (value, detail, around, asked) in enumerate(zip(values, *known, strict=True)):
+        measured_cell = cell(**of, repetition=number, **asked)
+        measured = measurement(measured_cell, metric, value, details=detail)
+        line = line_of(machine, measured_cell, measured, around)
+        lines.append(line | {"value": value})
+    runs = tuple(schema.lines(add_clock(schema.typed("runs", pd.DataFrame(lines)))))
+    table = of["subsystem"] if metric == "rate" else f"{of['subsystem']}_{metric}"
+    return RowRuns(line_of_row(runs, table, limit), runs, facts)
+
+
+def line_of_row(runs, table, limit):
+    """The line of ``rows`` of these runs, with what the checks read of it."""
+    first = runs[0]
+    names = ("subsystem", "instrument", "workload", "variant", "block_bytes", "concurrency")
+    summary = statistics.summarise([run.value for run in runs])
+    return SimpleNamespace(
+        **{name: getattr(first, name) for name in names},
+        table=table,
+        value=summary.median,
+        n=summary.n,
+        level=summary.level,
+        limit=limit.value,
+        limit_kind=limit.kind,
+        limit_origin=limit.origin,
+        limit_clock=limit.clock,
+        nominal_hz=None,
+        efficiency=limit.efficiency(summary.median),
+        share=limit.share(summary.median),
+    )
 
 
 def limit(value, unit="op/s", clock="observed"):

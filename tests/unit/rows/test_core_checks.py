@@ -4,7 +4,7 @@ them.
 
 from dataclasses import replace
 
-from tests.unit.analysis.checked import (
+from tests.unit.rows.checked import (
     CALM,
     PLACED,
     VIRTUAL,
