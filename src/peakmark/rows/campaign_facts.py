@@ -32,7 +32,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     planned; ``times``, ``jobs`` and ``versions``; ``programs`` that measured, ``commands`` of each,
     and why others are ``empty``; ``failures``, and how many
     ``attempts`` failed; the ``largest_file`` of a disk cell, B; ``networks`` and ``core_types`` of hosts;
-    ``behind``, the nodes behind each switch; ``checksums`` of raw outputs; ``left_out``, a sentence
+    ``on_cluster``, whether Slurm ran it; ``behind``, the nodes behind each switch; ``checksums`` of raw outputs; ``left_out``, a sentence
     on each record that does not count; the ``rule`` by which nodes are judged: ``beyond`` which
     share one is slow, and how many ``nodes`` of a class and ``repetitions`` of a row it takes.
     """
@@ -57,6 +57,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "largest_file": largest_file(results),
         "networks": networks_of(results),
         "core_types": core_types_of(results),
+        "on_cluster": bool(results.plan.get("cluster")),
         "behind": nodes_behind(results),
         "checksums": checksums_of(results),
         "left_out": list(results.left_out),

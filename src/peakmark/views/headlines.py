@@ -23,9 +23,8 @@ from peakmark.tools.tables import BY_NAME, Table, subsystem_tables
 from peakmark.views import layouts, node_groups
 from peakmark.views.node_groups import NodeGroup
 from peakmark.views.points import Line, Point, points_of, rows_of
+from peakmark.views.printed import has_bound
 
-TELLING_BOUND = 0.5
-"""Least share of a bound that is reached: a bound that is further away says nothing."""
 LEVEL_UNTIL = 1.05
 """Factor between two programs up to which they are level."""
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
@@ -243,7 +242,7 @@ def share_of_limit(labels: Labels, row: Line) -> Message | str:
 
 def bound_of(labels: Labels, row: Line) -> Message | str:
     """Return what nothing can exceed, where at least half of it is reached."""
-    if row.bound is None or row.share is None or row.share < TELLING_BOUND:
+    if not has_bound(row):
         return ""
     is_time = labels.table.lower_is_better
     shown = round_bound(row.bound * labels.factor, digits=4, is_upper=not is_time)

@@ -21,7 +21,15 @@ import pandas as pd
 
 from peakmark import statistics
 from peakmark.errors import Sentence
-from peakmark.formatting import counted, natural, percent, significant, size, typeset
+from peakmark.formatting import (
+    counted,
+    natural,
+    percent,
+    round_bound,
+    significant,
+    size,
+    typeset,
+)
 from peakmark.messages import Merged, Message, Number, WarningKind, between, merge, message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
@@ -43,6 +51,8 @@ LIMIT_SIGNS = {"limit": "", "at_most": "≤\u00a0", "none": ""}
 """Kind of limit -> what stands before a bound: the limit is at most as high."""
 SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "none": ""}
 """Kind of limit -> what stands before the share of a bound, and before the bound of a time."""
+TELLING_BOUND = 0.5
+"""Least share of a bound that is reached: one that is further away says nothing."""
 LEVEL = 95
 """Level of an interval that six repetitions reach, in percent; fewer have a lower one."""
 SHORT_KINDS: Mapping[str, str] = {str(kind): kind.short for kind in WarningKind}
@@ -189,10 +199,13 @@ def theoretical_column(table: Table) -> Column:
 
     def text(point: Point) -> str:
         own = point.own
-        if own.bound is None:
-            return "" if own.limit is None else significant(own.limit * table.factor)
-        signs = SHARE_SIGNS if own.unit == "s" else LIMIT_SIGNS
-        rounded = float(f"{own.bound * table.factor:.3g}")
+        if own.limit is not None:
+            return significant(own.limit * table.factor)
+        if not has_bound(own):
+            return ""
+        is_time = own.unit == "s"
+        signs = SHARE_SIGNS if is_time else LIMIT_SIGNS
+        rounded = round_bound(own.bound * table.factor, 3, is_upper=not is_time)
         return f"{signs[own.limit_kind]}{significant(rounded, 3)}"
 
     return Column(label=of_quantity(table, "Theoretical"), text=text, kind="number")
@@ -207,11 +220,17 @@ def efficiency_column(program: Program) -> Column:
             return ""
         if line.limit_kind == "limit":
             return "" if line.efficiency is None else percent(line.efficiency)
-        if line.share is None:
+        if line.share is None or not has_bound(point.own):
             return ""
-        return f"{SHARE_SIGNS[line.limit_kind]}{significant(100 * line.share, 2)}"
+        least = round_bound(100 * line.share, 2, is_upper=False)
+        return f"{SHARE_SIGNS[line.limit_kind]}{significant(least, 2)}"
 
     return Column(label=program.heading, text=text, group=EFFICIENCY, kind="number")
+
+
+def has_bound(own: Line) -> bool:
+    """Return whether a row has a bound that is printed: one of which at least half is reached."""
+    return own.bound is not None and own.share is not None and own.share >= TELLING_BOUND
 
 
 def clock_columns() -> list[Column]:
@@ -615,7 +634,7 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
         remarks.append(f"Warning of all rows: {kinds}")
     general = without_columns(frames, table, points, instruments)
     time = " of a time" if table.unit == "s" else ""
-    bounds = [point.own.limit_kind for point in points if point.own.bound is not None]
+    bounds = [point.own.limit_kind for point in points if has_bound(point.own)]
     general += [message("bounds", case=f"{kind}{time}").text for kind in dict.fromkeys(bounds)]
     return fill(
         columns_of(table, points, notes),

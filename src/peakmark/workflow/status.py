@@ -166,8 +166,13 @@ def summary(directory: Path) -> str:
     from peakmark.views.summary import summarise
 
     frames = build.load(directory, keep=False)
-    shown = summarise(frames, directory)
-    return _rendered("summary.txt.j2", Results.read(directory), **shown)
+    return data.rendered(
+        "summary.txt.j2",
+        folder=directory,
+        run=run_command(directory, on_cluster=frames.campaign["on_cluster"]),
+        peakmark=program("peakmark"),
+        **summarise(frames, directory),
+    )
 
 
 def _impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, list[str]]:
@@ -222,14 +227,20 @@ def command(campaign: Results, cell: Cell | None = None) -> str:
     """Command that measures this cell alone, or all that is missing, to be pasted into a shell in
     the folder of ``results``.
     """
-    option = " --slurm" if campaign.plan.get("cluster") else ""
     target = ""
     if cell:
         name = campaign.jobs.get(cell.id)
         path = output_path(campaign.directory, name) if name else campaign.record_path(cell)
         target = f" -- {shlex.quote(str(path))}"
-    config = shlex.quote(str(campaign.directory / "config.json"))
-    return f"{program('peakmark')} run {config}{option}{target}"
+    on_cluster = bool(campaign.plan.get("cluster"))
+    return f"{run_command(campaign.directory, on_cluster=on_cluster)}{target}"
+
+
+def run_command(directory: Path, *, on_cluster: bool) -> str:
+    """Return the command that measures what is missing of a campaign, by its folder."""
+    option = " --slurm" if on_cluster else ""
+    config = shlex.quote(str(directory / "config.json"))
+    return f"{program('peakmark')} run {config}{option}"
 
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:

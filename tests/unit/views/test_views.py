@@ -1,15 +1,21 @@
-"""What a view may know: the frames, and what formats texts; nothing of what measures or judges."""
+"""What a view may know: the frames, and what formats texts; nothing of what measures or judges.
+
+Every view shows the same where nothing but the rows files of a campaign is left.
+"""
 
 import ast
+import hashlib
+import shutil
 
 import pytest
+from tests.unit import campaign_data as make
 
 from peakmark.resources import ROOT
 
 VIEWS = ROOT / "src" / "peakmark" / "views"
 ALLOWED = {
     "catalogue", "comparability", "config.layouts", "data", "errors", "files", "formatting", "messages", "output",
-    "resources", "rows.labels", "rows.schema", "statistics", "tools.tables", "views", "yamlfile",
+    "resources", "rows.curves", "rows.labels", "rows.schema", "statistics", "tools.tables", "views", "yamlfile",
 }  # fmt: skip
 
 
@@ -39,3 +45,44 @@ def test_the_rule_tells_what_is_not_allowed():
     assert not is_allowed("storage.results.Results")
     assert not is_allowed("rows.build.load")
     assert is_allowed("rows.schema.CampaignFrames")
+
+
+SHOWN = {
+    "tables": ["tables"],
+    "figures": ["figures"],
+    "report": ["report", "--partial", "--html"],
+    "summary": ["summary"],
+    "fleet": ["fleet"],
+    "export": ["export", "--json-lines"],
+    "compare": ["compare", "CAMPAIGN"],
+    "history": ["history"],
+}
+"""Commands that show a campaign."""
+MADE = ("tables", "figures", "report.pdf", "report.html")
+RECORDS = ("cells", "attempts", "machine", "plan.json")
+
+
+def everything(peakmark, folder):
+    """What each command prints and writes; of files their checksums."""
+    said = {}
+    for name, words in SHOWN.items():
+        done = peakmark(*(folder if word == "CAMPAIGN" else word for word in words), folder)
+        assert "Traceback" not in done.stderr
+        said[name] = (done.returncode, done.stdout)
+    for name in MADE:
+        for path in sorted((folder / name, *(folder / name).rglob("*"))):
+            if path.is_file():
+                said[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return said
+
+
+@pytest.mark.parametrize("name", ["local", "partial", "two-nodes", "fleet"])
+def test_every_view_is_the_same_where_nothing_but_the_rows_is_left(tmp_path, peakmark, name):
+    folder = make.golden(name, tmp_path / name)
+    before = everything(peakmark, folder)
+    assert before["report"][0] == 0 and before["summary"][0] == 0
+    assert len(before) > len(SHOWN) + 10
+    for part in (*MADE, *RECORDS):
+        path = folder / part
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    assert everything(peakmark, folder) == before
