@@ -1,12 +1,12 @@
 """Clock and work per cycle are two figures: a throttled node reaches its limit at a low clock."""
 
 import pytest
-from peakmark.tables.columns import warning_kinds
 from tests.unit import campaign_data as make
 from tests.unit.rows.checked import U, noise
 
-from peakmark.analysis import Analysis
+from peakmark.rows import build, schema
 from peakmark.storage import facts
+from peakmark.storage.results import Results
 
 FULL, THROTTLED = 3.69e9, 0.75 * 3.69e9
 PER_CYCLE = {"DP": 16, "SP": 32}
@@ -27,27 +27,31 @@ def fleet(folder, hz, usual=FULL, steal=0.0):
     return make.edited("fleet", folder, "cpu/cpubench", change)
 
 
-def doubted(analysis):
+def cpu_rows(frames):
+    """The measured rows; nothing else of the campaign was."""
+    return frames.rows[frames.rows["table"].eq("cpu")]
+
+
+def doubted(frames):
     """The rows of each node that a low clock puts in doubt."""
     rows = {}
-    for row in analysis.rows["cpu"]:
-        assert row.measured.efficiency == pytest.approx(0.98)
-        marked = any(warning.code == "clock-below-best" for warning in row.warnings)
-        assert marked == (row.level is U) == (warning_kinds([row]) == "varies")
+    for row in schema.lines(cpu_rows(frames)):
+        assert row.efficiency == pytest.approx(0.98)
+        marked = "clock-below-best" in row.warnings.split()
+        assert marked == (row.severity == U) == (row.warning_kinds == "varies")
         if marked:
-            rows.setdefault(row.key.node, []).append(row)
+            rows.setdefault(row.node, []).append(row)
     return rows
 
 
 @pytest.mark.parametrize(("hz", "found"), [(THROTTLED, ["node3"]), (0.93 * FULL, [])])
 def test_a_throttled_node_is_seen_beside_equal_ones(tmp_path, hz, found):
-    analysis = fleet(tmp_path / "c", {"node3": hz})
-    marked = doubted(analysis)
+    frames = fleet(tmp_path / "c", {"node3": hz})
+    marked = doubted(frames)
     assert list(marked) == found
     assert all(len(rows) == 4 for rows in marked.values())
-    for row in analysis.rows["cpu"]:
-        share = hz / FULL if row.key.node == "node3" else 1.0
-        assert row.clock and row.clock.share == pytest.approx(share)
+    for row in schema.lines(cpu_rows(frames)):
+        assert row.clock_share == pytest.approx(hz / FULL if row.node == "node3" else 1.0)
 
 
 @pytest.mark.parametrize(("maximum", "count"), [(FULL, 8), (1.05 * THROTTLED, 0)])
@@ -57,9 +61,10 @@ def test_a_clock_far_below_the_datasheets_is_low(tmp_path, maximum, count):
         known = facts.read(path)
         known["cpu"]["clock_hz"]["maximum"] = maximum
         facts.write(path, known)
-    assert len(doubted(Analysis.of(tmp_path / "c"))) == count
+    assert len(doubted(build.judge(Results.read(tmp_path / "c")))) == count
 
 
 def test_a_disturbed_repetition_tells_no_clock(tmp_path):
-    rows = fleet(tmp_path / "c", {"node3": THROTTLED}, steal=0.3).rows["cpu"]
-    assert {row.clock for row in rows} == {None}
+    frames = fleet(tmp_path / "c", {"node3": THROTTLED}, steal=0.3)
+    rows = cpu_rows(frames)
+    assert rows["clock_share"].isna().all() and rows["clock_hz"].isna().all()

@@ -1,0 +1,38 @@
+"""The own figure against that of a reference: which references count, and what is said of the
+ratio.
+"""
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.rows import schema
+
+
+@pytest.mark.parametrize(("own", "tool", "workload", "details", "counts"), [
+    ("cpubench", "hpl", "DP", {"seconds": 0.08}, False),
+    ("cpubench", "hpl", "DP", {"seconds": 20.0}, True),
+    ("rambench", "pmbw", "RS", {"estimate": True}, False),
+    ("rambench", "pmbw", "RS", {}, True),
+])  # fmt: skip
+def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(
+    tmp_path, own, tool, workload, details, counts
+):
+    ours, theirs = make.runs(own, workload, 5e10), make.runs(tool, workload, 2e10, details=details)
+    frames = make.frames(tmp_path / "c", ours + theirs)
+    (reference,) = schema.lines(frames.rows[~frames.rows["is_own"]])
+    assert reference.is_comparable == counts
+    assert ("Reference" in set(frames.findings["topic"])) == counts
+    assert ("disagreement" in set(frames.warnings["code"])) == counts
+
+
+@pytest.mark.parametrize(("ours", "theirs", "ratio"), [
+    ((1.0, 1.2, 1.1), (1.0, 1.0, 1.0), (1.1, 1.0, 1.2)),
+    ((1.0, 0.5, 0.8), (1.0, 0.55, 0.4), (1.0, 0.909, 2.0)),
+    ((1.0, 0.9, 0.61), (0.99, 0.95, 0.6), (1.01, 0.947, 1.017)),
+    ((1.0, 1.0, 0.5), (1.0,), (1.0, 1.0, 1.0)),
+])  # fmt: skip
+def test_a_ratio_is_the_median_of_the_rounds_that_both_ran_in(tmp_path, ours, theirs, ratio):
+    records = make.runs("diskbench", "RS", *ours) + make.runs("fio", "RS", *theirs)
+    rows = make.frames(tmp_path / "c", records).rows
+    (found,) = schema.lines(rows[rows["instrument"].eq("fio")])
+    assert (found.ratio, found.ratio_low, found.ratio_high) == pytest.approx(ratio, rel=1e-3)
