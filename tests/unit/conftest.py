@@ -36,11 +36,12 @@ def made_once(factory, name, make_in):
 
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory):
-    """A whole campaign with every figure and its report; tests must not change it."""
+    """A whole campaign with its tables, figures and report; tests must not change it."""
     section = {"title": "Limits", "author": "Jane Dœ", "course": "CS 553"}
 
     def make_in(folder):
         make.write(folder, make.sweep(), config={"report": section})
+        make.tables(folder)
         rendering.write_pdf(documents.collect(folder))
 
     return made_once(tmp_path_factory, "sweep", make_in)

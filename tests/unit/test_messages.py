@@ -110,7 +110,7 @@ def test_every_code_has_a_text_for_its_values_and_every_text_is_used():
             code, names = message_of
             assert code in entries, code
             assert fields(entries[code]) <= names, code
-    # tests/unit/tables/test_presentation.py draws every figure that has a caption.
+    # tests/unit/views/test_printed.py knows the figures that have a caption.
     codes = [code for code in entries if not code.startswith("caption ")]
     assert not [code for code in codes if not set(code.split(" ")) <= words]
 
