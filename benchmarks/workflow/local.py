@@ -79,21 +79,33 @@ def largest_preset(checkout: TimedCheckout, turns: int) -> list[Line]:
     # The kinds of cells are measured as briefly as they can be; the grid stays as it is.
     (checkout.directory / config).write_text(f"{text}\nscale: 0.0001\n", encoding="utf-8")
     cells = fill(checkout, config, "full")
-    turn = [(word, "results/full") for word in ("tables", "report")]
-    walls = [sum(checkout.peakmark(*words).wall for words in turn) for _ in range(turns)]
+    walls = []
+    for _ in range(turns):
+        forget(checkout, "full")
+        costs = [checkout.peakmark(word, "results/full") for word in ("tables", "report")]
+        walls.append(sum(cost.wall for cost in costs))
     name = f"records to tables, figures and PDF, preset full ({cells} cells)"
     return [Line(name, "s", walls, 20.0)]
 
 
 def many_records(checkout: TimedCheckout, turns: int, cells: int = 100_000) -> list[Line]:
-    """So many records to all tables."""
+    """So many records, judged and shown in all tables."""
     config = checkout.configure("long", **grid(cells, 500))
     fill(checkout, config, "long")
-    costs = [checkout.peakmark("tables", "results/long") for _ in range(turns)]
+    costs = []
+    for _ in range(turns):
+        forget(checkout, "long")
+        costs.append(checkout.peakmark("tables", "results/long"))
     return [
         Line(f"{cells} records to the tables", "s", [cost.wall for cost in costs], 60.0),
         Line(f"{cells} records, memory", "GiB", [cost.memory / (1 << 30) for cost in costs], 1.5),
     ]
+
+
+def forget(checkout: TimedCheckout, name: str) -> None:
+    """Remove what an earlier turn made from the records of a campaign: it would be read again."""
+    for folder in ("rows", "tables", "figures"):
+        shutil.rmtree(checkout.directory / "results" / name / folder, ignore_errors=True)
 
 
 # -- campaigns of any size whose records are copies of real ones: one cell of each kind is measured,
