@@ -23,5 +23,6 @@ rule report:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
+        named=texts.digest(RUN.plan.config["report"]),
     shell:
         "peakmark report --html {params.campaign:q} > {log:q} 2>&1"

@@ -12,6 +12,7 @@ rule tables:
     localrule: True
     params:
         campaign=subpath(output[0], ancestor=2),
+        named=texts.digest(RUN.plan.config["report"]),
     shell:
         "peakmark tables {params.campaign:q} 2> {log:q}"
 
@@ -32,6 +33,7 @@ rule figures:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
+        named=texts.digest(RUN.plan.config["report"]),
         captions=captions(),
     shell:
         "peakmark figures {params.campaign:q} 2> {log:q}"

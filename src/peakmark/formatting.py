@@ -13,7 +13,6 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from peakmark.errors import ConfigError
 
@@ -139,31 +138,15 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
 MAX_DECIMALS = 8
 """Most decimals of a printed number."""
 
-# _DECIMAL matches a decimal number outside of words, paths and versions of three parts. Its group 1
-# matches a program's name with its versions. Measuring programs are missing: a value may follow.
-_NAMES = (
-    r"[Vv]ersion|glibc|musl|gcc|g\+\+|clang|icx|icc|nvc|binutils|ld|make|Linux|[Kk]ernel|Debian|Ubuntu|Fedora|CentOS|Rocky|"
-    r"AlmaLinux|Alpine|Leap|SLES|RHEL|Slurm|Python|Snakemake|Typst|Open ?MPI|MPICH|OpenBLAS|BLIS|MKL"
-)
-_VERSIONS = rf"\b(?:{_NAMES})(?: Linux| GNU/Linux| Stream)?\s+v?\d+(?:\.\d+)+(?:(?:, | and | or )\d+\.\d+(?! ?[\w%µ×]))*"
-_DECIMAL = re.compile(rf"({_VERSIONS})|(?<![\w./])(?<!\w-)(?<!/-)(\d+)\.(\d+)(?!\w|\.\d)")
 _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
 _MICRO = re.compile(r"(?<=\d) us\b")
 
-_MONTHS = {
-    "en": "January February March April May June July August September October November December",
-    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
-    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-}
-_DATES = {
-    "en": "{day} {month} {year}",
-    "de": "{day}. {month} {year}",
-    "fr": "{day} {month} {year}",
-    "es": "{day} de {month} de {year}",
-}
-DATE_LANGUAGES = tuple(_MONTHS)
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
+"""In English, whatever the locale of the machine."""
 
 
 def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
@@ -202,20 +185,6 @@ def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
 def typeset(text: str) -> str:
     """Return a sentence or formula for print: ``×`` between factors, a space before ``%``, ``µs``."""
     return _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
-
-
-def decimal_mark(text: str, mark: str) -> str:
-    """Return a text with ``mark`` as the decimal mark of its numbers.
-
-    Versions (``glibc 2.36``, ``6.1.0``), paths and names of keys stay as they are.
-    """
-    if mark == ".":
-        return text
-
-    def replaced(match: re.Match[str]) -> str:
-        return match[1] or f"{match[2]}{mark}{match[3]}"
-
-    return _DECIMAL.sub(replaced, text)
 
 
 def percent(fraction: float) -> str:
@@ -313,27 +282,6 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def date(when: datetime, language: str = "en") -> str:
-    """Return a day in words: ``21 November 2026``.
-
-    Errors: ConfigError for a language that is not in ``DATE_LANGUAGES``.
-    """
-    if language not in _MONTHS:
-        raise ConfigError(
-            f"report: date_language: {language!r} is not known: allowed are {', '.join(DATE_LANGUAGES)}"
-        )
-    month = _MONTHS[language].split()[when.month - 1]
-    return _DATES[language].format(day=when.day, month=month, year=when.year)
-
-
-def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with ``change`` applied to all its texts, keys included: a node's name
-    may be one.
-    """
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {change(key): mapped(entry, change) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [mapped(entry, change) for entry in value]
-    return value
+def date(when: datetime) -> str:
+    """Return a day in words: ``21 November 2026``."""
+    return f"{when.day} {MONTHS[when.month - 1]} {when.year}"

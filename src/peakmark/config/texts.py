@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from peakmark.catalogue import CHAPTERS
+from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.resources import of_user
 from peakmark.validation import did_you_mean
@@ -43,3 +47,21 @@ def check_readable(path: Path) -> None:
         path.read_bytes().decode()
     except (OSError, ValueError) as error:
         raise ConfigError(f"report.text: {path} is not readable as UTF-8 text ({error})") from error
+
+
+def digest(report: Mapping[str, Any]) -> str:
+    """Return what changes with the user's files that ``report:`` names: layout and chapters."""
+    total = hashlib.sha256()
+    for path in named_files(report):
+        if path.is_file():
+            total.update(f"{path.name}\0".encode())
+            total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def named_files(report: Mapping[str, Any]) -> Iterator[Path]:
+    """Yield the files that ``report:`` names."""
+    if report.get("tables"):
+        yield layouts.path_of(str(report["tables"]))
+    if isinstance(report.get("text"), str):
+        yield from sorted(of_user(report["text"]).glob("*.md"))

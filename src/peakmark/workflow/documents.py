@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from peakmark import files
+from peakmark.config import texts
 from peakmark.rows import build
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figures, tables
@@ -68,8 +69,9 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
 
 
 def state_of(frames: CampaignFrames) -> str:
-    """Return what changes with the campaign; empty of rows that are the whole campaign."""
-    return str(frames.campaign.get("state", ""))
+    """Return what changes with the campaign, and with the layout that its configuration names."""
+    named = texts.digest(frames.campaign["config"].get("report") or {})
+    return f"{frames.campaign.get('state', '')} {named}"
 
 
 def has_figures(frames: CampaignFrames, campaign: Path) -> bool:

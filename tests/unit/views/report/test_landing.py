@@ -1,12 +1,17 @@
 """A record that lands while the report of the others is made."""
 
+import re
+import shutil
 import subprocess
 
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import files
+from peakmark.resources import ROOT, code_digest
+from peakmark.rows import build
 from peakmark.storage.results import Results
+from peakmark.workflow import documents
 
 
 @pytest.mark.parametrize("command", ["html", "report"])
@@ -46,3 +51,37 @@ def test_fleet_only_asks(peakmark, tmp_path, own_mounts):
     finally:
         subprocess.run(["umount", folder], check=True)
     assert done.stdout and "Read-only" not in done.stderr, done.stderr
+
+
+def test_figures_are_drawn_anew_when_the_layout_of_the_user_changes(tmp_path):
+    """The layout is no file of the campaign."""
+    layout = tmp_path / "mine.yaml"
+    text = (ROOT / "reports" / "layouts" / "file-io-lab.yaml").read_text()
+    layout.write_text(text)
+    config = {"report": {"tables": str(layout)}}
+    folder = make.write(
+        tmp_path / "c", make.runs("diskbench", "RS", *make.near(1e9)), config=config
+    )
+    for name in ("first", "second"):
+        layout.write_text(re.sub('(title: "?)[A-Za-z]+', rf"\1{name}", text))
+        frames = build.load(folder)
+        assert not documents.has_figures(frames, folder), name
+        documents.collect(folder)
+        assert documents.has_figures(frames, folder)
+
+
+def test_the_digest_of_what_judges_changes_with_code_data_and_templates(tmp_path):
+    root = tmp_path / "checkout"
+    for folder in ("src/peakmark", "reports"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    digests = {code_digest(root), code_digest(shutil.copytree(root, tmp_path / "moved"))}
+    assert len(digests) == 1, "a moved checkout is the same"
+    for name in (
+        "src/peakmark/rows/rows.py",
+        "src/peakmark/data/memory.csv",
+        "reports/method.yaml",
+    ):
+        path = root / name
+        path.write_text(path.read_text() + "\n")
+        digests.add(code_digest(root))
+    assert len(digests) == 4
