@@ -41,7 +41,7 @@ def printed_texts(frames, name):
 
 
 @pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
-    ("rambench", "RS", 5e9, "≤≥"), ("rambench", "LAT", 1e-7, "≥≥"),
+    ("rambench", "RS", 5e10, "≤≥"), ("rambench", "LAT", 8e-9, "≥≥"),
 ])  # fmt: skip
 def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workload, value, signs):
     place = {"block": 256 << 20} if workload == "LAT" else {"variant": "pool"}

@@ -1,58 +1,47 @@
 """What a row is marked with beside the checks: holes, programs that differ, what most rows share."""
 
-import json
-
 import pytest
-from peakmark.tables.columns import warning_kinds
 from tests.unit import campaign_data as make
-from tests.unit.rows.checked import U, W, contains, noise, values_of
+from tests.unit.rows.checked import contains, noise, values_of
 
-from peakmark.analysis import verdict
 from peakmark.messages import WarningKind
+from peakmark.rows import schema
+from peakmark.views import headlines
 
 
-def notes(row, code):
-    return [note for note in row.warnings if note.code == code]
+def notes(frames, code, point=None):
+    """The messages of a code, of all points or of one."""
+    lines = schema.lines(frames.warnings[frames.warnings["code"].eq(code)])
+    return [schema.message_of_line(line) for line in lines if point in (None, line.point)]
 
 
-def shared_warnings(row):
+def own_rows(frames, table):
+    """The lines of peakmark's kernels in a table."""
+    rows = frames.rows
+    return list(schema.lines(rows[rows["is_own"] & rows["table"].eq(table)]))
+
+
+def shared_warnings(frames, row):
     """The warnings of the own kernel's figure that most rows have."""
-    warnings = row.warnings_of(row.table.own.instrument)
-    return [each for each in warnings if each.is_warning and each.is_shared]
-
-
-@pytest.mark.parametrize("ping", ["ping", "Ping", "ICMP echo"])
-def test_a_message_is_about_an_instrument_whatever_a_layout_calls_it(tmp_path, ping):
-    """TCP's round trips beside a ping of a tenth, which is no reference for them."""
-    columns = [{"heading": "Protocol", "text": "{workload}"}]
-    for tool, heading in (("netbench", "Our kernel"), ("ping", ping)):
-        latency = {"heading": f"{heading} Measured Latency (ms)", "value": "measured", "of": tool}
-        columns.append(latency)
-    table = {"name": "x", "of": "network_latency", "title": "Latency", "columns": columns}
-    layout = {"schema": 1, "name": "mine", "description": "A table.", "tables": [table]}
-    (tmp_path / "mine.yaml").write_text(json.dumps(layout))
-    records = make.runs("netbench", "LAT-TCP", 3e-5, block=1) + make.runs("ping", "LAT-ICMP", 3e-6)
-    config = {"report": {"tables": str(tmp_path / "mine.yaml")}}
-    row = make.only_row(tmp_path / "c", records, config=config)
-    assert row.table.references[0].heading == ping
-    assert not notes(row, "disagreement")
-    about = [note for note in row.warnings if note.about == "netbench"]
-    assert about and not [note for note in row.warnings if "Our kernel" in note.text]
-    assert all(f"Our kernel: {note.text}" in row.said(row.remarks) for note in about)
+    all_of_it = frames.warnings
+    mine = all_of_it[
+        all_of_it["point"].eq(row.point) & all_of_it["about"].isin(["", row.instrument])
+    ]
+    heavy = mine[mine["severity"].isin(["wrong", "unsure"]) & mine["scope"].eq("campaign")]
+    return list(heavy["code"])
 
 
 def test_echoes_of_fewer_streams_say_so(tmp_path):
     own = make.runs("netbench", "LAT-TCP", 3e-5, block=1, concurrency=4)
-    (note,) = notes(
-        make.only_row(tmp_path / "c", own + make.runs("ping", "LAT-ICMP", 3e-5)), "ping-streams"
-    )
+    frames = make.frames(tmp_path / "c", own + make.runs("ping", "LAT-ICMP", 3e-5))
+    (note,) = notes(frames, "ping-streams")
     assert contains(values_of(note), {"echoes": 1, "streams": 4})
 
 
 def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path):
     records = make.runs("diskbench", "WR", 4e8, fill="new")
     records += make.runs("iozone", "WR", 4e8, details={"fill": "overwrite"}, fill="new")
-    (note,) = notes(make.only_row(tmp_path / "c", records), "otherwise")
+    (note,) = notes(make.frames(tmp_path / "c", records), "otherwise")
     assert note.about == "iozone" and contains(values_of(note), {"ways": "fill overwrite, not new"})
 
 
@@ -62,32 +51,34 @@ def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path):
 def test_programs_that_disagree_are_a_finding_and_no_doubt(tmp_path, factor, disagree):
     records = make.runs("cpubench", "DP", *make.near(1e11, 3))
     records += make.runs("hpl", "DP", 1e11 / factor)
-    row = make.only_row(tmp_path / "c", records)
-    found = notes(row, "disagreement")
+    frames = make.frames(tmp_path / "c", records)
+    found = notes(frames, "disagreement")
     assert [note.kind for note in found] == [WarningKind.DISAGREE] * disagree
     assert all(contains(values_of(note), {"factor": max(factor, 1 / factor)}) for note in found)
-    assert row.level is None and not row.specific_warnings
-    assert warning_kinds([row]) == ("programs disagree" if disagree else "")
-    assert verdict.headline({"cpu": [row]}, "cpu") is row
+    (row,) = own_rows(frames, "cpu")
+    assert row.severity == ""
+    assert row.warning_kinds == ("programs disagree" if disagree else "")
+    headline = headlines.headline_point(frames, "cpu")
+    assert headline is not None and headline.own.point == row.point
 
 
 LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
 
 
 @pytest.mark.parametrize(("spread", "context", "lost", "kinds", "level"), [
-    (0.01, {}, 0, "", None),
-    (0.3, {}, 0, "varies", U),
-    (0.01, LOOPBACK, 0, "not the device", None),
-    (0.01, {}, 50, "", None),
-    (0.01, {}, 200, "varies", U),
-    (0.3, {}, 600, "wrong, varies, not the device", W),
+    (0.01, {}, 0, "", ""),
+    (0.3, {}, 0, "varies", "unsure"),
+    (0.01, LOOPBACK, 0, "not the device", ""),
+    (0.01, {}, 50, "", ""),
+    (0.01, {}, 200, "varies", "unsure"),
+    (0.3, {}, 600, "wrong, varies, not the device", "wrong"),
 ])  # fmt: skip
 def test_the_column_of_warnings_names_their_kinds(tmp_path, spread, context, lost, kinds, level):
     values = [1e9 * (1 + spread * place) for place in (-1, 0, 1)]
     details = {"sent": 1000, "received": 1000 - lost, "lost": lost}
     records = make.runs("netbench", "UDP", *values, details=details, context=context)
     row = make.only_row(tmp_path / "c", records)
-    assert (warning_kinds([row]), row.level) == (kinds, level)
+    assert (row.warning_kinds, row.severity) == (kinds, level)
 
 
 QUIET = noise()["noise"]
@@ -112,11 +103,9 @@ def campaign(folder, lost, usual):
             entry["details"] |= CLOCKS | {"cpu_share": 1 - share}
             entry["value"] = 1e-6 * factor * (1.0, 1.01, 0.99)[number]
 
-    rows = make.edited("two-nodes", folder, "memory/rambench", change).rows
-    return {
-        (row.key.workload, row.key.block, row.key.concurrency): row
-        for row in [*rows["memory_throughput"], *rows["memory_latency"]]
-    }
+    frames = make.edited("two-nodes", folder, "memory/rambench", change)
+    rows = [*own_rows(frames, "memory_throughput"), *own_rows(frames, "memory_latency")]
+    return {(row.workload, row.block_bytes, row.concurrency): row for row in rows}
 
 
 RS, LAT = ("RS", 1 << 20, 2), ("LAT", 256 << 20, 2)
@@ -138,15 +127,15 @@ ALWAYS = {number: (share, 1 - share) for number, share in enumerate((0.11, 0.24,
 ])  # fmt: skip
 def test_a_row_whose_median_was_disturbed_is_in_doubt(tmp_path, lost, usual, doubted):
     rows = campaign(tmp_path / "c", lost, usual)
-    assert [point for point, row in rows.items() if row.level is not None] == doubted
-    assert all("varies" in warning_kinds([rows[point]]) for point in doubted)
+    assert [point for point, row in rows.items() if row.severity] == doubted
+    assert all("varies" in rows[point].warning_kinds for point in doubted)
 
 
 @pytest.mark.parametrize(("isa", "code"), [("auto", "disagreement"), ("scalar", "otherwise")])
 def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path, isa, code):
     records = make.runs("cpubench", "DP", 3e9, isa=isa) + make.runs("hpl", "DP", 9e10, isa=isa)
-    row = make.only_row(tmp_path / "c", records)
-    assert {note.code for note in row.warnings} & {"disagreement", "otherwise"} == {code}
+    frames = make.frames(tmp_path / "c", records)
+    assert set(frames.warnings["code"]) & {"disagreement", "otherwise"} == {code}
 
 
 @pytest.mark.parametrize(("disturbed", "shared"), [(1, False), (6, True)])
@@ -168,11 +157,12 @@ def test_what_most_rows_that_can_show_it_have_is_shared(
         of_row = {"details": load, "context": load, "concurrency": threads}
         records += make.runs("cpubench", workload, 5e10, 5e10, **of_row)
         records += make.runs("netbench", "TCP", 1e10, block=1 << number)
-    rows = make.judge(tmp_path / "c", records).rows["cpu"]
-    marked = [note for row in rows for note in notes(row, code)]
+    frames = make.frames(tmp_path / "c", records)
+    rows = own_rows(frames, "cpu")
+    marked = notes(frames, code)
     assert [note.is_shared for note in marked] == [shared] * disturbed
-    assert [row.level for row in rows].count(U) == (0 if shared else disturbed)
-    assert sum(bool(shared_warnings(row)) for row in rows) == (disturbed if shared else 0)
+    assert [row.severity for row in rows].count("unsure") == (0 if shared else disturbed)
+    assert sum(bool(shared_warnings(frames, row)) for row in rows) == (disturbed if shared else 0)
 
 
 def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path):
@@ -182,8 +172,12 @@ def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path
         details = {"probe_before": rate, "probe_after": rate}
         place = {"concurrency": threads, "variant": "pool", "block": 1 << 20, "details": details}
         records += make.runs("rambench", workload, 1e10, 1e10, **place)
-    rows = make.judge(tmp_path / "c", records).rows["memory_throughput"]
-    marked = {(row.key.workload, row.key.concurrency) for row in rows if notes(row, "memory-load")}
+    frames = make.frames(tmp_path / "c", records)
+    marked = {
+        (row.workload, row.concurrency)
+        for row in own_rows(frames, "memory_throughput")
+        if notes(frames, "memory-load", row.point)
+    }
     assert marked == {("WS", 2)}
 
 
@@ -196,6 +190,7 @@ def test_a_disk_whose_host_keeps_writes_is_in_doubt(tmp_path, virtual, flush, ke
     records = make.runs("diskbench", "RS", *make.near(3e9, 3), details=moved)
     records += make.runs("diskbench", "WS", 1e9, details=moved | {"flush_seconds": flush})
     facts = {"cpu": {"virtualised": "KVM" if virtual else None}}
-    read, written = make.judge(tmp_path / "c", records, facts=facts).rows["disk_throughput"]
-    assert [read.level, written.level] == [None, U if kept else None]
-    assert [note.code for note in shared_warnings(read)] == (["host-cache"] if kept else [])
+    frames = make.frames(tmp_path / "c", records, facts=facts)
+    read, written = own_rows(frames, "disk_throughput")
+    assert [read.severity, written.severity] == ["", "unsure" if kept else ""]
+    assert shared_warnings(frames, read) == (["host-cache"] if kept else [])
