@@ -459,13 +459,12 @@ def plot_percentiles(figure: FigureData) -> Figure:
         names.append((row.point, panel, labels.many(row.concurrency)))
     places = pd.DataFrame(names, columns=["point", "panel", "name"]).assign(line="")
     runs = figure.runs[figure.runs["kept"]]
-    layers = {"path": own, "run": runs[runs["instrument"].isin(own["instrument"])]}
-    corners = []
-    for kind, frame in layers.items():
-        shares = frame[["point", *PERCENTILES]]
-        times = shares.melt("point", var_name="percentile", value_name="time").dropna(subset="time")
-        corners.append(times.merge(places, on="point").assign(kind=kind))
-    shown = pd.concat(corners, ignore_index=True)
+    paths = melt_percentiles(own)
+    dots = melt_percentiles(runs[runs["instrument"].isin(own["instrument"])])
+    # A percentile that the row lacks had too few operations in some run: no run shows it.
+    dots = dots.merge(paths[["point", "percentile"]], on=["point", "percentile"])
+    layers = [paths.assign(kind="path"), dots.assign(kind="run")]
+    shown = pd.concat(layers, ignore_index=True).merge(places, on="point")
     # So many nines has the share: 0.999 has three.
     nines = {name: -math.log10(1 - share) for name, share in PERCENTILES.items()}
     shown["x"] = shown["percentile"].map(nines)
@@ -480,3 +479,9 @@ def plot_percentiles(figure: FigureData) -> Figure:
         texts = [f"{100 * share:g}" for share in PERCENTILES.values()]
         axis.set_xticks(list(nines.values()), texts)
     return drawn
+
+
+def melt_percentiles(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each known percentile of rows or runs: ``point``, ``percentile``, ``time``."""
+    times = frame[["point", *PERCENTILES]]
+    return times.melt("point", var_name="percentile", value_name="time").dropna(subset="time")

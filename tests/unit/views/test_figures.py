@@ -75,6 +75,22 @@ def test_percentiles_of_single_operations_are_a_figure(tmp_path):
     assert [label.get_text() for label in axis.get_xticklabels()] == ["50", "90", "99", "99.9"]
 
 
+@pytest.mark.parametrize("few", [{"p999": 5e-5, "max": 5e-5}, {"p99": 0, "p999": 0, "max": 5e-5}])
+def test_runs_show_no_percentile_that_had_too_few_operations(tmp_path, few):
+    """The second run has too few operations; the first has them all."""
+    enough = {"p50": 1e-5, "p90": 2e-5, "p99": 3e-5, "p999": 4e-5, "max": 9e-5}
+    records = [
+        *make.runs("netbench", "LAT-TCP", 1e-5, details=enough),
+        *make.runs("netbench", "LAT-TCP", 1e-5, details=enough | few, repetition=1),
+    ]
+    frames = make.frames(tmp_path / "c", records)
+    (axis,) = draw(frames, "network_latency_percentiles").axes
+    places = {round(float(x), 6) for dots in axis.collections for x, _ in dots.get_offsets()}
+    (path,) = axis.lines
+    assert places == {round(float(x), 6) for x in path.get_xdata()}
+    assert len(places) == 4 - len([name for name in few if name != "max"])
+
+
 # -- page one
 
 
