@@ -1,0 +1,136 @@
+"""Repetitions that are no part of a summary: above their limit, or disturbed and measured again. Made
+from edited records of a real campaign.
+"""
+
+from copy import deepcopy
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.views.drawn import draw
+
+from peakmark.messages import Severity, message
+from peakmark.rows import build, schema
+from peakmark.storage import records
+from peakmark.storage.results import Results
+from peakmark.tools.tables import BY_NAME
+from peakmark.views import printed
+from peakmark.views.points import points_of
+from peakmark.views.report import appendix, pictures, sections
+from peakmark.views.tables import runs_frame
+
+DP, LAT, RS = "DP", "LAT", "RS"
+SUMMARY = ("n", "value", "mean", "median", "sd", "min", "max", "low", "high", "level")
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return make.golden("partial", tmp_path / "partial")
+
+
+def judge(campaign):
+    return build.judge(Results.read(campaign))
+
+
+def row_of(frames, workload):
+    """The line of peakmark's kernel of a workload with one thread."""
+    rows = frames.rows[frames.rows["is_own"] & frames.rows["workload"].eq(workload)]
+    return next(schema.lines(rows[rows["concurrency"].eq(1)]))
+
+
+def runs_of(frames, row):
+    """The measured values of a row, in the order of their repetitions."""
+    runs = frames.runs[frames.runs["value"].notna()]
+    is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
+    return runs[is_of_row].sort_values(["repetition", "attempt"])
+
+
+def set_shares(campaign, workload, shares, clock=1.0):
+    """Set the repetitions to these shares of the limit; the first one at ``clock`` times its clock."""
+    frames = judge(campaign)
+    row = row_of(frames, workload)
+    most = row.limit or row.bound or 0.0
+    for number, (run, share) in enumerate(
+        zip(schema.lines(runs_of(frames, row)), shares, strict=True)
+    ):
+        path = campaign / run.record
+        record = records.read(path)
+        measured, *_ = record["measurements"]
+        measured["value"] = most * (share if row.unit != "s" else 1 / share)
+        for name in ("clock_hz_before", "clock_hz_after", "clock_hz_loaded"):
+            if number == 0 and measured["details"].get(name):
+                measured["details"][name] *= clock
+        records.write(path, record)
+
+
+@pytest.mark.parametrize(("workload", "shares", "wrong"), [
+    (DP, (9.8, 0.9, 0.92), [1]),
+    (DP, (9.8, 9.9, 9.7), []),
+    (LAT, (0.9, 9.8, 0.92), [2]),
+    (RS, (0.02, 0.03, 1.2), [3]),  # a bound
+    (RS, (9.8, 9.9, 0.03), []),
+])  # fmt: skip
+def test_a_repetition_above_its_limit_leaves_the_summary(campaign, workload, shares, wrong):
+    set_shares(campaign, workload, shares)
+    frames = judge(campaign)
+    row = row_of(frames, workload)
+    runs = runs_of(frames, row)
+    assert list(runs.loc[runs["above_limit"], "repetition"] + 1) == wrong
+    assert (row.n, row.missing) == (3 - len(wrong), 0)
+    told = frames.warnings[frames.warnings["point"].eq(row.point)]
+    told = told[told["code"].eq("run-above-limit")]
+    notes = [schema.message_of_line(line) for line in schema.lines(told)]
+    assert [dict(note.values)["number"] for note in notes] == wrong
+    assert (row.severity == Severity.WRONG) == (sum(share > 1.05 for share in shares) > 1)
+    if wrong:
+        assert (row.efficiency is None) == (workload == RS)
+        assert (row.efficiency or 0) < 1.05 and runs["kept"].sum() == row.n
+
+
+def test_a_repetition_is_held_against_the_limit_at_its_own_clock(campaign):
+    set_shares(campaign, DP, (1.09, 0.9, 0.92), clock=1.1)
+    frames = judge(campaign)
+    assert runs_of(frames, row_of(frames, DP))["kept"].all()
+
+
+def disturb(path, factor):
+    """A record whose first attempt was disturbed by others."""
+    record = records.read(path)
+    context = deepcopy(record["context"])
+    names = ("started", "seconds", "load_before", "load_after", "noise", "server_noise")
+    kept = {name: context.get(name) for name in names}
+    measured = deepcopy(record["measurements"])
+    measured[0]["value"] *= factor
+    context = {**kept, "clock_hz_before": None, "clock_hz_after": None}
+    reasons = {"other-load": 1.5, "waited": 0.2}
+    attempt = {"reasons": reasons, "context": context, "measurements": measured}
+    records.write(path, {**record, "disturbed": [attempt]})
+
+
+def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
+    set_shares(campaign, DP, (0.9, 0.92, 9.8))
+    frames = judge(campaign)
+    before = row_of(frames, DP)
+    runs_before = runs_of(frames, before)
+    values = list(runs_before.loc[runs_before["kept"], "value"])
+    disturb(campaign / runs_before["record"].iloc[1], 0.5)
+    frames = make.tables(campaign)
+    row = row_of(frames, DP)
+    runs = runs_of(frames, row)
+    assert list(runs.loc[runs["kept"], "value"]) == values
+    assert [getattr(row, name) for name in SUMMARY] == [getattr(before, name) for name in SUMMARY]
+    disturbed = list(runs.loc[runs["disturbed"].ne(""), "value"])
+    assert disturbed == [values[1] * 0.5] and row.measured_again == 1
+    listed = runs_frame(frames)
+    listed = listed[listed["record"].isin(runs["record"])]
+    assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]
+    point = next(each for each in points_of(frames, frames.rows) if each.own.measured_again)
+    table = BY_NAME[row.table]
+    remarks = printed.remarks_on_gaps(frames, table, [point], ["cpubench"])
+    assert remarks == [message("measured-again", count=1).text]
+    groups = appendix.list_runs(frames, None)["groups"]
+    assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
+    (drawn,) = pictures.pictures_of(frames, table, None)
+    assert message("caption-part", case="disturbed").fact in sections.caption_of(drawn)
+    dots = [dots for axis in draw(frames, row.table).axes for dots in axis.collections]
+    (circle,) = (each.get_offsets()[0][1] for each in dots if not len(each.get_facecolor()))
+    assert circle == pytest.approx(disturbed[0] * table.factor)

@@ -1,0 +1,316 @@
+"""A row belongs to equal nodes and to what its jobs were given there: limits and claims follow the
+records.
+"""
+
+import csv
+import statistics
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.campaign_data import VM
+from tests.unit.rows.checked import N, W
+
+from peakmark.cell import Cell
+from peakmark.rows import findings, schema
+from peakmark.rows.labels import Labels
+from peakmark.views import headlines, printed
+from peakmark.views.points import points_of
+
+CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
+LIMIT = 3e9 * 16  # of one core of the VM in double precision
+SHARES = (0.95, 0.951, 0.949, 0.952, 0.948, 0.95)
+
+
+def machines(**changes):
+    """Hosts that are alike but for these facts: host -> part -> name -> value."""
+    return {
+        host: VM | {"host": host} | {part: VM[part] | facts for part, facts in parts.items()}
+        for host, parts in changes.items()
+    }
+
+
+def dp(hosts, shares=SHARES, threads=1, **more):
+    """Records of a DP row: a repetition on each host, with its share of the limit at 3 GHz."""
+    return [
+        record
+        for number, (host, share) in enumerate(zip(hosts, shares, strict=True))
+        for record in make.runs(
+            "cpubench", "DP", threads * share * LIMIT, repetition=number, concurrency=threads,
+            host=host, details=CLOCK, **more,
+        )
+    ]  # fmt: skip
+
+
+def own_of(frames):
+    """The lines of peakmark's kernel, one for each point."""
+    return list(schema.lines(frames.rows[frames.rows["is_own"]]))
+
+
+def line_of(frames, instrument):
+    """The only line of an instrument."""
+    (line,) = schema.lines(frames.rows[frames.rows["instrument"].eq(instrument)])
+    return line
+
+
+def notes(frames, code):
+    told = frames.warnings[frames.warnings["code"].eq(code)]
+    return [schema.message_of_line(line) for line in schema.lines(told)]
+
+
+def topics(frames):
+    return set(frames.findings["topic"])
+
+
+@pytest.mark.parametrize("hosts", ["aaaaaa", "ababab"])
+def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
+    both = [*dp(hosts), *dp(hosts, threads=2)]
+    frames = make.frames(tmp_path / "c", both, machines=machines(a={}, b={}))
+    rows = own_of(frames)
+    found = [(row.efficiency, row.severity) for row in rows]
+    assert found == [(pytest.approx(0.95), "")] * 2
+    assert not notes(frames, "hosts") and not notes(frames, "hosts-differ")
+    (head,) = headlines.headlines(frames)
+    assert head.point is not None
+    assert (head.point.own.concurrency, head.warning) == (2, None)
+    make.tables(tmp_path / "c")
+    with (tmp_path / "c" / "tables" / "runs.csv").open() as file:
+        assert {line["host"] for line in csv.DictReader(file)} == set(hosts)
+
+
+@pytest.mark.parametrize("other", [{"model_name": "Another CPU"}, {"threads": 4}])
+def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
+    facts = machines(a={}, b={"cpu": other})
+    frames = make.frames(tmp_path / "c", dp("ababab"), machines=facts)
+    (row,) = own_of(frames)
+    assert (row.efficiency, row.limit, row.severity) == (None, None, W)
+    (doubt,) = notes(frames, "hosts")
+    assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
+    (head,) = headlines.headlines(frames)
+    assert head.text.code == "no-row" and head.warning is not None and "on b" in head.warning.text
+    assert topics(frames) == set()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ends"),
+    # Three repetitions on each of two nodes can show nothing, however far they are apart.
+    [("aaabbb", ""), ("aaaabbbb", "ab"), ("abababab", ""), ("aaaabbbbcccc", "ac")],
+)
+def test_hosts_that_differ_beyond_chance_say_by_how_much(tmp_path, hosts, ends):
+    shares = [0.9 - 0.02 * (number // 4) + number / 1000 for number in range(len(hosts))]
+    facts = machines(a={}, b={}, c={})
+    found = notes(make.frames(tmp_path / "c", dp(hosts, shares), machines=facts), "hosts-differ")
+    assert [note.severity for note in found] == [N] * bool(ends)
+    for note in found:
+        values = dict(note.values)
+        assert (values["highest"], values["lowest"]) == tuple(ends)
+        places = [[at for at, host in enumerate(hosts) if host == end] for end in ends]
+        high, low = (statistics.median(shares[at] for at in each) for each in places)
+        assert values["share"] == pytest.approx(high / low - 1)
+
+
+@pytest.mark.parametrize(("hosts", "known"), [("ababab", "a"), ("cababa", "ab")])
+def test_nodes_without_facts_count_as_equal(tmp_path, hosts, known):
+    facts = machines(**{host: {} for host in known})
+    row = make.only_row(tmp_path / "c", dp(hosts, SHARES), machines=facts)
+    assert row.efficiency and row.severity == ""
+
+
+def test_equal_nodes_with_other_limits_have_the_best_one(tmp_path):
+    """Half the memory channels populated on one of two hosts: half its limit, by the same model."""
+    measured = []
+    for number, host in enumerate("ababab"):
+        measured += make.runs("rambench", "RS", 1e10, repetition=number, host=host)
+    memory = {"speed_mts": 3200, "channels": 8, "populated_channels": 8}
+    half = memory | {"channels": 4, "populated_channels": 4}
+    hosts = machines(a={"memory": memory}, b={"memory": half})
+    frames = make.frames(tmp_path / "c", measured, machines=hosts)
+    (row,) = own_of(frames)
+    assert row.limit == 8 * 3200e6 * 8 and not notes(frames, "hosts")
+
+
+STATED = {"disk": {"throughput": {"RS": 1e8}}}
+
+
+@pytest.mark.parametrize(("program", "site", "details", "severity", "usable"), [
+    (("diskbench", "RS"), STATED, {}, W, True),  # the site file's value is doubtful
+    (("diskbench", "RS"), STATED, {"filesystem": "tmpfs"}, W, False),
+    (("diskbench", "RS"), {}, {}, "", True),
+    (("cpubench", "DP"), {}, {}, W, False),  # no core does so much
+])  # fmt: skip
+def test_a_doubtful_limit_bars_no_comparison(tmp_path, program, site, details, severity, usable):
+    value = 1e15 if program[0] == "cpubench" else 2e9
+    measured = make.runs(*program, value, value, value, details=details)
+    row = make.only_row(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
+    assert (row.severity, findings.is_usable(row)) == (severity, usable)
+
+
+def frames_with_reference(folder, own, reference, values, other="AMD EPYC"):
+    """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the
+    reference's.
+    """
+    of_both = []
+    for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
+        for number, host in enumerate(hosts):
+            value = (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
+            place = {"repetition": number, "host": host, "details": CLOCK}
+            of_both += make.runs(instrument, "DP", 1e10 * value, **place)
+    models = {"a": "AMD EPYC", "b": other}
+    facts = machines(**{host: {"cpu": {"model_name": name}} for host, name in models.items()})
+    return make.frames(folder, of_both, machines=facts)
+
+
+@pytest.mark.parametrize(("own", "reference", "value"), [
+    ("abab", "abab", 1.2),  # in rounds on the same node
+    ("abab", "baba", 1.2),  # on the same nodes, in no round together
+    ("ab", "bb", 1.3),  # on b alone
+    ("aa", "bb", 0.55),
+])  # fmt: skip
+def test_a_ratio_is_taken_within_the_nodes_where_both_ran(tmp_path, own, reference, value):
+    frames = frames_with_reference(tmp_path / "c", own, reference, {"a": 1.1, "b": 1.3})
+    assert line_of(frames, "likwid-bench").ratio == pytest.approx(value)
+
+
+def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path):
+    own, other = "aaaaaa", "bbbbbb"
+    frames = frames_with_reference(tmp_path / "c", own, other, {"a": 0.4}, other="Another CPU")
+    assert not line_of(frames, "likwid-bench").is_comparable
+    row = line_of(frames, "cpubench")
+    assert row.severity != W and row.efficiency is not None
+    assert [(note.about, note.severity) for note in notes(frames, "hosts")] == [("likwid-bench", W)]
+    assert "Reference" not in topics(frames) and not notes(frames, "disagreement")
+
+
+@pytest.mark.parametrize(("pairs", "kernel_of_c", "void", "differ"), [
+    (["ab", "bc", "ca"], "6.1.0-1", "", ()),
+    (["ab"] * 4 + ["ba"] * 4, "6.1.0-1", "", ("b → a", "a → b")),
+    (["ab", "ac"], "6.1.0-2", "6.1.0-2 on c", ()),
+    (["ac", "ac"], "6.1.0-2", "", ()),
+])  # fmt: skip
+def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, void, differ):
+    of_pairs = []
+    for number, (client, server) in enumerate(pairs):
+        value = (1.02e9 if client == "b" else 1e9) + number
+        place = {"repetition": number, "host": client, "context": {"server_host": server}}
+        of_pairs += make.runs("netbench", "TCP", value, **place)
+    kernels = {"a": "6.1.0-1", "b": "6.1.0-1", "c": kernel_of_c}
+    facts = machines(**{host: {"os": {"kernel": kernel}} for host, kernel in kernels.items()})
+    frames = make.frames(tmp_path / "c", of_pairs, machines=facts)
+    (row,) = own_of(frames)
+    assert row.severity == (W if void else "") and bool(row.unequal_nodes) == bool(void)
+    (point,) = points_of(frames, frames.rows)
+    assert not void or void in point.remarks[0].text
+    values = [dict(note.values) for note in notes(frames, "hosts-differ")]
+    assert [(each["highest"], each["lowest"]) for each in values] == ([differ] if differ else [])
+
+
+def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path):
+    clocks = {"clock_hz": {"nominal": 6e9, "maximum": 12e9, "observed": None}}
+    frames = make.frames(tmp_path / "c", dp("a" * 6), machines=machines(a={"cpu": clocks}))
+    (row,) = own_of(frames)
+    shares = row.efficiency_at_nominal, row.efficiency_at_maximum
+    assert shares == pytest.approx((0.475, 0.2375))
+    (warning,) = notes(frames, "below-nominal")
+    assert dict(warning.values)["nominal"] == 6e9
+    (head,) = headlines.headlines(frames)
+    assert "48%" in head.text.text and "24%" in head.text.text
+    assert head.warning == warning
+    make.tables(tmp_path / "c")
+    heading, line = (tmp_path / "c" / "tables" / "cpu.csv").read_text().splitlines()
+    assert "at nominal clock (%)" in heading and "47.5" in line
+
+
+@pytest.mark.parametrize(("loaded", "clock", "words"), [
+    ([2.70e9, 2.72e9, 2.75e9], 2.72e9, "under the work"),
+    ([None, 2.72e9, None], 2.72e9, "under the work"),
+    ([None, None, None], 3.05e9, "(observed clock)"),  # records from before
+])  # fmt: skip
+def test_the_limit_takes_the_clock_under_the_work(tmp_path, loaded, clock, words):
+    idle = {"clock_hz_before": 3.0e9, "clock_hz_after": 3.1e9}
+    both = make.runs("likwid-bench", "DP", 42e9)
+    for number, hz in enumerate(loaded):
+        details = idle | ({} if hz is None else {"clock_hz_loaded": hz})
+        place = {"details": details, "context": idle, "repetition": number}
+        both += make.runs("cpubench", "DP", 43e9, **place)
+    frames = make.frames(tmp_path / "c", both, facts=make.ZEN3)
+    row = line_of(frames, "cpubench")
+    assert row.limit == pytest.approx(clock * 16)
+    assert words in row.limit_formula
+    # The reference has the same limit: it told no clock of its own.
+    assert line_of(frames, "likwid-bench").efficiency == pytest.approx(42e9 / (clock * 16))
+
+
+def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path):
+    """Also where some of them are not measured: their number comes from the others of the node, or
+    is not known yet.
+    """
+
+    def of(workload, node):
+        data = make.cell("cpubench", workload, subsystem="cpu", node=node).to_json()
+        return Cell.from_json(data | {"concurrency": "cores"})
+
+    measured = make.measurement(of("DP", "a"), "rate", 4 * LIMIT, concurrency=8, details=CLOCK)
+    record = make.record(of("DP", "a"), [measured], host="a", context=make.placed(8, 8))
+    folder = make.write(tmp_path / "c", [record], planned=[of("SP", "a"), of("SP", "b")])
+    frames = make.tables(folder)
+    lines = (folder / "tables" / "cpu.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
+    ]  # fmt: skip
+    threads = [Labels.of(row).threads(row) for row in own_of(frames)]
+    assert threads == ["8 threads (cores)", "8 threads (cores)", "cores"]
+
+
+def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_path):
+    """The facts of the host are from its first job, which had one core."""
+    context = {"placed": make.placed(2, 2)["placed"]}
+    first = machines(a={"limits": {"physical_cores_allowed": 1, "cpus_allowed": [0]}})
+    row = make.only_row(tmp_path / "c", dp("a" * 6, threads=2, context=context), machines=first)
+    assert row.limit == pytest.approx(2 * LIMIT)
+    assert row.efficiency == pytest.approx(0.95)
+
+
+def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path):
+    """Own and reference, measured or not: one row for each number of threads, under the bytes that
+    were walked.
+    """
+    one, again, two, reference = (
+        make.cell(tool, "LAT", subsystem="memory", concurrency=threads, repetition=repetition)
+        for tool, threads, repetition in (
+            ("rambench", 1, 0), ("rambench", 1, 1), ("rambench", 2, 0), ("pmbw", 1, 0)
+        )
+    )  # fmt: skip
+    measured = [
+        make.record(of, [make.measurement(of, "latency", 1e-7, block=2 << 30)])
+        for of in (one, reference)
+    ]
+    frames = make.frames(tmp_path / "c", measured, planned=[again, two])
+    first, second = points_of(frames, frames.rows)
+    row = first.own
+    assert (row.table, row.block_bytes, row.missing, row.n) == ("memory_latency", 2 << 30, 1, 1)
+    assert sorted(first.measured) == ["pmbw", "rambench"]
+    assert (second.own.block_bytes, second.own.concurrency, second.own.n) == (None, 2, 0)
+
+
+def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(tmp_path):
+    default = {
+        "mtu": 1500, "loopback": False, "interface": "eth0", "kind": "ethernet", "speed_bps": 1e9,
+    }  # fmt: skip
+    link = default | {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
+    network = {"interface": "ib0", "loopback": False, "link": link, "server_interface": "ib0"}
+    measured = make.runs("netbench", "TCP", 1e11, context={"network": network})
+    row = make.only_row(tmp_path / "c", measured, facts=VM | {"host": "node1", "network": default})
+    assert row.limit is not None and row.limit > 1e11
+
+
+@pytest.mark.parametrize(
+    ("counts", "heading"),
+    [((3, 3), "75 % interval"), ((6,), "95 % interval"), ((3, 6), "75 to 95 % interval")],
+)
+def test_the_heading_of_an_interval_tells_the_level_that_its_repetitions_give(
+    tmp_path, counts, heading
+):
+    measured = []
+    for threads, n in enumerate(counts, 1):
+        measured += dp("a" * n, SHARES[:n], threads)
+    frames = make.frames(tmp_path / "c", measured, machines=machines(a={}))
+    assert printed.interval_label(points_of(frames, frames.rows)) == heading
