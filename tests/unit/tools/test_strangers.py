@@ -114,7 +114,14 @@ def test_a_wrong_solution_of_hpl_is_told_whatever_its_residual(residual):
 
 
 ROW = "WR01C2R4        5568   192     1     1               9.10             1.2646e+01"
+IMPOSSIBLE = ROW.replace("9.10", "0.00").replace("1.2646e+01", "1.2646e+301")
 GPU_ROW = "WC0           299008  1024     2     4        52.88       3.370e+05 ( 4.213e+04)"
+
+
+def test_a_rate_of_hpl_that_no_node_has_is_told():
+    text = samples.text_of("hpl/xhpl-x2").replace(ROW, IMPOSSIBLE)
+    with pytest.raises(ParseError, match="none that a node has"):
+        samples.parse("hpl/xhpl-x2", text)
 
 
 def test_nvidias_hpl_is_refused_with_the_reason():

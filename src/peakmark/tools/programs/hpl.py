@@ -288,6 +288,10 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
     return None
 
 
+_MOST_RATE = 1e18
+"""Highest rate that is believed, in flop/s: a thousand times that of a node of today."""
+
+
 def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     """Return flop/s and details of the one test in HPL's output.
 
@@ -338,6 +342,8 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
         common.agree(operations / seconds, rate, tolerance, "HPL: Gflops and time")
     if hpcc or seconds >= 100:
         rate = operations / seconds
+    if rate > _MOST_RATE:
+        raise ParseError(f"HPL's rate of {rate:g} flop/s is none that a node has")
     return rate, {**details, "seconds": seconds}
 
 
