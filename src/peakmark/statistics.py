@@ -305,30 +305,6 @@ def changes(
     return [Change(*map(float, row)) for row in zip(mean, half, p, strict=True)]
 
 
-def stratified_welch(pairs: Sequence[tuple[Values, Values]]) -> float:
-    """Return the two-sided p of Welch's test on the mean difference of logarithms over several
-    points [W].
-
-    Each point has its own variances; the degrees of freedom are Satterthwaite's. A spread below
-    ``LEAST_SPREAD`` is taken as ``LEAST_SPREAD``.
-
-    Args:
-        pairs: two samples of at least two positive values for each point.
-    """
-    from scipy import stats
-
-    difference, variance, spread = 0.0, 0.0, 0.0
-    for first, second in pairs:
-        logs = [np.log(checked(values)) for values in (first, second)]
-        difference += float(logs[0].mean() - logs[1].mean())
-        for sample in logs:
-            part = max(float(sample.var(ddof=1)), LEAST_SPREAD**2) / sample.size
-            variance += part
-            spread += part**2 / (sample.size - 1)
-    t = abs(difference) / math.sqrt(variance)
-    return float(2 * stats.t.sf(t, variance**2 / spread))
-
-
 def less_others(
     first: NDArray[np.float64], second: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

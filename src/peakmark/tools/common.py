@@ -52,8 +52,6 @@ SUB_BITS = 7
 """Binary logarithm of the number of buckets for each power of two."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """Percentile in a latency's details -> the share of all operations that took no longer."""
-SHOWN_PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
-"""Percentiles that tables show and comparisons judge -> their headings."""
 
 
 def fits_memory(size: int, available: int) -> bool:
