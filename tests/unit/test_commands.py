@@ -76,7 +76,7 @@ def test_init_states_nothing_of_a_machine_and_names_its_files(tmp_path, monkeypa
         assert list(checked.iter_errors({"no_such_key": 1}))
 
 
-INTERNAL = {"measure", "serve"}
+INTERNAL = {"measure", "rows", "serve"}
 
 
 def printed(capsys, *words):
@@ -128,7 +128,8 @@ def test_a_removed_option_is_one_sentence_that_says_what_to_do(capsys):
 
 EXPORT = ["export", "--json-lines"]
 OF_A_CAMPAIGN = [
-    ["status"], ["summary"], ["tables"], ["report"], ["html"], ["bundle"], ["fleet"], ["history"],
+    ["status"], ["summary"], ["rows"], ["tables"], ["figures"], ["report"], ["html"], ["bundle"],
+    ["fleet"], ["history"],
     EXPORT, ["compare", "results/none"],
 ]  # fmt: skip
 WITHOUT_ONE = {"init", "doctor", "tools", "machine", "plan", "run", "serve"}
