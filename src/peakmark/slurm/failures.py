@@ -18,7 +18,7 @@ from peakmark.cell import Cell
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
 from peakmark.formatting import plural
 from peakmark.messages import Message, catalogue, message
-from peakmark.slurm import SlurmError
+from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
 _CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
@@ -142,7 +142,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
     if errors and all(errors):
         return Refusal(errors[0])
     try:
-        slurm.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
+        commands.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
     except SlurmError as error:
         if _is_known_as("waits", error):  # such a job waits in the queue
             return None

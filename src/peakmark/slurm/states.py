@@ -1,10 +1,10 @@
-"""States of nodes and lists of their names as Slurm writes them. Pure functions: no command is called."""
+"""States of nodes as Slurm writes them. Pure functions: no command is called."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -59,6 +59,16 @@ def flags(state: str) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+def blocking(state: str, flags_that_block: frozenset[str], is_reserved: bool) -> frozenset[str]:
+    """Return the flags of a state that keep jobs away. Those of ``OF_RESERVATIONS`` do not where the
+    jobs have a reservation of the node.
+    """
+    found = flags(state) & flags_that_block
+    if is_reserved:
+        found -= OF_RESERVATIONS
+    return found
+
+
 def of_text(output: str) -> dict[str, tuple[str, str]]:
     """Read ``scontrol --oneliner show node``: node -> its state and an administrator's reason."""
     found = {}
@@ -86,8 +96,10 @@ def of_json(output: str) -> dict[str, tuple[str, str]]:
     for node in _json_nodes(output):
         words = [*_words(node.get("state")), *_words(node.get("state_flags"))]
         name, reason = node.get("name"), node.get("reason")
+        if not isinstance(reason, str):
+            reason = ""
         if isinstance(name, str) and words:
-            found[name] = ("+".join(words), reason if isinstance(reason, str) else "")
+            found[name] = ("+".join(words), reason)
     return found
 
 
@@ -107,28 +119,3 @@ def _words(value: object) -> list[str]:
     """Return a state of one word or of several in capitals."""
     words = value if isinstance(value, list) else [value]
     return [word.upper() for word in words if isinstance(word, str) and word]
-
-
-def hostnames(text: str) -> list[str]:
-    """Return the names in a list of Slurm's: ``n[1-2,08],login`` is n1, n2, n08 and login."""
-    parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
-    return [name for part in parts for name in _expand(part.strip())]
-
-
-def _expand(part: str) -> Iterable[str]:
-    """Return the names that one pattern stands for, the last bracket changing fastest."""
-    head, opened, rest = part.partition("[")
-    if not opened:
-        return [part]
-    inside, _, tail = rest.partition("]")
-    numbers = [number for span in inside.split(",") for number in _span(span)]
-    tails = list(_expand(tail))
-    return [head + number + end for number in numbers for end in tails]
-
-
-def _span(span: str) -> list[str]:
-    """Return the numbers of ``08-11`` with their zeros: 08, 09, 10 and 11."""
-    first, _, last = span.partition("-")
-    if not (first.isdecimal() and last.isdecimal()):
-        return [span]
-    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]

@@ -11,6 +11,7 @@ from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs, plan_text
 from peakmark.plan.cluster import rounds
+from peakmark.slurm import commands
 from peakmark.storage import planfile
 
 NODES = ("n1", "n2", "n3", "n4")
@@ -84,5 +85,5 @@ def test_switches_that_have_all_nodes_tell_nothing(monkeypatch):
         "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n"
     )
     below = {"n[1-2]": "n1\nn2\n", "n[1-4]": "n1\nn2\nn3\nn4\n"}
-    monkeypatch.setattr(slurm, "ask", lambda *argv: below.get(argv[-1], topology))
+    monkeypatch.setattr(commands, "ask", lambda *argv: below.get(argv[-1], topology))
     assert slurm.switches() == {"leaf1": ["n1", "n2"]}

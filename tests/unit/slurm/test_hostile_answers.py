@@ -15,6 +15,7 @@ from peakmark import slurm
 from peakmark.config import site as sites
 from peakmark.plan import cluster, jobs
 from peakmark.slurm import failures, states
+from peakmark.slurm.hostlists import hostnames
 from peakmark.slurm.queue import UNNUMBERED
 from peakmark.workflow import doctor
 
@@ -203,7 +204,7 @@ def test_the_nodes_of_a_job_are_those_of_its_line(programs, output, names):
     ("", []),
 ])  # fmt: skip
 def test_lists_of_names_are_expanded_as_slurm_does(text, names):
-    assert states.hostnames(text) == names
+    assert hostnames(text) == names
 
 
 # -- sinfo: states, and partitions

@@ -17,6 +17,7 @@ from tests.unit.slurm.conftest import refusal
 
 from peakmark import plan, slurm
 from peakmark.plan import jobs
+from peakmark.slurm import commands
 from peakmark.storage import records
 from peakmark.workflow import startup
 from peakmark.workflow.run import Run
@@ -111,7 +112,7 @@ def test_slurm_checks_one_job_of_each_kind(tmp_path, monkeypatch):
     one = made(tmp_path, monkeypatch, three("n1", "n2", "n3"), **grids, repetitions=1)
     assert len(one.cells) == 12
     calls = []
-    monkeypatch.setattr(slurm, "ask", lambda *argv, **_: calls.append(argv) or "")
+    monkeypatch.setattr(commands, "ask", lambda *argv, **_: calls.append(argv) or "")
     startup.check_jobs(one, {}, lambda _: False)
     single, pair = (argv for argv in calls if argv[0] == "sbatch")
     assert {"--test-only", "--nodes=1"} <= {*single} and {"--test-only", "--nodes=2"} <= {*pair}
@@ -129,7 +130,7 @@ def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch
     def refuse(*_, **__):
         raise refusal(words)
 
-    monkeypatch.setattr(slurm, "ask", refuse)
+    monkeypatch.setattr(commands, "ask", refuse)
     words = "allocation failure: Required node not available (down, drained or reserved)"
     startup.check_jobs(one, {}, lambda _: False)  # a node that is mended one day
     words = "sbatch: error: Batch job submission failed: Invalid account or partition"
@@ -142,7 +143,7 @@ def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch
 @pytest.mark.parametrize(("limit", "warned"), [(1, True), (600, False)])
 def test_a_job_that_ends_too_soon_is_named_first(limit, warned, tmp_path, monkeypatch, capsys):
     one = made(tmp_path, monkeypatch, where(limit=limit), cpu=[{**CPU, "seconds": 100.0}])
-    monkeypatch.setattr(slurm, "ask", lambda *_, **__: "")
+    monkeypatch.setattr(commands, "ask", lambda *_, **__: "")
     startup.check_jobs(one, {}, lambda _: False)
     assert ("MaxTime" in capsys.readouterr().err) == warned
 

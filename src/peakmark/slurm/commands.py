@@ -1,0 +1,110 @@
+"""Call one of Slurm's commands, and report why it failed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+from peakmark.errors import PeakmarkError
+
+LIMIT_S = 60.0
+"""Seconds that a command may take: slurmctld answers within some, or not at all."""
+SHOWN = 200
+"""Characters of an unreadable answer that a message shows."""
+_OPTION = re.compile(
+    "(SLURM|SBATCH|SRUN|SALLOC|SATTACH|SBCAST|SQUEUE|SINFO|SCANCEL|SCONTROL|SACCT|SACCTMGR|SPRIO|SSHARE|SSTAT|SREPORT|SDIAG)_"
+)
+"""Variables that Slurm's commands take for options."""
+_REACHING = re.compile(r"SLURM_(CONF|JWT|SACK_\w+)")
+"""Variables by which the commands find their cluster and prove who calls."""
+_ABSENT = re.compile("configuration source|contact slurm controller|Unable to establish")
+"""Words of Slurm's commands where they find no controller."""
+
+
+class SlurmError(PeakmarkError):
+    """Slurm did not answer, or refused.
+
+    Attributes:
+        reason: message of the command that refused, or of the system that did not start it.
+        silent: no answer came in time, or the answer leaves open what Slurm did.
+        output: standard output of the command that refused.
+    """
+
+    def __init__(self, fact: str, reason: str = "", silent: bool = False, output: str = "") -> None:
+        super().__init__(fact)
+        self.reason, self.silent, self.output = reason, silent, output
+
+
+class NumberError(SlurmError):
+    """sbatch succeeded without printing the number of a job. Slurm may have the job."""
+
+    def __init__(self, output: str) -> None:
+        shown = " ".join(output.split())[:SHOWN]
+        reason = (
+            f"sbatch ended without an error and without the number of a job (it printed {shown!r})"
+        )
+        super().__init__(reason, reason=reason, silent=True)
+
+
+def ask(*argv: str, text: str = "") -> str:
+    """Run a Slurm command that reads ``text``, and return its standard output.
+
+    Raises:
+        SlurmError: with the command's own message.
+    """
+    try:
+        done = subprocess.run(
+            argv,
+            env=environment(),
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",  # comments and reasons hold any bytes
+            timeout=LIMIT_S,
+            check=False,
+            start_new_session=True,  # Ctrl-C and SIGHUP are for this process alone
+        )
+    except FileNotFoundError:
+        raise SlurmError(
+            f"{argv[0]} is not on PATH: start this on a login node of the cluster, or measure this machine without --slurm"
+        ) from None
+    except OSError as error:  # such as an argument list longer than the kernel allows
+        refusal = f"{argv[0]} cannot be started: {error.strerror}"
+        raise SlurmError(refusal, reason=refusal) from None
+    except subprocess.TimeoutExpired:
+        silence = f"{argv[0]} got no answer from Slurm within {LIMIT_S:.0f} s: is slurmctld up?"
+        raise SlurmError(silence, silent=True) from None
+    if done.returncode:
+        message = done.stderr.strip() or f"exit code {done.returncode}"
+        reason = " ".join(message.split())
+        raise SlurmError(_failure(argv[0], message), reason, output=done.stdout)
+    return done.stdout
+
+
+def _failure(program: str, message: str) -> str:
+    """Return the sentence on a failed command. The last of several lines says why it failed."""
+    last = message.splitlines()[-1].strip()
+    why = re.sub(rf"^{re.escape(program)}: (error|fatal): ", "", last)
+    if _ABSENT.search(why):
+        why += ": is this a login node, and is slurmctld up?"
+    return f"{program} failed: {why}"
+
+
+def environment() -> dict[str, str]:
+    """Return the environment without the variables that Slurm's commands take for options.
+
+    They come from a job around this process, or from the user: SQUEUE_PARTITION would hide jobs.
+    On a login node SLURM_CLUSTERS stays where it names one cluster, which may be out of reach
+    without it. A job is in its cluster.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if _REACHING.fullmatch(name) or not _OPTION.match(name)
+    }
+    cluster = os.environ.get("SLURM_CLUSTERS", "")
+    is_one = re.fullmatch(r"[\w.-]+", cluster) and cluster != "all"
+    if is_one and "SLURM_JOB_ID" not in os.environ:
+        kept["SLURM_CLUSTERS"] = cluster
+    return kept

@@ -1,0 +1,149 @@
+"""The jobs of this user: list, submit and cancel them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from peakmark.errors import OUT_OF_MEMORY
+from peakmark.formatting import natural
+from peakmark.slurm import commands
+from peakmark.slurm.commands import NumberError, SlurmError
+from peakmark.slurm.hostlists import hostnames
+
+NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
+"""Final states that a job reaches through no fault of its own."""
+ENDED_BADLY = NODE_LOST | {
+    *("CANCELLED", "DEADLINE", "FAILED", OUT_OF_MEMORY, "REVOKED", "SPECIAL_EXIT", "TIMEOUT")
+}
+"""Final states of a job except COMPLETED; in all other states it waits or runs."""
+WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
+_JOB = re.compile(r"(\d[\d_+*\[\],%-]*)\|([A-Z_]+)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)")
+"""A line of squeue. The wrapper of a site may print other lines too."""
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""Colours that a wrapper writes for a terminal."""
+CANCELLED_AT_ONCE = 500
+"""Most job numbers in one call of scancel."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A line of squeue. ``reason``: why it waits."""
+
+    number: str
+    state: str
+    nodes: str
+    elapsed: str
+    comment: str
+    reason: str
+
+    @property
+    def waits(self) -> bool:
+        return self.state in WAITING
+
+
+def jobs(of: str | None = None) -> list[Job]:
+    """Return my jobs that have not ended; with ``"all"`` also those that Slurm still remembers.
+
+    squeue is read as text: Slurm 22.05 writes 8 KB for 150 jobs, and 484 KB as JSON, every second.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+    """
+    more = [f"--states={of}"] if of else []
+    fields = "--format=%i|%T|%N|%M|%k|%r"
+    output = commands.ask("squeue", "--all", "--me", "--noheader", fields, *more)
+    matches = map(_JOB.fullmatch, output.splitlines())
+    return [Job(*match.groups()) for match in matches if match]
+
+
+def job(number: str) -> dict[str, str]:
+    """Return the fields of ``scontrol show job``; none when Slurm has forgotten the job or does not
+    answer.
+    """
+    try:
+        text = commands.ask("scontrol", "--oneliner", "show", "job", number)
+    except SlurmError:
+        return {}
+    # A value ends before the next name: paths may hold blanks.
+    return dict(re.findall(r"(\S+?)=(.*?)(?=\s+[A-Z][\w/:]*=|\s*$)", text))
+
+
+def job_nodes(number: str) -> list[str]:
+    """Return the host names of a running job's nodes, that of the batch script first. Raises:
+    SlurmError.
+    """
+    output = commands.ask("squeue", "--all", "--noheader", f"--jobs={number}", "--format=%i|%N")
+    found = re.search(rf"(?m)^{re.escape(number)}\|(\S+)$", output)
+    return hostnames(found[1]) if found else []
+
+
+def submit(options: Sequence[str], script: str) -> str:
+    """Submit a script through the standard input of sbatch, and return the number of the job.
+
+    The wrapper of a site may print a banner or no number, or fail although Slurm has the job. The
+    queue then tells the number, by the comment among ``options``.
+
+    Raises:
+        SlurmError: with sbatch's message; ``silent`` where Slurm may have the job all the same.
+    """
+    refusal = None
+    try:
+        output = commands.ask("sbatch", "--parsable", *options, text=script)
+    except SlurmError as error:
+        refusal, output = error, error.output
+    numbers = job_numbers(output)
+    if refusal is None and len(numbers) == 1:
+        return numbers[0]
+    if refusal is None or numbers:
+        queued = _queued(options, numbers)
+        if queued:
+            return queued
+    if refusal is not None:
+        raise refusal
+    if numbers:
+        return numbers[-1]
+    raise NumberError(output)
+
+
+def job_numbers(output: str) -> list[str]:
+    """Return the possible numbers of the job in what ``sbatch --parsable`` printed, each once.
+
+    They are lines of a number, maybe with a cluster. Some wrappers print the line of sbatch without
+    ``--parsable`` instead.
+    """
+    lines = [_COLOUR.sub("", line).strip() for line in output.splitlines()]
+    for pattern in (r"(\d+)(?:;[\w.-]+)?", r"Submitted batch job (\d+)\b.*"):
+        matches = (re.fullmatch(pattern, line) for line in lines)
+        found = dict.fromkeys(match[1] for match in matches if match)
+        if found:
+            return list(found)
+    return []
+
+
+def _queued(options: Sequence[str], numbers: Sequence[str]) -> str:
+    """Return the newest job with the comment among ``options``, empty where Slurm knows none.
+
+    It is one of ``numbers``. Without any, it is a job that has not ended.
+    """
+    prefix = "--comment="
+    comments = [each.removeprefix(prefix) for each in options if each.startswith(prefix)]
+    if not comments:
+        return ""
+    try:
+        mine = [job for job in jobs("all") if job.comment == comments[0]]
+    except SlurmError:
+        return ""
+    found = []
+    for job in mine:
+        is_open = job.state != "COMPLETED" and job.state not in ENDED_BADLY
+        if job.number in numbers or (is_open and not numbers):
+            found.append(job.number)
+    return max(found, key=natural, default="")
+
+
+def cancel(numbers: Sequence[str]) -> None:
+    """End jobs. Raises: SlurmError."""
+    for first in range(0, len(numbers), CANCELLED_AT_ONCE):
+        commands.ask("scancel", *numbers[first : first + CANCELLED_AT_ONCE])
