@@ -1,14 +1,35 @@
-"""Fixtures that the tests of this folder share: a Slurm that answers what a test says."""
+"""What the tests of this folder share: a Slurm that answers, or programs that print, what a test says."""
 
 from pathlib import Path
 
 import pytest
+from tests.programs import executable
 from tests.unit.plan.planned import CPU, made
 
 from peakmark import slurm
 from peakmark.plan import jobs
 from peakmark.slurm import queue as queues
 from peakmark.slurm.queue import Queue, Task
+
+MINE = "519605|RUNNING|n1|0:01|c/x 1|None"
+"""A line of squeue."""
+
+
+def printing(text):
+    """A shell script that prints a text."""
+    return f"cat <<'EOF'\n{text}\nEOF"
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """A function that puts shell scripts first on PATH, by name; all but those named fail."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    def put(**scripts):
+        for name in ("sbatch", "squeue", "sinfo", "scontrol", "scancel"):
+            executable(tmp_path / name, f"#!/bin/sh\n{scripts.get(name, 'exit 1')}\n")
+
+    return put
 
 
 def refusal(words):

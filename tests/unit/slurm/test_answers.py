@@ -1,0 +1,311 @@
+"""What Slurm's commands print at other sites: banners, wrappers, variables of users, versions from 20.11
+to 24.11. Outputs named 22.05 are Slurm's own; others follow its sources and public reports.
+"""
+
+import json
+
+import pytest
+from tests.unit.campaign_data import DATA
+from tests.unit.cases import cases, tables
+from tests.unit.plan.planned import CPU, NETWORK, made
+from tests.unit.slurm.conftest import MINE, printing
+
+from peakmark import slurm
+from peakmark.config import site as sites
+from peakmark.plan import cluster, jobs
+from peakmark.slurm import failures, states
+from peakmark.slurm.hostlists import hostnames
+from peakmark.slurm.queue import UNNUMBERED
+
+# -- sbatch: the number of a job that was submitted
+
+
+@cases("slurm")
+def test_the_number_of_a_job_is_found_in_what_a_wrapper_prints(output, numbers):
+    assert slurm.job_numbers(output) == numbers
+
+
+@cases("slurm")
+def test_the_queue_tells_the_number_that_a_wrapper_hides(programs, printed, code, queue, number):
+    programs(sbatch=f"{printing(printed)}\nexit {code}", squeue=printing(queue))
+    assert slurm.submit(["--nodes=1", "--comment=c/x 1"], "#!/bin/sh\n") == number
+
+
+@cases("slurm")
+def test_no_number_is_invented(programs, printed, code, queue, is_silent):
+    programs(sbatch=f"{printing(printed)}\nexit {code}", squeue=printing(queue))
+    with pytest.raises(slurm.SlurmError) as error:
+        slurm.submit(["--comment=c/x 1"], "#!/bin/sh\n")
+    assert error.value.silent == failures.is_unanswered(error.value) == is_silent
+
+
+def test_a_job_without_a_number_is_looked_for_and_not_submitted_for_ever(site):
+    def hidden(options, script):
+        site.submit(options, script)
+        site.states.clear()
+        raise slurm.NumberError("Thank you")
+
+    slurm.submit = hidden  # put back by the fixture's monkeypatch
+    queue = site.queue(site.task(0))
+    (ended,) = site.steps(30)
+    assert len(site.submitted) == UNNUMBERED and not queue.active and not queue.waiting
+    assert "Thank you" in ended.why.text and "wrapper" in ended.why.text
+
+
+def test_a_job_whose_number_shows_up_later_is_followed(site):
+    def hidden(options, script):
+        site.submit(options, script)
+        raise slurm.NumberError("")
+
+    slurm.submit = hidden
+    queue = site.queue(site.task(0))
+    site.steps(10)
+    assert list(queue.active) == ["1"] and len(site.submitted) == 1
+
+
+# -- variables of a user and of a job
+
+
+HIDING = """SQUEUE_PARTITION SQUEUE_STATES SQUEUE_FORMAT SQUEUE_FORMAT2 SQUEUE_ACCOUNT SQUEUE_NAMES SQUEUE_USERS
+SQUEUE_SORT SQUEUE_LICENSES SINFO_PARTITION SINFO_FORMAT SINFO_ALL SCANCEL_STATE SCANCEL_INTERACTIVE SCANCEL_NAME
+SCONTROL_ALL SALLOC_PARTITION SACCT_FORMAT SBATCH_PARTITION SBATCH_TEST_ONLY SLURM_TIME_FORMAT SLURM_BITSTR_LEN
+SLURM_JOB_ID SRUN_CPUS_PER_TASK"""
+NEEDED = "SLURM_CONF SLURM_JWT PATH SINFONIA MUNGE_SOCKET LD_LIBRARY_PATH"
+
+
+@pytest.mark.parametrize("name", HIDING.split())
+def test_no_variable_changes_what_slurm_answers(monkeypatch, name):
+    monkeypatch.setenv(name, "x")
+    assert name not in slurm.environment()
+
+
+@pytest.mark.parametrize("name", NEEDED.split())
+def test_what_reaches_the_cluster_stays(monkeypatch, name):
+    monkeypatch.setenv(name, "x")
+    assert slurm.environment()[name] == "x"
+
+
+@cases("slurm")
+def test_one_cluster_is_kept_on_a_login_node(monkeypatch, cluster, job, kept):
+    monkeypatch.setenv("SLURM_CLUSTERS", cluster)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if job:
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+    assert ("SLURM_CLUSTERS" in slurm.environment()) == kept
+
+
+def test_a_job_in_another_partition_than_the_users_own_is_seen(programs, monkeypatch):
+    programs(
+        squeue=f'case "${{SQUEUE_PARTITION:-test}}${{SQUEUE_STATES:-all}}" in testall) {printing(MINE)}\n;; esac'
+    )
+    monkeypatch.setenv("SQUEUE_PARTITION", "hii02")
+    monkeypatch.setenv("SQUEUE_STATES", "PENDING")
+    assert [job.number for job in slurm.jobs()] == ["519605"]
+
+
+# -- squeue: lines that are no jobs
+
+
+@cases("slurm")
+def test_banners_of_squeue_are_no_jobs(programs, banner):
+    programs(squeue=printing(f"{banner}\n{MINE}\n{banner}"))
+    assert [job.number for job in slurm.jobs()] == ["519605"]
+
+
+def test_bytes_that_are_no_utf_8_end_nothing(programs):
+    programs(
+        squeue=f"printf '7|RUNNING|n1|0:01|caf\\351|None\\n\\n'\n{printing('8|PENDING||0:00|c/x 1.2|a|b')}",
+        scontrol="printf 'NodeName=n1 State=IDLE+DRAIN Reason=disk \\265 [root@2026-11-23T01:02:03]\\n'",
+    )
+    assert [(job.number, job.state, job.reason) for job in slurm.jobs()] == [
+        ("7", "RUNNING", "None"),
+        ("8", "PENDING", "a|b"),
+    ]
+    assert slurm.nodes_unavailable(["n1"]) == {"n1": "IDLE+DRAIN (disk \ufffd)"}
+    programs(squeue="")
+    assert slurm.jobs() == []
+
+
+def test_the_fields_of_a_job_may_hold_blanks(programs):
+    text = (
+        "JobId=2 JobName=0b9 UserId=root(0) Reason=NonZeroExitCode NodeList=node1 CPUs/Task=1 ReqB:S:C:T=0:0:*:* "
+        "TRES=cpu=2,mem=848M,node=1,billing=2 Socks/Node=* MinMemoryNode=848M WorkDir=/tmp/a checkout "
+        "StdErr=/tmp/a checkout/2.log StdIn=/dev/null StdOut=/tmp/a checkout/2.log Power= "
+    )
+    programs(scontrol=printing(text))
+    found = slurm.job("2")
+    assert found["WorkDir"] == "/tmp/a checkout" and found["StdOut"] == "/tmp/a checkout/2.log"
+    assert (found["JobId"], found["NodeList"], found["Power"]) == ("2", "node1", "")
+    assert found["TRES"] == "cpu=2,mem=848M,node=1,billing=2" and found["Socks/Node"] == "*"
+
+
+@cases("slurm")
+def test_the_nodes_of_a_job_are_those_of_its_line(programs, output, names):
+    programs(squeue=printing(output))
+    assert slurm.job_nodes("7") == names
+
+
+@cases("slurm")
+def test_lists_of_names_are_expanded_as_slurm_does(text, names):
+    assert hostnames(text) == names
+
+
+# -- sinfo: states, and partitions
+
+
+@cases("slurm")
+def test_states_say_whether_a_node_is_planned_with(programs, words, is_usable):
+    listed = enumerate(words.split())
+    lines = [f"n{place}|a*|64|257000|{word}|1:00|2:32:1|(null)|(null)" for place, word in listed]
+    programs(sinfo=printing("\n".join(lines)))
+    assert {node.state: node.usable for node in slurm.nodes(None)} == dict.fromkeys(
+        words.split(), is_usable
+    )
+
+
+def test_lines_that_are_no_nodes_are_passed_over(programs):
+    odd = "n2|main*|2+|4000+|idle|1:00|1:2:1|(null)|a,b\nn1|other|x|1|idle|1:00|1:1:1||a"
+    programs(
+        sinfo=printing(f"Maintenance on Monday\n{odd}\nn1|main*|1|1200|down|1:00|1:1:1|gpu:1|a")
+    )
+    assert [(node.name, node.cpus, node.partition, node.usable) for node in slurm.nodes(None)] == [
+        ("n1", 1, "main", False),
+        ("n2", 2, "main", True),
+    ]
+
+
+def test_a_reservation_has_its_nodes_also_during_maintenance(programs):
+    listed = [
+        f"n{number}|main*|2|4000|{state}|1:00|1:2:1|(null)|a"
+        for number, state in enumerate(("maint", "drained", "idle", "maint"), 1)
+    ]
+    weekly = "ReservationName=weekly Nodes=n[1-2] NodeCnt=2 Flags=MAINT"
+    programs(
+        sinfo=printing("\n".join(listed)),
+        scontrol=f"""case "$*" in *hostnames*) printf "n1\\nn2\\n";; *" weekly") echo "{weekly}";;
+        *) echo "Reservation $4 not found" >&2; exit 1;; esac""",
+    )
+    found = slurm.nodes(None, "weekly")
+    assert [(node.name, node.usable) for node in found] == [("n1", True), ("n2", False)]
+    assert [node.usable for node in slurm.nodes(None)] == [False, False, True, False]
+    with pytest.raises(slurm.SlurmError, match="never not found"):
+        slurm.nodes(None, "never")
+
+
+A, B = "1:00:00", "2-00:00:00"
+LISTED = f"""\
+n01|a|64|257000|idle|{A}|2:32:1|(null)|(null)
+n01|b|64|257000|idle|{B}|2:32:1|(null)|(null)
+n02|b|64|257000|idle|{B}|2:32:1|(null)|(null)
+n03|a|64|257000|idle|{A}|2:32:1|(null)|(null)
+n03|c|64|257000|idle|infinite|2:32:1|(null)|(null)"""
+
+
+@cases("slurm")
+def test_a_node_of_several_partitions_is_one(programs, partition, found):
+    programs(sinfo=printing(LISTED))
+    nodes = slurm.nodes(partition)
+    assert {node.name: [node.partition, node.limit] for node in nodes} == found
+    assert len(nodes) == len(found)
+
+
+@pytest.mark.parametrize(("partition", "named"), [("a,zzz", "'zzz'"), ("zzz", "'zzz'")])
+def test_a_partition_that_is_not_there_is_named(programs, partition, named):
+    programs(sinfo=printing(LISTED))
+    with pytest.raises(slurm.SlurmError, match=f"no partition {named}"):
+        slurm.nodes(partition)
+
+
+def test_a_campaign_in_two_partitions_has_each_node_once(programs, tmp_path, monkeypatch):
+    programs(sinfo=printing(LISTED))
+    for asked in ("all", {"sample": 3}):
+        config = {"nodes": asked, "network": [NETWORK]}
+        there = cluster.find({**config, "site_facts": {"slurm": {"partition": "a, b"}}}, None)
+        assert there.nodes == ("n01", "n02", "n03") and (there.count, there.limit) == (3, 2880)
+        assert there.partition == "a,b" and cluster.Cluster.from_json(there.to_json()) == there
+        peers = cluster.peers(there.nodes, "ring", 1)
+        assert all(node != peer for node, peer in peers.items())
+    site = tmp_path / "site.yaml"
+    site.write_text("schema: 1\nname: x\nslurm: {partition: 'a, b', runtime_factor: 1000}\n")
+    plan = made(tmp_path, monkeypatch, there, cpu=[CPU], nodes="all", site=str(site))
+    options = {cell.node: jobs.named_options([cell], plan, {}) for cell in plan.cells}
+    times = {node: int(wanted["time"]) for node, wanted in options.items()}
+    assert times["n03"] == 60, "its partition ends longer jobs"
+    assert times["n01"] == times["n02"] > 60
+    assert {wanted["partition"] for wanted in options.values()} == {"a,b"}
+
+
+@cases("slurm")
+def test_a_site_file_may_name_several_partitions(tmp_path, text, is_taken):
+    path = tmp_path / "site.yaml"
+    path.write_text(f"schema: 1\nname: x\nslurm: {{partition: '{text}'}}\n")
+    if is_taken:
+        assert sites.load(path)["slurm"]["partition"] == text
+    else:
+        with pytest.raises(Exception, match="partition"):
+            sites.load(path)
+
+
+# -- scontrol show node: as JSON and as text
+
+
+def one_node(state, **more):
+    """Nodes in JSON as scontrol writes them, with fields around them as Slurm 24.05 has them."""
+    numbers = {"cpus": 32, "free_mem": {"set": True, "infinite": False, "number": 39871}}
+    node = {"architecture": "x86_64", **numbers, "name": "n1", "state": state, **more}
+    meta = {"plugin": {"data_parser": "data_parser/v0.0.41"}, "slurm": {"release": "24.05.0"}}
+    return json.dumps({"nodes": [node], "meta": meta, "errors": [], "warnings": []}, indent=2)
+
+
+IN_JSON = {
+    one_node(["IDLE"]): {},
+    one_node(["MIXED", "PLANNED"], reason="State=DOWN"): {},
+    one_node(["IDLE", "CLOUD", "POWERED_DOWN"]): {},
+    one_node(["IDLE", "MAINTENANCE", "RESERVED"], reason=""): {"n1": "IDLE+MAINTENANCE+RESERVED"},
+    one_node(["DOWN", "NOT_RESPONDING"], reason="disk"): {"n1": "DOWN+NOT_RESPONDING (disk)"},
+    one_node(["IDLE", "DRAIN"], reason=None): {"n1": "IDLE+DRAIN"},
+    one_node(["IDLE", "REBOOT_ISSUED"]): {"n1": "IDLE+REBOOT_ISSUED"},
+    one_node("idle", state_flags=["NOT_RESPONDING"]): {"n1": "IDLE+NOT_RESPONDING"},
+    one_node("down", state_flags=[]): {"n1": "DOWN"},
+    one_node("mixed"): {},
+    "Welcome {}\n" + one_node(["DOWN"]) + "\nBye": {"n1": "DOWN"},
+    json.dumps(json.loads(one_node(["DOWN"]))): {"n1": "DOWN"},  # in one line
+}
+
+
+@pytest.mark.parametrize("output", list(IN_JSON))
+def test_states_in_json_of_every_version(programs, output):
+    programs(scontrol=f'case "$*" in *--json*) {printing(output)}\n;; *) exit 1;; esac')
+    assert slurm.nodes_unavailable(["n1"]) == IN_JSON[output]
+
+
+STATES = tables("slurm")["states_as_text"][1:]
+"""Lines of scontrol, and what is told of a node with such a state."""
+
+
+@cases("slurm")
+def test_states_as_text_where_there_is_no_json(programs, output):
+    lines = [
+        f"NodeName=n{place} Arch=x86_64 OS=Linux 6.1.0 #1 SMP {line}"
+        for place, (line, _) in enumerate(STATES)
+    ]
+    text = printing("\n".join(["Welcome", *lines]))
+    programs(scontrol=f'case "$*" in *--json*) {output};; *) {text}\n;; esac')
+    found = slurm.nodes_unavailable([f"n{place}" for place in range(len(lines))])
+    assert found == {f"n{place}": state for place, (_, state) in enumerate(STATES) if state}
+
+
+def test_slurm_22_05_says_the_same_as_text_and_as_json():
+    text = states.of_text((DATA / "slurm/nodes-22.05.txt").read_text())
+    named = {name: (states.flags(state), reason) for name, (state, reason) in text.items()}
+    found = states.of_json((DATA / "slurm/sinfo-22.05.json").read_text())
+    assert named == {name: (states.flags(state), why) for name, (state, why) in found.items()}
+    assert named["node2"] == ({"IDLE", "DRAIN"}, "State=bad disk X=1 : see T12")
+    assert named["node3"] == ({"IDLE", "MAINTENANCE", "RESERVED"}, "")
+
+
+def test_jobs_of_a_reservation_wait_for_no_end_of_its_maintenance(programs):
+    programs(scontrol=printing(one_node(["IDLE", "MAINTENANCE", "RESERVED"])))
+    assert slurm.nodes_unavailable(["n1"]) and not slurm.nodes_unavailable(["n1"], True)
+    programs(scontrol=printing(one_node(["IDLE", "DRAIN", "MAINTENANCE", "RESERVED"])))
+    assert slurm.nodes_unavailable(["n1"], True)

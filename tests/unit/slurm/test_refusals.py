@@ -1,0 +1,152 @@
+"""What sbatch says when it takes no job, and attempts of jobs that Slurm ended: waited for, or one
+sentence with a remedy.
+"""
+
+import re
+
+import pytest
+from tests.unit.campaign_data import DATA
+from tests.unit.cases import cases
+from tests.unit.slurm.conftest import MINE, NO_ANSWER, printing, refusal
+
+from peakmark import slurm
+from peakmark.slurm import failures
+from peakmark.storage import records
+from peakmark.workflow import doctor, status
+
+PHRASES = {
+    "failed": "sbatch: error: Batch job submission failed:",
+    "allocation": "allocation failure:",
+    "policy": "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+}
+"""``policy``: what Slurm says of every limit of an account or a QOS."""
+UNNAMED = "{failed} {policy}".format(**PHRASES)
+
+
+def refused(words):
+    return refusal(words.format(**PHRASES))
+
+
+@pytest.mark.parametrize("has_jobs", [False, True])
+@cases("slurm")
+def test_a_refusal_for_ever_is_a_sentence_with_a_remedy(words, remedy, has_jobs):
+    error = refused(words)
+    assert not failures.is_temporary(error, has_jobs) and not failures.is_unanswered(error)
+    sentence = failures.refusal(error).text
+    assert sentence and remedy in sentence
+    assert not remedy or "sbatch" not in sentence
+
+
+@pytest.mark.parametrize("begin", ["{failed}", "{allocation}"])
+@cases("slurm")
+def test_a_limit_of_a_size_names_its_remedy(limit, remedy, begin):
+    error = refused(f"sbatch: error: {limit} {begin} {{policy}}")
+    assert not failures.is_temporary(error) and not failures.is_unanswered(error)
+    sentence = failures.refusal(error).text
+    assert remedy in sentence and limit in sentence and "sbatch" not in sentence
+
+
+@cases("slurm")
+def test_a_refusal_for_now_is_waited_for(words, is_lost):
+    error = refused(words)
+    assert failures.is_temporary(error, has_jobs=False)
+    assert failures.is_unanswered(error) == is_lost
+
+
+@cases("slurm")
+def test_a_limit_without_jobs_in_the_queue_is_for_ever(words):
+    error = refused(words)
+    assert not failures.is_temporary(error, has_jobs=False) and failures.is_temporary(error)
+    assert "sacctmgr" in failures.refusal(error).text
+
+
+def test_a_lost_answer_is_no_refusal():
+    assert failures.is_temporary(NO_ANSWER, has_jobs=False) and failures.is_unanswered(NO_ANSWER)
+    assert "60 s" in failures.text(NO_ANSWER)
+
+
+@pytest.mark.parametrize(("queue", "is_temporary"), [("", False), (MINE, True)])
+def test_a_check_shows_the_refusal(programs, queue, is_temporary):
+    programs(sbatch=f'echo "{UNNAMED}" >&2; exit 1', squeue=printing(queue))
+    found = failures.check({"time": "5", "nodes": "1"}, [])
+    assert found.is_temporary == is_temporary and "Job violates" in found.text
+    assert ("once none of your jobs is in the queue" in found.text) == is_temporary
+
+
+@cases("slurm")
+def test_a_job_that_would_wait_is_no_refusal(programs, words):
+    programs(sbatch=f'echo "allocation failure: {words}" >&2; exit 1')
+    assert failures.check({"time": "5", "nodes": "1"}, []) is None
+
+
+def test_a_campaign_ends_cells_that_no_end_of_a_job_lets_in(site):
+    """They are judged when the first job, which is in the queue meanwhile, has ended."""
+    site.refuses = lambda count: UNNAMED if count else None
+    queue = site.queue()
+    assert site.steps(20) == [] and list(queue.active) == ["1"]
+    (message,) = site.messages
+    assert "ends the cells" in message
+    site.states.clear()
+    ended = site.steps(20)
+    assert len(ended) == 4 and not queue.waiting
+    assert sum("Job violates" in end.why.text for end in ended) == 3
+
+
+@cases("slurm")
+def test_of_several_lines_the_last_one_says_why(said, why, programs, peakmark):
+    programs(sinfo=f"exec >&2\n{printing(said)}\nexit 1")
+    done = peakmark("doctor", "--slurm")
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 4 and line.startswith(f"peakmark: sinfo failed: {why}")
+    # What refusals are recognised by is whole.
+    with pytest.raises(slurm.SlurmError) as caught:
+        slurm.nodes(None)
+    assert caught.value.reason == (" ".join(said.split()) or "exit code 1")
+
+
+@pytest.mark.parametrize(("is_ready", "words", "code"), [
+    (True, "^ready: .*peakmark run quick --slurm --site mine.yaml$", 0),
+    (False, "^not ready: Slurm would not take", 4),
+])  # fmt: skip
+def test_the_doctor_of_a_cluster_ends_with_how_to_go_on(
+    is_ready, words, code, tmp_path, monkeypatch, peakmark
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("schema: 1\nname: mine\n")
+    monkeypatch.setattr(doctor, "examine_cluster", lambda *_: ("one node", is_ready))
+    done = peakmark("doctor", "--slurm", "--site", "mine.yaml")
+    assert done.returncode == code and re.search(words, done.stdout.splitlines()[-1])
+
+
+# -- attempts of jobs that Slurm ended
+
+
+def kept(site, state, details):
+    """The attempt of the first cell, whose job 5 ended so; it gets no second one."""
+    cell = site.plan.cells[0]
+    assert failures.keep(site.plan.directory, cell, "5", state, details)
+    assert not failures.keep(site.plan.directory, cell, "5", state, details)
+    (path,) = records.attempts(site.plan.directory, cell)
+    return dict(records.read(path))
+
+
+@cases("slurm")
+def test_out_of_memory_says_how_much_was_granted(site, details, words, advice):
+    reason = kept(site, "OUT_OF_MEMORY", details)["reason"]
+    assert words in reason and advice in reason and "\n" not in reason
+    # Who had the whole node cannot ask for more.
+    assert advice != "pool" or "memory_factor" not in reason
+
+
+@cases("slurm")
+def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(site, log, words):
+    path = DATA / "slurm" / log
+    details = {"BatchHost": "node7.site", "ExitCode": "1:0", "MinMemoryNode": "300M"}
+    record = kept(site, "FAILED", details | {"StdOut": str(path)})
+    assert re.match(f"Slurm ended job 5: {words}", record["reason"])
+    context = record["context"]
+    assert (record["status"], context["host"], context["job_id"]) == ("failed", "node7", "5")
+    assert context["slurm"]["state"] == "FAILED"  # what Slurm calls it stays on record
+    assert not failures.keep(site.plan.directory, None, "6", "FAILED", {}), "nobody knows the cell"
+    failure = status.last_failure(site.plan.results, site.plan.cells[0])
+    assert failure is not None and failure.job_log == path
