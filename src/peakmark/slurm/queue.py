@@ -1,7 +1,6 @@
-"""The jobs of a campaign in Slurm: submitted in the plan's order, looked at all at once, and what
-becomes of each.
+"""The jobs of a campaign in Slurm: submit them in the plan's order, and find out how each ends.
 
-One thread calls ``step`` again and again; nothing here knows of Snakemake.
+One thread calls ``step`` again and again. Nothing here knows of Snakemake.
 """
 
 from __future__ import annotations
@@ -25,36 +24,41 @@ from peakmark.messages import Message, message
 from peakmark.slurm import failures
 
 AT_ONCE = 4
-"""Calls of sbatch side by side: one waits for the controller most of the time."""
+"""Calls of sbatch at the same time: each waits for the controller most of the time."""
 BATCH = 32
+"""Most jobs that are submitted before the time is looked at again."""
 LOOK_S, SHARE, LONGEST_S = 1.0, 20.0, 60.0
-"""Slurm is asked every second, and no more than a twentieth of the time is its answer; yet every
-minute, as a late answer may have been the last one of a controller that restarts, or this
-machine stood still.
+"""Shortest and longest pause between two calls of squeue, in seconds, and its share of their time.
+
+squeue takes at most a twentieth of the time. It is called at least once a minute: a slow answer may
+come from a controller that restarts, or from a time when this machine stood still.
 """
 FEW = 64
-"""So many outputs of running jobs are looked for each time, which costs a shared filesystem less
-than squeue costs the controller.
+"""Most running jobs whose output each step looks for. That costs a shared filesystem less than squeue
+costs the controller.
 """
 LATER_S = 3.0
+"""Seconds until the next submission after sbatch has refused one."""
 PAIRS_S = 2.0
-"""So long after the last new job of one node those of two nodes are submitted: Snakemake hands over
-jobs in an order of its own, and a node would stand idle until the other one is free too.
+"""Seconds between the last new job of one node and the first of two nodes. Snakemake hands over jobs
+in an order of its own, and the first node would stand idle until the second is free.
 """
 SHARED_S = 0.2
-"""So often jobs are looked for that share nothing with an active one any more."""
+"""Seconds until the next submission where each waiting job shares something with an active one."""
 NODES_S = 10.0
+"""Longest time between two questions for the states of nodes, in seconds."""
 IDLE_S = 600.0
-"""So long no job runs before the user hears why Slurm lets them wait."""
+"""Seconds without a running job after which the user reads why Slurm lets the jobs wait."""
 SILENT_S = 20.0
+"""Seconds without an answer of Slurm after which the user reads about it."""
 CANCEL_S = 20.0
+"""Longest time that ``cancel`` waits for a step that runs, in seconds."""
 MISSES = 2
-"""A job absent from so many answers in a row is forgotten by Slurm, not merely too new to be in
-one.
-"""
+"""Answers in a row that lack a job which Slurm has forgotten. One may lack a job that is new."""
 UNNUMBERED = 3
-"""A job that sbatch takes so often without a number, and Slurm's queue never shows, is not there."""
+"""Submissions without a number, and without a job in Slurm's queue, after which the cells fail."""
 MAX_JOBS = 1000
+"""Most jobs in Slurm's queue, unless ``slurm.max_jobs`` of the site file says otherwise."""
 
 
 @dataclass(eq=False)
@@ -65,15 +69,15 @@ class Task:
         place: in the plan's order.
         output: file that the job makes.
         options: of sbatch.
-        nodes: those on which Slurm may run it, of which it takes ``node_count``.
+        nodes: nodes on which Slurm may run it; it takes ``node_count`` of them.
         before: when the output of an earlier job was written (ns), None without one.
-        shares: what no two active jobs may share.
-        present: file in which a job of several cells names the one that it measures.
-        number: that Slurm gave it.
-        misses: answers of Slurm in a row that lack it.
+        shares: links and the like that no two active jobs may share.
+        present: file in which a job of several cells names the cell that it measures.
+        number: of the job, which Slurm gives.
+        misses: number of answers of Slurm in a row that lack it.
         unanswered: sbatch was called and got no answer: Slurm may have the job.
-        unnumbered: how often sbatch has ended well without a number.
-        unavailable_since: since when too few of its nodes have been up.
+        unnumbered: number of times that sbatch has succeeded without printing a number.
+        unavailable_since: time since which too few of its nodes have been up.
     """
 
     place: int
@@ -98,18 +102,21 @@ class Task:
         return self.place < other.place
 
     def is_made(self) -> bool:
-        """Whether the output is there, and is not the one from before."""
+        """Return whether the output exists and is not that of an earlier job."""
         return modified(self.output) not in (None, self.before)
 
     def cell(self) -> Cell | None:
-        """The cell that the job measures, or was measuring when it ended; None if nobody knows."""
+        """Return the cell that the job measures, or was measuring when it ended; None if unknown."""
         if self.present is None:
             return self.cells[0]
         name = present_cell(self.present)
-        return next((cell for cell in self.cells if cell.id == name), None)
+        for cell in self.cells:
+            if cell.id == name:
+                return cell
+        return None
 
     def forget_cell(self) -> None:
-        """Remove the file of a job that was killed, and could not do so itself."""
+        """Remove the file that names the present cell. A killed job could not remove it."""
         if self.present is not None:
             with suppress(OSError):
                 self.present.unlink(missing_ok=True)
@@ -117,14 +124,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that has ended. ``why`` it failed, None when it did not."""
+    """A job that has ended, and why it failed; None when it did not."""
 
     task: Task
     why: Message | None = None
 
 
 def modified(path: Path) -> int | None:
-    """When a file was written (ns), None where there is none."""
+    """Return when a file was written (ns); None without a file."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -132,7 +139,9 @@ def modified(path: Path) -> int | None:
 
 
 def present_cell(path: Path) -> str | None:
-    """The cell that a job names in this file; None if it cannot be read, as when the job just ends."""
+    """Return the id of the cell that a job names in a file; None if it cannot be read, as when the
+    job just ends.
+    """
     try:
         return files.read_text(path).strip()
     except (OSError, UnicodeDecodeError):
@@ -150,10 +159,10 @@ class Queue:
     Attributes:
         campaign: its folder.
         adopted: comment -> number of jobs of an earlier run that are still in the queue.
-        max_jobs: most that are in Slurm's queue at a time.
+        max_jobs: most jobs in Slurm's queue at a time.
         give_up_s: how long a job may wait for a node that is not available.
         is_reserved: jobs have a reservation of their nodes.
-        retries: how often a job is submitted again whose node was lost or taken by another job.
+        retries: most times that a job is submitted again after its node was lost or taken away.
         say: gets a sentence for the user.
         on_start: called whenever jobs run.
         on_cell: gets output and present cell of running jobs of several cells.
@@ -184,7 +193,7 @@ class Queue:
         self._over = False
 
     def add(self, task: Task) -> None:
-        """A job to be submitted, or to be taken over from an earlier run."""
+        """Add a job. It is submitted, or taken over from an earlier run."""
         number = self.adopted.pop(task.comment, None)
         if number is not None:
             self._activate(task, number)
@@ -195,16 +204,16 @@ class Queue:
 
     @property
     def may_submit(self) -> bool:
-        """Whether another step would submit at once: there are jobs, and Slurm takes them."""
+        """Return whether another step would submit a job at once."""
         has_room = len(self.active) < self.max_jobs
         return self._is_next_due() and has_room and self.clock() >= self._submit_at
 
     def step(self) -> list[Ended]:
-        """Submit for at most about a second, then look how jobs are, if it is time to; those that
-        have ended.
-        """
+        """Submit jobs for about a second, ask Slurm if it is time to, and return the ended jobs."""
+        ended: list[Ended] = []
         with self._turn:
-            ended = [] if self._over else self._step()
+            if not self._over:
+                ended = self._step()
         for end in ended:
             end.task.forget_cell()
         return ended
@@ -215,37 +224,39 @@ class Queue:
         if self.active and now >= self._look_at:
             ended += self._look(now)
             for task in self._running:
-                cell = task.cell() if task.present else None
-                if cell is not None:
+                if task.present and (cell := task.cell()) is not None:
                     self.on_cell(task.output, cell.id)
             pause = max(LOOK_S, SHARE * (self.clock() - now))
             self._look_at = now + min(pause, LONGEST_S)
         return ended
 
     def cancel(self) -> None:
-        """End all jobs, as far as Slurm answers: those too that are just being submitted, and whose
-        submission sbatch has not answered. Called by another thread than ``step``.
+        """End all jobs, as far as Slurm answers. Called by another thread than ``step``.
+
+        They include jobs that are being submitted, and those whose submission sbatch has not answered.
         """
         self._over = True
         if self._turn.acquire(timeout=CANCEL_S):  # where Slurm does not answer, a step takes longer
             self._turn.release()
         comments = {task.comment for task in self.waiting if task.unanswered}
         with suppress(slurm.SlurmError):
-            known = slurm.jobs() if comments else []
-            slurm.cancel([*self.active, *(job.number for job in known if job.comment in comments)])
-        for task in [*self.active.values()]:
+            numbers = list(self.active)
+            if comments:
+                numbers += [job.number for job in slurm.jobs() if job.comment in comments]
+            slurm.cancel(numbers)
+        for task in list(self.active.values()):
             task.forget_cell()
-        # Calls that have not begun see that all is over: a cancelled one would be an error in the
-        # thread that waits for it.
+        # Calls that have not begun see ``_over``. A cancelled call would raise in the thread that
+        # waits for it.
         self._pool.shutdown(wait=False)
 
     # -- submitting
 
     def _is_next_due(self) -> bool:
-        """Whether the next job may be submitted: jobs of two nodes are the last of the plan."""
-        return bool(self.waiting) and (
-            self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
-        )
+        """Return whether the next job may be submitted. Jobs of two nodes come last in the plan."""
+        if not self.waiting:
+            return False
+        return self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
 
     def _submit(self) -> Iterator[Ended]:
         until = self.clock() + LOOK_S
@@ -281,7 +292,7 @@ class Queue:
         return failures.passes(refusal, has_jobs=bool(self.active))
 
     def _take(self, room: int) -> list[Task]:
-        """The next jobs of the plan, but those that share something with an active one."""
+        """Remove and return the next jobs of the plan that share nothing with an active one."""
         busy = set().union(*(task.shares for task in self.active.values()))
         taken: list[Task] = []
         blocked: list[Task] = []
@@ -301,7 +312,7 @@ class Queue:
         self.active[number] = task
 
     def _hand_over(self, task: Task) -> slurm.SlurmError | None:
-        """Submit one; why not. A record that another run's job has made meanwhile needs no job."""
+        """Submit a job, unless another run's job has made its output. Return why Slurm refused it."""
         if self._over or task.number or task.is_made():
             return None
         try:
@@ -311,12 +322,16 @@ class Queue:
         return None
 
     def _find_unanswered(self, tasks: Sequence[Task]) -> slurm.SlurmError | None:
-        """A busy controller may take a job and answer too late for sbatch: nothing is to be
-        measured twice. Returns why that cannot be known now.
+        """Look in Slurm's queue for jobs whose submission got no answer. Return why it cannot be read.
+
+        A busy controller may take a job and answer too late for sbatch. Its cells must not be measured
+        twice.
         """
         unanswered = [task for task in tasks if task.unanswered]
+        if not unanswered:
+            return None
         try:
-            known = slurm.jobs() if unanswered else []
+            known = slurm.jobs()
         except slurm.SlurmError as error:
             return error
         numbers = {job.comment: job.number for job in known if job.number not in self.active}
@@ -338,8 +353,8 @@ class Queue:
     # -- looking
 
     def _made(self) -> list[Ended]:
-        """Running jobs whose output is there: a record is whole or not there, so nobody waits until
-        Slurm is asked again.
+        """Return the running jobs whose output exists, without a call of Slurm. A record is always
+        whole.
         """
         made = [task for task in self._running if task.number in self.active and task.is_made()]
         for task in made:
@@ -377,14 +392,16 @@ class Queue:
         return ended + self._give_up(known, now)
 
     def _outcome(self, task: Task, job: slurm.Job | None) -> Ended | None:
-        """How a job has ended; None while it waits or runs."""
+        """Return how a job has ended; None while it waits or runs."""
         if job is None:
             task.misses += 1
             return self._forgotten(task) if task.misses >= MISSES else None
         task.misses = 0
-        if job.state not in slurm.ENDED_BADLY:
-            return Ended(task) if job.state == "COMPLETED" else None
-        return Ended(task, None if task.is_made() else self._failed(task, job))
+        if job.state in slurm.ENDED_BADLY and not task.is_made():
+            return Ended(task, self._failed(task, job))
+        if job.state == "COMPLETED" or job.state in slurm.ENDED_BADLY:
+            return Ended(task)
+        return None
 
     def _failed(self, task: Task, job: slurm.Job) -> Message:
         if job.state == "SPECIAL_EXIT":  # it would stay in the queue
@@ -398,7 +415,7 @@ class Queue:
         return message("job-ended", case="node", node=job.nodes, **values)
 
     def _forgotten(self, task: Task) -> Ended:
-        """A job that Slurm does not know any more: its record tells, or nobody."""
+        """Return how a job has ended that Slurm has forgotten, by its record or its attempt."""
         if task.is_made():
             return Ended(task)
         if failures.has_attempt(self.campaign, task.cells, task.number):
@@ -406,7 +423,7 @@ class Queue:
         return self._refused(task, message("job-forgotten", job=f"job {task.number}"))
 
     def _retry(self, task: Task, job: slurm.Job) -> None:
-        """Submit a job again, which may well succeed on another node, or later."""
+        """Put a job back into the queue. It may succeed on another node, or later."""
         values = {"job": f"job {job.number}", "nodes": job.nodes, "state": job.state}
         retry = task.retries + 1
         self.say(message("job-retry", retry=retry, most=self.retries, **values).text)
@@ -416,19 +433,15 @@ class Queue:
     # -- jobs that wait
 
     def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
-        """End jobs whose nodes have not been available for too long; whatever else Slurm lets wait
-        may go on waiting.
+        """End the jobs whose nodes have not been available for ``give_up_s``. Whatever else Slurm lets
+        wait may go on waiting.
         """
         jobs = [known[number] for number in self.active if number in known]
         pending = [self.active[job.number] for job in jobs if job.waits]
         self._tell_idle(jobs, now)
         if pending and now >= self._nodes_at:
-            names = {name for task in pending for name in task.nodes}
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
-            with suppress(slurm.SlurmError):
-                self._unavailable = (
-                    slurm.nodes_unavailable(names, self.is_reserved) if names else {}
-                )
+            self._ask_for_nodes(pending)
         ended = []
         patience = duration(self.give_up_s)
         waiting = Counter[str]()
@@ -452,8 +465,17 @@ class Queue:
             self._tell(states, "nodes-away", jobs=_waiting(count), **values)
         return ended
 
+    def _ask_for_nodes(self, pending: Iterable[Task]) -> None:
+        """Ask Slurm which nodes of waiting jobs are not available."""
+        names = set().union(*(task.nodes for task in pending))
+        unavailable: dict[str, str] = {}
+        with suppress(slurm.SlurmError):
+            if names:
+                unavailable = slurm.nodes_unavailable(names, self.is_reserved)
+            self._unavailable = unavailable
+
     def _tell_idle(self, jobs: Sequence[slurm.Job], now: float) -> None:
-        """Say why nothing happens, where no job has run for a while."""
+        """Say why nothing happens, after ``IDLE_S`` without a running job."""
         if not jobs or not all(job.waits for job in jobs):
             self._idle_since = None
         elif self._idle_since is None:
@@ -468,7 +490,7 @@ class Queue:
             slurm.cancel([task.number])
 
     def _tell(self, key: Hashable, code: str, **values: Any) -> None:
-        """Say something once."""
+        """Say a message unless its key has been said."""
         if key not in self._messages:
             self._messages.add(key)
             self.say(message(code, **values).text)
