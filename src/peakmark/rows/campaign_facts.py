@@ -150,8 +150,11 @@ def empty_reasons(results: Results) -> dict[str, str]:
 
     It says what would fill its columns where that is known.
     """
-    instruments = dict.fromkeys(program.instrument for table in TABLES for program in table.series)
-    return {instrument: empty_reason(results, instrument) for instrument in instruments}
+    reasons = {}
+    for table in TABLES:
+        for program in table.series:
+            reasons[program.instrument] = empty_reason(results, program.instrument)
+    return reasons
 
 
 def empty_reason(results: Results, instrument: str) -> str:

@@ -37,9 +37,10 @@ def matrix_of(runs: Iterable[Line]) -> Matrix:
 
 def order_of(runs: Sequence[Line]) -> list[int]:
     """Return CPUs in the order of the topology, or NUMA nodes in that of their numbers."""
-    order = json.loads(runs[0].order or "[]")
-    places = {place for pair in matrix_of(runs) for place in pair}
-    return order or sorted(places)
+    order: list[int] = json.loads(runs[0].order or "[]")
+    if order:
+        return order
+    return sorted(set().union(*matrix_of(runs)))
 
 
 def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]]:

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -104,7 +105,7 @@ class Pair:
 
     @property
     def is_level(self) -> bool:
-        """Whether all values of both sides lie within ``LEAST_DIFFERENCE`` of each other."""
+        """Return whether all values of both sides lie within ``LEAST_DIFFERENCE`` of each other."""
         every = [*self.first, *self.second]
         return max(every) <= LEAST_DIFFERENCE * min(every)
 
@@ -151,7 +152,7 @@ class Statement:
 
     @property
     def factors(self) -> list[float]:
-        """How many times as fast the faster choice is, at each point."""
+        """Return how many times as fast the faster choice is, at each point."""
         if self.direction < 0:
             return [1 / pair.factor for pair in self.group.pairs]
         return [pair.factor for pair in self.group.pairs]
@@ -263,15 +264,14 @@ def groups(
     """Yield the groups of points that have both choices of a factor."""
     keys = ("node", "workload", "variant", "cache_level", "block_bytes", "concurrency")
     others = [key for key in keys if key != factor]
-    sides: list[dict[tuple[Any, ...], Line]] = []
-    for choice in choices:
-        chosen = [row for row in rows if getattr(row, factor) == choice]
-        sides.append({tuple(getattr(row, key) for key in others): row for row in chosen})
+    place_of = attrgetter(*others)
+    first_choice = {place_of(row): row for row in rows if getattr(row, factor) == choices[0]}
+    second_choice = {place_of(row): row for row in rows if getattr(row, factor) == choices[1]}
+    shared_of = attrgetter(*SHARED[factor])
     members: dict[tuple[Any, ...], list[tuple[Line, Line]]] = defaultdict(list)
-    for key, row in sides[0].items():
-        if key in sides[1]:
-            shared = tuple(getattr(row, name) for name in SHARED[factor])
-            members[shared].append((row, sides[1][key]))
+    for place, row in first_choice.items():
+        if place in second_choice:
+            members[shared_of(row)].append((row, second_choice[place]))
     for both in members.values():
         row = both[0][0]
         where = labels.block(row) if factor == "workload" else labels.workload(row)
@@ -396,8 +396,11 @@ def sentence(
     better, worse = group.first, group.second
     if direction < 0:
         better, worse = worse, better
-    factors = [factor for statement in statements for factor in statement.factors]
-    pairs = [pair for statement in statements for pair in statement.group.pairs]
+    factors: list[float] = []
+    pairs: list[Pair] = []
+    for statement in statements:
+        factors += statement.factors
+        pairs += statement.group.pairs
     where = where_of(statements, len(pairs), total)
     place = f"{group.place}, ".removeprefix(", ")
     if direction == 0:
@@ -602,6 +605,6 @@ def links_of(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str
         yield {"topic": "Links", "points": "[]", "text": said.full_sentence}
     if worst.empty:
         pairs = measured[points.eq(points.iloc[0])]["node"]
-        nodes = {node for pair in pairs for node in pair.split("+")}
+        nodes = set("+".join(pairs).split("+"))
         said = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)
         yield {"topic": "Links", "points": "[]", "text": said.full_sentence}

@@ -67,7 +67,7 @@ class Labels:
 
     @property
     def noun(self) -> str:
-        """What the concurrency counts: ``thread`` or ``stream``."""
+        """Return what the concurrency counts: ``thread`` or ``stream``."""
         return SUBSYSTEMS[self.table.subsystem].counted
 
     def threads(self, row: Line) -> str:
@@ -87,12 +87,12 @@ class Labels:
 
     @property
     def factor(self) -> float:
-        """What leads from SI units to ``unit``."""
+        """Return the number of SI units in one ``unit``."""
         return self._scale[0]
 
     @property
     def unit(self) -> str:
-        """The unit as sentences write it: ``GB/s``."""
+        """Return the unit as sentences write it: ``GB/s``."""
         return self._scale[1]
 
     @property

@@ -171,7 +171,7 @@ class _Network:
 
     @property
     def pairs(self) -> int:
-        """How many pairs there are."""
+        """Return the number of pairs."""
         return len(self.logs)
 
     def without_nodes(self, fit: _Fit, slow: pd.Series) -> pd.Series:

@@ -63,12 +63,12 @@ class RowRuns:
 
     @cached_property
     def in_time(self) -> list[Line]:
-        """The runs in the order of time: a repetition that had failed came after the others."""
+        """Return the runs in the order of time. A repetition that had failed ran after the others."""
         return sorted(self.runs, key=lambda run: run.time or 0.0)
 
     @cached_property
     def is_pinned(self) -> bool:
-        """Whether its threads have CPUs of their own."""
+        """Return whether each thread is pinned to a CPU of its own."""
         return SUBSYSTEMS[self.row.subsystem].pinned
 
     def known(self, column: str) -> list[Any]:
@@ -83,7 +83,7 @@ class RowRuns:
 
     @cached_property
     def noises(self) -> list[NoiseOfHost]:
-        """What else went on: on the node, then on those of its servers."""
+        """Return what else ran meanwhile: on the node, then on the nodes of its servers."""
         here = [_noise(run, "") for run in self.in_time if run.noise_known]
         found = [NoiseOfHost("", here)]
         servers = [run for run in self.in_time if run.server_noise_known]
@@ -96,9 +96,10 @@ class RowRuns:
 
     @cached_property
     def clean_runs(self) -> list[Line]:
-        """The runs whose value nothing changed, in the order of time, where the row's value stands.
+        """Return the undisturbed runs in the order of time, if they confirm the row's value.
 
-        It stands where they are more than half of all, and their median is within ``STANDS`` of it.
+        They confirm it if they are more than half of all runs, and their median lies within
+        ``STANDS`` of it. Otherwise return an empty list.
         """
         clean = [run for run in self.in_time if not run.causes]
         if 2 * len(clean) <= len(self.runs):
@@ -109,10 +110,12 @@ class RowRuns:
     def severity_of(self, code: str) -> Severity:
         """Return the severity of a disturbance.
 
-        It is a doubt where it changed at least half of the runs; where no disturbance did so, unless
-        the value stands.
+        A disturbance of at least half of the runs is unsure. If none disturbed that many, each is
+        unsure, unless the undisturbed runs confirm the row's value.
         """
-        counts = Counter(cause for run in self.runs for cause in run.causes.split())
+        counts: Counter[str] = Counter()
+        for run in self.runs:
+            counts.update(run.causes.split())
         weights = {cause: severity_of(count, len(self.runs)) for cause, count in counts.items()}
         if code not in weights:
             return Severity.NOTE

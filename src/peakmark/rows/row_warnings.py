@@ -95,22 +95,22 @@ class MeasuredPoint:
 
     @property
     def name(self) -> str:
-        """Its name in the column ``point``."""
+        """Return the point's name in the column ``point``."""
         return str(self.own_line.point)
 
     @property
     def node(self) -> str:
-        """The node, or the pair, as planned."""
+        """Return the node, or the pair, as planned."""
         return str(self.own_line.node)
 
     @cached_property
     def table(self) -> Table:
-        """The table that shows it."""
+        """Return the table that shows the point."""
         return BY_NAME[self.own_line.table]
 
     @property
     def own(self) -> RowRuns | None:
-        """The row of peakmark's kernel, None where it measured nothing."""
+        """Return the row of peakmark's kernel, None where it measured nothing."""
         return self.measured.get(self.own_line.instrument)
 
 

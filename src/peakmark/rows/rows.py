@@ -26,8 +26,10 @@ MOST = 1.05
 """Largest share of a physical limit that measuring itself explains; a higher value is wrong."""
 ALONE = ("ping",)
 """Programs that stand beside a row and are no reference: the kernel answers an echo by itself."""
-HEADINGS = {program.instrument: program.heading for table in TABLES for program in table.series}
+HEADINGS: dict[str, str] = {}
 """Instrument -> what columns call it."""
+for _table in TABLES:
+    HEADINGS.update({program.instrument: program.heading for program in _table.series})
 
 
 def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -193,7 +195,9 @@ def find_percentiles(kept: pd.DataFrame) -> pd.DataFrame:
         for name in PERCENTILES:
             line[name], line[f"{name}_low"], line[f"{name}_high"] = percentile(runs, name)
         lines[row] = line
-    columns = [f"{name}{end}" for name in PERCENTILES for end in ("", "_low", "_high")]
+    columns = []
+    for name in PERCENTILES:
+        columns += [name, f"{name}_low", f"{name}_high"]
     return by_row(lines, columns).astype(float)
 
 

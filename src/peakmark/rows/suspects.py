@@ -26,7 +26,7 @@ class Lag(NamedTuple):
 
     @property
     def is_slow(self) -> bool:
-        """Whether the whole interval is behind each healthy one by more than ``fleet.DELTA``."""
+        """Return whether the whole interval is behind each healthy one by more than ``fleet.DELTA``."""
         return self.least > DELTA
 
 
