@@ -1,0 +1,159 @@
+"""When a difference is stated of two choices, and that the campaigns' own runs show what is stated."""
+
+import json
+from itertools import product
+
+import pytest
+from tests.unit import campaign_data as make
+
+from peakmark.rows import build, findings, fleet, schema
+from peakmark.rows.findings import Group, Pair
+from peakmark.storage.results import Results
+from peakmark.tools.tables import BY_NAME
+
+FAST = [200.0, 210.0, 205.0]
+SLOW = [100.0, 101.0, 102.0]
+GOLDEN = ("local", "two-nodes", "partial", "fleet")
+FACTORS = {"Workloads": "workload", "Block size": "block_bytes", "Threads": "concurrency"}
+"""Topic -> the column in which the compared rows differ."""
+
+
+def pair(first, second, point="p"):
+    return Pair(point, point, first, second, sorted(first)[len(first) // 2] / second[0])
+
+
+def group(*pairs):
+    return Group("Workloads", "RS", "RR", "64 KiB", "", pairs)
+
+
+def shown(*pairs, tested=1):
+    statement = findings.statement_of(group(*pairs), tested)
+    return statement and (statement.direction, statement.certainty)
+
+
+# -- the gap between two ranges
+
+
+def test_a_gap_is_told_in_larger_ranges():
+    assert pair([30.0, 32.0], [10.0, 14.0]).gap(1) == 4.0
+    assert pair([10.0, 14.0], [30.0, 32.0]).gap(-1) == 4.0
+
+
+def test_ranges_that_overlap_have_a_negative_gap():
+    assert pair([10.0, 20.0], [15.0, 25.0]).gap(1) == -1.5
+
+
+@pytest.mark.parametrize(("first", "second", "gap"), [
+    (2.0, 1.0, float("inf")), (1.0, 2.0, -float("inf")), (1.0, 1.0, 0.0),
+])  # fmt: skip
+def test_ranges_of_equal_values_are_apart_without_end_or_not_at_all(first, second, gap):
+    assert pair([first] * 3, [second] * 3).gap(1) == gap
+
+
+# -- the rule
+
+
+def test_a_clear_difference_is_in_every_repetition_whichever_side_is_faster():
+    assert shown(pair(FAST, SLOW)) == (1, "in every repetition")
+    assert shown(pair(SLOW, FAST)) == (-1, "in every repetition")
+
+
+def test_one_point_that_overlaps_ends_it_for_the_group():
+    assert shown(pair(FAST, SLOW), pair([100.0, 150.0, 160.0], [90.0, 101.0, 100.0])) is None
+
+
+def test_two_points_that_differ_in_opposite_ways_show_nothing():
+    assert shown(pair(FAST, SLOW), pair(SLOW, FAST)) is None
+
+
+def test_a_difference_of_five_percent_is_none():
+    assert shown(pair([105.0] * 3, [100.0] * 3)) == (0, "level")
+    assert shown(pair([105.1] * 3, [100.0] * 3)) == (1, "in every repetition")
+
+
+@pytest.mark.parametrize(("tested", "stated"), [(1, True), (100, False)])
+def test_a_small_gap_is_stated_only_where_chance_is_ruled_out(tested, stated):
+    near = pair([120.0, 140.0, 130.0, 125.0], [100.0, 119.0, 110.0, 105.0])
+    assert (shown(near, tested=tested) is not None) is stated
+
+
+@pytest.mark.parametrize(("gap", "stated"), [(1.9, False), (2.1, True)])
+def test_a_gap_of_two_ranges_makes_up_for_few_repetitions(gap, stated):
+    apart = pair([110.0 + 10 * gap, 120.0 + 10 * gap, 115.0 + 10 * gap], [100.0, 105.0, 110.0])
+    assert (shown(apart, tested=100) is not None) is stated
+
+
+@pytest.mark.parametrize(("n", "certainty"), [(1, "measured once"), (2, "measured twice")])
+def test_fewer_than_three_repetitions_say_so(n, certainty):
+    assert shown(pair(FAST[:n], SLOW[:n])) == (1, certainty)
+    assert shown(pair(FAST[:n], SLOW), pair(FAST, SLOW)) == (1, certainty)
+
+
+def test_level_sides_need_all_values_within_five_percent():
+    assert shown(pair([100.0, 101.0, 104.0], [99.5, 100.0, 103.0])) == (0, "level")
+    assert shown(pair([100.0, 101.0, 108.0], [99.5, 100.0, 103.0])) is None
+
+
+# -- what real campaigns state
+
+
+@pytest.fixture(scope="module", params=GOLDEN)
+def judged(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("golden")
+    make.golden(request.param, folder)
+    return build.judge(Results.read(folder))
+
+
+def sides(line, rows):
+    """Yield the two rows of each point of a finding."""
+    for point in json.loads(line.points):
+        at_point = rows[rows["point"].eq(point)]
+        own = at_point[at_point["is_own"]].iloc[0]
+        if line.topic == "Reference":
+            headings = {p.instrument: p.heading for p in BY_NAME[line.table].references}
+            names = at_point["instrument"].map(headings)
+            (_, other), *_ = at_point[names.isin([line.better, line.worse])].iterrows()
+        else:
+            other = other_of(line, own, rows)
+        yield own, other
+
+
+def other_of(line, own, rows):
+    """The row that differs from ``own`` in the compared factor alone: the other of two workloads,
+    the next smaller block, the smallest number of threads.
+    """
+    factor = FACTORS[line.topic]
+    keys = ["table", "node", "variant", "cache_level", "workload", "block_bytes", "concurrency"]
+    keys.remove(factor)
+    places = rows[keys].map(str)
+    alike = places.eq(places.loc[own.name]).all(axis=1)
+    others = rows[alike & rows["is_own"] & rows[factor].ne(own[factor])]
+    if factor == "workload":
+        return others[others["workload"].isin([line.better, line.worse])].iloc[0]
+    if factor == "block_bytes":
+        return others[others[factor].lt(own[factor])].nlargest(1, factor).iloc[0]
+    return others.nsmallest(1, factor).iloc[0]
+
+
+def test_what_is_said_of_every_repetition_holds_for_each_pair_of_runs(judged):
+    runs = judged.runs[judged.runs["kept"]]
+    stated = judged.findings[judged.findings["certainty"].eq("in every repetition")]
+    checked = 0
+    typical = {name: fleet.typical_rows(rows) for name, rows in judged.rows.groupby("table")}
+    for line in schema.lines(stated):
+        if line.topic not in {*FACTORS, "Reference"}:
+            continue
+        lower_is_better = BY_NAME[line.table].lower_is_better
+        ways = set()
+        for own, other in sides(line, typical[line.table]):
+            first, second = (
+                runs[runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)]["value"]
+                for row in (own, other)
+            )
+            assert len(first) >= findings.TESTED and len(second) >= findings.TESTED
+            differences = [a > b for a, b in product(first, second)]
+            assert len(set(differences)) == 1, line.text
+            ways.add(differences[0] != lower_is_better)
+            checked += 1
+        assert len(ways) == 1, line.text
+    assert checked or not len(stated)
