@@ -161,9 +161,11 @@ def empty_reason(results: Results, instrument: str) -> str:
     """Return why an instrument has no values."""
     for reference in results.plan.get("references", []):
         if reference["instrument"] == instrument and reference["path"] is None:
+            reason = reference["reason"] or "the program is not on this machine"
             package = reference.get("package")
-            hint = f"; `apt install {package}` fills them" if package else ""
-            return f"{reference['reason'] or 'the program is not on this machine'}{hint}"
+            if package:
+                reason += f"; `apt install {package}` fills them"
+            return reason
     refused = []
     for record in (*results.records, *results.attempts):
         if not record.ok and record.cell.instrument == instrument:
@@ -216,7 +218,9 @@ def network_of(facts: Facts, seen: list[Facts]) -> dict[str, Any]:
     first = seen[0]
     name = str(first["interface"])
     others = sorted({str(entry["interface"]) for entry in seen} - {name})
-    remark = f"measured; others too: {', '.join(others)}" if others else "measured"
+    remark = "measured"
+    if others:
+        remark += f"; others too: {', '.join(others)}"
     link = first.get("link") or {"interface": name}
     if first.get("loopback"):
         note = "loopback has no line rate: no network was crossed"
@@ -276,4 +280,4 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if not parts:
         yield name, value
     for key, part in parts.items():
-        yield from leaves(part, f"{name}.{key}" if name else str(key))
+        yield from leaves(part, f"{name}.{key}".removeprefix("."))

@@ -150,8 +150,9 @@ def hosts(measured: RowRuns) -> Messages:
 
 def where_of(run: Line) -> str:
     """Return the host that measured; of two the client and the server: ``node1 → node2``."""
-    has_server = run.server_host and run.server_host != run.host
-    return f"{run.host} → {run.server_host}" if has_server else str(run.host)
+    if run.server_host and run.server_host != run.host:
+        return f"{run.host} → {run.server_host}"
+    return str(run.host)
 
 
 def few(measured: RowRuns) -> Messages:
@@ -167,8 +168,11 @@ def short(measured: RowRuns) -> Messages:
     """Report runs of peakmark's kernels that were shorter than ``SHORTEST_S``."""
     seconds = []
     for run in measured.runs:
-        seconds.append(run.cell_seconds if run.run_seconds is None else run.run_seconds)
-    longest = max([each for each in seconds if each is not None], default=SHORTEST_S)
+        if run.run_seconds is not None:
+            seconds.append(run.run_seconds)
+        elif run.cell_seconds is not None:
+            seconds.append(run.cell_seconds)
+    longest = max(seconds, default=SHORTEST_S)
     if measured.row.instrument in KERNELS.values() and longest < SHORTEST_S:
         yield message("short-runs", seconds=longest)
 

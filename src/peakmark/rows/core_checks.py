@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.formatting import format_size
-from peakmark.messages import Severity, message
+from peakmark.messages import Severity, Value, message
 from peakmark.rows.row_runs import Messages, RowRuns, in_how_many
 from peakmark.rows.runs import WAITED
 from peakmark.run import noise
@@ -42,9 +42,9 @@ def disturbed(measured: RowRuns) -> Messages:
         others = [run["others"] for run in runs]
         for found in measured.repeated("other-load", others, noise.OTHERS, where=where):
             worst = max(runs, key=lambda run: float(run["others"]))
-            users = message("other-users", users=worst["users"]) if worst["users"] else ""
             busy = message("hidden")
             if worst["busy"]:
+                users = message("other-users", users=worst["users"]) if worst["users"] else ""
                 busy = message("busy", busy=worst["busy"], users=users)
             yield replace(found, values=(*found.values, ("busy", busy)))
         steal = [run["steal"] or 0.0 for run in runs]
@@ -78,7 +78,9 @@ def crowded(measured: RowRuns) -> Messages:
     """
     held = [run.held_up_cores for run in measured.runs if run.held_up_cores]
     if held:
-        most = message("up-to-cores" if min(held) < max(held) else "of-cores", cores=max(held))
+        most = message("of-cores", cores=max(held))
+        if min(held) < max(held):
+            most = message("up-to-cores", cores=max(held))
         often = in_how_many(len(held), len(measured.runs))
         severity = measured.severity_of("crowded-core")
         yield message("crowded-core", severity, cores=most, often=often)
@@ -122,7 +124,9 @@ def clock(measured: RowRuns) -> Messages:
     way = "fell" if most < 0 else "rose"
     if min(moved) < 0 < max(moved):
         way = "moved"
-    by = message("up-to" if len(changes) > 1 else "exactly", share=abs(most))
+    by = message("exactly", share=abs(most))
+    if len(changes) > 1:
+        by = message("up-to", share=abs(most))
     often = in_how_many(len(moved), len(changes))
     severity = measured.severity_of("clock-moved")
     yield message("clock-moved", severity, way=way, most=by, often=often)
@@ -145,8 +149,9 @@ def below_nominal(measured: RowRuns) -> Messages:
         judged = idle_clock(measured) or seen
     if judged < (1 - noise.MATTERS) * nominal:
         # The efficiency is that at the observed clock; scaled, it is that at the nominal one.
-        share = row.efficiency if row.limit_clock else None
-        of_nominal = message("of-nominal", share=share * seen / nominal) if share else ""
+        of_nominal: Value = ""
+        if row.limit_clock and row.efficiency:
+            of_nominal = message("of-nominal", share=row.efficiency * seen / nominal)
         yield message(
             "below-nominal", Severity.UNSURE, clock=judged, nominal=nominal, share=of_nominal
         )
@@ -171,8 +176,10 @@ def narrower(measured: RowRuns) -> Messages:
     is_widest = isa in ("auto", measured.fact("cpu", "isa_best"))
     row = measured.row
     if row.instrument == KERNELS["cpu"] and row.limit is not None and not is_widest:
-        vectors = message("instructions", isa=isa.upper())
-        yield message("narrower", asked=(message("plain") if isa == "scalar" else vectors,))
+        instructions = message("instructions", isa=isa.upper())
+        if isa == "scalar":
+            instructions = message("plain")
+        yield message("narrower", asked=(instructions,))
 
 
 def placement(measured: RowRuns) -> Messages:

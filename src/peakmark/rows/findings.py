@@ -460,7 +460,7 @@ def is_plural(subject: str) -> bool:
 def percents(shares: Sequence[float]) -> str:
     """Return ``12 %`` or ``12 to 31 %``."""
     low, high = f"{100 * min(shares):.0f}", f"{100 * max(shares):.0f}"
-    return f"{low} %" if low == high else f"{low} to {high} %"
+    return f"{value_range(low, high)} %"
 
 
 def times(factors: Sequence[float]) -> str:
@@ -468,7 +468,12 @@ def times(factors: Sequence[float]) -> str:
     low, high = f"{min(factors):.2g}", f"{max(factors):.2g}"
     if max(factors) >= 100:
         low, high = f"{min(factors):.0f}", f"{max(factors):.0f}"
-    return f"{low} times" if low == high else f"{low} to {high} times"
+    return f"{value_range(low, high)} times"
+
+
+def value_range(low: str, high: str) -> str:
+    """Return two ends as ``12 to 31``, or as one number where they are equal."""
+    return low if low == high else f"{low} to {high}"
 
 
 # -- single rows

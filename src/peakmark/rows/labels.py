@@ -74,8 +74,8 @@ class Labels:
         """Return ``8 threads``, or ``8 threads (socket)`` where that was asked for."""
         if row.concurrency_word and not row.concurrency:
             return str(row.concurrency_word)
-        asked = f" ({row.concurrency_word})" if row.concurrency_word else ""
-        return self.many(row.concurrency) + asked
+        counted = self.many(row.concurrency)
+        return f"{counted} ({row.concurrency_word})" if row.concurrency_word else counted
 
     def program(self, program: Program) -> str:
         """Return the program as the headings call it.
@@ -97,9 +97,11 @@ class Labels:
 
     @property
     def _scale(self) -> tuple[float, str]:
-        factor = self.table.factor if self.layout_table is None else self.layout_table.factor
-        unit = UNITS.get((self.table.unit, factor))
-        return (factor, unit) if unit else (self.table.factor, self.table.shown)
+        table = self.layout_table or self.table
+        unit = UNITS.get((self.table.unit, table.factor))
+        if unit is None:
+            return self.table.factor, self.table.shown
+        return table.factor, unit
 
     def number(self, value: float, step: float = 0.0) -> str:
         """Return a value in SI units in ``unit``, without it.

@@ -105,7 +105,9 @@ class RowRuns:
         if 2 * len(clean) <= len(self.runs):
             return []
         median = statistics.median([run.value for run in clean])
-        return clean if abs(self.row.value - median) < STANDS * median else []
+        if abs(self.row.value - median) >= STANDS * median:
+            return []
+        return clean
 
     def severity_of(self, code: str) -> Severity:
         """Return the severity of a disturbance.

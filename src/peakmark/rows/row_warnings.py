@@ -148,8 +148,10 @@ def measured_points(
 def facts_of(row: Line, runs: Sequence[Line], results: Results) -> Mapping[str, Any]:
     """Return the facts of the machine that the limit was made of, with the interface measured."""
     facts = results.facts_for(row.node, row.limit_host or None)
-    links = [run.link for run in runs if run.link]
-    return {**facts, "network": json.loads(links[0])} if links else facts
+    for run in runs:
+        if run.link:
+            return {**facts, "network": json.loads(run.link)}
+    return facts
 
 
 # -- messages about a point
@@ -372,7 +374,7 @@ def widespread(
         for note in counted:
             amounts[note.code].append(amount_of(note))
     common = [code for code in SHARED if having[code] >= max(AT_LEAST, MOSTLY * able[code])]
-    return {code: median(amounts[code]) if amounts[code] else 0.0 for code in common}
+    return {code: median(amounts[code] or [0.0]) for code in common}
 
 
 TELLING = {
@@ -442,8 +444,10 @@ def summarise_warnings(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]
 def kinds_of(notes: Sequence[Message]) -> list[str]:
     """Return ``wrong``, then the kinds of warnings; what the whole campaign shares is left out."""
     named = {note.kind for note in notes if note.is_named and not note.is_shared}
-    wrong = ["wrong"] if worst(notes) is Severity.WRONG else []
-    return [*wrong, *(str(kind) for kind in WarningKind if kind in named)]
+    kinds = [str(kind) for kind in WarningKind if kind in named]
+    if worst(notes) is Severity.WRONG:
+        kinds.insert(0, "wrong")
+    return kinds
 
 
 def frame_of(notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:

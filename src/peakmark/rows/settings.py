@@ -36,7 +36,9 @@ def ways_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[s
         return {"stores": str(details["store"])}
     if subsystem != "disk":
         return {}
-    ways = {"O_DIRECT": "no" if details.get("direct") is False else "yes"}
+    ways = {"O_DIRECT": "yes"}
+    if details.get("direct") is False:
+        ways["O_DIRECT"] = "no"
     if is_writing:
         ways["sync"] = str(details.get("sync", "end"))
         ways["fill"] = str(details.get("fill", "overwrite"))

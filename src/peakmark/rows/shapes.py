@@ -54,6 +54,7 @@ def shape_sentences(
 
 def slow_pairs(table: Table, rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
     """Yield pairs of CPUs or NUMA nodes that are much slower than others as far apart."""
+    places = "CPUs" if table.metric == "core_to_core" else "NUMA nodes"
     for row in rows:
         matrix = matrix_of(runs[row.point])
         usual = median(matrix.values())
@@ -66,7 +67,7 @@ def slow_pairs(table: Table, rows: Sequence[Line], runs: Runs) -> Iterator[Messa
         yield message(
             "slow-pairs",
             workload=row.workload,
-            places="CPUs" if table.metric == "core_to_core" else "NUMA nodes",
+            places=places,
             distance=row.variant,
             count=len(slow),
             pairs=len(matrix),
