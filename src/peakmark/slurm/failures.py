@@ -1,5 +1,5 @@
-"""Jobs that Slurm refuses or ends: what sbatch answers, whether to try again, what would mend it, and
-the attempts that such jobs cannot write themselves.
+"""Jobs that Slurm refuses or ends: whether to try again, how to fix the cause, and the attempts that
+such jobs cannot write themselves.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
 _CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
-"""What ended a submission: lines before it are a site's, or of tries that sbatch has repeated."""
+"""The cause that ended a submission. Lines before it are of a site, or of tries that sbatch repeated."""
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
-"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit; one sentence follows that is the same for
-all.
-"""
+"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit. The sentence after it is the same for all."""
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
-"""In the name of a limit: it counts jobs in the queue, of which some will end."""
+"""Part of the names of limits that count jobs in the queue, some of which will end."""
 _MY_JOBS = re.compile(r"MaxSubmitJobs?(?!.*PerAccount)")
-"""In the name of a limit: it counts jobs of this user alone, and may be 0."""
+"""Part of the names of limits that count jobs of this user alone. They may be 0."""
 
 _REFUSALS = yamlfile.read(Path(data.__file__).with_name("refusals.yaml"))
 NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
@@ -38,14 +36,14 @@ NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why Slurm takes no such job. ``is_temporary``: it may take the same job later."""
+    """The reason why Slurm refuses a job. ``is_temporary``: it may take the same job later."""
 
     text: str
     is_temporary: bool = False
 
 
 def _cause(error: SlurmError) -> str:
-    """Return what ended the submission, as Slurm says it; all of the message where that is not said."""
+    """Return the cause that Slurm names for a failed submission, else the whole message."""
     causes: list[str] = _CAUSE.findall(error.reason)
     return causes[-1] if causes else error.reason
 
@@ -53,16 +51,19 @@ def _cause(error: SlurmError) -> str:
 def _is_known_as(kind: str, error: SlurmError) -> bool:
     """Return whether the cause is one of the sentences of a kind in refusals.yaml.
 
-    A cause begins with Slurm's sentence; words of a site's own, such as *standby*, say nothing.
+    A cause begins with Slurm's sentence. Words of a site, such as *standby*, may follow it.
     """
     cause = _cause(error)
-    find = re.search if cause == error.reason else re.match
+    find = re.match
+    if cause == error.reason:
+        find = re.search
     return any(find(pattern, cause) for pattern in _REFUSALS[kind])
 
 
 def counts_my_jobs(error: SlurmError) -> bool:
-    """Return whether the refusal may be of a limit of this user's submitted jobs. Slurm says the same
-    of limits that no end of a job lifts, unless it names the limit.
+    """Return whether the limit that was reached may be that of this user's submitted jobs.
+
+    Unless Slurm names the limit, its sentence is the same for limits that no end of a job lifts.
     """
     limit = _LIMIT.search(error.reason)
     if limit is not None:
@@ -71,12 +72,12 @@ def counts_my_jobs(error: SlurmError) -> bool:
 
 
 def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
-    """Return whether the same submission may succeed later: a limit of jobs in the queue, or a
-    controller that does not answer.
+    """Return whether the same submission may succeed later. It may after a limit of jobs in the queue,
+    and where the controller did not answer.
 
     Args:
-        error: sbatch's.
-        has_jobs: whether this user has jobs in the queue; without any, no limit of theirs is reached.
+        error: of sbatch.
+        has_jobs: this user has jobs in the queue; without any, no limit of their number is reached.
     """
     if counts_my_jobs(error):
         return has_jobs
@@ -87,14 +88,12 @@ def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
 
 
 def is_unanswered(error: SlurmError) -> bool:
-    """Return whether Slurm may have taken the job all the same: the answer was lost, not the
-    question.
-    """
+    """Return whether Slurm may have taken the job all the same, because only the answer was lost."""
     return error.silent or _is_known_as("unanswered", error)
 
 
 def passes(error: SlurmError, has_jobs: bool = False) -> bool:
-    """Return ``is_temporary`` for this user, whose queue is looked at only where it matters."""
+    """Return ``is_temporary``. Ask for this user's jobs only where the answer depends on them."""
     if counts_my_jobs(error) and not has_jobs:
         with suppress(SlurmError):
             has_jobs = bool(slurm.jobs())
@@ -102,13 +101,13 @@ def passes(error: SlurmError, has_jobs: bool = False) -> bool:
 
 
 def text(error: SlurmError) -> str:
-    """sbatch's message without its own name in every line."""
+    """Return the message of sbatch without its name in every line."""
     stripped = re.sub(r"^(sbatch: )?(error: )?", "", error.reason or error.fact)
     return re.sub(r"\s*sbatch: (error: )?", "; ", stripped).strip("; ")
 
 
 def text_for_now(error: SlurmError) -> str:
-    """Return sbatch's message while it is waited for, and say where it may be for ever."""
+    """Return the message of sbatch on a job that is tried again, and say whether that may be in vain."""
     said = text(error)
     if _LIMIT.search(error.reason) is None and counts_my_jobs(error):
         return f"{said}; a limit that counts no submitted jobs stays, and ends the cells once none of your jobs is in the queue"
@@ -116,7 +115,7 @@ def text_for_now(error: SlurmError) -> str:
 
 
 def refusal(error: SlurmError) -> Message:
-    """sbatch's message and what would mend it."""
+    """Return the message of sbatch and how to fix the cause."""
     limit = _LIMIT.search(error.reason)
     subject, known = (limit[0], "limits") if limit else (error.reason, "answers")
     patterns = _REFUSALS[known].items()
@@ -125,19 +124,17 @@ def refusal(error: SlurmError) -> Message:
 
 
 def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
-    """Why Slurm takes no such job, or would never start it, for doctor and for a campaign; None if
-    it would.
+    """Return why Slurm refuses a job or would never start it; None if it would.
 
     Args:
         wanted: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
         options: all of them as sbatch takes them.
     """
-    # sbatch takes jobs for a partition that is DOWN, and with EnforcePartLimits=NO beyond its
-    # limits.
-    try:
+    # Check the partitions: sbatch takes jobs for one that is DOWN, and with EnforcePartLimits=NO also
+    # beyond its limits.
+    partitions: list[slurm.Partition] = []
+    with suppress(SlurmError):  # sbatch is called all the same
         partitions = slurm.partitions(wanted.get("partition"))
-    except SlurmError:  # sbatch is called all the same
-        partitions = []
     errors = [_partition_error(partition, wanted) for partition in partitions]
     if errors and all(errors):
         return Refusal(errors[0])
@@ -149,13 +146,14 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
         if passes(error):
             return Refusal(text_for_now(error), is_temporary=True)
         sentence = refusal(error).text
-        of_network = wanted["nodes"] == "2" and NO_NETWORK not in sentence
-        return Refusal(f"{sentence}; {NO_NETWORK}" if of_network else sentence)
+        if wanted["nodes"] == "2" and NO_NETWORK not in sentence:
+            sentence = f"{sentence}; {NO_NETWORK}"
+        return Refusal(sentence)
     return None
 
 
 def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:
-    """Why no such job starts in the partition; empty where it may."""
+    """Return why the job never starts in the partition; empty where it may."""
     another = "slurm.partition in the site file names another, sinfo lists them"
     if partition.state != "UP":
         return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
@@ -171,8 +169,9 @@ def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> s
 
 
 LOG_BYTES = 1 << 20
+"""Bytes at the end of a job's log in which slurmstepd's message is looked for."""
 _OUT_OF_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
-"""What slurmstepd writes into the log of a job: with memory limited by control groups, and by
+"""Words of slurmstepd in the log of a job that ran out of memory: under control groups, and under
 OverMemoryKill.
 """
 
@@ -182,13 +181,13 @@ def keep(
 ) -> bool:
     """Write the attempt of the cell that a job was measuring, unless the job did so itself.
 
-    A disk that takes nothing is named once and raises nothing: the campaign goes on.
+    A disk that takes nothing is reported once, and the campaign goes on.
 
     Args:
-        campaign: the folder.
-        cell: None where nobody knows which one it was.
+        campaign: its folder.
+        cell: None where it is not known.
         number: of the job.
-        state: the job's, as Slurm calls it.
+        state: of the job, in Slurm's word.
         details: fields of ``scontrol show job``.
 
     Returns:
@@ -219,18 +218,20 @@ def refuse(campaign: Path, cells: Iterable[Cell], reason: Message) -> None:
 
 
 def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
-    """Whether the job has left an attempt of one of its cells."""
-    for path in (path for cell in cells for path in records.attempts(campaign, cell)):
-        with suppress(OSError, RecordError):
-            if str(records.read(path)["context"].get("job_id")) == number:
-                return True
+    """Return whether the job has left an attempt of one of its cells."""
+    for cell in cells:
+        for path in records.attempts(campaign, cell):
+            with suppress(OSError, RecordError):
+                if str(records.read(path)["context"].get("job_id")) == number:
+                    return True
     return False
 
 
 def _granted(details: Mapping[str, str]) -> tuple[str, str]:
-    """Case of the message, and the memory that a job was granted. ``--mem=0``, which an exclusive
-    job asks for, is all of its node. Without a request, a partition's DefMemPerCPU or DefMemPerNode
-    stands in its place.
+    """Return the case of the message, and the memory that a job was granted.
+
+    ``--mem=0``, which an exclusive job asks for, grants all memory of its node. Without a request, the
+    fields hold the partition's DefMemPerCPU or DefMemPerNode.
     """
     # One field up to Slurm 22.05, two since 23.02.
     fields = (details.get(name, "") for name in ("AllocTRES", "TRES", "ReqTRES"))
@@ -241,8 +242,12 @@ def _granted(details: Mapping[str, str]) -> tuple[str, str]:
         return "whole-node", in_all
     if by_cpu:
         share = f"{by_cpu} for each CPU"
-        return "memory-per-cpu", f" ({share}, {total[1]} in all)" if total else f" ({share})"
-    return OUT_OF_MEMORY, f" ({by_node})" if by_node else in_all
+        if total:
+            share += f", {total[1]} in all"
+        return "memory-per-cpu", f" ({share})"
+    if by_node:
+        return OUT_OF_MEMORY, f" ({by_node})"
+    return OUT_OF_MEMORY, in_all
 
 
 def _is_zero(memory: str) -> bool:
@@ -251,9 +256,10 @@ def _is_zero(memory: str) -> bool:
 
 
 def _memory_ran_out(log: str) -> bool:
-    """Whether a job step was ended for its memory. Slurm calls a job FAILED whose script did not
-    itself run out of it, and which of its steps did so only sacct could tell, where there is a
-    slurmdbd.
+    """Return whether the log of a job says that a step ran out of memory.
+
+    Slurm calls the job FAILED when a step ran out of memory and the script did not. Only sacct would
+    tell, which needs a slurmdbd.
     """
     try:
         with Path(log).open("rb") as stream:
@@ -264,7 +270,7 @@ def _memory_ran_out(log: str) -> bool:
 
 
 def _store(campaign: Path, cell: Cell, reason: Message, host: str, **context: Any) -> bool:
-    """Write an attempt; whether that was possible."""
+    """Write an attempt. Return whether that was possible."""
     record = {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),

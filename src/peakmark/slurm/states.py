@@ -42,9 +42,9 @@ STOPPED = frozenset(
         *("NOT_RESPONDING", "POWER_DRAIN", "REBOOT_ISSUED", "UNKNOWN"),
     ]
 )
-"""Flags of a node that starts no job until somebody changes that, or it has started anew."""
+"""Flags of a node that starts no job until an administrator changes that, or it has rebooted."""
 NOT_NOW = STOPPED | {"POWER_DOWN", "POWERING_DOWN", "REBOOT_REQUESTED", "RESERVED"}
-"""Flags of a node that is not planned with. A node that is powered down is: Slurm starts it."""
+"""Flags of a node that is left out of the plan. One that is powered down is not: Slurm starts it."""
 OF_RESERVATIONS = frozenset(["MAINTENANCE", "RESERVED"])
 """Flags that do not keep the jobs of the reservation itself from its nodes."""
 
@@ -55,7 +55,7 @@ def flags(state: str) -> frozenset[str]:
     for word in state.upper().split("+"):
         name = word.rstrip("".join(SUFFIXES))
         found.add(NAMES.get(name, name))
-        found.update(SUFFIXES[suffix] for suffix in word[len(name) :])
+        found |= {SUFFIXES[suffix] for suffix in word[len(name) :]}
     return frozenset(found - {""})
 
 
@@ -70,7 +70,7 @@ def blocking(state: str, flags_that_block: frozenset[str], is_reserved: bool) ->
 
 
 def of_text(output: str) -> dict[str, tuple[str, str]]:
-    """Read ``scontrol --oneliner show node``: node -> its state and an administrator's reason."""
+    """Return the state and the administrator's reason of each node that ``scontrol show node`` printed."""
     found = {}
     for line in output.splitlines():
         # The first state counts: reasons and comments, which come later, hold any text.
@@ -81,14 +81,14 @@ def of_text(output: str) -> dict[str, tuple[str, str]]:
 
 
 def _reason(line: str) -> str:
-    """Return the reason of a node: all up to the stamp of who gave it, else up to the next field."""
-    found = re.search(r"\sReason=(.*?) \[[^\s@]+@[^\]]+\]", line)
-    found = found or re.search(r"\sReason=(.*?)(?=\s+[A-Z]\w*=|\s*$)", line)
+    """Return the reason of a node, which ends before the stamp of its author or the next field."""
+    stamped = re.search(r"\sReason=(.*?) \[[^\s@]+@[^\]]+\]", line)
+    found = stamped or re.search(r"\sReason=(.*?)(?=\s+[A-Z]\w*=|\s*$)", line)
     return found[1] if found else ""
 
 
 def of_json(output: str) -> dict[str, tuple[str, str]]:
-    """Read the nodes of an answer in JSON, as ``of_text`` does; empty where there is none.
+    """Return the states of an answer in JSON, as ``of_text`` does; none where it holds no JSON.
 
     Slurm 21.08 and 22.05 write one word and a list of flags, later versions one list.
     """
@@ -104,18 +104,22 @@ def of_json(output: str) -> dict[str, tuple[str, str]]:
 
 
 def _json_nodes(output: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the nodes of the first JSON object that has some: sites' wrappers print other lines too."""
+    """Yield the nodes of the first JSON object that has some. The wrapper of a site may print other
+    lines too.
+    """
     for start in re.finditer(r"(?m)^\{", output):
         document: Any = None
         with suppress(ValueError, RecursionError):
             document, _ = json.JSONDecoder().raw_decode(output, start.start())
-        nodes = document.get("nodes") if isinstance(document, dict) else None
-        if isinstance(nodes, list):
-            yield from (node for node in nodes if isinstance(node, dict))
+        if isinstance(document, dict) and isinstance(document.get("nodes"), list):
+            for node in document["nodes"]:
+                if isinstance(node, dict):
+                    yield node
             return
 
 
 def _words(value: object) -> list[str]:
-    """Return a state of one word or of several in capitals."""
-    words = value if isinstance(value, list) else [value]
-    return [word.upper() for word in words if isinstance(word, str) and word]
+    """Return the words of a state in capitals. It is one word or a list of them."""
+    if not isinstance(value, list):
+        value = [value]
+    return [word.upper() for word in value if isinstance(word, str) and word]
