@@ -17,9 +17,8 @@ from benchmarks.kernels.pairs import GROUPS, Plan, Row
 from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
 from peakmark import machine
-from peakmark.errors import PeakmarkError
+from peakmark.errors import PeakmarkError, Unavailable
 from peakmark.files import write_text
-from peakmark.messages import Unavailable
 
 FEWEST = 5
 MOST = 3

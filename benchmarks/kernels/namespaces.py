@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from peakmark.messages import MeasurementError, Unavailable
+from peakmark.errors import MeasurementError, Unavailable
 from peakmark.run import execute, pair
 from peakmark.tools.base import Command
 
@@ -48,7 +48,7 @@ class Namespaces:
         with execute.start(self.inside(self.server, server), folder, values) as process:
             if not pair.listens(process, PORT):
                 said = execute.last_lines(folder)
-                raise MeasurementError("no-listening", program=server.argv[0], said=said)
+                raise MeasurementError(f"the server {server.argv[0]} did not start to listen{said}")
             yield values
 
 

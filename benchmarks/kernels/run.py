@@ -19,8 +19,7 @@ from benchmarks.kernels.references import CoreToCore, LoadedLatency
 from benchmarks.kernels.table import Pair
 from peakmark import limits
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
-from peakmark.messages import MeasurementError, Unavailable
+from peakmark.errors import MeasurementError, ParseError, Unavailable
 from peakmark.run import execute, lock, pair, pinning
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Measurement, Tool, Workspace, last_line

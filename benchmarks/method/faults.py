@@ -23,10 +23,9 @@ from benchmarks import results
 from benchmarks.kernels import namespaces
 from benchmarks.method.same import side
 from benchmarks.method.sides import Bench, Surroundings
-from peakmark.errors import PeakmarkError
+from peakmark.errors import PeakmarkError, Unavailable
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
-from peakmark.messages import Unavailable
 from peakmark.rows import build
 from peakmark.storage.results import Results
 from peakmark.views import compare

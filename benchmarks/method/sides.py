@@ -20,10 +20,9 @@ from typing import Any
 from benchmarks.kernels.namespaces import SERVER, Namespaces
 from peakmark import plan
 from peakmark.cell import Cell
-from peakmark.errors import PeakmarkError
+from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.files import write_text
 from peakmark.machine import network
-from peakmark.messages import MeasurementError
 from peakmark.run.measure import Request, measure
 from peakmark.run.pair import Peer
 from peakmark.tools.base import Command

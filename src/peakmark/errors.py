@@ -76,6 +76,16 @@ class ParseError(PeakmarkError):
     """Output of a tool that holds no trustworthy number."""
 
 
+class MeasurementError(PeakmarkError):
+    """Failure to measure a cell: the tool failed, hung, or printed an invalid result."""
+
+
+class Unavailable(PeakmarkError):
+    """Error for a cell that this machine cannot measure, as without its tool or instruction set. It
+    is no failure of the cell.
+    """
+
+
 class Terminated(BaseException):
     """Raised when a signal stops this process (SIGTERM, as by scancel or a time limit). Every block
     cleans up on the way out.
@@ -84,6 +94,8 @@ class Terminated(BaseException):
 
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
 """State of a job that ran out of memory, in Slurm's word; also used where the kernel ended it."""
+MORE_MEMORY = "memory_factor in the site file's section slurm lets jobs ask for more"
+"""Remedy for a job that was granted too little memory."""
 
 UNREADABLE = frozenset(
     (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE)

@@ -25,7 +25,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
-from peakmark.errors import PeakmarkError, Sentence
+from peakmark.errors import Sentence
 from peakmark.formatting import (
     counted,
     format_size,
@@ -428,29 +428,3 @@ def worst(messages: Iterable[Message]) -> Severity | None:
         if severity in found:
             return severity
     return None
-
-
-class Reason(PeakmarkError):
-    """Error with a code of ``messages.yaml`` and its values, or with a sentence alone.
-
-    code  its entry, for programs; None for a sentence alone
-    """
-
-    def __init__(self, reason: str, **values: Any) -> None:
-        self.code: str | None = None
-        self.values = values
-        if values:
-            self.code = reason
-            super().__init__(*texts(reason, values))
-        else:
-            super().__init__(reason)
-
-
-class MeasurementError(Reason):
-    """Failure to measure a cell: the tool failed, hung, or printed an invalid result."""
-
-
-class Unavailable(Reason):
-    """Error for a cell that this machine cannot measure, as without its tool or instruction set. It
-    is no failure of the cell.
-    """

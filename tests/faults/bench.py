@@ -16,7 +16,7 @@ import pytest
 from tests.programs import LIMIT_S, wait_for
 
 from peakmark.cell import Cell
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError
 from peakmark.run.measure import Request, measure
 from peakmark.storage import planfile
 

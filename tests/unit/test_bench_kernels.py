@@ -19,7 +19,7 @@ from benchmarks.kernels.table import Line, Pair, judge
 from tests.unit import campaign_data
 
 from peakmark import machine, statistics
-from peakmark.messages import Unavailable
+from peakmark.errors import Unavailable
 from peakmark.tools.base import Measurement
 
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"

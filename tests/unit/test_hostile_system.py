@@ -23,8 +23,7 @@ from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 import snakemake_logger_plugin_peakmark as plugin
 import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark import cli, plan, resources
-from peakmark.errors import PeakmarkError
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.plan import jobs
 from peakmark.run import cleanup
 from peakmark.run.measure import Request, measure

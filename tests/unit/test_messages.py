@@ -5,18 +5,7 @@ import os
 import re
 
 from peakmark import slurm
-from peakmark.messages import (
-    CATALOGUE,
-    MeasurementError,
-    Range,
-    Unavailable,
-    between,
-    catalogue,
-    merge,
-    message,
-    render,
-    texts,
-)
+from peakmark.messages import CATALOGUE, Range, between, catalogue, merge, message, render, texts
 from peakmark.resources import ROOT
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "messages.txt"
@@ -65,32 +54,15 @@ def test_numbers_keep_their_units_and_several_are_a_range():
     assert "1.2 us to 1.3 ms" in render(flush(Range(1.2e-6, 1.3e-3))).sentence.fact
 
 
-def test_an_error_holds_fact_and_remedy_of_its_code():
-    error = Unavailable("memory", program="pmbw", need=1 << 30, may=3 << 20)
-    assert (error.code, error.values["need"]) == ("memory", 1 << 30)
-    assert "1GiB" in error.fact and "3MiB" in error.fact and error.remedy
-    assert str(error) == f"{error.fact}: {error.remedy}"
-    values = {"program": "ping", "variant": "x", "workload": "LAT", "known": ("none", "y")}
-    assert str(Unavailable("variant", **values)).endswith("none, y")
-    braces = Unavailable("no-interface", host="n", interface="a{b}", known="is lo (::1)")
-    assert "no interface 'a{b}'" in str(braces)
-    plain = MeasurementError("the lock {path} is gone")
-    assert (str(plain), plain.code) == ("the lock {path} is gone", None)
-
-
-MAKERS = {"message", "Unavailable", "MeasurementError"}
-
-
 def made(node):
     """(code, names of its values) of a message that names both where it is made."""
-    if not isinstance(node, ast.Call) or not node.args:
+    if not isinstance(node, ast.Call) or not node.args or getattr(node.func, "id", "") != "message":
         return None
-    maker, code = getattr(node.func, "id", ""), node.args[0]
-    keywords = {str(keyword.arg): keyword.value for keyword in node.keywords}
+    code, keywords = node.args[0], {str(keyword.arg): keyword.value for keyword in node.keywords}
     case = keywords.pop("case", ast.Constant(""))
     keywords.pop("about", None)
     named = isinstance(code, ast.Constant) and isinstance(case, ast.Constant)
-    if maker in MAKERS and named and "None" not in keywords and (keywords or maker == "message"):
+    if named and "None" not in keywords:
         return f"{code.value} {case.value}".rstrip(), set(keywords)
     return None
 

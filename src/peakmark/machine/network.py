@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 import socket
 
+from peakmark.errors import MeasurementError
 from peakmark.machine.host import Facts, Host, first_int, pcie_link
-from peakmark.messages import MeasurementError
 
 _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 """Generation of InfiniBand -> the share of its signalling rate that carries data (IBTA: 8b/10b, then
@@ -156,12 +156,14 @@ def address_of(interface: str) -> str:
     if interface in addresses:
         return addresses[interface]
     names = ", ".join(f"{name} ({address})" for name, address in addresses.items())
-    known = f"{'is' if len(addresses) == 1 else 'are'} {names}"
+    known = f"are {names}"
+    if not addresses:
+        known = "is none with such an address"
+    elif len(addresses) == 1:
+        known = f"is {names}"
     raise MeasurementError(
-        "no-interface",
-        host=socket.gethostname(),
-        interface=interface,
-        known=known if addresses else "is none with such an address",
+        f"{socket.gethostname()} has no interface {interface!r} with an IPv4 address: there {known}",
+        "change interface:",
     )
 
 
@@ -175,8 +177,10 @@ def local_address(peer: str) -> str:
         try:
             probe.connect((peer, _DISCARD_PORT))
         except OSError as error:
-            host = socket.gethostname()
-            raise MeasurementError("no-route", host=host, peer=peer, why=error.strerror) from error
+            raise MeasurementError(
+                f"{socket.gethostname()} finds no way to {peer} over IPv4, which the network cells"
+                f" need: {error.strerror}"
+            ) from error
         return str(probe.getsockname()[0])
 
 
@@ -190,7 +194,9 @@ def interface_towards(peer: str) -> str:
     for name, address in _addresses().items():
         if address == local:
             return name
-    raise MeasurementError("no-address", host=socket.gethostname(), address=local, peer=peer)
+    raise MeasurementError(
+        f"no interface of {socket.gethostname()} has the address {local} that leads to {peer}"
+    )
 
 
 def _addresses() -> dict[str, str]:

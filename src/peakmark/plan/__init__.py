@@ -15,8 +15,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
-from peakmark.errors import ConfigError
-from peakmark.messages import Unavailable
+from peakmark.errors import ConfigError, Unavailable
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
     ANY,

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPES, SUBSYSTEMS
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
-from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.formatting import format_size, parse_size
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.messages import Unavailable
 from peakmark.plan.cluster import ANY, Settings, Turns
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage

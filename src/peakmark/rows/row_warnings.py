@@ -186,10 +186,9 @@ def holes(point: MeasuredPoint) -> Messages:
             reason=message("because", reason=row.reason) if row.reason else "",
         )
     for failure in point.failures:
-        why = json.loads(failure.why or "{}")
-        if why.get("code") == "wrong-result":
-            values = why["values"]
-            yield message("wrong-core", Severity.UNSURE, host=values["host"], core=values["core"])
+        if failure.wrong_core is not None:
+            core = failure.wrong_core
+            yield message("wrong-core", Severity.UNSURE, host=failure.host, core=core)
 
 
 def unequal_nodes(point: MeasuredPoint) -> Messages:

@@ -120,7 +120,8 @@ def lines_without_value(results: Results) -> Iterator[Line]:
             line["status"] = status
             if record:
                 line["reason"] = record.data["reason"]
-                line["why"] = json_text(record.data["context"].get("why"))
+                line["host"] = record.data["context"]["host"]
+                line["wrong_core"] = record.data["context"].get("wrong_core")
             yield line
 
 

@@ -79,7 +79,7 @@ attempt             int    0 for the execution that counts, then those that were
 measurement         int    place of the value in its record
 status              text   ok, missing (no record), unavailable (not possible here) or failed
 reason              text   why it is unavailable or failed
-why                 json   code and values of that reason, where it has a code
+wrong_core          int    core, by its first CPU, whose wrong result made the cell fail
 """
     + _POINT.strip()
     + """
@@ -87,7 +87,7 @@ is_automatic        flag   the node chose the block: the area of LAT
 measured_workload   text   workload as in the record
 measured_block_bytes int   block as in the record, B
 measured_concurrency int   concurrency as in the record
-host                text   host that measured, or of the client
+host                text   host that measured, or failed to, or of the client
 server_host         text   host of the server
 repetition          int    number of the repetition, from 0
 started             text   when the cell was begun, ISO 8601 with its offset from UTC

@@ -29,8 +29,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import NoReturn
 
-from peakmark.errors import Terminated
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError, Terminated
 
 OWNER = "PEAKMARK_OWNER"
 """Environment variable with the ``process_identity`` of the process that ordered the measurement. It

@@ -20,10 +20,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
-from typing import Any
 
 from peakmark import data
-from peakmark.messages import MeasurementError, Unavailable
+from peakmark.errors import MeasurementError, Sentence, Unavailable
 from peakmark.run import cleanup
 from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
 
@@ -90,9 +89,6 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
-Trouble = tuple[str, dict[str, Any]]
-"""Reason why a run of a program does not count: a code of ``messages.yaml``, and its values."""
-
 
 def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in. Keep
@@ -112,14 +108,14 @@ def run(
     command: Command,
     directory: Path,
     values: Mapping[str, str] | None = None,
-    trouble: Callable[[], Trouble | None] = lambda: None,
+    trouble: Callable[[], Sentence | None] = lambda: None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Completed:
     """Run ``command`` in ``directory`` to its end, whatever its exit code.
 
     Args:
-        trouble: called now and then; returns a reason to stop, such as a client's server that has
-            ended, else None.
+        trouble: called now and then; returns a reason to stop, with its remedy, such as a client's
+            server that has ended; else None.
 
     Raises:
         MeasurementError: when it cannot be started, passes its time limit or meets trouble.
@@ -138,17 +134,27 @@ def run(
             if met:
                 raise failure(command.argv, "was ended", directory, met)
             how = f"did not end within {limit:.0f} s"
-            raise failure(command.argv, how, directory, ("timeout", {}))
+            raise failure(command.argv, how, directory)
     argv, _ = fill(command, values or {})
     elapsed = time.monotonic() - started
     return collect_output(command, directory, tuple(argv), process.returncode, elapsed)
 
 
-def failure(argv: Sequence[str], how: str, directory: Path, trouble: Trouble) -> MeasurementError:
-    """Return the error for a program whose run does not count, with the last lines it printed."""
-    code, values = trouble
-    name = program_name(argv)
-    return MeasurementError(code, program=name, how=how, said=last_lines(directory), **values)
+def failure(
+    argv: Sequence[str], how: str, directory: Path, trouble: Sentence | None = None
+) -> MeasurementError:
+    """Return the error for a program whose run does not count, with the last lines it printed.
+
+    Args:
+        how: how the program ended.
+        trouble: why, where that is known, and its remedy; either may be empty.
+    """
+    fact = f"{program_name(argv)} {how}{last_lines(directory)}"
+    if trouble is None:
+        return MeasurementError(fact)
+    if trouble.fact:
+        fact += f"; {trouble.fact}"
+    return MeasurementError(fact, trouble.remedy)
 
 
 def wait_factor() -> float:
@@ -235,9 +241,7 @@ def start(
                         preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
                     )
             except OSError as error:
-                raise MeasurementError(
-                    "not-started", program=argv[0], why=error.strerror
-                ) from error
+                raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
         try:
             yield process
         finally:
@@ -348,11 +352,14 @@ def _module_environment(names: Sequence[str]) -> dict[str, str]:
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        joined = " ".join(names)
-        raise Unavailable("modules-slow", names=joined, seconds=MODULES_LIMIT_S) from None
+        raise Unavailable(
+            f"loading the modules {' '.join(names)} took longer than {MODULES_LIMIT_S:.0f} s"
+        ) from None
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())
-        raise Unavailable("modules", names=" ".join(names), said=said)
+        raise Unavailable(
+            f"cannot load the modules {' '.join(names)}: {said}", "module avail lists them"
+        )
     entries = done.stdout.decode(errors="surrogateescape").split("\0")
     environment = {}
     for entry in entries:

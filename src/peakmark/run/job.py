@@ -10,8 +10,7 @@ from typing import Any
 
 from peakmark import files, output
 from peakmark.cell import Cell
-from peakmark.errors import PeakmarkError
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.planfile import Part

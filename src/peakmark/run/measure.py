@@ -20,11 +20,20 @@ from typing import TYPE_CHECKING
 
 from peakmark import files, machine
 from peakmark.cell import Cell
-from peakmark.errors import PeakmarkError, RecordError, sentence
+from peakmark.errors import (
+    MORE_MEMORY,
+    OUT_OF_MEMORY,
+    MeasurementError,
+    PeakmarkError,
+    RecordError,
+    Sentence,
+    Unavailable,
+    sentence,
+)
+from peakmark.formatting import format_size
 from peakmark.machine import job_limits, network, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
-from peakmark.messages import MeasurementError, Reason, Unavailable
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
 from peakmark.storage import planfile, records
 from peakmark.storage.types import DisturbedContext
@@ -59,7 +68,6 @@ _UNKNOWN = (
     *("clock_hz_after", "scratch", "noise", "server_noise", "io_limits"),
 )
 """Keys of a record's context that a failed attempt may leave empty."""
-_PLAIN = (str, int, float, list, tuple)
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,7 @@ def measure(request: Request) -> Facts:
     except PeakmarkError as error:
         failure = error
     except OSError as error:  # a disk that is full or broken below the campaign or scratch
-        failure = MeasurementError("system", why=sentence(error))
+        failure = MeasurementError(sentence(error))
     # A failed attempt is kept. It fails the cell only if it was the first one.
     if failure is not None and not (len(attempts) == 1 and isinstance(failure, Unavailable)):
         kept = _keep_failed(request, failure, attempts.pop())
@@ -207,21 +215,13 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Fac
         measurements = attempt.parsed.measurements
     else:
         reason = str(failure)
-    # Programs read the code of a failure and its values.
-    context = attempt.context
-    if isinstance(failure, Reason) and failure.code is not None:
-        values = dict(failure.values)
-        for name, value in values.items():
-            if not isinstance(value, _PLAIN):
-                values[name] = str(value)
-        context["why"] = {"code": failure.code, "values": values}
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
         "status": status,
         "reason": reason,
         "measurements": [asdict(measurement) for measurement in measurements],
-        "context": context,
+        "context": attempt.context,
         "disturbed": [],
         "warnings": list(attempt.parsed.warnings),
         "raw": {},
@@ -236,7 +236,9 @@ def _keep_raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise MeasurementError(
-            "raw-not-kept", cell=cell.id, folder=folder, why=error.strerror
+            f"{cell.id} was measured, but what its tool printed cannot be written to {folder}"
+            f" ({error.strerror})",
+            "make room or mend its rights, then start again; what was written before is whole",
         ) from error
 
 
@@ -306,7 +308,8 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
     cell, context = request.cell, attempt.context
     instrument = REGISTRY.get(cell.instrument)
     if instrument is None:
-        raise MeasurementError("no-instrument", name=cell.instrument, known=sorted(REGISTRY))
+        known = ", ".join(sorted(REGISTRY))
+        raise MeasurementError(f"unknown instrument {cell.instrument!r}: known are {known}")
     tool = instrument.find(instrument.locate(request.kernels, request.tool))
     context["tool"] = asdict(tool)
     with workspace(request, instrument) as space:
@@ -429,11 +432,11 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             context |= {"server_host": peer.host, "server_noise": peer.noise}
             context["network"] = _describe_network(peer)
 
-        def trouble() -> execute.Trouble | None:
+        def trouble() -> Sentence | None:
             if peer:
                 ended = peer.ended()
                 if ended:
-                    return "server-ended", {"server": ended}
+                    return Sentence(f"the server {ended}")
             return _wrote_too_much(space.directory, cost)
 
         # Run the client, or the program of a cell without a server.
@@ -449,11 +452,19 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
         # Refuse a bad exit code, with the most specific reason.
         if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
             refusal = f"{execute.program_name(done.argv)} says that this machine cannot do it"
-            raise Unavailable("not-here", said=last_line(done.stderr) or refusal)
+            raise Unavailable(last_line(done.stderr) or refusal)
         if done.returncode not in command.ok_codes:
             how = f"ended with {execute.describe_end(done.returncode)}"
-            reason = _out_of_memory(kills) or trouble() or _wrong_result(done) or ("exit", {})
-            raise execute.failure(done.argv, how, folder, reason)
+            met = _out_of_memory(kills) or trouble()
+            core = _wrong_core(done)
+            if met is None and core is not None:
+                context["wrong_core"] = core
+                met = Sentence(
+                    "",
+                    f"run it again; if the core of CPU {core} on {gethostname()} is wrong again,"
+                    " test it or drain the node",
+                )
+            raise execute.failure(done.argv, how, folder, met)
 
 
 def _describe_command(command: Command, done: Completed) -> Facts:
@@ -466,15 +477,17 @@ def _describe_command(command: Command, done: Completed) -> Facts:
     }
 
 
-def _wrote_too_much(directory: Path, cost: Cost) -> execute.Trouble | None:
+def _wrote_too_much(directory: Path, cost: Cost) -> Sentence | None:
+    """Return the trouble when a cell has written more than it may; else None."""
     used, most = cleanup.disk_usage(directory), 2 * cost.disk_bytes + ALL_FILES_BYTES
     if used <= most:
         return None
-    wrote = f"it wrote {used / 1e9:.2f} GB into {directory}, and may write {most / 1e9:.2f} GB"
-    return "wrote-too-much", {"wrote": wrote}
+    return Sentence(
+        f"it wrote {used / 1e9:.2f} GB into {directory}, and may write {most / 1e9:.2f} GB"
+    )
 
 
-def _out_of_memory(before: int | None) -> execute.Trouble | None:
+def _out_of_memory(before: int | None) -> Sentence | None:
     """Return the trouble when the kernel has ended more processes of this job than ``before``; else
     None.
     """
@@ -484,21 +497,23 @@ def _out_of_memory(before: int | None) -> execute.Trouble | None:
         return None
     limits = job_limits.collect(host)
     if limits["memory_limited_by"] is None:
-        return "memory-of-node", {"host": gethostname()}
-    code = "memory-used"
+        return Sentence(f"{OUT_OF_MEMORY}: the memory of {gethostname()} ran out")
+    limit = format_size(limits["memory_bytes"])
+    remedy = ""
     if os.environ.get("SLURM_JOB_ID"):
-        code = "memory-of-job"
-    return code, {"limit": limits["memory_bytes"]}
+        remedy = MORE_MEMORY
+    return Sentence(f"{OUT_OF_MEMORY}: the {limit} that it may use were used up", remedy)
 
 
-def _wrong_result(done: Completed) -> execute.Trouble | None:
-    """Return the trouble when one of peakmark's kernels names a CPU with a wrong result; else None."""
+def _wrong_core(done: Completed) -> int | None:
+    """Return the core, by its first CPU, of which one of peakmark's kernels says that its result is
+    wrong; None where it names none.
+    """
     try:
         cpu = json.loads(done.stdout)["wrong_cpus"][0]
-        core = _cpu_locations()[cpu].core
+        return _cpu_locations()[cpu].core
     except (ValueError, TypeError, LookupError):
         return None
-    return "wrong-result", {"host": gethostname(), "cpu": cpu, "core": core}
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:

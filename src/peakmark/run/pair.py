@@ -28,9 +28,8 @@ from subprocess import Popen
 from typing import Any
 
 from peakmark import files, resources, slurm
-from peakmark.errors import ExitCode, PeakmarkError
+from peakmark.errors import ExitCode, MeasurementError, PeakmarkError
 from peakmark.machine import network
-from peakmark.messages import MeasurementError
 from peakmark.run import cleanup, execute, noise
 from peakmark.tools.base import Command
 
@@ -107,7 +106,7 @@ def serving(
         if "ddress already in use" not in execute.last_lines(folder):
             break
     name = Path(server.argv[0]).name
-    raise MeasurementError("no-listening", program=name, said=execute.last_lines(folder))
+    raise MeasurementError(f"the server {name} did not start to listen{execute.last_lines(folder)}")
 
 
 def _failed(process: Popen[bytes], folder: Path) -> str | None:
@@ -160,15 +159,19 @@ def across(
             process.stdin.write(json.dumps(request).encode() + b"\n")
         answer = _line(process, START_S)
         if answer is None:
-            why = f"no answer{execute.last_lines(folder)}"
-            raise MeasurementError("no-far-end", host=remote, why=why)
+            answer = {"failed": f"no answer{execute.last_lines(folder)}"}
         if "failed" in answer:
-            raise MeasurementError("no-far-end", host=remote, why=answer["failed"])
+            raise MeasurementError(
+                f"the server's end on {remote} did not come up: {answer['failed']}"
+            )
         # The route to the server must leave by the interface that is measured.
         near = network.interface_towards(answer["address"])
         if interface not in (None, near):
-            where = {"host": local, "address": answer["address"], "peer": remote, "near": near}
-            raise MeasurementError("other-route", **where, interface=interface)
+            raise MeasurementError(
+                f"{local} reaches {answer['address']} of {remote} through {near},"
+                f" not through {interface}",
+                "give the interface an address in one network on all nodes, or change interface:",
+            )
 
         def ended() -> str | None:
             answer = _line(process, 0.0)
@@ -186,12 +189,17 @@ def _both_nodes() -> tuple[str, str]:
     """Return this node and the other one of the allocation."""
     number = os.environ.get("SLURM_JOB_ID")
     if not number:
-        raise MeasurementError("no-job", variable="SLURM_JOB_ID")
+        raise MeasurementError(
+            "a cell of two nodes runs inside a Slurm job of two nodes: there is no SLURM_JOB_ID"
+        )
     names, host = slurm.job_nodes(number), socket.gethostname().partition(".")[0]
     local = [name for name in names if name.partition(".")[0] == host]
     remote = [name for name in names if name not in local]
     if not local or not remote:
-        raise MeasurementError("no-second-node", job=number, nodes=names or "none", host=host)
+        raise MeasurementError(
+            f"job {number} has the nodes {', '.join(names) or 'none'}:"
+            f" two are needed, one of them {host}"
+        )
     return local[0], remote[0]
 
 
@@ -270,11 +278,11 @@ def _free_port(address: str) -> int:
         try:
             probe.bind((address, 0))
         except OSError as error:
-            code = "no-port"
+            fact = f"no server can listen on {address} of {socket.gethostname()}: {error.strerror}"
+            remedy = ""
             if address == LOOPBACK:
-                code = "no-loopback"
-            host = socket.gethostname()
-            raise MeasurementError(code, address=address, host=host, why=error.strerror) from error
+                remedy = "with IPv4's loopback it can: ip link set lo up (as root)"
+            raise MeasurementError(fact, remedy) from error
         return int(probe.getsockname()[1])
 
 

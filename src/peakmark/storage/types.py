@@ -268,6 +268,7 @@ class RecordContext(TypedDict):
         server_noise: the same of the server's node; null where it is the same node
         dram_compared: B/s that DRAM was held against: the median at which as many threads have read
             it in this campaign by then
+        wrong_core: of a failed attempt: core, by its first CPU, that gave a wrong result
     """
 
     host: Text
@@ -293,6 +294,7 @@ class RecordContext(TypedDict):
     noise: NotRequired[Noise | None]
     server_noise: NotRequired[Noise | None]
     dram_compared: NotRequired[float]
+    wrong_core: NotRequired[int]
     peakmark: NotRequired[str]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.messages import Unavailable
+from peakmark.errors import Unavailable
 
 C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
 """Environment of every command: a tool that prints 1,5 for 1.5 or groups thousands cannot be read."""
@@ -296,7 +296,7 @@ class Instrument:
             names = " or ".join([choice] if choice else self.executables)
             install = f"install the package {self.package}"
             remedy = install if self.package else "give its path in tools:"
-            raise Unavailable("no-program", names=names, host=gethostname(), remedy=remedy)
+            raise Unavailable(f"{names} not found on {gethostname()}", remedy)
         return path
 
     def find(self, path: str) -> Tool:
@@ -310,7 +310,9 @@ class Instrument:
         match = re.search(pattern, answer)
         if match is None:
             printed = repr(first_line(answer)) if first_line(answer) else "nothing"
-            raise Unavailable("other-program", path=path, program=self.name, printed=printed)
+            raise Unavailable(
+                f"{path} does not look like {self.name}: asked for its version it printed {printed}"
+            )
         return Tool(self.name, path, match.group(1))
 
     def check(self, cell: Cell) -> None:
@@ -322,10 +324,13 @@ class Instrument:
         """
         of_part = [row for row in self.rows if row.subsystem == cell.subsystem]
         rows = [row for row in of_part if cell.workload in row.of_cells]
-        values = {"program": self.name, "workload": cell.workload}
         if not rows:
-            known = [workload for row in self.rows for workload in row.of_cells]
-            raise Unavailable("workload", known=known, **values)
+            known: list[str] = []
+            for row in self.rows:
+                known += row.of_cells
+            raise Unavailable(
+                f"{self.name} has no workload {cell.workload}: it has {', '.join(known)}"
+            )
         if not any(not row.variants or cell.variant in row.variants for row in rows):
             variant = cell.variant or "none"
             known = []
@@ -333,9 +338,11 @@ class Instrument:
                 known += [other or "none" for other in row.variants]
             others = (row.workloads for row in of_part if cell.variant in row.variants)
             known += [f"{variant} for {' '.join(workloads)}" for workloads in others]
-            raise Unavailable("variant", known=known, variant=variant, **values)
+            raise no_variant(cell, known)
         if cell.concurrency > 1 and not any(row.per_concurrency for row in rows):
-            raise Unavailable("one-stream", program=self.name, streams=cell.concurrency)
+            raise Unavailable(
+                f"{self.name} measures one stream, the cell asks for {cell.concurrency}"
+            )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         """Return what to execute for ``cell``.
@@ -400,18 +407,31 @@ def ask(path: str, *arguments: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        values = {"arguments": " ".join(arguments), "seconds": _VERSION_TIMEOUT_S}
-        raise Unavailable("no-answer", path=path, **values) from error
+        question = " ".join([path, *arguments])
+        raise Unavailable(f"{question} did not answer in {_VERSION_TIMEOUT_S:g} s") from error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise Unavailable("not-run", path=path, why=why) from error
+        raise not_executable(path, why) from error
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
     code = answer.returncode
     if code in (126, 127):
-        raise Unavailable("not-run", path=path, why=first_line(text) or f"exit code {code}")
+        raise not_executable(path, first_line(text) or f"exit code {code}")
     if code < 0:
-        raise Unavailable("not-run", path=path, why=f"it was ended by {signal_name(-code)}")
+        raise not_executable(path, f"it was ended by {signal_name(-code)}")
     return text
+
+
+def not_executable(path: str, why: str) -> Unavailable:
+    """Return the error for a program that cannot be executed."""
+    return Unavailable(f"{path} cannot be executed: {why}")
+
+
+def no_variant(cell: Cell, known: Iterable[str]) -> Unavailable:
+    """Return the error for a variant that is none of those that the program has."""
+    return Unavailable(
+        f"{cell.instrument} has no variant {cell.variant or 'none'} for {cell.workload}:"
+        f" it has {', '.join(known)}"
+    )
 
 
 def signal_name(number: int) -> str:

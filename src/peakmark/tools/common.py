@@ -18,9 +18,15 @@ from typing import Any
 
 from peakmark.catalogue import SHAPES, metrics
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, ParseError
-from peakmark.formatting import parse_size, plural
-from peakmark.messages import MeasurementError, Unavailable
+from peakmark.errors import (
+    MORE_MEMORY,
+    OUT_OF_MEMORY,
+    ConfigError,
+    MeasurementError,
+    ParseError,
+    Unavailable,
+)
+from peakmark.formatting import format_size, parse_size, plural
 from peakmark.tools.base import (
     Completed,
     Instrument,
@@ -71,19 +77,23 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
         return
     limits = workspace.facts.get("limits") or {}
     total = (workspace.facts.get("memory") or {}).get("total") or 0
-    values = {"program": name, "need": size, "may": workspace.memory_bytes}
+    may_use = format_size(workspace.memory_bytes)
+    fact = f"{name} would allocate {format_size(size)}, but the job may use {may_use}"
     if limits.get("slurm") and limits.get("memory_limited_by") and fits_memory(size, total):
-        raise MeasurementError("memory-granted", **values)
-    raise Unavailable("memory", **values)
+        raise MeasurementError(f"{OUT_OF_MEMORY}: {fact}", MORE_MEMORY)
+    raise Unavailable(fact, "make the pool smaller or ask for more memory")
 
 
 def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
-    """Why direct I/O on ``what`` cannot move a record of so many bytes, and the next that it can;
-    None where it can.
+    """Return why direct I/O on ``what`` cannot move a record of so many bytes, and the next size
+    that it can move; None where it can.
     """
     if not isinstance(sector, int) or sector < 1 or record % sector == 0:
         return None
-    return Unavailable("sector", disk=what, sector=sector, larger=-(-record // sector) * sector)
+    larger = format_size(-(-record // sector) * sector)
+    return Unavailable(
+        f"direct I/O on {what} moves multiples of {sector} B; the next larger record is {larger}"
+    )
 
 
 def need_sectors(record: int, workspace: Workspace) -> None:
@@ -103,7 +113,10 @@ def need_share(cell: Cell, key: str, least: int) -> None:
     """
     total = amount(cell, key)
     if total is not None and total < least * cell.concurrency:
-        raise Unavailable("share", total=plain(total), least=least, threads=cell.concurrency)
+        raise Unavailable(
+            f"a total of {plain(total)} is less than {least} for each of {cell.concurrency} threads",
+            "give a larger total, or fewer threads a grid of their own",
+        )
 
 
 def need_between(
@@ -117,9 +130,28 @@ def need_between(
     Raises:
         Unavailable: when the value is not between ``least`` and ``most``.
     """
-    if not least <= value <= most:
-        values = {"what": what, "value": value, "least": least, "most": most}
-        raise Unavailable("size-range" if size else "range", program=cell.instrument, **values)
+    if least <= value <= most:
+        return
+    if size:
+        raise Unavailable(
+            f"{cell.instrument} takes {what} of {format_size(least)} to {format_size(most)},"
+            f" the cell asks for {format_size(value)}"
+        )
+    raise Unavailable(
+        f"{cell.instrument} takes {least} to {most} {what}, the cell asks for {value}"
+    )
+
+
+def need_multiple(program: str, unit: int, block: int) -> None:
+    """Check that a block is a multiple of the bytes that the program moves at once.
+
+    Raises:
+        Unavailable: when it is none.
+    """
+    if block % unit:
+        raise Unavailable(
+            f"{program} takes blocks of a multiple of {unit} B, the cell's has {block} B"
+        )
 
 
 def needed_block(cell: Cell) -> int:
@@ -300,6 +332,8 @@ def agree(value: float, other: float, tolerance: float, what: str) -> None:
 
 _HEAD_BYTES = 20
 """Bytes of an ELF file up to the end of e_machine, its architecture."""
+_COMPILE_ANEW = "`make clean kernels` compiles it anew"
+"""Remedy for a kernel whose file is broken."""
 _SHARED = frozenset({"instrument", "version", "workload", "threads", "value", "unit", "work_unit"})
 """Keys of every kernel's result that are not details of one measurement."""
 
@@ -318,13 +352,21 @@ def program(folder: Path, name: str) -> Path:
     try:
         head = _head(path)
     except OSError as error:
-        raise MeasurementError("no-kernel", path=path, why=error.strerror) from error
+        raise MeasurementError(
+            f"the kernel {path} cannot be read ({error.strerror})",
+            "peakmark run -- kernels compiles it",
+        ) from error
     if head[:4] == b"\x7fELF":
         if len(head) < _HEAD_BYTES:
-            raise MeasurementError("cut-kernel", path=path, count=len(head))
+            raise MeasurementError(
+                f"the kernel {path} is cut off after {len(head)} bytes", _COMPILE_ANEW
+            )
         if head[18:] != _head(Path("/proc/self/exe"))[18:]:
             build = (folder / machine).resolve()
-            raise MeasurementError("other-kernel", path=path, machine=machine, build=build)
+            raise MeasurementError(
+                f"{path} was compiled for another architecture than this node's, {machine}",
+                f"run there, once: make -C src/kernels BUILD={build}",
+            )
     return path.resolve()
 
 
@@ -354,7 +396,7 @@ class Kernel(Instrument):
         try:
             return super().find(path)
         except Unavailable as error:
-            raise MeasurementError("broken-kernel", why=str(error)) from error
+            raise MeasurementError(str(error), _COMPILE_ANEW) from error
 
     def read(self, cell: Cell, done: Completed) -> Output:
         """Read the kernel's JSON object.

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, machine, output, resources, slurm
-from peakmark.errors import PeakmarkError
+from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.formatting import gigabytes, listed
 from peakmark.machine import storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
-from peakmark.messages import MeasurementError, Unavailable
 from peakmark.plan import durations, jobs
 from peakmark.run import build, cleanup, lock
 from peakmark.slurm import failures

@@ -169,9 +169,8 @@ def spoil_cpu(campaign):
     change(campaign, "likwid-bench/DP_none_x1/", factor=30)
     failed = campaign.of(f"{kernel}/DP_none_x1/")[0]
     campaign.records.remove(failed)
-    why = {"code": "wrong-result", "values": {"host": "node1", "core": 1}}
     failed |= {"status": "failed", "reason": "a wrong result", "measurements": []}
-    failed["context"]["why"] = why
+    failed["context"] |= {"host": "node1", "wrong_core": 1}
     campaign.attempts.append(failed)
 
 

@@ -10,7 +10,7 @@ from socket import gethostname
 import pytest
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError
 from peakmark.rows.build import judge
 from peakmark.run import build
 from peakmark.run.measure import Request, measure

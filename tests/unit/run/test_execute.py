@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError, Sentence
 from peakmark.run import execute
 from peakmark.tools.base import Command
 
@@ -95,7 +95,7 @@ def test_what_leaves_the_group_is_ended_too(tmp_path, how, last):
 
     def trouble():
         pid = tmp_path / "pid"
-        return ("timeout", {}) if pid.exists() and pid.stat().st_size else None
+        return Sentence("it has begun") if pid.exists() and pid.stat().st_size else None
 
     with (
         subprocess.Popen(["sleep", "600"]) as other,

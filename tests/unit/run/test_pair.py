@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError
 from peakmark.run import pair
 from peakmark.tools.base import Command
 
@@ -55,7 +55,7 @@ def test_a_port_in_use_is_tried_again_elsewhere(tmp_path):
 IN_A_NETWORK_OF_ITS_OWN = """
 import sys
 from pathlib import Path
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError
 from peakmark.tools.base import Command
 from peakmark.machine import network
 from peakmark.run import pair

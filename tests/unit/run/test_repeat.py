@@ -15,7 +15,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS
 
-from peakmark.messages import MeasurementError
+from peakmark.errors import MeasurementError
 from peakmark.run import noise
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records

@@ -11,8 +11,7 @@ from tests.unit.tools import samples
 from tests.unit.tools.samples import cell, command
 
 from peakmark import validation
-from peakmark.errors import ConfigError
-from peakmark.messages import MeasurementError, Unavailable
+from peakmark.errors import ConfigError, MeasurementError, Unavailable
 from peakmark.storage.types import RecordContext
 from peakmark.tools import REGISTRY, base, common
 from peakmark.tools.base import Completed

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.tools import samples
 
 from peakmark.catalogue import SHAPES
-from peakmark.errors import ParseError
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
 from peakmark.tools.programs import hpl

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import FIRST, GOOD
 
-from peakmark.messages import MeasurementError, Unavailable
+from peakmark.errors import MeasurementError, Unavailable
 from peakmark.tools import REGISTRY, base
 
 ASKED = {"pmbw", "likwid-bench"}
@@ -69,7 +69,7 @@ def test_ping_without_rights_is_not_here(tmp_path):
     text = f'[ "$1" = -V ] && echo "ping from iputils 20240905" || echo "{refused}" >&2'
     with pytest.raises(Unavailable) as reason:
         REGISTRY["ping"].find(samples.script(tmp_path / "ping", text))
-    assert reason.value.code == "no-rights"
+    assert "may not open its socket" in str(reason.value)
 
 
 def test_hpl_without_a_library(tmp_path, monkeypatch):

@@ -7,8 +7,7 @@ import pytest
 from tests.unit.tools import samples
 from tests.unit.tools.test_commands import MIB
 
-from peakmark.errors import ParseError
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import REGISTRY, common
 from peakmark.tools.base import Completed
 from peakmark.tools.json_text import find_object

@@ -9,10 +9,9 @@ from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError
+from peakmark.errors import ConfigError, Unavailable
 from peakmark.formatting import format_size
-from peakmark.messages import Unavailable
-from peakmark.tools import common
+from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
     Cost,
@@ -53,8 +52,11 @@ class DiskBench(common.Kernel):
         common.need_between(cell, "requests in flight", depth, 1, DEPTH_MAX)
         file = file_size(cell, "threads")
         if file < depth * record:
-            sizes = {"file": file, "record": record, "depth": depth}
-            raise Unavailable("small-file", threads=cell.concurrency, **sizes)
+            raise Unavailable(
+                f"a file of {format_size(file)} for each of {cell.concurrency} threads has fewer"
+                f" records of {format_size(record)} than the {depth} in flight",
+                "make size larger",
+            )
         common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -143,8 +145,7 @@ def engine_of(cell: Cell) -> tuple[str, int]:
     if match is not None:
         return "io_uring", int(match[1])
     if cell.variant != "psync":
-        variant = {"variant": cell.variant or "none", "workload": cell.workload}
-        raise Unavailable("variant", program=cell.instrument, known=VARIANTS, **variant)
+        raise base.no_variant(cell, VARIANTS)
     return "psync", 1
 
 

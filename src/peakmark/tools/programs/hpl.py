@@ -18,8 +18,8 @@ from typing import Any
 
 from peakmark import data
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
+from peakmark.formatting import gigabytes
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
@@ -113,11 +113,10 @@ class Hpl(Instrument):
         hpcc would run for minutes.
         """
         if not Path(path).is_file() or not os.access(path, os.X_OK):
-            raise Unavailable("not-run", path=path, why="it is not a program file")
+            raise base.not_executable(path, "it is not a program file")
         library = re.search(r"^\s*(\S+).*not found", _linked(path), re.MULTILINE)
         if library is not None:
-            why = f"shared library {library[1]} is not found"
-            raise Unavailable("not-run", path=path, why=why)
+            raise base.not_executable(path, f"shared library {library[1]} is not found")
         name = "hpcc" if Path(path).name.startswith("hpcc") else "xhpl"
         return Tool(name, path, "unknown")
 
@@ -125,7 +124,10 @@ class Hpl(Instrument):
         super().check(cell)
         budget, nb = _budget(cell), _nb(cell)
         if wall_seconds(2 * nb, cell.concurrency * _FASTEST, hpcc=False) > budget:
-            raise Unavailable("budget", n=2 * nb, seconds=budget)
+            raise Unavailable(
+                f"HPL cannot solve even N = {2 * nb} in budget_s = {budget:g} s on any machine",
+                "raise budget_s or lower nb",
+            )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
@@ -136,8 +138,11 @@ class Hpl(Instrument):
         rate = guess_rate(workspace.cpu, workspace.isa, cores)
         n = choose_n(budget, rate, memory, nb, hpcc)
         if n is None:
-            size = {"n": 2 * nb, "seconds": budget, "memory": memory}
-            raise Unavailable("budget-here", program=tool.name, **size)
+            raise Unavailable(
+                f"HPL in {tool.name} cannot solve even N = {2 * nb} in budget_s = {budget:g} s"
+                f" and {gigabytes(memory)} of memory",
+                "raise budget_s or lower nb",
+            )
         environment = {
             **dict.fromkeys(THREAD_VARIABLES, str(cell.concurrency)),
             "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
@@ -300,7 +305,10 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
         Unavailable: when it is of an HPL that solves on GPUs.
     """
     if not hpcc and _OF_GPUS.search(text):
-        raise Unavailable("hpl-of-gpus", program="NVIDIA's HPL")
+        raise Unavailable(
+            "NVIDIA's HPL solves on GPUs, and this row is for the cores of the CPU",
+            "give the path of an xhpl for CPUs in tools",
+        )
     # The other tests of hpcc print lines like HPL's.
     section = ("Begin of HPL section.", "End of HPL section.")
     begin, end = section if hpcc else ("HPL(inpack|-NVIDIA) ", "End of Tests.")

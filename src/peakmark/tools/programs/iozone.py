@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
+from peakmark.formatting import format_size
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
@@ -113,8 +113,7 @@ class Iozone(Instrument):
     def check(self, cell: Cell) -> None:
         super().check(cell)
         record = common.needed_block(cell)
-        if record % _KB:
-            raise Unavailable("lines", program="IOZone", line=_KB, block=record)
+        common.need_multiple("IOZone", _KB, record)
         file_size(cell, "processes")
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -140,7 +139,8 @@ class Iozone(Instrument):
         largest = _largest(text)
         if largest is not None and record > largest:
             raise Unavailable(
-                "largest-record", program="this build of IOZone", largest=largest, record=record
+                f"the largest record of this build of IOZone is {format_size(largest)},"
+                f" the cell's is {format_size(record)}"
             )
         if not text.rstrip().endswith("iozone test complete."):
             raise ParseError(f"IOZone did not come to its end: {common.excerpt(done.stderr, text)}")
@@ -151,7 +151,11 @@ class Iozone(Instrument):
         if not re.search(rf"^\tRecord Size {record // _KB} [kK]B$", text, re.MULTILINE):
             raise ParseError("IOZone did not use the cell's record size")
         if not _DIRECT.search(text):
-            raise Unavailable("no-direct", program="this build of IOZone")
+            raise Unavailable(
+                "this build of IOZone cannot write past the page cache: it was compiled without"
+                " O_DIRECT, and its values would be those of memory",
+                "compile it with a target that has O_DIRECT, as linux-AMD64 or linux-arm, or use fio",
+            )
         phases = _several(text, cell) if cell.concurrency > 1 else _single(text, cell)
         rows: list[Measurement] = []
         for workload in _WORKLOADS:

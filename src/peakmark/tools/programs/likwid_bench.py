@@ -17,8 +17,7 @@ from pathlib import Path
 
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
@@ -188,7 +187,9 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
     """
     store = store_of(cell) if cell.workload in WRITING else ""
     if store == "libc":
-        raise Unavailable("store-libc", program="likwid-bench")
+        raise Unavailable(
+            "likwid-bench has no memcpy or memset", "set store: temporal or streaming"
+        )
     stem = _KERNELS[cell.workload] + ("_mem" if store == "streaming" else "")
     wanted = cell.options.get("isa") or "auto"
     for isa in _ISAS:
@@ -199,7 +200,9 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
             least = 2 if seconds > _SHORT_S else 10
             passes = max(least, round(common.seconds_of(cell) / seconds))
             return Execution(stem + isa.suffix, size, passes)
-    raise Unavailable("routine", program="likwid-bench", routine=stem, isa=str(wanted))
+    raise Unavailable(
+        f"likwid-bench has no routine {stem} for instruction set {wanted} on this CPU"
+    )
 
 
 def vector_length(file: Path, design: str | None) -> frozenset[str]:

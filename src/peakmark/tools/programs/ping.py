@@ -9,8 +9,7 @@ import os
 import re
 
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
@@ -76,7 +75,7 @@ class Ping(Instrument):
         """
         tool = super().find(path)
         if _NO_RIGHTS.search(base.ask(path, "-n", "-q", "-c", "1", "-w", "1", "127.0.0.1")):
-            raise Unavailable("no-rights", path=path)
+            raise _no_rights(path)
         return tool
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
@@ -92,7 +91,7 @@ class Ping(Instrument):
         text = done.stdout
         summary, times = _SUMMARY.search(text), _TIMES.search(text)
         if summary is None and _NO_RIGHTS.search(done.stderr):
-            raise Unavailable("no-rights", path=done.argv[0])
+            raise _no_rights(done.argv[0])
         if summary is None:
             raise ParseError(f"ping did not come to its end: {common.excerpt(done.stderr, text)}")
         sent, received = map(int, summary.groups())
@@ -128,6 +127,15 @@ def _interval(version: str, user: int) -> float:
     if fast:
         return _FAST_S
     return _SLOW_S
+
+
+def _no_rights(path: str) -> Unavailable:
+    """Return the error for a ping that this user may not use."""
+    return Unavailable(
+        f"{path} may not open its socket as this user",
+        f"as root: setcap cap_net_raw+p {path},"
+        " or sysctl -w net.ipv4.ping_group_range='0 2147483647'",
+    )
 
 
 INSTRUMENT = Ping()

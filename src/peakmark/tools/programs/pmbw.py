@@ -14,9 +14,8 @@ from typing import Any
 
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
-from peakmark.formatting import parse_size
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
+from peakmark.formatting import format_size, parse_size, plural
 from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
@@ -74,15 +73,18 @@ class Pmbw(Instrument):
     def find(self, path: str) -> Tool:
         """Check that the program is pmbw by its help: only its results hold its version."""
         if "-f <match>" not in base.ask(path, "-h"):
-            printed = "a help without -f <match>"
-            raise Unavailable("other-program", path=path, program=self.name, printed=printed)
+            raise Unavailable(f"{path} does not look like pmbw: its help has no -f <match>")
         return Tool(self.name, path, "unknown")
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
         area = area_of(cell)
         if area not in AREAS:
-            raise Unavailable("area", program=self.name, area=area, threads=cell.concurrency)
+            raise Unavailable(
+                f"pmbw measures a fixed list of array sizes, and {format_size(area)} in all for"
+                f" {plural(cell.concurrency, 'thread')} is not among them",
+                "use a power of two of blocks and threads",
+            )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
@@ -136,7 +138,10 @@ class Pmbw(Instrument):
 def needs(cell: Cell) -> tuple[str, ...]:
     """Return the kinds of routines for a cell. Raise Unavailable where pmbw has no such stores."""
     if cell.workload in ("WS", "RWS") and store_of(cell) == "streaming":
-        raise Unavailable("store-streaming", program="pmbw")
+        raise Unavailable(
+            "pmbw writes through the caches, the stores of this row are streaming",
+            "set store: temporal",
+        )
     return _NEEDS[cell.workload]
 
 
@@ -169,7 +174,7 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
         if match:
             by_width.setdefault(int(match[1]), []).append(name)
     if not by_width:
-        raise Unavailable("routine", program="pmbw", routine=kind, isa="auto")
+        raise Unavailable(f"pmbw has no routine {kind} on this CPU")
     return by_width[max(by_width)]
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from peakmark.catalogue import AUTO, LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
-from peakmark.messages import Unavailable
+from peakmark.errors import ParseError, Unavailable
+from peakmark.formatting import format_size
 from peakmark.tools import common
 from peakmark.tools.base import (
     Completed,
@@ -72,17 +72,23 @@ class RamBench(common.Kernel):
     def check(self, cell: Cell) -> None:
         super().check(cell)
         if cell.workload == "LOADED" and cell.concurrency < 2 and not cell.word:
-            raise Unavailable("loaders", program=self.name)
+            raise Unavailable(
+                f"{self.name} needs 2 threads or more for LOADED:"
+                " one measures the latency, the others load the memory",
+                "use cores or 2",
+            )
         if cell.workload in SHAPES:
             return
         block = block_of(cell)
-        if block % LINE:
-            raise Unavailable("lines", program=self.name, line=LINE, block=block)
+        common.need_multiple(self.name, LINE, block)
         common.need_share(cell, "total", buffers(cell) * block)
         common.need_share(cell, "accesses", 1)
         blocks = pool_of(cell) // cell.concurrency // buffers(cell) // block
         if cell.variant in POOLS and blocks >= 1 << 32:
-            raise Unavailable("blocks-of-pool", program=self.name, pool=pool_of(cell), block=block)
+            raise Unavailable(
+                f"{self.name} numbers blocks of a thread with 32 bits, and its part of the pool of"
+                f" {format_size(pool_of(cell))} has more of {format_size(block)}"
+            )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
