@@ -13,10 +13,6 @@ Nothing is removed and nothing assumed normal. Sources:
            the International Statistical Institute 37 (1960), pages 351-361, with equal weights
     [KW]   Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, JASA 47 (1952),
            pages 583-621
-    [AG]   Alexander and Govern, A New and Simpler Approximation for ANOVA under Variance
-           Heterogeneity, Journal of Educational Statistics 19 (1994), pages 91-101
-    [W]    Welch, The Generalization of 'Student's' Problem when Several Different Population
-           Variances are Involved, Biometrika 34 (1947), pages 28-35
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
            Microarray Experiments, Statistical Applications in Genetics and Molecular Biology 3
            (2004), article 3
@@ -241,19 +237,6 @@ def kruskal_wallis(groups: Sequence[Values]) -> float:
     if np.ptp(values) == 0:
         return 1.0
     return float(stats.kruskal(*groups).pvalue)
-
-
-def alexander_govern(groups: Sequence[Values]) -> float:
-    """Return the p of equal mean logarithms of at least two samples [AG]. Each sample has its own
-    variance and at least two positive values. The p is 1 where a sample does not vary.
-    """
-    from scipy import stats
-
-    logs = [np.log(checked(group)) for group in groups]
-    varies = all(np.ptp(sample) > 0 for sample in logs)
-    if not varies:
-        return 1.0
-    return float(stats.alexandergovern(*logs).pvalue)
 
 
 class Change(NamedTuple):

@@ -101,14 +101,16 @@ def test_what_leaves_the_group_is_ended_too(tmp_path, how, last):
         subprocess.Popen(["sleep", "600"]) as other,
         execute.start(SLEEP, tmp_path / "server") as server,
     ):
-        if last == "exit 0":
-            assert execute.run(command, tmp_path).returncode == 0
-        else:
-            with pytest.raises(MeasurementError, match="was ended"):
-                execute.run(command, tmp_path, trouble=trouble)
-        assert not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists()
-        assert server.poll() is None and other.poll() is None
-        other.kill()
+        try:
+            if last == "exit 0":
+                assert execute.run(command, tmp_path).returncode == 0
+            else:
+                with pytest.raises(MeasurementError, match="was ended"):
+                    execute.run(command, tmp_path, trouble=trouble)
+            assert not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists()
+            assert server.poll() is None and other.poll() is None
+        finally:
+            other.kill()
 
 
 def test_orphans_of_others_are_not_kept(tmp_path):
