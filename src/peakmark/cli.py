@@ -580,20 +580,20 @@ def _write_new(path: Path, text: str) -> bool:
 
 
 def plan(options: argparse.Namespace) -> None:
-    from peakmark import plan
     from peakmark.config import campaign
     from peakmark.formatting import plural
-    from peakmark.plan import cluster, plan_text
+    from peakmark.plan import build, cluster, plan_text
+    from peakmark.plan.plan import RESULTS
     from peakmark.storage import planfile
 
     files = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
     settings = [*options.config, *campaign.site(options.site)]
     values = campaign.read([*files, *options.configfile], settings)
+    completed = build.complete(values, on_cluster=options.slurm)
     where = None
     if options.slurm:
-        completed = plan.complete(values, on_cluster=True)
-        where = cluster.find(completed, options.partition, plan.RESULTS / completed["campaign"])
-    planned = plan.make(values, where)
+        where = cluster.find(completed, options.partition, RESULTS / completed["campaign"])
+    planned = build.make_completed(completed, where)
     if options.write is not None:
         planfile.write_new(options.write, planned.to_json())
         output.say(f"{options.write}: {plural(len(planned.cells), 'cell')}")

@@ -1,15 +1,17 @@
-"""The cluster a campaign is planned for: its nodes, their classes, which pairs of nodes a network
-grid measures and in which order, and what two pairs share.
+"""The cluster that a campaign is planned for: its nodes and their classes, the pairs of nodes that a
+network grid measures, their order, and what two pairs share.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,9 @@ ANY = "any"
 Settings = Mapping[str, Any]
 """Keys and values of a configuration, or of a section of it or of a site file."""
 EQUAL_MEMORY = 0.9
-"""Equal nodes differ in memory by what their firmware reserves."""
+"""Least share of the larger memory that the smaller one of two equal nodes has. Firmware reserves
+different amounts.
+"""
 
 
 @dataclass(frozen=True)
@@ -78,60 +82,66 @@ class Cluster:
     limits: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The cluster as JSON values."""
+        """Return the cluster as JSON values."""
         stored = {**asdict(self), "nodes": list(self.nodes)}
-        optional = ("switches", "limits")
-        return {key: value for key, value in stored.items() if key not in optional or value}
+        for optional in ("switches", "limits"):
+            if not stored[optional]:
+                del stored[optional]
+        return stored
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cluster:
-        """Inverse of ``to_json``."""
+        """Read the values that ``to_json`` returned."""
         kinds = [EqualNodes(**kind) for kind in data["kinds"]]
         return cls(**{**data, "nodes": tuple(data["nodes"]), "kinds": kinds})
 
     @property
     def chosen(self) -> EqualNodes | None:
-        """The class that ``any`` means; None for named nodes, or before one is chosen."""
+        """Return the class that ``any`` means; None for named nodes, or before one is chosen."""
         return next((kind for kind in self.kinds if kind.chosen), None)
 
     def size_of(self, node: str) -> tuple[int, int]:
-        """CPUs and memory (MiB) of a node; of the chosen class for ``any``."""
+        """Return CPUs and memory (MiB) of a node, or of the chosen class for ``any``."""
         for kind in self.kinds:
             if kind.chosen or node in kind.nodes:
                 return kind.cpus, kind.memory
         return self.cpus, self.memory
 
     def limit_of(self, nodes: Iterable[str]) -> int | None:
-        """Minutes of the longest job that all of these nodes take, None without a limit."""
+        """Return the minutes of the longest job that all these nodes take, None without a limit."""
         known = [self.limits[node] for node in nodes if node in self.limits]
         return min(known, default=self.limit)
 
     def excluded(self, count: int) -> list[str]:
-        """Nodes of other classes, which a job of ``count`` nodes must not get.
+        """Return the nodes of other classes, which a job of ``count`` nodes must not get.
 
-        None are excluded where the chosen class has fewer nodes than the job needs.
+        No node is excluded where the chosen class has fewer nodes than the job needs.
         """
         chosen = self.chosen
-        if chosen is None or len(chosen.nodes) < count:
-            return []
-        return [name for kind in self.kinds if kind is not chosen for name in kind.nodes]
+        excluded: list[str] = []
+        if chosen is not None and len(chosen.nodes) >= count:
+            for kind in self.kinds:
+                if kind is not chosen:
+                    excluded += kind.nodes
+        return excluded
 
     def eligible(self, count: int) -> list[str]:
-        """Nodes that a job of ``count`` nodes may get where Slurm chooses."""
-        excluded = set(self.excluded(count))
-        return [name for kind in self.kinds for name in kind.nodes if name not in excluded]
+        """Return the nodes that a job of ``count`` nodes may get where Slurm chooses."""
+        chosen = self.chosen
+        if chosen is not None and len(chosen.nodes) >= count:
+            return chosen.nodes
+        return list(chain.from_iterable(kind.nodes for kind in self.kinds))
 
     def choose(self, cpus: int, memory: int, pair: bool) -> Cluster:
-        """This cluster with the class of equal nodes chosen that holds all rows.
+        """Return this cluster with the class of equal nodes chosen that holds all rows.
 
         Args:
             cpus: CPUs of the most demanding row.
             memory: MiB of the most demanding row.
             pair: whether a row takes two nodes at once.
 
-        Returns:
-            Where no class has enough, the nearest one is chosen. CPUs count before memory: a row of
-            many threads means nothing on few CPUs.
+        Where no class has enough, the nearest one is chosen. CPUs count before memory: a row of
+        many threads means nothing on few CPUs.
         """
         if self.nodes != (ANY,) or not self.kinds:
             return self
@@ -157,8 +167,8 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     Args:
         config: the configuration.
         partition: its name, None for the site file's or the default one.
-        folder: the campaign's; an earlier run's choice of nodes stays, whatever is down today, and
-            machine facts tell apart what Slurm takes for equal.
+        folder: the campaign's. An earlier run's choice of nodes stays, whatever is down today.
+            Machine facts tell apart nodes that are equal for Slurm.
 
     Raises:
         SlurmError: Slurm does not answer, or has no such partition.
@@ -177,15 +187,21 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         raise ConfigError(
             f"no node of partition {name} has the feature {feature!r} of slurm.constraint"
         )
-    earlier = _earlier(folder / "plan.json", requested, name) if folder else None
+    earlier, hosts = None, dict[str, Any]()
+    if folder is not None:
+        earlier = _earlier(folder / "plan.json", requested, name)
+        if requested == ANY:
+            hosts, *_ = facts.survey(folder)
     names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
-    hosts = facts.survey(folder)[0] if folder and requested == ANY else {}
-    paired = any("pairs" in grid for grid in config.get("network", ()))
     kinds = _node_classes(candidates, {host: node_class(known) for host, known in hosts.items()})
     if requested == ANY and earlier is not None and earlier.chosen is not None:
         before = set(earlier.chosen.nodes)
         kinds = [replace(kind, chosen=not before.isdisjoint(kind.nodes)) for kind in kinds]
+    switches = {}
+    if any("pairs" in grid for grid in config.get("network", ())):
+        switches = slurm.switches()
+    limits = {node.name: node.limit for node in nodes if node.limit not in (None, limit)}
     return Cluster(
         partition=name,
         asked=requested,
@@ -196,51 +212,53 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         count=sum(node.usable for node in nodes),
         left_out=left_out,
         kinds=kinds,
-        switches=slurm.switches() if paired else {},
-        limits={
-            node.name: node.limit
-            for node in nodes
-            if node.limit is not None and node.limit != limit
-        },
+        switches=switches,
+        limits=limits,
     )
 
 
 def _longest(nodes: Iterable[slurm.Node]) -> int | None:
-    """Minutes of the longest job that one of the nodes takes, None without a limit."""
-    limits = [node.limit for node in nodes]
-    known = [limit for limit in limits if limit is not None]
-    return max(known) if len(known) == len(limits) else None
+    """Return the minutes of the longest job that one of the nodes takes, None without a limit."""
+    longest = 0
+    for node in nodes:
+        if node.limit is None:
+            return None
+        longest = max(longest, node.limit)
+    return longest
 
 
 def _node_classes(nodes: Iterable[slurm.Node], known: Mapping[str, Any]) -> list[EqualNodes]:
-    """Classes of equal nodes: equal for Slurm, and by the ``known`` classes of measured hosts."""
+    """Return the classes of nodes that are equal for Slurm and by their facts.
+
+    Args:
+        known: host -> its class by its facts, for hosts that have been measured.
+    """
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
-    for node in sorted(nodes, key=lambda node: (node.cpus, node.memory)):
+    for node in sorted(nodes, key=attrgetter("cpus", "memory")):
         key: tuple[Any, ...] = (node.cpus, node.layout, node.features, node.gres, node.memory)
         for other in groups:
             if other[:-1] == key[:-1] and node.memory * EQUAL_MEMORY <= other[-1]:
                 key = other
                 break
         groups.setdefault(key, []).append(node)
-    classes = []
+    classes: list[EqualNodes] = []
     for group in groups.values():
-        for members in _split_by_facts(group, known):
-            classes.append(
-                EqualNodes(
-                    cpus=members[0].cpus,
-                    memory=min(node.memory for node in members),
-                    nodes=sorted((node.name for node in members), key=natural),
-                    usable=sum(node.usable for node in members),
-                )
-            )
+        classes += map(_equal_nodes, _split_by_facts(group, known))
     return classes
 
 
+def _equal_nodes(members: list[slurm.Node]) -> EqualNodes:
+    smallest = min(members, key=attrgetter("memory"))
+    names = sorted(map(attrgetter("name"), members), key=natural)
+    usable = sum(node.usable for node in members)
+    return EqualNodes(smallest.cpus, smallest.memory, names, usable)
+
+
 def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:
-    """Nodes without facts join the only known class."""
-    parts: dict[Any, list[slurm.Node]] = {}
+    """Return the nodes of each known class; nodes without facts join the only known class."""
+    parts: dict[Any, list[slurm.Node]] = defaultdict(list)
     for node in group:
-        parts.setdefault(known.get(node.name), []).append(node)
+        parts[known.get(node.name)].append(node)
     if len(parts.keys() - {None}) < 2:
         return [group]
     return list(parts.values())
@@ -253,11 +271,11 @@ def _choose_nodes(
     nodes: list[slurm.Node],
     earlier: Cluster | None,
 ) -> tuple[list[str], dict[str, str]]:
-    """Names of the nodes to measure, and the states of those that cannot be used now."""
+    """Return the names of the nodes to measure, and the states of those that cannot be used now."""
     if requested == ANY:
         return [ANY], {}
     if requested != "all" and not isinstance(requested, Mapping):
-        named = [requested] if isinstance(requested, str) else list(requested)
+        named = _listed(requested)
         _check_names(named, partition, [node.name for node in nodes])
         return named, {}
     if earlier is not None:
@@ -277,17 +295,26 @@ def _choose_nodes(
     return sorted(sample, key=natural), {}
 
 
+def _listed(requested: str | Iterable[str]) -> list[str]:
+    if isinstance(requested, str):
+        return [requested]
+    return list(requested)
+
+
 def _check_names(named: Iterable[str], partition: str, names: Sequence[str]) -> None:
+    shown = ", ".join(names[:8])
+    if len(names) > 8:
+        shown += ", ..."
     for name in named:
         if name not in names:
-            shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
             raise ConfigError(f"nodes has {name!r}: partition {partition} has {shown}")
 
 
 def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
-    """The cluster of an earlier run with the same ``nodes``; None without a whole plan."""
+    """Return the cluster of an earlier run with the same ``nodes``; None without a whole plan."""
     try:
-        earlier = Cluster.from_json(json.loads(path.read_text(encoding="utf-8"))["cluster"])
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        earlier = Cluster.from_json(stored["cluster"])
         nodes = tuple(map(str, earlier.nodes))
         left_out = dict(earlier.left_out)
     except (OSError, ValueError, KeyError, TypeError):
@@ -298,9 +325,9 @@ def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
 
 
 def local_nodes(requested: Any) -> tuple[str, ...]:
-    """Nodes of a campaign without a cluster: this machine. Errors: ConfigError."""
-    names = [requested] if isinstance(requested, str) else requested
-    if requested == "all" or isinstance(names, Mapping) or len(names) != 1:
+    """Return the nodes of a campaign without a cluster: this machine. Errors: ConfigError."""
+    names = _listed(requested)
+    if requested == "all" or isinstance(requested, Mapping) or len(names) != 1:
         raise ConfigError(
             f"nodes is {json.dumps(requested, ensure_ascii=False)}: this machine alone is measured "
             "here; use --profile slurm for several nodes, or nodes: any"
@@ -309,7 +336,7 @@ def local_nodes(requested: Any) -> tuple[str, ...]:
 
 
 def peers(nodes: Sequence[str], order: str, seed: int) -> dict[str, str]:
-    """Node -> the node that its network cells talk to; empty below two nodes.
+    """Return for each node the node that its network cells talk to; empty below two nodes.
 
     Args:
         nodes: names in the plan's order.
@@ -320,7 +347,7 @@ def peers(nodes: Sequence[str], order: str, seed: int) -> dict[str, str]:
     if len(nodes) < 2:
         return {}
     if order == "fixed":
-        return {node: nodes[1] if node == nodes[0] else nodes[0] for node in nodes}
+        return {**dict.fromkeys(nodes, nodes[0]), nodes[0]: nodes[1]}
     ring = list(nodes)
     if order == "random":
         random.Random(f"{seed}/peers").shuffle(ring)  # noqa: S311 - not a secret
@@ -328,7 +355,7 @@ def peers(nodes: Sequence[str], order: str, seed: int) -> dict[str, str]:
 
 
 def settings_of(config: Settings) -> dict[str, Any]:
-    """Section ``slurm`` of the site file; empty without one."""
+    """Return the section ``slurm`` of the site file; empty without one."""
     return dict((config.get("site_facts") or {}).get("slurm") or {})
 
 
@@ -343,21 +370,24 @@ Behind = Mapping[str, frozenset[str]]
 
 
 def pair_turns(config: Settings, nodes: Sequence[str]) -> Turns:
-    """The pairs of all grids that ask for them.
+    """Return the pairs of all grids that ask for pairs.
 
     Raises:
         ConfigError: there are no two named nodes, or a pair has a node that is none of them.
     """
-    return {
-        f"network[{index}]": _turns(f"network[{index}]", grid["pairs"], nodes, config["seed"])
-        for index, grid in enumerate(config["network"])
-        if "pairs" in grid
-    }
+    turns = {}
+    for index, grid in enumerate(config["network"]):
+        if "pairs" in grid:
+            place = f"network[{index}]"
+            turns[place] = _turns(place, grid["pairs"], nodes, config["seed"])
+    return turns
 
 
 def _turns(where: str, pairs: Any, nodes: Sequence[str], seed: int) -> dict[Pair, int]:
     if len(nodes) < 2:
-        what = "Slurm chooses" if nodes[0] == ANY else "there is one"
+        what = "there is one"
+        if nodes[0] == ANY:
+            what = "Slurm chooses"
         raise ConfigError(
             f"{where}.pairs needs two named nodes of a cluster, and {what}: set nodes to all, a list "
             "or {sample: 64}, and use --profile slurm"
@@ -370,25 +400,30 @@ def _turns(where: str, pairs: Any, nodes: Sequence[str], seed: int) -> dict[Pair
                     f"{listed(nodes[:8])}{' and so on' * (len(nodes) > 8)}"
                 )
         return {(pair[0], pair[1]): 0 for pair in pairs}
-    count = len(nodes) if pairs == "all" else pairs["rounds"]
-    return {
-        pair: number
-        for number, disjoint in enumerate(islice(rounds(nodes, seed), count))
-        for pair in disjoint
-    }
+    count = len(nodes)
+    if pairs != "all":
+        count = pairs["rounds"]
+    turns: dict[Pair, int] = {}
+    for number, disjoint in enumerate(islice(rounds(nodes, seed), count)):
+        turns |= dict.fromkeys(disjoint, number)
+    return turns
 
 
 def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
-    """Rounds of disjoint pairs in random order, until every two nodes have met.
+    """Yield rounds of disjoint pairs in random order, until every two nodes have met.
 
-    Of an odd number one node pauses in each round. Who has been client less often is client.
+    With an odd number of nodes one pauses in each round. The node of a pair that has been client
+    less often is its client.
 
     Source: the circle method of round-robin tournaments, E. Lucas, Les jeux de demoiselles, in
     Recreations mathematiques 2 (1883).
     """
     lot = random.Random(f"{seed}/pairs")  # noqa: S311 - not a secret
-    fixed, *circle = lot.sample([*nodes, *([""] * (len(nodes) % 2))], len(nodes) + len(nodes) % 2)
-    clients = dict.fromkeys([*nodes, ""], 0)
+    players = list(nodes)
+    if len(nodes) % 2:
+        players.append("")  # the partner of the node that pauses
+    fixed, *circle = lot.sample(players, len(players))
+    clients = dict.fromkeys(players, 0)
     for turn in lot.sample(range(len(circle)), len(circle)):
         turned = [fixed, *circle[turn:], *circle[:turn]]
         middle = len(turned) // 2
@@ -402,20 +437,21 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
 
 
 def behind(config: Settings, cluster: Cluster) -> Behind:
-    """What the site file says that nodes share, else Slurm's topology."""
+    """Return the nodes behind each uplink, by the site file, else by Slurm's topology."""
     stated = (config.get("site_facts") or {}).get("shared")
     if stated is None:
         return {name: frozenset(nodes) for name, nodes in cluster.switches.items()}
-    return {
-        name: frozenset(
-            node for node in cluster.nodes if any(fnmatchcase(node, each) for each in patterns)
-        )
-        for name, patterns in stated.items()
-    }
+    shared = {}
+    for name, patterns in stated.items():
+        nodes: set[str] = set()
+        for pattern in patterns:
+            nodes |= {node for node in cluster.nodes if fnmatchcase(node, pattern)}
+        shared[name] = frozenset(nodes)
+    return shared
 
 
 def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
-    """What the traffic of a pair passes: uplinks with one end of the pair behind them."""
+    """Return the uplinks that the traffic of a pair passes: one of its nodes is behind them."""
     client, server = pair
     return frozenset(
         name for name, nodes in known.items() if (client in nodes) != (server in nodes)
@@ -423,6 +459,11 @@ def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
 
 
 def shares(pair: Pair, config: Settings, known: Behind) -> frozenset[str]:
-    """What no other pair may use at the same time: uplinks, and nodes that jobs do not have alone."""
-    alone = settings_of(config).get("exclusive", True)
-    return crossed(pair, known) | (frozenset() if alone else frozenset(pair))
+    """Return what no other pair may use at the same time.
+
+    This is the uplinks that the pair's traffic passes, and nodes that jobs do not have alone.
+    """
+    uplinks = crossed(pair, known)
+    if settings_of(config).get("exclusive", True):
+        return uplinks
+    return uplinks | set(pair)

@@ -1,4 +1,4 @@
-"""How long cells will take: by records of their row, else of their kind, else by estimate.
+"""Expected times of cells: by records of their row, else of their kind, else by estimate.
 
 Records of a kind correct the estimates of other cells. The seconds that no machine shortens (start,
 warm-up, a requested time, a tool's own sleeps) stay; the others are scaled by the nearest measured
@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import add
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -27,43 +28,49 @@ from peakmark.tools.base import SLOWEST_LINK, Cost
 from peakmark.tools.common import MEMORY_SHARE
 
 ORDINARY_LINK = 1e9
-"""bit/s of a network of which nothing is known."""
+"""bit/s of a network whose speed is unknown."""
 LOOPBACK_LINK = 20e9
-"""bit/s from one end to the other on one machine: two CPUs copy."""
+"""bit/s between two programs on one machine: two CPUs copy."""
 CONCURRENT_WRITES = 8
-"""Writes that a disk works on at once, where more are in flight."""
+"""Most writes that a disk works on at once."""
 UNCERTAINTY = 10.0
-"""So many times less certain are the estimated seconds that the machine decides than the others."""
+"""Uncertainty of the estimated seconds that the machine decides, as a multiple of that of the others."""
 PROGRAMS_MB = 512
-"""Memory of Python and the tool itself."""
+"""Memory of Python and the tool itself, in MB."""
 BETWEEN_S = 0.4
-"""From the end of a cell to the start of the next one here: Snakemake, Python, the record."""
+"""Seconds from the end of a cell to the start of the next one on this machine: Snakemake, Python, the
+record.
+"""
 
 
 def cost(cell: Cell) -> Cost:
-    """Estimated cost of one cell; a word of ``concurrency`` means what it means here."""
+    """Return the estimated cost of one cell; this machine decides what a word of ``concurrency`` means."""
     if cell.word:
         cell = replace(cell, concurrency=grids.threads_of(cell.word))
     return REGISTRY[cell.instrument].estimate(cell)
 
 
 def largest(cells: Iterable[Cell]) -> tuple[int, int]:
-    """Bytes on scratch and of memory of the most demanding cells: a node runs one at a time."""
-    costs = [cost(cell) for cell in cells]
-    disk = max((each.disk_bytes for each in costs), default=0)
-    memory = max((each.memory_bytes for each in costs), default=0)
+    """Return the bytes on scratch and of memory that the most demanding cells need.
+
+    A node runs one cell at a time.
+    """
+    disk = memory = 0
+    for needed in map(cost, cells):
+        disk = max(disk, needed.disk_bytes)
+        memory = max(memory, needed.memory_bytes)
     return disk, memory
 
 
 def megabytes(cells: Iterable[Cell], config: Settings) -> int:
-    """Memory of a job in MB (10^6 B), with what programs leave free and room for Python."""
+    """Return the memory of a job in MB (10^6 B), with room for Python and what programs leave free."""
     factor = float(settings_of(config).get("memory_factor", 1.0))
     _, memory = largest(cells)
     return math.ceil((memory / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
 
 
 def needs(cells: Iterable[Cell], config: Settings) -> tuple[int, int]:
-    """CPUs and memory (MiB) that a node must have for the cells; words fit any node."""
+    """Return the CPUs and memory (MiB) that a node must have for the cells; words fit any node."""
     numbers = [replace(cell, word="") for cell in cells]
     if not numbers:
         return 0, 0
@@ -98,28 +105,34 @@ class Durations:
     repeats: int = 0
 
     def expected(self, cell: Cell) -> float:
-        """Seconds that a cell will probably take, with the time to the next cell."""
+        """Return the seconds that a cell will probably take, with the time to the next cell."""
         row = self._rows.get(_settings(cell))
-        seconds = median(row.seconds) if row else self._by_kind(cell, CONCURRENT_WRITES)
-        return seconds + self.between_s
+        if row is None:
+            return self._by_kind(cell, CONCURRENT_WRITES) + self.between_s
+        return median(row.seconds) + self.between_s
 
     def total(self, cells: Iterable[Cell]) -> float:
-        """Expected seconds of cells that run one after the other."""
+        """Return the expected seconds of cells that run one after the other."""
         return math.fsum(self.expected(cell) for cell in cells)
 
     def repeated(self, cells: Collection[Cell]) -> float:
-        """Seconds that measuring again adds at most: each of the cells is disturbed every time and
-        waits for other programs.
+        """Return the most seconds that measuring again adds.
+
+        Each of the cells is then disturbed every time, and waits for other programs.
         """
-        return self.repeats * self.total(cells) + WAIT_S * len(cells) if self.repeats else 0.0
+        if not self.repeats:
+            return 0.0
+        return self.repeats * self.total(cells) + WAIT_S * len(cells)
 
     def longest(self, cell: Cell) -> float:
-        """Seconds after which a cell has probably ended; time limits of jobs follow from it."""
+        """Return the seconds after which a cell has probably ended; jobs' time limits follow from them."""
         row = self._rows.get(_settings(cell))
         if row is not None:
             return max(row.seconds) + self.between_s
-        # Estimates are for a slow machine.
-        return (1 if self.is_estimate(cell) else 2) * self._by_kind(cell, concurrent_writes=1)
+        seconds = self._by_kind(cell, concurrent_writes=1)
+        if self.is_estimate(cell):  # Estimates are for a slow machine.
+            return seconds
+        return 2 * seconds
 
     def _by_kind(self, cell: Cell, concurrent_writes: int) -> float:
         of_instrument = self._kinds.get((cell.instrument, ""), 1.0)
@@ -128,16 +141,16 @@ class Durations:
         return fixed + varying * factor
 
     def is_estimate(self, cell: Cell) -> bool:
-        """Whether no record of the cell's row or kind corrects its time."""
+        """Return whether no record of the cell's row or kind corrects its time."""
         kind = cell.instrument, cell.workload
         return _settings(cell) not in self._rows and kind not in self._kinds
 
     def is_measured(self, cell: Cell) -> bool:
-        """Whether the cell has a record that counts."""
+        """Return whether the cell has a record that counts."""
         return cell.id in self.findings and self.findings[cell.id].state == GOOD
 
     def _estimate(self, cell: Cell, concurrent_writes: int) -> tuple[float, float]:
-        """Estimated seconds: those that no machine shortens, and the others.
+        """Return the estimated seconds: those that no machine shortens, and the others.
 
         Args:
             cell: the cell.
@@ -145,10 +158,10 @@ class Durations:
         """
         # More requests of a disk or messages in flight than CPUs may still be faster.
         computes = cell.subsystem in ("cpu", "memory") and not cell.word
+        used = cell
         if computes and self.cpus < cell.concurrency:
-            slow = cost(replace(cell, concurrency=self.cpus))
-        else:
-            slow = cost(cell)
+            used = replace(cell, concurrency=self.cpus)
+        slow = cost(used)
         varying = slow.seconds - slow.fixed_s
         link = self.link_bps or ORDINARY_LINK
         varying += slow.wire_bits / link - slow.wire_bits / SLOWEST_LINK
@@ -168,25 +181,26 @@ class Durations:
 
     @cached_property
     def _kinds(self) -> dict[tuple[str, str], float]:
-        """(instrument, workload), and (instrument, nothing) for all workloads -> measured by
-        estimated seconds, of those that the machine decides.
+        """Return measured by estimated seconds, of those that the machine decides, for each kind.
+
+        A kind is (instrument, workload), or (instrument, "") for all its workloads.
         """
         sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         for cell, ok, seconds in self._rows.values():
-            for kind in ((cell.instrument, cell.workload), (cell.instrument, "")) if ok else ():
-                fixed, varying = self._estimate(cell, CONCURRENT_WRITES)
-                sums[kind][0] += median(seconds)
-                sums[kind][1] += fixed
-                sums[kind][2] += varying
+            if ok:
+                terms = median(seconds), *self._estimate(cell, CONCURRENT_WRITES)
+                for workload in (cell.workload, ""):
+                    kind = cell.instrument, workload
+                    sums[kind] = list(map(add, sums[kind], terms))
         return {kind: _factor(*terms) for kind, terms in sums.items()}
 
 
 def _factor(seconds: float, fixed: float, varying: float) -> float:
-    """By what ``varying`` is multiplied as ``fixed + varying`` took ``seconds``.
+    """Return the factor of the estimate ``varying`` where ``fixed + varying`` took ``seconds``.
 
-    Of the error it takes the part that it has of two independent errors, by the squares of their
-    sizes: else a cell that the machine hardly decides, a moment late, would make all larger ones of
-    its kind take days.
+    Both estimates have an error, and the squares of their sizes divide the whole error among them.
+    Else a cell that the machine hardly decides, a moment late, would make all larger ones of its
+    kind take days.
     """
     if not varying:
         return 1.0
@@ -195,13 +209,13 @@ def _factor(seconds: float, fixed: float, varying: float) -> float:
 
 
 def _settings(cell: Cell) -> tuple[Any, ...]:
-    """What the repetitions of a row share on all nodes: their seeds differ."""
+    """Return a key that is equal for a row's repetitions on all nodes; their seeds differ."""
     options = sorted((key, value) for key, value in cell.options.items() if key != "seed")
     return cell.instrument, cell.point, tuple(options)
 
 
 def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding]) -> Durations:
-    """Times of a campaign with these records."""
+    """Return the times of a campaign with these records."""
     repeats = int(config.get("repeat_disturbed", 0))
     if cluster is None:
         cpus = len(os.sched_getaffinity(0))
@@ -211,9 +225,15 @@ def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding
 
 
 def _link(config: Settings, cluster: Cluster) -> float | None:
-    """Speed of the slowest network of the nodes, by the site file."""
-    speeds: list[Any] = []
-    for name in [None] if cluster.nodes == (ANY,) else cluster.nodes:
+    """Return the speed of the slowest network of the nodes by the site file; None without one."""
+    names: Sequence[str | None] = cluster.nodes
+    if cluster.nodes == (ANY,):
+        names = (None,)
+    speeds = []
+    for name in names:
         host = site.for_host(config.get("site_facts") or {}, name)
-        speeds.append((host.get("network") or {}).get("speed_bps"))
-    return float(min(speeds)) if all(speeds) else None
+        speed = (host.get("network") or {}).get("speed_bps")
+        if not speed:
+            return None
+        speeds.append(float(speed))
+    return min(speeds)

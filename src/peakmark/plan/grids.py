@@ -1,4 +1,4 @@
-"""The grids of a configuration -> cells of the own kernels and of the reference tools."""
+"""The grids of a configuration -> cells of peakmark's kernels and of the reference tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPES, SUBSYSTEMS
@@ -24,7 +25,7 @@ from peakmark.tools.base import Coverage
 
 DEFAULT_SIZE = 1 << 30
 MOST_CELLS = 1_000_000
-"""Weeks of measuring on a hundred nodes."""
+"""Most cells of peakmark's kernels in a campaign: weeks of measuring on a hundred nodes."""
 READS = ("RS", "RR")
 """Disk workloads for which it does not matter how files are written."""
 COPIES = ("RWS", "RWR")
@@ -40,7 +41,7 @@ _COUNTED = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips
 def cells(
     config: Settings, node: str, on_this_machine: bool, largest: Mapping[str, int]
 ) -> Iterator[Cell]:
-    """The cells of a completed configuration on one node, without those of ``pairs`` of nodes.
+    """Yield the cells of a completed configuration on one node, without those of pairs of nodes.
 
     Args:
         config: the completed configuration.
@@ -59,7 +60,7 @@ def cells(
 
 
 def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> Iterator[Cell]:
-    """The cells of the network grids with ``pairs``. Arguments and errors: see ``cells``."""
+    """Yield the cells of the network grids with ``pairs``. Arguments and errors: see ``cells``."""
     for place, pairs in turns.items():
         keys = config["network"][int(place[8:-1])]
         for cell in _grid_cells(config, place, keys, ANY, False, largest):
@@ -130,7 +131,7 @@ def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
 
 
 def check_number(config: Settings, nodes: int, turns: Turns) -> None:
-    """Errors: ConfigError before more cells are made than anybody can wait for."""
+    """Check that the cells are not more than anybody can wait for. Errors: ConfigError."""
     count = 0
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
@@ -145,7 +146,7 @@ def check_number(config: Settings, nodes: int, turns: Turns) -> None:
 
 
 def impossible(cells: Iterable[Cell]) -> dict[str, str]:
-    """Row -> why the reference tool of the row can measure it nowhere."""
+    """Return for each row that its reference tool can measure nowhere why it cannot."""
     reasons = {}
     for cell in cells:
         instrument = REGISTRY[cell.instrument]
@@ -158,7 +159,7 @@ def impossible(cells: Iterable[Cell]) -> dict[str, str]:
 
 
 def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
-    """The cells repetition by repetition, each repetition in a seeded order.
+    """Return the cells repetition by repetition, each repetition in a random order.
 
     Slow drift of the machine then spreads over all cells and makes no difference between two.
 
@@ -169,7 +170,7 @@ def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
         by_repetition[cell.repetition].append(cell)
     ordered = []
     for repetition, group in sorted(by_repetition.items()):
-        group.sort(key=lambda cell: cell.id)
+        group.sort(key=attrgetter("id"))
         random.Random(f"{seed}/{repetition}").shuffle(group)  # noqa: S311 - not a secret
         ordered += group
     return ordered
@@ -177,7 +178,7 @@ def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
 
 @functools.cache
 def threads_of(word: str) -> int:
-    """How many threads a word of ``concurrency`` means on this machine."""
+    """Return the number of threads that a word of ``concurrency`` means on this machine."""
     cpus = os.sched_getaffinity(0)
     return topology.resolve(topology.read(Host(), cpus), cpus, word)
 
@@ -185,24 +186,23 @@ def threads_of(word: str) -> int:
 def concurrency_aliases(
     values: Sequence[int | str], on_this_machine: bool
 ) -> dict[int | str, int | str]:
-    """Each concurrency of a grid -> the one that is measured for it.
+    """Return for each concurrency of a grid the one that is measured for it.
 
-    On the machine that measures, a word for a number that another value has is not measured twice.
+    On the machine that measures, a number of threads is measured once, whatever words mean it too.
     """
+    aliases = {value: value for value in values}
     if not on_this_machine:
-        return {value: value for value in values}
+        return aliases
     measured: dict[int, int | str] = {value: value for value in values if isinstance(value, int)}
     # Of words for one number, take the one that says most.
     for word in ("cores", "socket", "numa", "cpus"):
         if word in values:
-            measured.setdefault(threads_of(word), word)
-    return {
-        value: measured[threads_of(value)] if isinstance(value, str) else value for value in values
-    }
+            aliases[word] = measured.setdefault(threads_of(word), word)
+    return aliases
 
 
 def _has_distance(cell: Cell) -> bool:
-    """Whether this machine has the two NUMA nodes or CPUs that a matrix or curve goes between."""
+    """Return whether this machine has the two NUMA nodes or CPUs that a matrix or curve needs."""
     if cell.workload in NUMA:
         return len(topology.numa(Host())) > 1
     between_cpus = cell.workload in ("C2C", "LOADED") and cell.word
@@ -210,7 +210,7 @@ def _has_distance(cell: Cell) -> bool:
 
 
 def _check_possible(place: str, cell: Cell) -> None:
-    """Errors: ConfigError for a cell that its own kernel can measure nowhere."""
+    """Check that peakmark's kernel can measure the cell on some machine. Errors: ConfigError."""
     if cell.repetition > 0:
         return
     try:
@@ -220,11 +220,14 @@ def _check_possible(place: str, cell: Cell) -> None:
 
 
 def _coverage_text(name: str, subsystem: str) -> str:
-    """What a tool covers: ``it has RS, WS, RWS (block or pool)``."""
+    """Return the rows that a tool measures in words: ``it has RS, WS, RWS (block or pool)``."""
     parts = []
     for row in _coverages(name, subsystem):
+        part = ", ".join(row.workloads)
         variants = " or ".join(filter(None, row.variants))
-        parts.append(", ".join(row.workloads) + (f" ({variants})" if variants else ""))
+        if variants:
+            part += f" ({variants})"
+        parts.append(part)
     return f"it has {'; '.join(parts)}"
 
 
@@ -242,24 +245,36 @@ class _GridPoint(NamedTuple):
 
     @property
     def threads(self) -> int:
-        return self.concurrency if isinstance(self.concurrency, int) else 1
+        if isinstance(self.concurrency, int):
+            return self.concurrency
+        return 1
+
+    @property
+    def word(self) -> str:
+        if isinstance(self.concurrency, str):
+            return self.concurrency
+        return ""
 
 
 def _points(subsystem: str, keys: Settings) -> list[_GridPoint]:
-    """The points of a grid, in table order."""
-    blocks: list[int | None] = [None]
-    if "blocks" in keys:
-        blocks = [None if block == AUTO else parse_size(block) for block in keys["blocks"]]
-    points = []
+    """Return the points of a grid, in table order."""
+    blocks: list[int | None] = []
+    for block in keys.get("blocks", (AUTO,)):
+        if block == AUTO:
+            blocks.append(None)
+        else:
+            blocks.append(parse_size(block))
+    points: list[_GridPoint] = []
     for workload in keys["workloads"]:
         variants = _variants(subsystem, keys)
         if workload in LADDERS:
             variants = keys.get("variants") or list(PAGES)
         elif subsystem == "memory" and workload in ("LAT", *SHAPES):
             variants = [""]
-        sizes = [None] if workload in SHAPES else blocks
-        combinations = product([workload], variants, sizes, keys["concurrency"])
-        points += [_GridPoint(*combination) for combination in combinations]
+        sizes = blocks
+        if workload in SHAPES:
+            sizes = [None]
+        points += map(_GridPoint._make, product([workload], variants, sizes, keys["concurrency"]))
     return points
 
 
@@ -277,18 +292,19 @@ class _Grid:
     node: str
 
     def kernel_cells(self) -> Iterator[Cell]:
-        """Cells of the own kernel."""
+        """Yield the cells of peakmark's kernel."""
+        repetitions = self.keys.get("repetitions", self.config["repetitions"])
         for point in _points(self.subsystem, self.keys):
-            total = self._total(point) if "total" in self.keys else {}
-            for repetition in range(self.keys.get("repetitions", self.config["repetitions"])):
+            total = self._total(point)
+            for repetition in range(repetitions):
                 options = self._options(point, point.workload, self.keys, repetition)
                 yield self._cell(KERNELS[self.subsystem], point, repetition, options | total)
 
     def reference_cells(self, name: str, changes: Settings, largest: int | None) -> Iterator[Cell]:
-        """Cells of one reference tool.
+        """Yield the cells of one reference tool.
 
-        Blocks that its build does not take are left to the tool that fills such rows, with as much
-        data, unless the grid names that tool too.
+        Another tool measures the rows with blocks that its build does not take, with as much data,
+        unless the grid names that tool too.
         """
         blocks = changes.get("blocks", self.keys.get("blocks", ()))
         above = []
@@ -301,29 +317,28 @@ class _Grid:
             yield from self._covered_cells(name, {**changes, "blocks": fitting})
         instead = REGISTRY[name].instead
         if above and instead is not None and instead not in self.keys["references"]:
-            unchanged = {
-                key: value for key, value in changes.items() if key not in ("ops", "seconds")
-            }
-            for cell in self._covered_cells(instead, {**unchanged, "blocks": above}):
+            shared = {key: value for key, value in changes.items() if key not in ("ops", "seconds")}
+            for cell in self._covered_cells(instead, {**shared, "blocks": above}):
                 options = {**cell.options, "total": cell.options["size"], "instead_of": name}
                 yield replace(cell, options=options)
 
     def _covered_cells(self, name: str, changes: Settings) -> Iterator[Cell]:
-        """Only the points that the tool can measure; one execution may fill several of them."""
-        points = ("workloads", "concurrency", "blocks", "variants")
-        grid = {**self.keys, **{key: changes[key] for key in points if key in changes}}
+        """Yield the cells for the points that the tool can measure; a cell may fill several."""
+        grid = dict(self.keys)
+        for key in ("workloads", "concurrency", "blocks", "variants"):
+            if key in changes:
+                grid[key] = changes[key]
         count = changes.get("repetitions", self.config["reference_repetitions"])
         planned: set[_GridPoint] = set()
         for row in _points(self.subsystem, grid):
             coverage = self._coverage(name, row)
             if coverage is None:
                 continue
-            point = _GridPoint(
-                coverage.cell or row.workload,
-                row.variant,
-                row.block if coverage.per_block else None,
-                row.concurrency if coverage.per_concurrency else 1,
-            )
+            point = row._replace(workload=coverage.cell or row.workload)
+            if not coverage.per_block:
+                point = point._replace(block=None)
+            if not coverage.per_concurrency:
+                point = point._replace(concurrency=1)
             if point in planned:
                 continue
             planned.add(point)
@@ -351,7 +366,7 @@ class _Grid:
             self.node,
             repetition,
             options,
-            word=point.concurrency if isinstance(point.concurrency, str) else "",
+            word=point.word,
         )
 
     def _reference_options(
@@ -378,11 +393,11 @@ class _Grid:
     def _options(
         self, point: _GridPoint, workload: str, keys: Settings, repetition: int
     ) -> dict[str, Scalar]:
-        """Options that all instruments share.
+        """Return the options that all instruments share.
 
         Args:
             point: the row.
-            workload: that of the cell, which may fill more rows.
+            workload: that of the cell, which may fill several rows.
             keys: of the grid, or as the reference tool changes them.
             repetition: number from 0.
         """
@@ -397,9 +412,10 @@ class _Grid:
             if config["placement"] != "compact":
                 options["placement"] = config["placement"]
         if self.subsystem == "memory":
-            pool = keys.get("pool", AUTO)
-            options["pool"] = AUTO if pool == AUTO else parse_size(pool)
-            if pool == AUTO and workload != "LAT" and _has_pmbw_pools(keys):
+            options["pool"] = pool = keys.get("pool", AUTO)
+            if pool != AUTO:
+                options["pool"] = parse_size(pool)
+            elif workload != "LAT" and _has_pmbw_pools(keys):
                 options["power_of_two"] = True  # pmbw measures no other sizes.
             choices = ("store", "pairs", "steps", "rates")
             options |= {key: keys[key] for key in choices if key in keys}
@@ -416,29 +432,39 @@ class _Grid:
         return options
 
     def _total(self, point: _GridPoint) -> dict[str, Scalar]:
-        """The fixed amount of work of the grid, as an option of the own kernel."""
+        """Return the fixed amount of work as an option of peakmark's kernel; empty without one."""
+        if "total" not in self.keys:
+            return {}
         total = configuration.parse_total(f"{self.subsystem} total", self.keys["total"])
         option = _COUNTED.get(point.workload, SUBSYSTEMS[self.subsystem].total)
-        unit = self._bytes_per_round(point) if option == "total" else point.threads
+        unit = point.threads
+        if option == "total":
+            unit = self._bytes_per_round(point)
         return {option: self._scaled_amount(total, unit)}
 
     def _bytes_per_round(self, point: _GridPoint) -> int:
-        """Bytes that all threads move when each handles one block."""
-        copies = self.subsystem == "memory" and point.workload in COPIES
-        return (point.block or 1) * point.threads * (2 if copies else 1)
+        """Return the bytes that all threads move when each handles one block."""
+        size = (point.block or 1) * point.threads
+        if self.subsystem == "memory" and point.workload in COPIES:
+            size *= 2
+        return size
 
     def _scaled_time(self, seconds: float, least: float = 0.0) -> float:
-        scale = self.config["scale"]
-        return seconds if scale == 1 else max(seconds * scale, least)
+        scale = float(self.config["scale"])
+        if scale == 1:
+            return seconds
+        return max(seconds * scale, least)
 
     def _scaled_amount(self, amount: int, unit: int = 1) -> int:
-        """An amount of work or bytes in whole ``unit``s, of which at least one is left."""
-        scale = self.config["scale"]
-        return amount if scale == 1 else max(1, round(amount * scale / unit)) * unit
+        """Return a scaled amount of work or bytes in whole units, at least one."""
+        scale = float(self.config["scale"])
+        if scale == 1:
+            return amount
+        return max(1, round(amount * scale / unit)) * unit
 
 
 def _has_pmbw_pools(keys: Settings) -> bool:
-    """Whether pmbw measures a grid's pools too."""
+    """Return whether pmbw measures the grid's pools too."""
     pmbw = keys.get("references", {}).get("pmbw")
     if pmbw is None:
         return False

@@ -1,4 +1,4 @@
-"""What a job asks Slurm for, and how a later run recognises it."""
+"""Name, comment and sbatch options of a job. A later run recognises the job by its comment."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from peakmark import slurm
 from peakmark.cell import Cell
-from peakmark.plan import Plan, durations, resource_of, two_nodes, uses_shared_resource
+from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
+from peakmark.plan.job_groups import resource_of, two_nodes, uses_shared_resource
+from peakmark.plan.plan import Plan
 
 MARGIN = 3.0
+"""A job's time limit as a multiple of its longest time."""
 OVERRIDES = {
     "slurm_partition": "partition",
     "slurm_account": "account",
@@ -25,25 +28,27 @@ OVERRIDES = {
 
 
 def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
-    """What squeue, scontrol and sacct show of a job: its cell or name, the checkout, a fingerprint.
+    """Return the comment that squeue, scontrol and sacct show: cell or name, checkout, fingerprint.
 
     A job of an earlier run with the same comment measures the same.
     """
     job = plan.job_of(cells[0])
-    what = cells[0].id if job is None else f"nodes/{job}"
+    what = f"nodes/{job}"
+    if job is None:
+        what = cells[0].id
     return f"{plan.campaign}/{what} {checkout(folder)}.{fingerprint(cells, plan)[:8]}"
 
 
 def checkout(folder: Path | None = None) -> str:
-    """Eight letters for the folder of the campaigns: its name may not fit into a comment."""
+    """Return eight letters for the folder of the campaigns: its name may not fit into a comment."""
     path = str((folder or Path.cwd()).resolve())
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
 def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
-    """A readable name.
+    """Return a readable name.
 
-    Jobs that may not run at once have the same name: Slurm's ``singleton`` goes by it.
+    Jobs that may not run at once have the same name: Slurm's ``singleton`` compares names.
     """
     first = cells[0]
     if any(uses_shared_resource(cell, settings) for cell in cells):
@@ -52,31 +57,36 @@ def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
 
 
 def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
-    """Changes with what is measured and with which programs."""
-    cells = list(cells)
-    programs = {" ".join(program(cell.instrument, plan)) for cell in cells}
-    lines = [*(cell.spec() for cell in cells), *sorted(programs)]
+    """Return a text that changes with the cells and with the programs that measure them."""
+    lines = []
+    programs = set()
+    for cell in cells:
+        lines.append(cell.spec())
+        programs.add(" ".join(program(cell.instrument, plan)))
+    lines += sorted(programs)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def program(instrument: str, plan: Plan) -> list[str]:
-    """The program and the modules that measure."""
+    """Return the program and the modules that an instrument takes."""
     tool = plan.config["tools"].get(instrument)
     modules = plan.config["modules"].get(instrument, [])
     return [str(tool or "auto"), *(f"--module={module}" for module in modules)]
 
 
 def threads(cells: Sequence[Cell], plan: Plan) -> int:
-    """CPUs to ask for: those of the most demanding cell, at most those of the node."""
+    """Return the CPUs to ask for: those of the most demanding cell, at most those of the node."""
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
         return wanted
     cpus, _ = _node_size(cells, plan.cluster)
-    return cpus if any(cell.word for cell in cells) else min(wanted, cpus)
+    if any(cell.word for cell in cells):
+        return cpus
+    return min(wanted, cpus)
 
 
 def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
-    """CPUs and memory (MiB) of the smallest node on which the job may run."""
+    """Return CPUs and memory (MiB) of the smallest node on which the job may run."""
     node = cells[0].node
     if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(2)):
         return cluster.cpus, cluster.memory
@@ -84,7 +94,7 @@ def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
 
 
 def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
-    """The nodes on which Slurm may run a job, and how many of them it takes."""
+    """Return the nodes on which Slurm may run a job, and how many of them it takes."""
     count = _node_count(cells)
     if plan.cluster is None:
         return (), count
@@ -95,21 +105,26 @@ def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
 
 
 def _node_count(cells: Sequence[Cell]) -> int:
-    return 2 if two_nodes(cells[0]) else 1
+    if two_nodes(cells[0]):
+        return 2
+    return 1
 
 
 def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
-    """The job's node, with its peer for cells that need two."""
-    node = cells[0].node
-    peer = cells[0].peer or (plan.peers.get(node) if two_nodes(cells[0]) else None)
-    return (node,) if peer is None else (node, peer)
+    """Return the job's node, and its peer where the cells need two."""
+    node, peer = cells[0].node, cells[0].peer
+    if not peer and two_nodes(cells[0]):
+        peer = plan.peers.get(node, "")
+    if not peer:
+        return (node,)
+    return (node, peer)
 
 
 def minutes(cells: Sequence[Cell], plan: Plan) -> int:
-    """Time limit in minutes: the longest time with a margin and with what measuring again may take,
-    from two to the partition's limit.
+    """Return the time limit in minutes, from two to the partition's limit.
 
-    Where jobs share a node, a job may wait there for as many others as fit on the node.
+    It is the longest time with a margin, and the time for measuring again. Where jobs share a node,
+    a job may wait there for as many others as fit on the node.
     """
     settings = settings_of(plan.config)
     seconds, jobs = sum(map(plan.durations.longest, cells)), 1
@@ -121,45 +136,60 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
     wanted = max(2, math.ceil(((seconds * MARGIN + again) * jobs / 60 + 1) * factor))
     if plan.cluster is None:
         return wanted
-    nodes = () if cells[0].node == ANY else _named_nodes(cells, plan)
+    nodes: tuple[str, ...] = ()
+    if cells[0].node != ANY:
+        nodes = _named_nodes(cells, plan)
     return clip_minutes(wanted, plan.cluster.limit_of(nodes))
 
 
 def clip_minutes(wanted: int, limit: int | None) -> int:
-    """Minutes that a job may ask for in a partition with this limit."""
-    return wanted if limit is None else max(1, min(wanted, limit))
+    """Return the minutes that a job may ask for in a partition with this limit."""
+    if limit is None:
+        return wanted
+    return max(1, min(wanted, limit))
 
 
 def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
-    """Memory in MB (10^6 B), at most that of the node; a word may mean all CPUs of the node."""
+    """Return the memory in MB (10^6 B), at most that of the node.
+
+    A word of ``concurrency`` may mean all CPUs of the node.
+    """
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
     cpus, memory = _node_size(cells, plan.cluster)
-    numbers = [replace(cell, concurrency=cpus, word="") if cell.word else cell for cell in cells]
+    numbers = []
+    for cell in cells:
+        if cell.word:
+            numbers.append(replace(cell, concurrency=cpus, word=""))
+        else:
+            numbers.append(cell)
     return min(durations.megabytes(numbers, plan.config), memory)
 
 
 def options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> list[str]:
-    """Options of sbatch for the job of these cells; ``overrides`` are the command line's."""
+    """Return sbatch's options for the job of these cells; ``overrides`` are the command line's."""
     return command_line(named_options(cells, plan, overrides), settings_of(plan.config))
 
 
 def command_line(named: Mapping[str, str], settings: Settings) -> list[str]:
-    """Options as sbatch takes them, with the site's ``extra`` ones."""
+    """Return the options as sbatch takes them, with the site's ``extra`` ones."""
     extra = str(settings.get("extra", "")).split()
     excludes = [word for word in extra if word.startswith("--exclude=")]
     if excludes and "exclude" in named:  # sbatch heeds only the last --exclude.
         extra = [word for word in extra if word not in excludes]
         hosts = [word.removeprefix("--exclude=") for word in excludes]
         named = {**named, "exclude": ",".join([named["exclude"], *hosts])}
-    arguments = [
-        f"--{option}={value}" if value else f"--{option}" for option, value in named.items()
-    ]
+    arguments = []
+    for option, value in named.items():
+        argument = f"--{option}"
+        if value:
+            argument += f"={value}"
+        arguments.append(argument)
     return arguments + extra
 
 
 def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[str, str]:
-    """Options of sbatch by name, empty where an option has no value."""
+    """Return sbatch's options by name, with the empty text for an option without a value."""
     settings = {**settings_of(plan.config), **overrides}
     nodes = _node_count(cells)
 
@@ -180,7 +210,7 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
 
 
 class Size(NamedTuple):
-    """What a job needs of a node; its memory is divided among ``cpus``."""
+    """Needs of a job on a node; its memory is divided among ``cpus``."""
 
     threads: int
     cpus: int
@@ -190,7 +220,7 @@ class Size(NamedTuple):
 def site_options(
     settings: Settings, nodes: int, minutes: int, size: Callable[[], Size]
 ) -> dict[str, str]:
-    """Options of sbatch, by name, that the site decides; the same for a campaign and for doctor.
+    """Return sbatch's options by name that the site decides, for a campaign and for doctor.
 
     Args:
         settings: section ``slurm`` of the site file.
@@ -216,5 +246,7 @@ def site_options(
         needed = size()
         named["mem-per-cpu"] = f"{math.ceil(needed.megabytes / needed.cpus)}M"
     elif memory != "none":
-        named["mem"] = "0" if exclusive else f"{size().megabytes}M"
+        named["mem"] = "0"
+        if not exclusive:
+            named["mem"] = f"{size().megabytes}M"
     return named

@@ -1,20 +1,25 @@
-"""What ``peakmark plan`` prints; the words are in ``data/plan.txt.j2``."""
+"""Text that ``peakmark plan`` prints; its words are in ``data/plan.txt.j2``."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from peakmark import data
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import format_size, gigabytes, listing, plural
-from peakmark.plan import Plan, durations, two_nodes, uses_shared_resource
+from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
+from peakmark.plan.job_groups import two_nodes, uses_shared_resource
+from peakmark.plan.plan import Plan
 
 JOB_S, CELL_S = 0.5, 0.4
-"""What a job costs on its node, and each cell besides its measuring, without Slurm's own time."""
+"""Seconds that a job takes on its node, and that each cell takes besides its measuring, without Slurm's
+own time.
+"""
 
 
 class Load(NamedTuple):
@@ -35,7 +40,7 @@ class Load(NamedTuple):
 
 
 def describe(plan: Plan, every_cell: bool = False) -> str:
-    """Cells, reference tools, disk space and expected time of a plan."""
+    """Describe the cells, reference tools, disk space and expected time of a plan."""
     times, cluster = plan.durations, plan.cluster
     unmeasured = [cell for cell in plan.cells if not times.is_measured(cell)]
     fillers: dict[str, set[str]] = defaultdict(set)
@@ -69,29 +74,37 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
 
 
 def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
-    """Each instrument, with its workloads, blocks, concurrency and repetitions."""
+    """Yield each instrument with its workloads, blocks, concurrency and repetitions."""
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for cell in sorted(cells, key=lambda cell: cell.id):
+    for cell in sorted(cells, key=attrgetter("id")):
         groups[cell.instrument, cell.variant].append(cell)
     for (instrument, variant), group in sorted(groups.items()):
-        counts = Counter((cell.workload, cell.block, cell.asked) for cell in group)
+        heading = instrument
+        if variant:
+            heading = f"{instrument} ({variant})"
+        workloads = dict.fromkeys(cell.workload for cell in group)
         sizes = sorted({cell.block for cell in group if cell.block})
-        blocks = [*map(format_size, sizes), *(["auto"] if any(c.automatic for c in group) else ())]
+        blocks = list(map(format_size, sizes))
+        if any(cell.automatic for cell in group):
+            blocks.append("auto")
+        # Numbers before words.
         concurrency = sorted({(bool(cell.word), cell.asked) for cell in group})
-        yield (
-            f"{instrument} ({variant})" if variant else instrument,
-            [
-                " ".join(dict.fromkeys(cell.workload for cell in group)),
-                " ".join(blocks),
-                "x" + " ".join(str(value) for _, value in concurrency),
-                plural(max(counts.values()), "repetition"),
-            ],
-        )
+        counts = Counter((cell.workload, cell.block, cell.asked) for cell in group)
+        columns = [
+            " ".join(workloads),
+            " ".join(blocks),
+            "x" + " ".join(str(value) for _, value in concurrency),
+            plural(max(counts.values()), "repetition"),
+        ]
+        yield heading, columns
 
 
 def _load(plan: Plan, cluster: Cluster) -> Load:
+    """Return the seconds of a campaign: each cell with its share of the cost of its job."""
     settings = settings_of(plan.config)
-    usable = 1 if plan.config["fan_out"] == "node" else max(1, cluster.count)
+    usable = 1
+    if plan.config["fan_out"] != "node":
+        usable = max(1, cluster.count)
     jobs = len(plan.jobs) or len(plan.cells)
     overhead = CELL_S + JOB_S * jobs / max(1, len(plan.cells))
     one_at_a_time = node_seconds = 0.0
@@ -105,17 +118,23 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
             free |= dict.fromkeys(used, max(free[name] for name in used) + seconds)
         if uses_shared_resource(cell, settings):
             one_at_a_time += seconds
-        node_seconds += seconds * (2 if two_nodes(cell) else 1)
-        per_node[cell.node] += seconds / (usable if cell.node == ANY else 1)
+        node_seconds += seconds
+        if two_nodes(cell):
+            node_seconds += seconds
+        if cell.node == ANY:
+            seconds /= usable
+        per_node[cell.node] += seconds
     together = max(free.values(), default=0.0)
     wall = max([one_at_a_time + together, *per_node.values()])
     return Load(node_seconds, wall, one_at_a_time, together, len(known))
 
 
 def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, int]]:
-    """Classes of nodes that cannot give a row the CPUs or the memory (MiB) that it needs."""
+    """Yield the classes of nodes that cannot give a row the CPUs or the memory (MiB) that it needs."""
     for kind in cluster.kinds:
-        nodes = [ANY] if kind.chosen else kind.nodes
+        nodes = kind.nodes
+        if kind.chosen:
+            nodes = [ANY]
         cells = [cell for cell in plan.cells if cell.node in nodes and not two_nodes(cell)]
         cpus, memory = durations.needs(cells, plan.config)
         if cpus > kind.cpus or memory > kind.memory:
@@ -123,11 +142,13 @@ def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, 
 
 
 def node_names(cluster: Cluster) -> str:
-    """The nodes of the campaign as a phrase."""
+    """Return the nodes of the campaign as a phrase."""
     chosen = cluster.chosen
     if chosen is None:
         return listing(cluster.nodes)
     size = f"{plural(chosen.cpus, 'CPU')} and {gigabytes(chosen.memory << 20)}"
     text = f"any of {listing(chosen.nodes)}, equal nodes of {size}"
     excluded = cluster.excluded(1)
-    return f"{text}; not used: {listing(excluded)}" if excluded else text
+    if excluded:
+        text += f"; not used: {listing(excluded)}"
+    return text

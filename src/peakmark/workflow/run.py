@@ -16,12 +16,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from peakmark import files, output, plan, resources
+from peakmark import files, output, resources
 from peakmark.cell import Cell
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, parse_duration, plural
-from peakmark.plan import Plan, cluster, jobs
+from peakmark.plan import cluster, jobs
+from peakmark.plan.build import complete, make_completed
 from peakmark.plan.cluster import settings_of
+from peakmark.plan.job_groups import two_nodes
+from peakmark.plan.plan import RESULTS
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
@@ -64,12 +67,12 @@ class Run:
         self.overrides = {
             OVERRIDES[name]: value for name, value in overrides.items() if name in OVERRIDES
         }
-        completed = plan.complete(config, on_cluster=remote)
+        completed = complete(config, on_cluster=remote)
         where = None
         if remote:
-            folder = plan.RESULTS / completed["campaign"]
+            folder = RESULTS / completed["campaign"]
             where = cluster.find(completed, self.overrides.get("partition"), folder)
-        self.plan: Plan = plan.build(completed, where)
+        self.plan = make_completed(completed, where)
         self.folder = str(self.plan.directory)
         self.cells = {cell.id: cell for cell in self.plan.cells}
         self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
@@ -175,7 +178,7 @@ class Run:
     def fingerprint(self, wildcards: Any) -> str:
         """By what a cell is measured: when it changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
-        pair = ["--pair"] if self.plan.cluster and plan.two_nodes(cell) else []
+        pair = ["--pair"] if self.plan.cluster and two_nodes(cell) else []
         tool = jobs.program(cell.instrument, self.plan)
         return shlex.join(["--cell", cell.spec(), "--tool", *tool, *pair])
 

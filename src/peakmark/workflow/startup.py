@@ -32,8 +32,10 @@ from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence
 from peakmark.formatting import duration, gigabytes, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
-from peakmark.plan import Plan, durations, jobs, two_nodes
+from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY, settings_of
+from peakmark.plan.job_groups import two_nodes
+from peakmark.plan.plan import Plan
 from peakmark.run import lock as run_lock
 from peakmark.slurm import failures
 from peakmark.storage import facts, records

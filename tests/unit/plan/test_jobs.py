@@ -7,7 +7,7 @@ import pytest
 from tests.unit.plan.planned import CPU, DISK, NETWORK, asked, where
 
 from peakmark import plan, slurm
-from peakmark.plan import jobs
+from peakmark.plan import job_groups, jobs
 
 Planned = Callable[..., plan.Plan]
 ONE_THREAD = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
@@ -56,7 +56,7 @@ def test_any_node(kinds, concurrency, excluded, of_pair, planned):
     one = planned(where(cpus=2, kinds=kinds), cpu=[cpu], disk=[DISK], network=[NETWORK])
     for cell in one.cells:
         left_out = exclude(cell, one)
-        assert left_out == (of_pair if plan.two_nodes(cell) else excluded)
+        assert left_out == (of_pair if job_groups.two_nodes(cell) else excluded)
         nodes, count = jobs.eligible([cell], one)
         assert len(nodes) >= count and not set(nodes) & set(NAMES[left_out])
 
@@ -64,7 +64,7 @@ def test_any_node(kinds, concurrency, excluded, of_pair, planned):
 def test_jobs_that_need_two_free_nodes_come_last(planned):
     """While such a job waits, one of its nodes is idle."""
     one = planned(cpu=[CPU], network=[NETWORK], disk=[DISK], repetitions=3)
-    order = [plan.two_nodes(cell) for cell in one.cells]
+    order = [job_groups.two_nodes(cell) for cell in one.cells]
     assert order == sorted(order) and set(order) == {False, True}
 
 
@@ -160,7 +160,7 @@ def test_rows_are_whole_where_slurm_chooses(node, whole, planned):
     for name, cells in one.jobs.items():
         assert cells == [cell for cell in one.cells if cell in cells]  # in the plan's order
         for cell in cells:
-            jobs_of.setdefault(plan.same_node_key(cell), set()).add(name)
+            jobs_of.setdefault(job_groups.same_node_key(cell), set()).add(name)
     assert len(one.jobs) > 1 and all(len(names) == 1 for names in jobs_of.values()) is whole
 
 
@@ -179,7 +179,7 @@ def test_a_program_that_fills_several_rows_holds_them_on_one_node(planned):
         one = planned(tools=tools, **grids, **changes)
         found = {}
         for cell in one.cells:
-            key = plan.same_node_key(cell, plan.multi_row_tools(one.cells))
+            key = job_groups.same_node_key(cell, job_groups.multi_row_tools(one.cells))
             rows, names = found.setdefault(key, (set(), set()))
             rows.add(cell.row)
             names.add(one.job_of(cell))

@@ -16,7 +16,7 @@ NODES = ("node1", "node2")
 
 def of_kernels(config):
     """Id of each cell of a kernel -> the cell."""
-    cells = plan.build(config, where(asked="all", nodes=NODES)).cells
+    cells = plan.make_completed(config, where(asked="all", nodes=NODES)).cells
     kernels = (cell for cell in cells if not REGISTRY[cell.instrument].reference)
     return {cell.id: _without_pmbw(cell) for cell in kernels}
 

@@ -123,7 +123,7 @@ def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(tmp_path):
     assert suspect == "n2+n3" and len({*beside}) == 2 and {*beside} < {"n1+n3", "n1+n4", "n2+n4"}
     (grid,) = config["network"]
     assert {"+".join(pair) for pair in grid["pairs"]} == {suspect, *beside}
-    cells = plan.build({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
+    cells = plan.make_completed({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
     assert Counter(cell.place for cell in cells) == dict.fromkeys((suspect, *beside), 6)
     assert {cell.point for cell in cells} == {"TCP_1MiB_x1"}
 
@@ -138,7 +138,7 @@ def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(tmp_path):
 )
 def test_the_campaign_of_suspects_confirms_a_link_or_not(link, others, case, tmp_path):
     config = configured(campaign(tmp_path / "c", 1, ("n2", "n3")))
-    cells = plan.build({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
+    cells = plan.make_completed({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
     factors = {**dict.fromkeys(EVERY, others), ("n2", "n3"): link}
     folder = tmp_path / config["campaign"]
     frames = make_frames(folder, records(cells, factors), config=config)

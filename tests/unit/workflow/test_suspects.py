@@ -51,7 +51,7 @@ def test_slow_rows_are_measured_again_beside_two_healthy_nodes(campaign, tmp_pat
     assert config["campaign"] == "c-suspects" and config["nodes"] == [*beside, "node3"]
     assert (config["seconds"], config["site"]) == (0.5, "mine.yaml")
     cluster = where(asked=config["nodes"], nodes=tuple(config["nodes"]))
-    cells = plan.build({**config, "site_facts": {}, "tools_on": "nodes"}, cluster).cells
+    cells = plan.make_completed({**config, "site_facts": {}, "tools_on": "nodes"}, cluster).cells
     assert {cell.point for cell in cells} == {"DP_none_x1", "SP_none_x1"}  # the slow rows alone
     assert len(cells) == 2 * 3 * 6 and {cell.instrument for cell in cells} == {"cpubench"}
 

@@ -1,0 +1,144 @@
+"""Make the plan of a campaign from its configuration."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.cell import Cell
+from peakmark.config import campaign as configuration
+from peakmark.config import layouts, site, texts
+from peakmark.errors import ConfigError, Unavailable
+from peakmark.plan import durations, grids
+from peakmark.plan.cluster import Cluster, Settings, Turns, local_nodes, pair_turns
+from peakmark.plan.job_groups import two_nodes
+from peakmark.plan.plan import Plan, Reference
+from peakmark.tools import REGISTRY
+from peakmark.tools.programs import iozone
+
+
+def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
+    """Return the configuration with defaults and the site's facts filled in. Errors: ConfigError.
+
+    Args:
+        config: as the user wrote it.
+        on_cluster: look for reference tools on the nodes, unless ``tools_on`` sets another place.
+    """
+    if on_cluster:
+        config = {"tools_on": "nodes", **config}
+    completed = configuration.complete(config)
+    if completed["site"] is not None:
+        completed["site_facts"] = site.load(completed["site"])
+    report = completed["report"]
+    if report["tables"] is not None:
+        layouts.load(report["tables"])
+    texts.check(report["text"])
+    return completed
+
+
+def make(config: Settings, cluster: Cluster | None = None) -> Plan:
+    """Return the plan of a configuration. Errors: ConfigError before anything runs."""
+    return make_completed(complete(config, cluster is not None), cluster)
+
+
+def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
+    """Return the plan of a completed configuration. Errors: ConfigError before anything runs."""
+    nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
+    turns = pair_turns(completed, nodes)
+    grids.check_number(completed, len(nodes), turns)
+    # The cells, without those of reference tools that were not found.
+    tools = _named_references(completed)
+    largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
+    cells: dict[str, Cell] = {}
+    planned = [grids.cells(completed, node, cluster is None, largest) for node in nodes]
+    for cell in chain(*planned, grids.pair_cells(completed, turns, largest)):
+        name = cell.instrument
+        if REGISTRY[name].reference:
+            if name not in tools:  # It fills rows of another tool.
+                tools[name] = _reference(completed, name)
+            if tools[name].path is None:
+                continue
+        _add(cells, cell)
+    # The order, and the class of nodes that holds all rows.
+    ordered = grids.interleaved(cells.values(), completed["seed"])
+    if cluster is not None:
+        # A job that waits for two free nodes keeps one of them idle.
+        ordered.sort(key=partial(_turn, turns, completed["seed"]))
+        single = [cell for cell in ordered if not two_nodes(cell)]
+        cpus, memory = durations.needs(single, completed)
+        cluster = cluster.choose(cpus, memory, len(single) < len(ordered))
+    return Plan(
+        config=completed,
+        cells=tuple(ordered),
+        references=tuple(tools[name] for name in sorted(tools)),
+        cluster=cluster,
+        impossible=grids.impossible(ordered),
+    )
+
+
+def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
+    """Return the sort key of a cell: single nodes first, then two nodes, then pairs round by round.
+
+    The pairs of one round share no node.
+    """
+    if not cell.peer:
+        return (two_nodes(cell),)
+    pair = cell.node, cell.peer
+    number = min(rounds[pair] for rounds in turns.values() if pair in rounds)
+    point = f"{seed}/{cell.repetition}/{number}/{cell.instrument}/{cell.point}"
+    return 2, cell.repetition, number, random.Random(point).random()  # noqa: S311 - not a secret
+
+
+def _add(cells: dict[str, Cell], cell: Cell) -> None:
+    """Add a cell. Errors: ConfigError where another grid has it with different settings."""
+    if cells.setdefault(cell.id, cell) != cell:
+        raise ConfigError(
+            f"two grids of {cell.subsystem} ask for {cell.id} with different options: give them "
+            "different blocks, variants or concurrency, or put them in one grid"
+        )
+
+
+def _named_references(config: Settings) -> dict[str, Reference]:
+    """Return the reference tools that the grids name."""
+    tools: dict[str, Reference] = {}
+    for subsystem in SUBSYSTEMS:
+        for grid in config[subsystem]:
+            for name in grid.get("references", {}):
+                tools[name] = _reference(config, name)
+    return tools
+
+
+def _reference(config: Settings, name: str) -> Reference:
+    """Return a reference tool; with ``tools_on: nodes`` each node looks for it later."""
+    instrument = REGISTRY[name]
+    choice = config["tools"].get(name)
+    names, where = instrument.executables, " on PATH"
+    if choice:
+        names, where = (str(choice),), ""
+    path: str | None = names[0]
+    reason = None
+    if choice is False:
+        path, reason = None, f"left out by tools.{name}"
+    elif config["tools_on"] != "nodes":
+        path = instrument.on_path(choice)
+        if path is None:
+            reason = f"{' or '.join(names)} not found{where}"
+    largest = None
+    if name == iozone.Iozone.name and path is not None:
+        largest = _largest_record(path, config["tools_on"] == "here")
+    return Reference(name, instrument.executables[0], path, reason, instrument.package, largest)
+
+
+def _largest_record(path: str, local: bool) -> int:
+    """Return the largest record that a build of IOZone takes, in bytes.
+
+    A build on this machine, ``local``, is asked; any other is taken for the usual one.
+    """
+    with suppress(Unavailable):  # Its cells will report that.
+        if local:
+            return iozone.Iozone().largest(path)
+    return iozone.USUAL_LARGEST

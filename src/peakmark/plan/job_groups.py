@@ -1,0 +1,108 @@
+"""Which cells are measured in one job, and which cells share more than their node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from peakmark.cell import Cell
+from peakmark.plan.cluster import ANY, Settings, settings_of
+from peakmark.tools import REGISTRY
+from peakmark.tools.base import Coverage
+
+
+def two_nodes(cell: Cell) -> bool:
+    """Return whether the cell needs a second node on a cluster."""
+    return REGISTRY[cell.instrument].two_nodes
+
+
+def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
+    """Return whether no other cell that leaves its node may run at the same time.
+
+    Pairs are no such cells: ``Plan.shares`` tells what each pair shares.
+    """
+    return resource_of(cell, settings) != "own" and not cell.peer
+
+
+def resource_of(cell: Cell, settings: Settings) -> str:
+    """Return what the cell uses: its ``own`` node, a shared ``disk``, or a ``pair`` of nodes."""
+    if two_nodes(cell):
+        return "pair"
+    if cell.subsystem == "disk" and settings.get("scratch_shared"):
+        return "disk"
+    return "own"
+
+
+def multi_row_tools(cells: Iterable[Cell]) -> set[str]:
+    """Return the programs of which one execution measures several rows."""
+    tools = set()
+    for instrument, workload in {(cell.instrument, cell.workload) for cell in cells}:
+        executions = [row.cell for row in REGISTRY[instrument].rows]
+        if workload in executions:
+            tools.add(instrument)
+    return tools
+
+
+def same_node_key(cell: Cell, tools: Collection[str] = ()) -> str:
+    """Return a key that is equal for all cells that belong on one node: a row's repetitions, of every
+    program.
+
+    Args:
+        cell: the cell.
+        tools: programs that measure several rows at once: such rows belong on one node too.
+    """
+    rows: list[Coverage] = []
+    for name in tools:
+        rows += [row for row in REGISTRY[name].rows if _measures_both(row, cell)]
+    if not rows:
+        return f"{cell.subsystem}/{cell.point}/{cell.node}"
+    workloads = ",".join(rows[0].workloads)
+    block = concurrency = ""
+    if all(row.per_block for row in rows):
+        block = str(cell.block)
+    if all(row.per_concurrency for row in rows):
+        concurrency = str(cell.asked)
+    return f"{cell.subsystem}/{workloads}-{cell.variant}_{block}_x{concurrency}/{cell.node}"
+
+
+def _measures_both(row: Coverage, cell: Cell) -> bool:
+    """Return whether one run of the tool measures both ``row`` and the row of the cell.
+
+    The cell itself may be the run that measures several rows.
+    """
+    if row.cell is None or row.subsystem != cell.subsystem or cell.variant not in row.variants:
+        return False
+    executions = [other.cell for other in REGISTRY[cell.instrument].rows]
+    return cell.workload in row.workloads or cell.workload in executions
+
+
+def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
+    """Return the cells of each job, by its name, in running order.
+
+    Where Slurm chooses the node, all cells that belong on one node are in one job.
+    """
+    fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
+    # Cells that must be in one job, by their places in the running order.
+    units: dict[str, list[int]] = {}
+    for place, cell in enumerate(cells):
+        key = cell.id
+        if cell.node == ANY:
+            key = same_node_key(cell, tools)
+        units.setdefault(key, []).append(place)
+    jobs: dict[str, list[int]] = {}
+    batches: dict[str, int] = {}
+    for unit in units.values():
+        first = cells[unit[0]]
+        name = f"{first.place}.{resource_of(first, settings)}"
+        if fan_out != "node":
+            # A batch that a unit would overfill is followed by a new one.
+            batch = batches.setdefault(name, 0)
+            size = len(jobs.get(f"{name}.{batch}", ()))
+            if size and size + len(unit) > fan_out["batch"]:
+                batch += 1
+            batches[name] = batch
+            name = f"{name}.{batch}"
+        jobs.setdefault(name, []).extend(unit)
+    grouped = {}
+    for name, places in jobs.items():
+        grouped[name] = [cells[place] for place in sorted(places)]
+    return grouped

@@ -1,0 +1,150 @@
+"""The plan of a campaign, and the reference tools that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from peakmark.cell import Cell
+from peakmark.plan import durations, job_groups
+from peakmark.plan.cluster import Behind, Cluster, Settings, behind, peers, shares
+from peakmark.plan.durations import Durations
+from peakmark.storage.results import Results
+
+RESULTS = Path("results")
+"""Folder of all campaigns, relative to the working directory."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference tool of the plan.
+
+    Attributes:
+        instrument: its name in the registry.
+        executable: name of its program.
+        path: where it was found; None where its column stays empty.
+        reason: why its column stays empty.
+        package: Debian package that has it.
+        largest: largest block in bytes that its build takes; None without such a limit.
+    """
+
+    instrument: str
+    executable: str
+    path: str | None
+    reason: str | None
+    package: str | None
+    largest: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A campaign: completed configuration, cells in running order, reference tools, cluster.
+
+    Attributes:
+        config: the completed configuration.
+        cells: every planned cell, in running order.
+        references: tools that the grids name.
+        cluster: None without one.
+        impossible: row -> why its reference tool can measure it on no machine.
+    """
+
+    config: Settings
+    cells: tuple[Cell, ...]
+    references: tuple[Reference, ...]
+    cluster: Cluster | None = None
+    impossible: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def campaign(self) -> str:
+        """Return the name of the campaign."""
+        return str(self.config["campaign"])
+
+    @property
+    def directory(self) -> Path:
+        """Return the folder of the campaign, relative to the working directory."""
+        return RESULTS / self.campaign
+
+    @cached_property
+    def results(self) -> Results:
+        """Return the records and files in the folder of the campaign."""
+        return Results(self.directory, self.to_json(), self.cells)
+
+    @cached_property
+    def durations(self) -> Durations:
+        """Return how long the cells take; the campaign's records correct the estimates."""
+        return durations.of(self.config, self.cluster, self.results.findings)
+
+    @cached_property
+    def longest(self) -> float:
+        """Return the seconds of the longest cell, see ``Durations.longest``."""
+        return max(map(self.durations.longest, self.cells), default=0.0)
+
+    def record_name(self, cell: Cell) -> str:
+        """Return the path of a cell's record as text.
+
+        Path objects would take too much time with ten thousand cells.
+        """
+        return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
+
+    @cached_property
+    def peers(self) -> dict[str, str]:
+        """Return the other node of each node's network cells; empty where Slurm chooses the nodes."""
+        if self.cluster is None:
+            return {}
+        return peers(self.cluster.nodes, str(self.config["peers"]), int(self.config["seed"]))
+
+    @cached_property
+    def behind(self) -> Behind:
+        """Return the nodes behind each uplink that nodes share; empty without a cluster."""
+        if self.cluster is None:
+            return {}
+        return behind(self.config, self.cluster)
+
+    def shares(self, cell: Cell) -> frozenset[str]:
+        """Return what no other pair may use while the cell of a pair is measured."""
+        if not cell.peer:
+            return frozenset()
+        return shares((cell.node, cell.peer), self.config, self.behind)
+
+    @cached_property
+    def jobs(self) -> dict[str, list[Cell]]:
+        """Return the cells of each job with several cells, by name; none with ``fan_out: cell``."""
+        if self.cluster is None or self.config["fan_out"] == "cell":
+            return {}
+        return job_groups.group(self.cells, self.config)
+
+    @cached_property
+    def _job_names(self) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for name, cells in self.jobs.items():
+            names |= dict.fromkeys([cell.id for cell in cells], name)
+        return names
+
+    def job_of(self, cell: Cell) -> str | None:
+        """Return the job that measures the cell with others; None when the cell has its own job."""
+        return self._job_names.get(cell.id)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON values, as plan.json stores it."""
+        cells = []
+        for cell in self.cells:
+            entry = {"id": cell.id}
+            job = self.job_of(cell)
+            if job:
+                entry["job"] = job
+            cells.append(entry | cell.to_json())
+        cluster = None
+        if self.cluster is not None:
+            cluster = self.cluster.to_json()
+        return {
+            "schema": 1,
+            "campaign": self.campaign,
+            "config": self.config,
+            "cluster": cluster,
+            "peers": self.peers,
+            "cells": cells,
+            "references": [asdict(reference) for reference in self.references],
+        }
