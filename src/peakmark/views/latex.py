@@ -23,6 +23,10 @@ MOST = 7
 """Largest number of columns that fit a column of a paper."""
 MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
 """Warning -> the mark at the first cell of its line, the gravest first."""
+LONG = 55
+"""Largest number of rows that a page holds."""
+WORD = 10
+"""Width of a line of a heading, in characters; a longer word has a line of its own."""
 LEGEND = {
     Severity.WRONG: "** wrong: the figure is not what the row says",
     WarningKind.NOT_DEVICE: "† not the device: a cache, a host's memory or loopback was measured",
@@ -33,8 +37,8 @@ LEGEND = {
 def brief(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTable:
     """Return a table with workload, size, concurrency, programs, limit and share of the limit.
 
-    References are left out where that is more than ``MOST`` columns. Of many nodes the typical one
-    stands for all.
+    The last references are left out where the table has more than ``MOST`` columns. A table of many
+    nodes shows the typical one.
 
     Args:
         frames: the campaign, see ``layouts.arrange``.
@@ -42,28 +46,20 @@ def brief(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
         rows: lines of ``frames.rows``, of each point all, at least one.
     """
     points = every = points_of(frames, rows)
-    what = ""
+    where = ""
     if node_groups.is_many(frames):
         points = node_groups.typical_points(every)
         nodes = {point.own.node for point in every}
         noun = node_groups.noun(points)
-        what = f" on {points[0].own.node}, the typical one of {len(nodes)} {noun}"
+        where = f" on {points[0].own.node}, the typical one of {len(nodes)} {noun}"
     with_limit = any(point.own.limit is not None for point in points)
-    remarks = [remark_of(table, points, what, with_limit)]
-    whole = printed.fill(
-        brief_columns(table, points, with_limit),
-        points,
-        points,
-        remarks=remarks,
-        table=table,
-        name=table.name,
-        title=table.title,
-    )
-    grid = starred(whole)
+    columns = brief_columns(table, points, with_limit)
+    remark = remark_of(table, points, where, with_limit)
+    grid = starred(printed.fill(table, columns, points, points, remarks=[remark]))
     references = [program.instrument for program in table.references]
     shown = [column.label for column in grid.columns if column.label in references]
-    room = len(shown) - max(0, len(grid.columns) - MOST)
-    surplus = shown[max(0, room) :]
+    excess = max(0, len(grid.columns) - MOST)
+    surplus = shown[max(0, len(shown) - excess) :]
     return grid.without(lambda column: column.label in surplus)
 
 
@@ -83,32 +79,30 @@ def brief_columns(table: Table, points: Sequence[Point], with_limit: bool) -> li
 
 
 def threads(point: Point) -> str:
-    """Return the number of threads; the word where that is not known."""
+    """Return the number of threads, or the word that was asked for where the number is unknown."""
     return str(point.own.concurrency or point.own.concurrency_word)
 
 
-def remark_of(table: Table, points: Sequence[Point], what: str, with_limit: bool) -> str:
-    """Return what a brief table shows: title, unit, number of repetitions."""
-    unit = f" in {table.shown}" if table.shown else ""
-    parts = [f"{table.title}{unit}{what}", f"N {SUBSYSTEMS[table.subsystem].counted}s"]
-    counts = [point.own.n for point in points if point.is_measured]
-    if counts:
-        parts.append(repeated(counts))
+def remark_of(table: Table, points: Sequence[Point], where: str, with_limit: bool) -> str:
+    """Return the remark of a brief table: title, unit, number of repetitions."""
+    title = table.title
+    if table.shown:
+        title += f" in {table.shown}"
+    parts = [title + where, f"N {SUBSYSTEMS[table.subsystem].counted}s"]
+    counts = sorted({point.own.n for point in points if point.is_measured})
+    if len(counts) == 1:
+        parts.append(f"n = {counts[0]}")
+    elif counts:
+        parts.append(f"n = {counts[0]} to {counts[-1]}")
     if with_limit:
         parts.append("% share of the limit")
     return "; ".join(parts)
 
 
-def repeated(counts: Sequence[int]) -> str:
-    """Return ``n = 3``, or ``n = 3 to 6``, of numbers of repetitions."""
-    least, most = min(counts), max(counts)
-    return f"n = {least}" if least == most else f"n = {least} to {most}"
-
-
 def starred(grid: PrintedTable) -> PrintedTable:
-    """Return a table for one column, without notes.
+    """Return a table for one column of a paper, with marks in place of warnings and notes.
 
-    Marks at the first cell stand for the columns of warnings and notes.
+    A mark stands at the first cell of its line.
     """
     warnings = grid.texts("warning") or [""] * len(grid.body)
     marks = [mark_of(warning) for warning in warnings]
@@ -135,71 +129,74 @@ def mark_of(warning: str) -> str:
     return ""
 
 
-LONG = 55
-"""Largest number of rows that a page holds."""
-WORD = 10
-"""Width of a line of a heading, in characters; a longer word has a line of its own."""
-
 _NAMES = "backslash asciicircum asciitilde less greater bar mu times minus dagger"
-_NAMED = dict(zip("\\^~<>|µ×−†", _NAMES.split(), strict=True))
-_OTHERS = {
-    "→": r"$\rightarrow$",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "“": "``",
-    "”": "''",
-    "–": "--",
-    "⁹": r"\textsuperscript{9}",
-    "\u00a0": "~",
-}
 _SPECIAL = str.maketrans(
-    {character: f"\\{character}" for character in "{}$&#%_"}
-    | {character: f"\\text{name}{{}}" for character, name in _NAMED.items()}
-    | _OTHERS
+    {
+        "→": r"$\rightarrow$",
+        "≤": r"$\le$",
+        "≥": r"$\ge$",
+        "“": "``",
+        "”": "''",
+        "–": "--",
+        "⁹": r"\textsuperscript{9}",
+        "\u00a0": "~",
+    }
 )
+for _character in "{}$&#%_":
+    _SPECIAL[ord(_character)] = f"\\{_character}"
+for _character, _name in zip("\\^~<>|µ×−†", _NAMES.split(), strict=True):
+    _SPECIAL[ord(_character)] = f"\\text{_name}{{}}"
 
 
 def escape(text: str) -> str:
-    """Return ``text`` so that LaTeX prints it as it is; control characters become spaces."""
-    return "".join(
-        character if character.isprintable() else " " for character in text.translate(_SPECIAL)
-    )
+    """Return text for LaTeX to print as it is, with a space for each control character."""
+    escaped = text.translate(_SPECIAL)
+    return "".join(character if character.isprintable() else " " for character in escaped)
 
 
 def render(grid: PrintedTable, across: bool = False) -> str:
-    """Return a ``tabular`` to be read with ``\\input``, and what is said of it below.
+    """Return a ``tabular`` to be read with ``\\input``, with its notes and remarks below it.
 
     The first line names the packages that it needs and where it fits. siunitx's
     ``output-decimal-marker`` sets the decimal mark in the document.
 
     Args:
         grid: the table.
-        across: it fits a page, not one column of it.
+        across: the table is as wide as a page, not as one column of it.
     """
-    long = len(grid.body) > LONG
-    place = "table*" if across else "table, a column of 8.4 cm"
+    place, size, gap = "table, a column of 8.4 cm", "\\footnotesize", 2.5
+    if across:
+        place, size, gap = "table*", "\\scriptsize", 2
+    packages, kind = "booktabs,siunitx", "tabular"
+    is_long = len(grid.body) > LONG
+    if is_long:
+        place = "a page of one column, outside of any float"
+        packages, kind = "booktabs,longtable,siunitx", "longtable"
+    body = []
+    for line in grid.body:
+        body.append(list(map(_cell, grid.columns, line)))
     return template("table.tex.j2").render(
         name=grid.name,
-        long=long,
-        packages="booktabs,longtable,siunitx" if long else "booktabs,siunitx",
-        place="a page of one column, outside of any float" if long else place,
-        kind="longtable" if long else "tabular",
-        size="\\scriptsize" if across else "\\footnotesize",
-        gap=2 if across else 2.5,
+        long=is_long,
+        packages=packages,
+        place=place,
+        kind=kind,
+        size=size,
+        gap=gap,
         specification="".join(map(_specification, grid.columns, zip(*grid.body, strict=True))),
         headings=[f"{{{_stacked(column)}}}" for column in grid.columns],
-        body=[
-            [_cell(column, text) for column, text in zip(grid.columns, line, strict=True)]
-            for line in grid.body
-        ],
+        body=body,
         notes=grid.notes,
-        remarks=[remark for remark in (grid.reading, *grid.below) if remark],
+        remarks=list(filter(None, (grid.reading, *grid.below))),
     )
 
 
 @cache
 def template(name: str) -> Template:
-    """Return a template of ``reports/latex``: in ``((`` and ``))`` values, in ``<%`` and ``%>`` statements."""
+    """Return a template of ``reports/latex``.
+
+    Values stand between ``((`` and ``))``, statements between ``<%`` and ``%>``.
+    """
     environment = Environment(
         loader=FileSystemLoader(ROOT / "reports" / "latex"),
         autoescape=False,  # noqa: S701 - HTML's escapes; texts pass through the filter ``escape``
@@ -218,34 +215,38 @@ def template(name: str) -> Template:
 
 
 def _stacked(column: Column) -> str:
-    """Return a heading with its words one below the other, short ones together.
-
-    It is hardly wider than the numbers below it.
-    """
+    """Return a heading in lines of a few words, so that it is hardly wider than the numbers below."""
     lines = wrap(column.label, WORD, break_long_words=False)
-    side = "r" if column.kind == "number" else "l"
     text = "\\\\".join(map(escape, lines))
-    return text if len(lines) == 1 else f"\\shortstack[{side}]{{{text}}}"
+    if len(lines) == 1:
+        return text
+    side = "r" if column.kind == "number" else "l"
+    return f"\\shortstack[{side}]{{{text}}}"
 
 
 def _specification(column: Column, texts: Sequence[str]) -> str:
+    """Return the letter of a column in the head of a ``tabular``; numbers align at their marks."""
     if column.kind != "number":
         return "l"
     numbers = [text for text in texts if text and text != NOT_MEASURED]
     if not all(map(_is_number, numbers)):
         return "r"
-    whole = max((len(text.partition(".")[0]) for text in numbers), default=1)
-    decimals = max((len(text.partition(".")[2]) for text in numbers), default=0)
-    return f"S[table-format={whole}.{decimals}]"
+    most_digits, most_decimals = 0, 0
+    for text in numbers or ["0"]:
+        whole, _, decimals = text.partition(".")
+        most_digits = max(most_digits, len(whole))
+        most_decimals = max(most_decimals, len(decimals))
+    return f"S[table-format={most_digits}.{most_decimals}]"
 
 
 def _is_number(text: str) -> bool:
-    return bool(text) and text.replace(".", "", 1).isdigit()
+    return text.replace(".", "", 1).isdigit()
 
 
 def _cell(column: Column, text: str) -> str:
-    if column.kind == "number":
-        return text if _is_number(text) or not text else f"{{{escape(text)}}}"
+    """Return the text of a cell; siunitx prints what stands in braces and is no number."""
+    if column.kind == "number" and text and not _is_number(text):
+        return f"{{{escape(text)}}}"
     if column.kind == "notes" and text:
         return f"\\textsuperscript{{{escape(text)}}}"
     return escape(text)

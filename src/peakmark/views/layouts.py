@@ -352,13 +352,13 @@ def table(
     columns.append(printed.warning_column(lambda line: line.points))
     columns.append(printed.notes_column(notes, lambda line: line.points))
     return printed.fill(
+        called,
         columns,
         table_lines,
         [line.points[0] for line in table_lines],
         notes=notes,
         remarks=remarks_on(frames, layout_table, called, points),
         reading=layout_table.remark,
-        table=called,
         name=layout_table.name,
         title=layout_table.title,
     )

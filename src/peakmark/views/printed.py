@@ -1,14 +1,14 @@
 """Tables as cells of text with the notes below them: what PDF, HTML report and LaTeX show.
 
-``table`` prints rows, ``nodes_table`` the points of many nodes with the median over them,
-``as_data`` turns either into data of the report's templates. Letters stand at the rows for the
-notes.
+``table`` prints rows, and ``nodes_table`` the points of many nodes with the median over the nodes.
+``as_data`` turns either into data for the report's templates. Letters in a row refer to the notes.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,27 +39,27 @@ from peakmark.views.node_groups import NodeGroup
 from peakmark.views.points import Line, Point, points_of
 
 NOT_MEASURED = "not measured"
-"""What stands in the column of peakmark's kernel where it measured nothing."""
+"""Text in the column of peakmark's kernel where it measured nothing."""
 EFFICIENCY = "Efficiency (%)"
 PERCENTILES: Mapping[str, str] = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 """Percentiles that tables show -> their headings."""
 USUAL = ("psync", "plain", "")
-"""Variants that need no words, as they are the default."""
+"""Variants that are the default and need no words."""
 NAMED = 3
 """Largest number of nodes that a line or a note names; the others are counted."""
 LIMIT_SIGNS = {"limit": "", "at_most": "≤\u00a0", "none": ""}
-"""Kind of limit -> what stands before a bound: the limit is at most as high."""
+"""Kind of limit -> sign before the bound of a rate."""
 SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "none": ""}
-"""Kind of limit -> what stands before the share of a bound, and before the bound of a time."""
+"""Kind of limit -> sign before the share of a bound, and before the bound of a time."""
 TELLING_BOUND = 0.5
-"""Least share of a bound that is reached: one that is further away says nothing."""
+"""Least share of a bound that a printed row reaches: a bound further away says nothing."""
 LEVEL = 95
-"""Level of an interval that six repetitions reach, in percent; fewer have a lower one."""
+"""Level of the interval of six repetitions or more, in percent; fewer have a lower one."""
 SHORT_KINDS: Mapping[str, str] = {str(kind): kind.short for kind in WarningKind}
-"""Kind of warning -> what a narrow column calls it."""
+"""Kind of warning -> its name in a narrow column."""
 
 TextOf = Callable[[Any], str]
-"""Returns the text of a line of a table: of a point, or of a group of nodes."""
+"""Returns the text of a line of a table; the line is a point or a group of nodes."""
 
 
 # -- columns
@@ -71,10 +71,10 @@ class Column:
 
     Attributes:
         label: heading.
-        text: returns what stands in it in a line.
-        group: heading over all neighbouring columns of the same group.
+        text: returns the text of a line.
+        group: heading over all neighbouring columns of one group.
         kind: text, number, warning or notes.
-        once: sentence that stands for the column where all lines have the same text in it.
+        once: sentence that replaces the column where all lines have the same text.
     """
 
     label: str
@@ -90,8 +90,34 @@ def of_quantity(table: Table, kind: str) -> str:
 
 
 def unit_of(table: Table) -> str:
-    """Return the unit of a table as it stands behind a heading, empty where there is none."""
+    """Return the unit of a table in brackets to follow a heading, empty without a unit."""
     return f" ({table.shown})" if table.shown else ""
+
+
+def if_known(value: float | None, form: Callable[[float], str]) -> str:
+    """Return a number as text, empty where the number is unknown."""
+    return "" if value is None else form(value)
+
+
+def in_unit(table: Table, value: float, digits: int = 4) -> str:
+    """Return a value in SI units as a number in the unit of a table."""
+    return significant(value * table.factor, digits)
+
+
+def own_column(label: str, name: str, form: Callable[[float], str], group: str = "") -> Column:
+    """Return the column of a number that the row of peakmark's kernel has.
+
+    Args:
+        label: heading.
+        name: column of ``rows``.
+        form: turns the number into text.
+        group: see ``Column``.
+    """
+
+    def text(point: Point) -> str:
+        return if_known(getattr(point.own, name), form)
+
+    return Column(label=label, text=text, group=group, kind="number")
 
 
 def has_percentiles(table: Table) -> bool:
@@ -118,16 +144,15 @@ def columns_of(table: Table, points: Sequence[Point], notes: Notes) -> list[Colu
 
 
 def place_columns(points: Sequence[Point]) -> list[Column]:
-    """Return the column that says where points were measured, where they differ in it."""
+    """Return the column of nodes or pairs of nodes; none where one node measured all points."""
     label = place_label(points)
-    return [Column(label=label, text=lambda point: place([point]))] if label else []
+    if not label:
+        return []
+    return [Column(label=label, text=lambda point: place([point]))]
 
 
 def place_label(points: Sequence[Point]) -> str:
-    """Return the label of the column that says where points were measured.
-
-    It is empty where all were on one node.
-    """
+    """Return the heading of the column of nodes, empty where one node measured all points."""
     if any(point.endpoints for point in points):
         return "Client → server"
     nodes = {point.own.node for point in points}
@@ -144,14 +169,16 @@ def place(points: Sequence[Point]) -> str:
         pairs.update(point.endpoints)
     if len(pairs) > 1:
         return f"{len(pairs)} pairs"
-    return " → ".join(pairs.pop()) if pairs else str(points[0].own.node)
+    if pairs:
+        return " → ".join(pairs.pop())
+    return str(points[0].own.node)
 
 
 def key_columns(table: Table) -> list[Column]:
-    """Return the columns of workload, concurrency, block and variant, as far as a table has them."""
+    """Return the columns of workload and concurrency, and of the block and variant if there are any."""
 
     def block(point: Point) -> str:
-        return size(point.own.block_bytes) if point.own.block_bytes else table.unsized
+        return size(point.own.block_bytes or None) or table.unsized
 
     columns = [
         Column(label=table.first, text=lambda point: table.workload_label(point.own.workload)),
@@ -173,39 +200,37 @@ def key_columns(table: Table) -> list[Column]:
 
 
 def concurrency(point: Point) -> str:
-    """Return the number of threads, with the word that was asked for."""
+    """Return the number of threads, with the word that the configuration asks for."""
     return str(count(point.own.concurrency, point.own.concurrency_word))
 
 
 def measured_column(table: Table, program: Program) -> Column:
-    """Return the column of what a program measured; a hole of peakmark's kernel is named."""
-    hole = NOT_MEASURED if program is table.own else ""
+    """Return the column of a program's values; ``not measured`` stands for peakmark's missing ones."""
 
     def text(point: Point) -> str:
         line = point.measured.get(program.instrument)
-        return hole if line is None else number_of(line, table.factor)
+        if line is not None:
+            # No digit is finer than the program's resolution.
+            step = (line.resolution or 0.0) * table.factor
+            return significant(line.value * table.factor, step=step)
+        return NOT_MEASURED if program is table.own else ""
 
     group = of_quantity(table, "Measured")
     return Column(label=program.heading, text=text, group=group, kind="number")
 
 
-def number_of(line: Line, factor: float) -> str:
-    """Return the value of a line of ``rows``, with no digit finer than the program tells."""
-    return significant(line.value * factor, step=(line.resolution or 0.0) * factor)
-
-
 def theoretical_column(table: Table) -> Column:
-    """Return the column of the limit; a bound stands in its place with a sign before it."""
+    """Return the column of the limit, or of a bound with a sign before it."""
 
     def text(point: Point) -> str:
         own = point.own
         if own.limit is not None:
-            return significant(own.limit * table.factor)
+            return in_unit(table, own.limit)
         if not has_bound(own):
             return ""
-        is_time = own.unit == "s"
-        signs = SHARE_SIGNS if is_time else LIMIT_SIGNS
-        rounded = round_bound(own.bound * table.factor, 3, is_upper=not is_time)
+        is_rate = own.unit != "s"
+        rounded = round_bound(own.bound * table.factor, 3, is_upper=is_rate)
+        signs = LIMIT_SIGNS if is_rate else SHARE_SIGNS
         return f"{signs[own.limit_kind]}{significant(rounded, 3)}"
 
     return Column(label=of_quantity(table, "Theoretical"), text=text, kind="number")
@@ -219,7 +244,7 @@ def efficiency_column(program: Program) -> Column:
         if line is None:
             return ""
         if line.limit_kind == "limit":
-            return "" if line.efficiency is None else percent(line.efficiency)
+            return if_known(line.efficiency, percent)
         if line.share is None or not has_bound(point.own):
             return ""
         least = round_bound(100 * line.share, 2, is_upper=False)
@@ -229,63 +254,48 @@ def efficiency_column(program: Program) -> Column:
 
 
 def has_bound(own: Line) -> bool:
-    """Return whether a row has a bound that is printed: one of which at least half is reached."""
+    """Return whether the bound of a row is printed: the row reaches at least half of it."""
     return own.bound is not None and own.share is not None and own.share >= TELLING_BOUND
 
 
 def clock_columns() -> list[Column]:
-    """Return the columns of the clock under the work, and of its share of the best that was seen."""
-
-    def gigahertz(point: Point) -> str:
-        hertz = point.own.clock_hz
-        return "" if hertz is None else significant(hertz / 1e9, 3)
-
-    def share(point: Point) -> str:
-        known = point.own.clock_share
-        return "" if known is None else percent(known)
-
+    """Return the columns of the clock during the work, and of its share of the best clock seen."""
     return [
-        Column(label="GHz", text=gigahertz, group="Clock", kind="number"),
-        Column(label="% of best", text=share, group="Clock", kind="number"),
+        own_column("GHz", "clock_hz", gigahertz, "Clock"),
+        own_column("% of best", "clock_share", percent, "Clock"),
     ]
 
 
-def energy_columns(table: Table) -> list[Column]:
-    """Return the columns of the node's energy, and of what it did for each joule; a time is no rate."""
+def gigahertz(hertz: float) -> str:
+    """Return a clock in GHz with three significant digits."""
+    return significant(hertz / 1e9, 3)
 
-    def joules(point: Point) -> str:
-        known = point.own.joules
-        return "" if known is None else significant(known)
+
+def energy_columns(table: Table) -> list[Column]:
+    """Return the columns of the node's energy, and for rates of the work done with each joule."""
 
     def rate(point: Point) -> str:
         own = point.own
-        return significant(own.value / own.watts * table.factor) if own.watts else ""
+        return in_unit(table, own.value / own.watts) if own.watts else ""
 
-    columns = [Column(label="J", text=joules, group="Energy", kind="number")]
+    columns = [own_column("J", "joules", significant, "Energy")]
     if not table.lower_is_better:
         columns.append(Column(label=per_joule(table), text=rate, group="Energy", kind="number"))
     return columns
 
 
 def per_joule(table: Table) -> str:
-    """Return the unit of what a node does for a joule: ``GB/J``."""
-    return f"{table.shown.partition('/')[0].removesuffix('S') or '1'}/J"
+    """Return the unit of the work done with a joule: ``GB/J``."""
+    work, _, _ = table.shown.partition("/")
+    return f"{work.removesuffix('S') or '1'}/J"
 
 
 def spread_columns(table: Table, points: Sequence[Point]) -> list[Column]:
     """Return the columns of deviation, repetitions and interval of peakmark's kernel."""
-
-    def number(name: str, digits: int) -> TextOf:
-        def text(point: Point) -> str:
-            value = getattr(point.own, name)
-            return "" if value is None else significant(value * table.factor, digits)
-
-        return text
-
     columns = []
-    # Percentiles say more of times, and print has no room for both.
+    # Percentiles say more about times, and print has no room for both.
     if not has_percentiles(table):
-        columns.append(Column(label="Standard Deviation", text=number("sd", 3), kind="number"))
+        columns.append(own_column("Standard Deviation", "sd", partial(in_unit, table, digits=3)))
     columns.append(
         Column(
             label="n",
@@ -295,47 +305,44 @@ def spread_columns(table: Table, points: Sequence[Point]) -> list[Column]:
         )
     )
     group = interval_label(points)
-    columns += [
-        Column(label=name, text=number(name, 4), group=group, kind="number")
-        for name in ("low", "high")
-    ]
+    for name in ("low", "high"):
+        columns.append(own_column(name, name, partial(in_unit, table), group))
     return columns
 
 
 def interval_label(points: Sequence[Point]) -> str:
-    """Return ``95 % interval``, or what the repetitions allow: ``75 to 95 % interval``."""
+    """Return ``95 % interval``, or the levels that the repetitions allow: ``75 to 95 % interval``."""
     levels = set()
     for point in points:
         if point.own.n > 1:
             levels.add(min(LEVEL, int(100 * point.own.level)))
-    levels = levels or {LEVEL}
-    least = f"{min(levels)} to " if len(levels) > 1 else ""
-    return f"{least}{max(levels)} % interval"
+    if len(levels) > 1:
+        return f"{min(levels)} to {max(levels)} % interval"
+    return f"{max(levels, default=LEVEL)} % interval"
 
 
 def percentile_columns(table: Table, points: Sequence[Point]) -> list[Column]:
     """Return the columns of percentiles, with their intervals where repetitions have histograms."""
-    is_counted = any(point.own.p50_low is not None for point in points)
     interval, kind = "", "number"
-    if is_counted:
+    if any(point.own.p50_low is not None for point in points):
         interval, kind = f" with {interval_label(points)}", "text"
     group = f"Percentiles{interval} ({table.shown})"
-    return [
-        Column(label=label, text=partial(percentile, name, table.factor), group=group, kind=kind)
-        for name, label in PERCENTILES.items()
-    ]
+    columns = []
+    for name, label in PERCENTILES.items():
+        text = partial(percentile, table, name)
+        columns.append(Column(label=label, text=text, group=group, kind=kind))
+    return columns
 
 
-def percentile(name: str, factor: float, point: Point) -> str:
+def percentile(table: Table, name: str, point: Point) -> str:
     """Return ``43.2 (31–54)``; without an interval the value alone."""
     value = getattr(point.own, name)
     low, high = getattr(point.own, f"{name}_low"), getattr(point.own, f"{name}_high")
     if value is None:
         return ""
     if low is None or high is None:
-        return significant(value * factor)
-    ends = f"{significant(low * factor, 2)}–{significant(high * factor, 2)}"
-    return f"{significant(value * factor, 3)} ({ends})"
+        return in_unit(table, value)
+    return f"{in_unit(table, value, 3)} ({in_unit(table, low, 2)}–{in_unit(table, high, 2)})"
 
 
 def warning_column(
@@ -345,7 +352,7 @@ def warning_column(
 
     Args:
         points_of_line: returns the points of a line.
-        everywhere: kinds that all lines have, which are said below the table.
+        everywhere: kinds that all lines have; a remark below the table names them.
     """
 
     def text(line: Any) -> str:
@@ -359,14 +366,16 @@ def kinds_of(points: Sequence[Point]) -> list[str]:
     """Return ``wrong``, then the kinds of warnings about the values of peakmark's kernel."""
     found = set[str]()
     for point in points:
-        found.update(filter(None, point.own.warning_kinds.split(", ")))
+        found.update(point.own.warning_kinds.split(", "))
     return [kind for kind in ("wrong", *SHORT_KINDS) if kind in found]
 
 
 def common_kinds(points: Sequence[Point]) -> frozenset[str]:
-    """Return the kinds of warnings that all of several measured points have."""
+    """Return the kinds of warnings that all measured points have, if there are at least two."""
     kinds = [frozenset(kinds_of([point])) for point in points if point.is_measured]
-    return frozenset.intersection(*kinds) if len(kinds) > 1 else frozenset()
+    if len(kinds) < 2:
+        return frozenset()
+    return frozenset.intersection(*kinds)
 
 
 # -- notes
@@ -384,44 +393,48 @@ class Notes:
     """The notes on some points.
 
     Attributes:
-        letters: note -> its letter; notes that differ in numbers alone share one.
-        sentences: letter -> its words.
-        common: sentences that hold for all measured points, and have no letter.
-        merged: note -> what stands for it, with the number that it has of its own.
+        letters: note -> its letter; notes that differ only in numbers share a letter.
+        sentences: sentence of such notes -> its letter.
+        common: sentences that hold for all measured points and have no letter.
+        merged: note -> the message of all notes with its letter, and the note's own number.
     """
 
     letters: Mapping[Message, str]
-    sentences: Mapping[str, Sentence]
+    sentences: Mapping[Sentence, str]
     common: tuple[str, ...]
     merged: Mapping[Message, Merged]
 
     def footnotes(self, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
-        """Return what the letters stand for, each remedy once.
+        """Return each letter with its sentence, and each remedy once.
 
         Args:
-            more: returns what stands behind the words of a letter.
+            more: returns words to follow the sentence of a letter.
         """
         footnotes = []
         remedies = set[str]()
-        for at, sentence in self.sentences.items():
-            text = sentence.fact if sentence.remedy in remedies else str(sentence)
+        for sentence, at in self.sentences.items():
+            text = str(sentence)
+            if sentence.remedy in remedies:
+                text = sentence.fact
             remedies.add(sentence.remedy)
             footnotes.append(Footnote(at, typeset(closed(f"{text.rstrip('.')}{more(at)}"))))
         return tuple(footnotes)
 
     def letters_of(self, points: Sequence[Point]) -> str:
         """Return the letters of a line, each once with the line's own number: ``a 11 %, b``."""
-        numbers: dict[str, list[Number]] = {}
+        numbers: dict[str, list[Number | None]] = defaultdict(list)
         for point in points:
             for note in point.remarks:
                 if note in self.letters:
-                    own = self.merged[note].own
-                    numbers.setdefault(self.letters[note], []).extend([own] if own else [])
+                    numbers[self.letters[note]].append(self.merged[note].own)
         texts = []
         for at in sorted(numbers, key=lambda at: (len(at), at)):
-            own_range = f" {typeset(between(numbers[at]).text)}" if numbers[at] else ""
+            text = at
+            known = [number for number in numbers[at] if number]
+            if known:
+                text = f"{at} {typeset(between(known).text)}"
             # A letter and its number stay on one line.
-            texts.append(f"{at}{own_range}".replace(" ", "\u00a0"))
+            texts.append(text.replace(" ", "\u00a0"))
         return ", ".join(texts)
 
 
@@ -429,7 +442,7 @@ NO_NOTES = Notes({}, {}, (), {})
 
 
 def notes_on(table: Table, points: Sequence[Point]) -> Notes:
-    """Return the notes on points, with the names that the table has for programs."""
+    """Return the notes on points, with the programs' names in the table."""
     sentences: dict[Message, str] = {}
     for point in points:
         for note in point.remarks:
@@ -438,18 +451,15 @@ def notes_on(table: Table, points: Sequence[Point]) -> Notes:
     common = common_sentences(points, sentences)
     lettered = [note for note, text in sentences.items() if text not in common]
     merged = merge(lettered)
-    words = {note: of_program(table, note, form.message.sentence) for note, form in merged.items()}
-    letters = {text: letter(place) for place, text in enumerate(dict.fromkeys(words.values()))}
-    return Notes(
-        letters={note: letters[text] for note, text in words.items()},
-        sentences={at: text for text, at in letters.items()},
-        common=tuple(f"All rows: {text}" for text in common),
-        merged=merged,
-    )
+    letters, letter_of = {}, dict[Sentence, str]()
+    for note, form in merged.items():
+        sentence = of_program(table, note, form.message.sentence)
+        letters[note] = letter_of.setdefault(sentence, letter(len(letter_of)))
+    return Notes(letters, letter_of, tuple(f"All rows: {text}" for text in common), merged)
 
 
 def of_program(table: Table, note: Message, sentence: Sentence) -> Sentence:
-    """Return the words of a note behind the name of the program that it is about."""
+    """Return a sentence of a note after the name of the program that the note is about."""
     for program in table.series:
         if program.instrument == note.about:
             return sentence._replace(fact=f"{program.heading}: {sentence.fact}")
@@ -457,14 +467,14 @@ def of_program(table: Table, note: Message, sentence: Sentence) -> Sentence:
 
 
 def common_sentences(points: Sequence[Point], sentences: Mapping[Message, str]) -> Sequence[str]:
-    """Return the sentences that all of several measured points have."""
-    said = []
-    for point in points:
-        if point.is_measured:
-            said.append(dict.fromkeys(sentences[note] for note in point.remarks))
-    if len(said) < 2:
+    """Return the sentences that all measured points have, if there are at least two."""
+    measured = [point for point in points if point.is_measured]
+    if len(measured) < 2:
         return []
-    return [text for text in said[0] if all(text in others for others in said[1:])]
+    counts: Counter[str] = Counter()
+    for point in measured:
+        counts.update(list(dict.fromkeys(sentences[note] for note in point.remarks)))
+    return [text for text, count in counts.items() if count == len(measured)]
 
 
 def notes_column(notes: Notes, points_of_line: Callable[[Any], Sequence[Point]]) -> Column:
@@ -481,8 +491,10 @@ def closed(sentence: str) -> str:
 
 def letter(number: int) -> str:
     """Return a, b, ... z, aa, ab, ... for 0, 1, ..."""
+    if number < len(ascii_lowercase):
+        return ascii_lowercase[number]
     first, last = divmod(number, len(ascii_lowercase))
-    return f"{letter(first - 1) if first else ''}{ascii_lowercase[last]}"
+    return letter(first - 1) + ascii_lowercase[last]
 
 
 # -- tables
@@ -494,16 +506,16 @@ class PrintedTable:
 
     Attributes:
         table: whose rows it shows.
-        name: of its file.
-        title: of the table.
+        name: name of its file.
+        title: title of the table.
         columns: one for each text of a line.
         body: texts, line by line.
-        breaks: numbers of the lines above which a thin rule stands: the workload changes.
-        notes: what the letters stand for.
+        breaks: numbers of the lines below a thin rule, where the workload changes.
+        notes: letters with their sentences.
         remarks: sentences about the whole table, such as why a column is empty.
-        reading: how to read it; may be empty.
+        reading: how to read the table; may be empty.
         shared: notes that hold for all measured rows.
-        general: sentences that hold for other tables as well; a report prints them once.
+        general: sentences that hold for other tables too; a report prints them once.
     """
 
     table: Table
@@ -520,11 +532,11 @@ class PrintedTable:
 
     @property
     def full_title(self) -> str:
-        """The title behind the resource: ``Disk: throughput``."""
+        """Return the title after the resource: ``Disk: throughput``."""
         return replace(self.table, title=self.title).full_title
 
     def texts(self, kind: str) -> list[str]:
-        """Return the texts of the only column of a kind; nothing where there is none."""
+        """Return the texts of the only column of a kind, none without such a column."""
         for place, column in enumerate(self.columns):
             if column.kind == kind:
                 return [line[place] for line in self.body]
@@ -532,7 +544,7 @@ class PrintedTable:
 
     @property
     def below(self) -> tuple[str, ...]:
-        """What stands below the table about all its rows."""
+        """Return the sentences below the table that are about all its rows."""
         return (*self.remarks, *self.general, *self.shared)
 
     def without(self, is_dropped: Callable[[Column], bool]) -> PrintedTable:
@@ -544,18 +556,19 @@ class PrintedTable:
             body.append(tuple(line[place] for place in kept))
         return replace(self, columns=columns, body=tuple(body))
 
-    def without_notes(self, told_at: str) -> PrintedTable:
-        """Return the table of rows whose notes stand below another one.
+    def without_notes(self, title: str) -> PrintedTable:
+        """Return the table without notes, and with a remark that another table has them.
 
         Args:
-            told_at: title of that table.
+            title: title of the other table.
         """
-        elsewhere = f"Notes on these rows stand below the table “{told_at}”."
+        elsewhere = f"Notes on these rows stand below the table “{title}”."
         bare = self.without(lambda column: column.kind == "notes")
         return replace(bare, notes=(), shared=(), remarks=(*self.remarks, elsewhere))
 
 
 def fill(
+    table: Table,
     columns: Sequence[Column],
     lines: Sequence[Any],
     first_points: Sequence[Point],
@@ -564,20 +577,22 @@ def fill(
     remarks: Sequence[str] = (),
     reading: str = "",
     general: Sequence[str] = (),
-    **names: Any,
+    name: str = "",
+    title: str = "",
 ) -> PrintedTable:
     """Return the table of columns and lines, warnings and notes last.
 
-    A column that is empty in all lines is left out. One that has the same text in all lines is a
-    remark.
+    A column that is empty in all lines is left out. One that has the same text in all lines becomes
+    a remark.
 
     Args:
+        table: whose rows the lines show.
         columns: see ``Column``.
-        lines: what the columns take.
-        first_points: of each line.
-        notes: on the points of all lines.
+        lines: the columns turn each into texts.
+        first_points: the first point of each line.
+        notes: notes on the points of all lines.
         remarks, reading, general: see ``PrintedTable``; full stops are added.
-        names: ``table``, ``name`` and ``title``.
+        name, title: see ``PrintedTable``; by default those of ``table``.
     """
     kept, texts, once = [], [], []
     for column in sorted(columns, key=lambda column: column.kind in ("warning", "notes")):
@@ -589,6 +604,9 @@ def fill(
             kept.append(column)
             texts.append(shown)
     return PrintedTable(
+        table=table,
+        name=name or table.name,
+        title=title or table.title,
         columns=tuple(kept),
         body=tuple(zip(*texts, strict=True)),
         breaks=tuple(breaks_of(first_points)),
@@ -597,7 +615,6 @@ def fill(
         reading=reading and typeset(closed(reading)),
         shared=typeset_all(notes.common),
         general=typeset_all(general),
-        **names,
     )
 
 
@@ -607,12 +624,12 @@ def typeset_all(sentences: Iterable[str]) -> tuple[str, ...]:
 
 
 def breaks_of(points: Sequence[Point]) -> list[int]:
-    """Return the numbers of the points at which node, workload or variant change."""
+    """Return the numbers of the points whose node, workload or variant is not that of the one before."""
     return changes([(each.own.node, each.own.workload, each.own.variant) for each in points])
 
 
 def changes(keys: Sequence[object]) -> list[int]:
-    """Return the places at which a key differs from the one before."""
+    """Return the places of the keys that differ from the one before."""
     return [place for place in range(1, len(keys)) if keys[place] != keys[place - 1]]
 
 
@@ -627,8 +644,7 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     points = points_of(frames, rows)
     notes = notes_on(table, points)
     instruments = {program.instrument for program in table.series}
-    measured = {program for point in points for program in point.measured}
-    remarks = remarks_on_gaps(frames, table, points, measured)
+    remarks = remarks_on_gaps(frames, table, points, measured_instruments(points))
     kinds = ", ".join(sorted(common_kinds(points)))
     if kinds:
         remarks.append(f"Warning of all rows: {kinds}")
@@ -637,6 +653,7 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     bounds = [point.own.limit_kind for point in points if has_bound(point.own)]
     general += [message("bounds", case=f"{kind}{time}").text for kind in dict.fromkeys(bounds)]
     return fill(
+        table,
         columns_of(table, points, notes),
         points,
         points,
@@ -644,14 +661,11 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
         remarks=remarks,
         reading=table.remark,
         general=general,
-        table=table,
-        name=table.name,
-        title=table.title,
     )
 
 
 def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTable:
-    """Return the points of many nodes: median, lowest and highest node, and those that are slow.
+    """Return the points of many nodes: median, lowest and highest node, and the slow nodes.
 
     Arguments are those of ``table``.
     """
@@ -659,14 +673,6 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Pri
     groups = node_groups.group_points(points)
     nodes, noun = {point.own.node for point in points}, node_groups.noun(points)
     notes = notes_on(table, points)
-
-    def where(at: str) -> str:
-        """Return the nodes that a note is about in brackets; nothing where it is about all."""
-        names = {point.own.node for point in points if has_letter(notes, at, point)}
-        if not 0 < len(names) < len(nodes):
-            return ""
-        return f" (on {counted(sorted(names, key=natural), NAMED)})"
-
     instruments = {program.instrument for program in table.series}
     remarks = remarks_on_gaps(frames, table, points, instruments)
     places = {(point.own.node_class, node_groups.place_of(point)) for point in points}
@@ -676,22 +682,28 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Pri
             f"{holes} of {len(places)} points were measured on no node, or are wrong on all"
         )
     whole = fill(
+        table,
         node_columns(table, noun, notes),
         groups,
         [group.middle for group in groups],
         notes=notes,
         remarks=remarks,
         reading=f"A line for each point: {len(nodes)} {noun}. {table.remark}",
-        table=table,
         name=f"{table.name}_nodes",
-        title=table.title,
     )
-    return replace(whole, notes=notes.footnotes(where))
+    return replace(whole, notes=notes.footnotes(partial(nodes_of_note, notes, points)))
 
 
-def has_letter(notes: Notes, at: str, point: Point) -> bool:
-    """Return whether a note with this letter is about the point."""
-    return at in [notes.letters.get(note) for note in point.remarks]
+def nodes_of_note(notes: Notes, points: Sequence[Point], at: str) -> str:
+    """Return the nodes of the notes with a letter in brackets, empty where it is all of them."""
+    every, noted = set[str](), set[str]()
+    for point in points:
+        every.add(point.own.node)
+        if at in [notes.letters.get(note) for note in point.remarks]:
+            noted.add(point.own.node)
+    if not noted or noted == every:
+        return ""
+    return f" (on {counted(sorted(noted, key=natural), NAMED)})"
 
 
 def node_columns(table: Table, noun: str, notes: Notes) -> list[Column]:
@@ -731,26 +743,29 @@ def node_columns(table: Table, noun: str, notes: Notes) -> list[Column]:
 
 
 def of_middle(text: TextOf) -> TextOf:
-    """Return the text of points as a text of groups: that of the node in the middle."""
+    """Return what writes for a group of nodes the text of its node in the middle."""
     return lambda group: text(group.middle)
 
 
-def in_unit(table: Table, value: float) -> str:
-    """Return a value in SI units with four digits in the unit of a table."""
-    return significant(value * table.factor)
-
-
 def group_number(table: Table, name: str) -> TextOf:
-    """Return the text of a number of groups of nodes in the unit of a table."""
+    """Return what writes a number of a group of nodes in the unit of a table."""
     return lambda group: in_unit(table, getattr(group, name))
 
 
 def median_text(instrument: str, name: str, form: Callable[[float], str]) -> TextOf:
-    """Return the text of the median over nodes of a number that a program has there."""
+    """Return what writes the median over the nodes of a group.
+
+    Args:
+        instrument: whose rows have the numbers.
+        name: column of ``rows``.
+        form: turns the median into text.
+    """
 
     def text(group: NodeGroup) -> str:
-        lines = [point.measured.get(instrument) for point in group.points]
-        values = [getattr(line, name) for line in lines if line is not None]
+        values = []
+        for point in group.points:
+            if instrument in point.measured:
+                values.append(getattr(point.measured[instrument], name))
         known = [value for value in values if value is not None]
         return form(statistics.median(known)) if known else ""
 
@@ -760,16 +775,22 @@ def median_text(instrument: str, name: str, form: Callable[[float], str]) -> Tex
 # -- remarks
 
 
+def measured_instruments(points: Sequence[Point]) -> set[str]:
+    """Return the instruments that measured any of the points."""
+    return set().union(*[point.measured for point in points])
+
+
 def without_columns(
     frames: CampaignFrames, table: Table, points: Sequence[Point], instruments: Collection[str]
 ) -> list[str]:
-    """Return why columns of instruments are empty, as far as they are."""
-    measured = {program for point in points for program in point.measured}
-    reasons = frames.campaign["empty"]
+    """Return the reasons why columns of ``instruments`` are empty."""
+    if not points:
+        return []
+    empty = set(instruments) - measured_instruments(points)
     sentences = []
     for program in table.series:
-        if points and program.instrument in instruments and program.instrument not in measured:
-            why = reasons[program.instrument]
+        if program.instrument in empty:
+            why = frames.campaign["empty"][program.instrument]
             sentences.append(f"No columns of {program.heading}: {why}")
     return sentences
 
@@ -781,19 +802,26 @@ def remarks_on_gaps(
     instruments: Collection[str],
     with_limit: bool = True,
 ) -> list[str]:
-    """Return why columns of instruments are empty and limits missing, as far as they are.
+    """Return the number of repetitions measured again, and why columns are empty and limits missing.
 
-    The number of repetitions that were measured again comes first.
+    Args:
+        frames: the campaign.
+        table: gives the names of programs.
+        points: the table's points.
+        instruments: those that the table has columns of.
+        with_limit: whether it has columns of limits.
     """
     again = 0
     for point in points:
-        again += sum(
-            line.measured_again for name, line in point.measured.items() if name in instruments
-        )
-    remarks = [message("measured-again", count=again).text] if again else []
+        for name, line in point.measured.items():
+            if name in instruments:
+                again += line.measured_again
+    remarks = []
+    if again:
+        remarks.append(message("measured-again", count=again).text)
     remarks += without_columns(frames, table, points, instruments)
-    reasons = unknown_reasons(points) if with_limit else []
-    if reasons:
+    reasons = unknown_reasons(points)
+    if with_limit and reasons:
         case = "partly" if any(point.own.limit is not None for point in points) else ""
         reason = reasons[0] if len(reasons) == 1 else message("formulas-say")
         unknown = message("unknown-limits", case=case, quantity=table.quantity, reason=reason)
@@ -802,19 +830,18 @@ def remarks_on_gaps(
 
 
 def unknown_reasons(points: Sequence[Point]) -> list[Message]:
-    """Return why points have no limit, each reason once.
+    """Return the reasons why points have no limit, each once.
 
-    Reasons that differ in the key of the site file alone are one: ``write disk.throughput.RS, .RR
+    Reasons that differ only in the key of the site file become one: ``write disk.throughput.RS, .RR
     and .WS in the site file``.
     """
-    texts = dict.fromkeys(point.own.limit_reason for point in points if point.own.limit_reason)
-    families: dict[Message, list[Any]] = {}
-    for text in texts:
+    texts = dict.fromkeys(point.own.limit_reason for point in points)
+    families: dict[Message, list[Any]] = defaultdict(list)
+    for text in filter(None, texts):
         reason = schema.message_of(json.loads(text))
         values = dict(reason.values)
         names: Any = values.pop("names", ())
-        family = replace(reason, values=tuple(values.items()))
-        families.setdefault(family, []).extend(names)
+        families[replace(reason, values=tuple(values.items()))] += names
     reasons = []
     for family, names in families.items():
         reasons.append(replace(family, values=(*family.values, ("names", tuple(names)))))
@@ -829,7 +856,7 @@ _BREAK = re.compile(
 
 
 def as_data(grid: PrintedTable) -> dict[str, Any]:
-    """Return a table as the report's templates take it.
+    """Return a table for the report's templates.
 
     It has headings over several columns, thin rules, and numbers padded to their decimal mark.
     """
@@ -854,24 +881,30 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
 
 
 def padded(texts: Sequence[str]) -> list[str | dict[str, str]]:
-    """Return numbers with what is missing behind their decimal mark, which is set but not seen."""
-    numbers = [text for text in texts if text not in ("", NOT_MEASURED)]
-    decimals = {text: len(text.partition(".")[2]) for text in numbers}
-    most = max(decimals.values(), default=0)
-    cells: list[str | dict[str, str]] = []
+    """Return numbers with an invisible padding, so that their decimal marks stand below each other.
+
+    The padding is what a number lacks of the most decimals: ``.00`` behind 12, ``0`` behind 1.2.
+    """
+    lengths = []
     for text in texts:
-        missing = most - decimals.get(text, most)
-        mark = "." if missing and missing == most else ""
-        cell = {"text": text, "pad": f"{mark}{'0' * missing}"}
-        cells.append(text if text == NOT_MEASURED else cell)
+        whole, _, _ = text.partition(".")
+        lengths.append(len(text) - len(whole))
+    most = max(lengths, default=0)
+    padding = ".".ljust(most, "0")[:most]
+    cells: list[str | dict[str, str]] = []
+    for text, length in zip(texts, lengths, strict=True):
+        if text == NOT_MEASURED:
+            cells.append(text)
+        else:
+            cells.append({"text": text, "pad": padding[length:] if text else ""})
     return cells
 
 
 def headings(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return two lines of headings.
 
-    The first has groups, and columns that stand alone over both lines; the second has the columns
-    in groups.
+    The first line has the groups, and the columns without a group, which take both lines. The second
+    line has the columns of the groups.
     """
     grouped = [column.label for column in columns if column.group]
     rows = 2 if grouped else 1
@@ -887,5 +920,5 @@ def headings(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]
 
 
 def broken(place: re.Match[str]) -> str:
-    """Return where a heading goes on in a second line, which makes its column narrower."""
+    """Return the break before the second line of a heading, which makes its column narrower."""
     return f"{place[1] or ''}\n"
