@@ -91,7 +91,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
             if ended.why is None:
                 self.report_job_success(info)
             else:
-                self.report_job_error(info, msg=ended.why.text)
+                self.report_job_error(info, msg=ended.why)
         # Snakemake hands over a few jobs at a time: a long pause would halve the rate of submission.
         pause = PAUSE_S
         if self.queue.may_submit or self.added:

@@ -15,9 +15,8 @@ from typing import Any
 
 from peakmark import __version__, data, files, output, slurm, yamlfile
 from peakmark.cell import Cell
-from peakmark.errors import OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
 from peakmark.formatting import plural
-from peakmark.messages import Message, catalogue, message
 from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
@@ -114,13 +113,13 @@ def text_for_now(error: SlurmError) -> str:
     return said
 
 
-def refusal(error: SlurmError) -> Message:
+def refusal(error: SlurmError) -> str:
     """Return the message of sbatch and how to fix the cause."""
     limit = _LIMIT.search(error.reason)
     subject, known = (limit[0], "limits") if limit else (error.reason, "answers")
     patterns = _REFUSALS[known].items()
     remedy = next(remedy for pattern, remedy in patterns if re.search(pattern, subject))
-    return message("job-refused", reason=text(error), advice=_REFUSALS["remedies"][remedy])
+    return f"Slurm takes no such job: {text(error)}; {_REFUSALS['remedies'][remedy]}"
 
 
 def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
@@ -145,7 +144,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
             return None
         if passes(error):
             return Refusal(text_for_now(error), is_temporary=True)
-        sentence = refusal(error).text
+        sentence = refusal(error)
         if wanted["nodes"] == "2" and NO_NETWORK not in sentence:
             sentence = f"{sentence}; {NO_NETWORK}"
         return Refusal(sentence)
@@ -168,6 +167,16 @@ def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> s
     return ""
 
 
+_ENDS = {
+    "TIMEOUT": (
+        "it passed its time limit: runtime_factor in the site file's section slurm makes limits longer"
+    ),
+    "CANCELLED": "somebody cancelled it",
+    "NODE_FAIL": "its node was lost",
+    "PREEMPTED": "another job took its node",
+    "BOOT_FAIL": "its node did not start",
+}
+"""State of an ended job -> what it means, and what to do about it."""
 LOG_BYTES = 1 << 20
 """Bytes at the end of a job's log in which slurmstepd's message is looked for."""
 _OUT_OF_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
@@ -196,22 +205,21 @@ def keep(
     if cell is None or has_attempt(campaign, [cell], number):
         return False
     code, log = details.get("ExitCode", ""), details.get("StdOut", "")
-    case = OUT_OF_MEMORY if state == "FAILED" and _memory_ran_out(log) else state
-    values = {"job": f"job {number}"}
-    if case == OUT_OF_MEMORY:
-        case, values["granted"] = _granted(details)
-    elif f"job-ended {case}" not in catalogue():
-        values |= {"state": case, "exit_code": code.partition(":")[0] or "unknown"}
-        case = "exit-code"
+    if state == OUT_OF_MEMORY or (state == "FAILED" and _memory_ran_out(log)):
+        how = f"{OUT_OF_MEMORY}: {_memory_granted(details)}"
+    elif state in _ENDS:
+        how = f"{state}: {_ENDS[state]}"
+    else:
+        how = f"{state}, exit code {code.partition(':')[0] or 'unknown'}"
     # Its script ran on the first node that is known.
     names = (details.get("BatchHost"), details.get("NodeList"))
     host = next((name for name in names if name and name != "(null)"), "unknown")
     end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
-    reason = message("job-ended", case=case, **values)
+    reason = f"Slurm ended job {number}: {how}"
     return _store(campaign, cell, reason, host.partition(".")[0], job_id=number, slurm=end)
 
 
-def refuse(campaign: Path, cells: Iterable[Cell], reason: Message) -> None:
+def refuse(campaign: Path, cells: Iterable[Cell], reason: str) -> None:
     """Write an attempt of each cell whose job never ran."""
     for cell in cells:
         _store(campaign, cell, reason, cell.node)
@@ -227,8 +235,8 @@ def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
     return False
 
 
-def _granted(details: Mapping[str, str]) -> tuple[str, str]:
-    """Return the case of the message, and the memory that a job was granted.
+def _memory_granted(details: Mapping[str, str]) -> str:
+    """Return how much memory a job was granted that ran out of it, and how it gets more.
 
     ``--mem=0``, which an exclusive job asks for, grants all memory of its node. Without a request, the
     fields hold the partition's DefMemPerCPU or DefMemPerNode.
@@ -239,15 +247,19 @@ def _granted(details: Mapping[str, str]) -> tuple[str, str]:
     in_all = f" ({total[1]})" if total else ""
     by_node, by_cpu = details.get("MinMemoryNode", ""), details.get("MinMemoryCPU", "")
     if _is_zero(by_node) or _is_zero(by_cpu):
-        return "whole-node", in_all
+        return (
+            f"it used all memory that Slurm gives of its node{in_all}:"
+            " a smaller pool:, smaller blocks: or nodes with more memory"
+        )
+    granted, remedy = in_all, MORE_MEMORY
     if by_cpu:
-        share = f"{by_cpu} for each CPU"
+        granted = f" ({by_cpu} for each CPU)"
         if total:
-            share += f", {total[1]} in all"
-        return "memory-per-cpu", f" ({share})"
-    if by_node:
-        return OUT_OF_MEMORY, f" ({by_node})"
-    return OUT_OF_MEMORY, in_all
+            granted = f" ({by_cpu} for each CPU, {total[1]} in all)"
+        remedy += ", with memory: per_cpu or per_node there"
+    elif by_node:
+        granted = f" ({by_node})"
+    return f"it used more memory than it had been granted{granted}: {remedy}"
 
 
 def _is_zero(memory: str) -> bool:
@@ -269,13 +281,13 @@ def _memory_ran_out(log: str) -> bool:
         return False
 
 
-def _store(campaign: Path, cell: Cell, reason: Message, host: str, **context: Any) -> bool:
+def _store(campaign: Path, cell: Cell, reason: str, host: str, **context: Any) -> bool:
     """Write an attempt. Return whether that was possible."""
     record = {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
         "status": "failed",
-        "reason": reason.text,
+        "reason": reason,
         "measurements": [],
         "context": {
             "host": host,

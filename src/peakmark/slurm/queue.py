@@ -15,12 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from peakmark import files, slurm
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
-from peakmark.messages import Message, message
 from peakmark.slurm import failures
 
 AT_ONCE = 4
@@ -124,10 +122,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that has ended, and why it failed; None when it did not."""
+    """A job that has ended.
+
+    ``why`` says why it failed. It is None when it did not fail, and empty where the job's own attempt
+    says it.
+    """
 
     task: Task
-    why: Message | None = None
+    why: str | None = None
 
 
 def modified(path: Path) -> int | None:
@@ -343,10 +345,13 @@ class Queue:
         for task in tasks:
             heapq.heappush(self.waiting, task)
         self._submit_at = self.clock() + LATER_S
-        count = len(self.active)
-        self._tell("later", "jobs-later", reason=failures.text_for_now(refusal), count=count)
+        self._tell(
+            "later",
+            f"Slurm takes no further jobs for now ({failures.text_for_now(refusal)}):"
+            f" {len(self.active)} are in its queue, the rest follows as it takes them",
+        )
 
-    def _refused(self, task: Task, why: Message) -> Ended:
+    def _refused(self, task: Task, why: str) -> Ended:
         failures.refuse(self.campaign, task.cells, why)
         return Ended(task, why)
 
@@ -368,7 +373,7 @@ class Queue:
             if self._silent_since is None:
                 self._silent_since = now
             elif now - self._silent_since > SILENT_S:
-                self._tell("silent", "slurm-silent", error=str(error))
+                self._tell("silent", f"{error}: waiting until it answers; jobs go on meanwhile")
             return []
         self._silent_since = None
         self._messages.discard("silent")
@@ -382,7 +387,8 @@ class Queue:
                 continue
             del self.active[number]
             self._submit_at = 0.0  # there may be room again
-            if job and outcome.why and job.state in slurm.NODE_LOST and task.retries < self.retries:
+            has_failed = outcome.why is not None
+            if job and has_failed and job.state in slurm.NODE_LOST and task.retries < self.retries:
                 self._retry(task, job)
             else:
                 ended.append(outcome)
@@ -403,30 +409,32 @@ class Queue:
             return Ended(task)
         return None
 
-    def _failed(self, task: Task, job: slurm.Job) -> Message:
+    def _failed(self, task: Task, job: slurm.Job) -> str:
+        """Write the attempt of a failed job. Return why it failed; empty where the job wrote it."""
         if job.state == "SPECIAL_EXIT":  # it would stay in the queue
             self._cancel(task)
         details = slurm.job(job.number)
         if not failures.keep(self.campaign, task.cell(), job.number, job.state, details):
-            return message("job-reported")
-        values = {"job": f"job {job.number}", "state": job.state}
-        if not job.nodes:
-            return message("job-ended", **values)
-        return message("job-ended", case="node", node=job.nodes, **values)
+            return ""
+        where = f" on {job.nodes}" if job.nodes else ""
+        return f"Slurm ended job {job.number}{where}: {job.state}"
 
     def _forgotten(self, task: Task) -> Ended:
         """Return how a job has ended that Slurm has forgotten, by its record or its attempt."""
         if task.is_made():
             return Ended(task)
         if failures.has_attempt(self.campaign, task.cells, task.number):
-            return Ended(task, message("job-reported"))
-        return self._refused(task, message("job-forgotten", job=f"job {task.number}"))
+            return Ended(task, "")
+        why = f"Slurm has forgotten job {task.number} before anybody saw how it ended"
+        return self._refused(task, f"{why}, and there is no record")
 
     def _retry(self, task: Task, job: slurm.Job) -> None:
         """Put a job back into the queue. It may succeed on another node, or later."""
-        values = {"job": f"job {job.number}", "nodes": job.nodes, "state": job.state}
         retry = task.retries + 1
-        self.say(message("job-retry", retry=retry, most=self.retries, **values).text)
+        self.say(
+            f"job {job.number} ended on {job.nodes}: {job.state}."
+            f" It is submitted again ({retry} of {self.retries} retries)"
+        )
         again = replace(task, number="", misses=0, unavailable_since=None, retries=retry)
         heapq.heappush(self.waiting, again)
 
@@ -457,12 +465,16 @@ class Queue:
             elif now - task.unavailable_since >= self.give_up_s:
                 self._cancel(task)
                 del self.active[task.number]
-                why = message("job-given-up", states=states, patience=patience)
+                why = f"{states}, for {patience} now (give_up_after)"
                 ended.append(self._refused(task, why))
         clock = datetime.now().strftime("%H:%M")
         for states, count in waiting.items():
-            values = {"states": states, "clock": clock, "patience": patience}
-            self._tell(states, "nodes-away", jobs=_waiting(count), **values)
+            self._tell(
+                states,
+                f"{_waiting(count)} since {clock}: {states}: waiting ends when the node is back."
+                f" If it stays away for {patience} (give_up_after), the cells fail, and the same"
+                " command measures them later",
+            )
         return ended
 
     def _ask_for_nodes(self, pending: Iterable[Task]) -> None:
@@ -481,16 +493,19 @@ class Queue:
         elif self._idle_since is None:
             self._idle_since = now
         elif now - self._idle_since >= IDLE_S:
-            reason, patience = jobs[0].reason, duration(IDLE_S)
-            values = {"patience": patience, "jobs": _waiting(len(jobs)), "reason": reason}
-            self._tell(reason, "jobs-idle", **values)
+            reason = jobs[0].reason
+            self._tell(
+                reason,
+                f"no job has run for {duration(IDLE_S)}: {_waiting(len(jobs))}, and Slurm says"
+                f" {reason!r}. squeue --me lists them, Ctrl-C ends them",
+            )
 
     def _cancel(self, task: Task) -> None:
         with suppress(slurm.SlurmError):
             slurm.cancel([task.number])
 
-    def _tell(self, key: Hashable, code: str, **values: Any) -> None:
-        """Say a message unless its key has been said."""
+    def _tell(self, key: Hashable, text: str) -> None:
+        """Say a text unless its key has been said."""
         if key not in self._messages:
             self._messages.add(key)
-            self.say(message(code, **values).text)
+            self.say(text)

@@ -251,7 +251,7 @@ def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: f
         with cleanup.held(*SIGNALS), contextlib.suppress(PeakmarkError):
             slurm.cancel([number] if number else [])
         if not number and isinstance(error, slurm.SlurmError):
-            return _line("missing", "job", failures.refusal(error).text)
+            return _line("missing", "job", failures.refusal(error))
         raise
 
 

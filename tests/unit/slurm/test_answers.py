@@ -49,7 +49,7 @@ def test_a_job_without_a_number_is_looked_for_and_not_submitted_for_ever(site):
     queue = site.queue(site.task(0))
     (ended,) = site.steps(30)
     assert len(site.submitted) == UNNUMBERED and not queue.active and not queue.waiting
-    assert "Thank you" in ended.why.text and "wrapper" in ended.why.text
+    assert "Thank you" in ended.why and "wrapper" in ended.why
 
 
 def test_a_job_whose_number_shows_up_later_is_followed(site):

@@ -197,7 +197,7 @@ def test_a_forgotten_job_is_known_by_what_it_made(site):
     site.states = {"4": ("RUNNING", "None")}
     ended = {end.task.cells[0]: end.why for end in site.steps(4)}
     assert ended[site.plan.cells[0]] is None
-    assert "forgotten job 2" in ended[site.plan.cells[1]].text
+    assert "forgotten job 2" in ended[site.plan.cells[1]]
     assert set(queue.active) == {"4"}
 
 
@@ -208,7 +208,7 @@ def test_every_bad_end_is_an_attempt_unless_the_record_is_there(site, state):
     site.states["1"] = site.states["2"] = (state, "None")
     measured(site, 1)
     failed, whole = site.steps(2)
-    assert state in failed.why.text and len(reasons(site, 0)) == 1
+    assert state in failed.why and len(reasons(site, 0)) == 1
     assert whole.why is None and not reasons(site, 1)
 
 
@@ -271,7 +271,7 @@ def test_a_job_whose_node_was_lost_is_submitted_again(site, state):
     for number in ("1", "5", "6"):
         site.states[number] = (state, "None")
         ended = site.steps(2)
-    assert len(ended) == 1 and state in ended[0].why.text
+    assert len(ended) == 1 and state in ended[0].why
     assert (len(site.submitted), len(site.messages)) == (6, 2)
     assert len(reasons(site, 0)) == 3  # each is on record
 

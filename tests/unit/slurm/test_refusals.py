@@ -32,7 +32,7 @@ def refused(words):
 def test_a_refusal_for_ever_is_a_sentence_with_a_remedy(words, remedy, has_jobs):
     error = refused(words)
     assert not failures.is_temporary(error, has_jobs) and not failures.is_unanswered(error)
-    sentence = failures.refusal(error).text
+    sentence = failures.refusal(error)
     assert sentence and remedy in sentence
     assert not remedy or "sbatch" not in sentence
 
@@ -42,7 +42,7 @@ def test_a_refusal_for_ever_is_a_sentence_with_a_remedy(words, remedy, has_jobs)
 def test_a_limit_of_a_size_names_its_remedy(limit, remedy, begin):
     error = refused(f"sbatch: error: {limit} {begin} {{policy}}")
     assert not failures.is_temporary(error) and not failures.is_unanswered(error)
-    sentence = failures.refusal(error).text
+    sentence = failures.refusal(error)
     assert remedy in sentence and limit in sentence and "sbatch" not in sentence
 
 
@@ -57,7 +57,7 @@ def test_a_refusal_for_now_is_waited_for(words, is_lost):
 def test_a_limit_without_jobs_in_the_queue_is_for_ever(words):
     error = refused(words)
     assert not failures.is_temporary(error, has_jobs=False) and failures.is_temporary(error)
-    assert "sacctmgr" in failures.refusal(error).text
+    assert "sacctmgr" in failures.refusal(error)
 
 
 def test_a_lost_answer_is_no_refusal():
@@ -89,7 +89,7 @@ def test_a_campaign_ends_cells_that_no_end_of_a_job_lets_in(site):
     site.states.clear()
     ended = site.steps(20)
     assert len(ended) == 4 and not queue.waiting
-    assert sum("Job violates" in end.why.text for end in ended) == 3
+    assert sum("Job violates" in end.why for end in ended) == 3
 
 
 @cases("slurm")
