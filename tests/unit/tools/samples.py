@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from peakmark.cell import Cell
+from peakmark.formatting import parse_size
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed, Tool, Workspace
 
@@ -68,6 +69,12 @@ def cell(name, workload, variant, block, n, **options):
     rows = REGISTRY[name].rows
     subsystem = next((row.subsystem for row in rows if workload in row.of_cells), rows[0].subsystem)
     return Cell(subsystem, name, workload, variant, block, n, "any", 0, options)
+
+
+def listed(of):
+    """A cell of a table of cases: what ``cell`` takes, a block as users write it, options at the end."""
+    name, workload, variant, block, n, *options = of
+    return cell(name, workload, variant, block and parse_size(block), n, **dict(*options))
 
 
 def workspace(directory=Path("/tmp"), cpus=(0, 1), **more):

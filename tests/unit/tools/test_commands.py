@@ -7,6 +7,7 @@ import typing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.cases import cases
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell, command
 
@@ -39,95 +40,20 @@ def space(**more):
     return samples.workspace(cpus=(2, 3, 4), isa=["sse2", "avx"], **more)
 
 
-COMMANDS = [
-    (cell("cpubench", "QP", "", None, 3, seconds=0.5, warmup=1e-5, seed=9),
-     "cpubench --workload QP --seconds 0.5 --threads 3 --cpus 2,3,4 --warmup 0.00001 --seed 9"),
-    (cell("cpubench", "DP", "", None, 1, operations=1e12, seconds=1, isa="scalar"),
-     "cpubench --workload DP --operations 1000000000000 --threads 1 --cpus 2 --isa scalar"),
-    (cell("rambench", "RWR", "pool", MIB, 2, pool="256MiB", seconds=1),
-     "rambench --workload RWR --block 1048576 --pool 268435456 --seconds 1 --threads 2 --cpus 2,3"),
-    (cell("rambench", "RS", "block", 64, 1, total=10**11, store="libc"),
-     "rambench --workload RS --block 64 --pool block --total 100000000000 --threads 1 --cpus 2"),
-    (cell("rambench", "LAT", "", MIB, 1, accesses=1e8, huge_pages=False, store="temporal"),
-     "rambench --workload LAT --block 1048576 --accesses 100000000 --threads 1 --cpus 2"
-     " --huge-pages off"),
-    (cell("rambench", "LOADED", "", None, 3, pool="256MiB", seconds=2, reads="100,50", rates=4),
-     "rambench --workload LOADED --reads 100,50 --rates 4 --pool 268435456 --seconds 2 --threads 3"
-     " --cpus 2,3,4"),
-    (cell("diskbench", "WR", "io_uring-qd8", 4096, 2, seconds=2.5, warmup=0, seed=7, size="64MiB"),
-     "diskbench --workload WR --record 4096 --size 67108864 --directory . --engine io_uring"
-     " --depth 8 --seconds 2.5 --threads 2 --cpus 2,3,4 --warmup 0 --seed 7"),
-    (cell("iozone", "ALL", "psync", MIB, 1, size=64 * MIB),
-     "iozone -I -e -i 0 -i 1 -i 2 -r 1024k -s 65536k -f iozone.0"),
-    # A third of a MiB in whole records of 4 KiB is 85 of them.
-    (cell("iozone", "ALL", "psync", 4096, 3, size=MIB, ops=True),
-     "iozone -I -e -O -i 0 -i 1 -i 2 -r 4k -s 340k -t 3 -F iozone.0 iozone.1 iozone.2"),
-    (cell("fio", "WS", "io_uring-qd16", MIB, 2, seconds=1.5, warmup=0.25, size=64 * MIB, seed=3),
-     "fio --name=peakmark --directory=. --bs=1048576 --size=33554432 --rw=write --direct=1"
-     " --ioengine=io_uring --iodepth=16 --numjobs=2 --thread --group_reporting --fallocate=none"
-     " --overwrite=1 --time_based --runtime=1500ms --ramp_time=250ms --end_fsync=1 --randseed=3"
-     " --lat_percentiles=1 --output-format=json"),
-    (cell("pmbw", "RS", "block", MIB, 2),
-     "pmbw -M 16777217 -p 2 -P 2 -s 2097152 -S 2097152 -f ScanRead256PtrSimpleLoop"
-     " -f ScanRead256PtrUnrollLoop -o pmbw.txt"),
-    (cell("netbench", "UDP", "gso", 1024, 2, seconds=2, warmup=0.5),
-     "netbench UDP --message 1024 --streams 2 --seconds 2 --warmup 0.5 --cpus 2,3 --port {port}"
-     " --gso {address}"),
-    (cell("netbench", "LAT-UDP", "busy-poll", 1, 1, round_trips=1e6),
-     "netbench latency --protocol UDP --message 1 --streams 1 --round-trips 1000000 --cpus 2"
-     " --port {port} --busy-poll {address}"),
-    (cell("iperf3", "TCP", "", 32768, 4, seconds=1.2, warmup=0.5),
-     "iperf3 --client {address} --port {port} --json --length 32768 --parallel 4 --time 2 --omit 1"),
-    (cell("iperf3", "UDP", "", 1024, 1, total=MIB),
-     "iperf3 --client {address} --port {port} --json --length 1024 --parallel 1 --bytes 1048576"
-     " --udp --bitrate 0 --udp-counters-64bit"),
-    (cell("qperf", "ALL", "", 1, 1, seconds=0.5),
-     "qperf {address} --listen_port {port} --msg_size 1 --time 1 -vv -uu tcp_lat udp_lat"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("of", "words"), COMMANDS, ids=lambda one: getattr(one, "id", ""))
+@cases("tools")
 def test_command(of, words):
+    of = samples.listed(of)
     argv = [*command(of, space()).argv]
     argv = argv[argv.index(f"/usr/bin/{of.instrument}") :]
     assert " ".join(argv) == f"/usr/bin/{words}"
 
 
-NEW = {"sync": "each", "fill": "new", "size": 8 * MIB}
-
-OPTIONS = [
-    (cell("rambench", "RWS", "block", 1024, 1, store="libc"), "--store libc", "--store temporal"),
-    (cell("rambench", "WS", "pool", MIB, 1, store="temporal"), "--store temporal", "LAT"),
-    (cell("rambench", "RS", "pool", MIB, 1, store="temporal"), "--pool", "--store"),
-    (cell("diskbench", "WS", "psync", 4096, 1, total=MIB, seconds=1), "--total 1048576", "--seconds"),
-    (cell("diskbench", "WS", "psync", MIB, 2, **NEW), "--sync each --fill new", "--huge-pages"),
-    (cell("fio", "RR", "psync", 4096, 2, total=MIB), "--io_size=524288", "--time_based"),
-    # New files are new once only: one pass, whatever the time.
-    (cell("fio", "WS", "psync", MIB, 2, seconds=5, **NEW), f"--io_size={4 * MIB}", "--time_based"),
-    (cell("fio", "WS", "psync", MIB, 2, seconds=5, **NEW), "--overwrite=0 --sync=1", "--runtime"),
-    (cell("fio", "WS", "psync", MIB, 2), "--overwrite=1 --time_based", "--sync=1"),
-    (cell("iozone", "ALL", "psync", MIB, 2, **NEW), "-I -e -o -i", "-O"),
-    (cell("iozone", "ALL", "psync", MIB, 2), "-I -e -i", "-o"),
-    (cell("pmbw", "RS", "pool", MIB, 2, pool=1 << 29), f"-s {1 << 29}", "-f ScanWrite"),
-    (cell("pmbw", "WS", "pool", MIB, 1, store="temporal"), "-f ScanWrite64PtrUnroll", "-f ScanRead"),
-    (cell("pmbw", "RWS", "block", MIB, 1), "UnrollLoop -f ScanWrite64PtrUnroll", "-f PermRead"),
-    (cell("pmbw", "LAT", "", MIB, 1), "-f PermRead64SimpleLoop", "-f Scan"),
-    # Seen: `-W N:2147483648B:1` cannot be read by likwid-bench; in kB of 1000 B any size can.
-    (cell("likwid-bench", "RWS", "block", 1000, 2), "-t copy_avx -W N:4000B:2", "kB"),
-    (cell("likwid-bench", "RWS", "pool", 1024, 1, pool="2047MiB"), "N:2146435072B:1", "kB"),
-    (cell("likwid-bench", "RWS", "pool", 1024, 1, pool="2GiB"), "N:2147484kB:1", "copy_avx"),
-    # The order of the placement, not that of the numbers: each is on a socket of its own.
-    *((cell(name, workload, variant, block, 2), f"{option} 4,2", "2,4") for name, workload, variant, block, option in [
-        ("cpubench", "DP", "", None, "--cpus"), ("rambench", "RS", "block", 1024, "--cpus"), ("hpl", "DP", "", None, "-c"),
-        ("likwid-bench", "RS", "block", 1024, "-c"), ("pmbw", "RS", "block", 1024, "-c"),
-    ]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("of", "has", "lacks"), OPTIONS)
+@cases("tools")
 def test_option(of, has, lacks):
     cpus = (4, 2, 3) if lacks == "2,4" else (2, 3, 4)
-    words = " ".join(command(of, samples.workspace(cpus=cpus, isa=["sse2", "avx"])).argv)
+    words = " ".join(
+        command(samples.listed(of), samples.workspace(cpus=cpus, isa=["sse2", "avx"])).argv
+    )
     assert has in words and f" {lacks}" not in words
 
 
@@ -147,54 +73,17 @@ def test_server(name, workload, words):
     assert (1 in invocation.command.ok_codes) == (name == "iperf3")
 
 
-IMPOSSIBLE = [
-    (cell("rambench", "RS", "", 1024, 1), "it has block, pool"),
-    (cell("rambench", "RS", "pool-temporal", 1024, 1), "it has block, pool"),
-    (cell("rambench", "LAT", "pool", 1024, 1), "no variant pool for LAT"),
-    (cell("rambench", "RS", "pool", 1024, 1, pool="16GiB"), "pool smaller"),
-    (cell("rambench", "LOADED", "", None, 1), "needs 2 threads"),
-    (cell("iozone", "ALL", "psync", 512, 1), "multiple of 1024 B"),
-    (cell("iozone", "RR", "psync", 4096, 1), "no workload RR"),
-    (cell("iozone", "ALL", "io_uring-qd8", 4096, 1), "no variant"),
-    (cell("fio", "ALL", "psync", MIB, 1), "no workload ALL"),
-    *((cell(name, "RR", variant, 4096, 1), "io_uring-qdN") for name in ("fio", "diskbench")
-      for variant in ("", "io_uring", "io_uring-qd0", "libaio-qd4", "io_uring-qd4x")),
-    (cell("pmbw", "RWR", "block", MIB, 1), "no workload RWR"),
-    (cell("pmbw", "RS", "block", 10_000_000, 1), "fixed list"),
-    (cell("pmbw", "RS", "block", MIB, 11), "fixed list"),
-    (cell("pmbw", "RS", "block", 1 << 34, 1), "16GiB"),
-    (cell("pmbw", "LAT", "block", MIB, 1), "no variant block for LAT"),
-    (cell("pmbw", "WS", "pool", MIB, 1), "set store: temporal"),
-    (cell("likwid-bench", "RS", "block", 1024, 1, isa="avx512"), "avx512"),
-    (cell("likwid-bench", "RS", "pool", 1024, 1, pool="16GiB"), "16GiB"),
-    (cell("likwid-bench", "WS", "pool", 1024, 1, store="libc"), "memcpy"),
-    (cell("iperf3", "UDP", "", 65536, 1), "to 65507B"),
-    (cell("iperf3", "TCP", "", 2 * MIB, 1), "to 1MiB"),
-    (cell("iperf3", "UDP", "", 1, 1), "16B to 65507B"),
-    (cell("iperf3", "TCP", "", 1024, 129), "128 streams"),
-    (cell("iperf3", "UDP", "gso", 1024, 1), "no variant gso"),
-    (cell("iperf3", "LAT-TCP", "", 1, 1), "no workload LAT-TCP"),
-    (cell("netbench", "TCP", "gso", 1024, 1), "no variant gso for TCP"),
-    (cell("netbench", "UDP", "busy-poll", 1024, 1), "it has none, gso"),
-    (cell("qperf", "ALL", "", 1, 2), "one stream"),
-    (cell("ping", "LAT-ICMP", "", 1, 2), "one stream"),
-    (cell("hpl", "DP", "", None, 1, budget_s=0.1), "budget_s"),
-]  # fmt: skip
-MISCONFIGURED = [
-    (cell("iozone", "ALL", "psync", MIB, 8, size=4 * MIB), "no record of 1MiB"),
-    (cell("fio", "RR", "psync", MIB, 8, size=4 * MIB), "no record of 1MiB"),
-    *((cell(name, workload, variant, None, 1), "needs a block size") for name, workload, variant in [
-        ("rambench", "RS", "block"), ("diskbench", "RR", "psync"), ("netbench", "TCP", ""), ("pmbw", "RS", "block"),
-        ("fio", "RR", "psync"), ("iozone", "ALL", "psync"), ("iperf3", "TCP", ""),
-    ]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("of", "words"), [*IMPOSSIBLE, *MISCONFIGURED], ids=lambda one: getattr(one, "id", ""))  # fmt: skip
+@cases("tools")
 def test_a_cell_that_the_program_cannot_measure(of, words):
-    kind = Unavailable if (of, words) in IMPOSSIBLE else ConfigError
-    with pytest.raises(kind, match=words) as caught:
-        command(of, space())
+    with pytest.raises(Unavailable, match=words) as caught:
+        command(samples.listed(of), space())
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
+
+
+@cases("tools")
+def test_a_cell_of_a_wrong_configuration(of, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        command(samples.listed(of), space())
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
 
 

@@ -9,6 +9,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.cases import cases, tables
 from tests.unit.tools import samples
 
 from peakmark.catalogue import SHAPES
@@ -77,26 +78,6 @@ GOOD = {
 }  # fmt: skip
 
 
-# case -> words of the sentence that the user sees
-BAD = {
-    "hpl/failed": "residual check FAILED",
-    "hpl/hpcc-failed": "residual check FAILED",
-    "hpl/skipped": "skipped its test",
-    "pmbw/skipped": "does not fit its memory",
-    "likwid-bench/illegal-instruction": "did not come to its end",
-    "iozone/record-error": "maximum record size 17408 kB",
-    "iozone/file-too-small": "did not come to its end",
-    "fio/odd-record": "Invalid argument",
-    "fio/unknown-engine": "engine nosuch not loadable",
-    "iperf3/refused": "Connection refused",  # 3.12 ends with exit code 0
-    # Beside so much else that its warm-up took the whole time; at its end it counted from there.
-    "iperf3/udp-nothing-sent": "sent no datagram",
-    "qperf/lat-udp": "no result of tcp_lat",
-    "qperf/lost": "no round trip of udp_lat",  # netem lost the first datagram
-    "qperf/refused": "failed to connect",
-    "ping/no-answer": "none of 2 packets was answered",
-    "ping/unknown-host": "Name or service not known",
-}
 # Told as not possible here, which is no failure: a user cannot give himself rights.
 REFUSED = {"ping/no-rights": "may not open its socket as this user: as root: setcap cap_net_raw"}
 UNITS = {"rate": "op/s", "iops": "1/s", "latency": "s", "core_to_core": "s"}
@@ -107,7 +88,8 @@ FIRST = {name: next(case for case in GOOD if case.startswith(f"{name}/")) for na
 
 
 def test_every_sample_is_tested():
-    assert set(samples.CASES) == GOOD.keys() | BAD.keys() | REFUSED.keys()
+    _, *failures = tables("tools")["test_failures_are_told"]
+    assert set(samples.CASES) == GOOD.keys() | {case for case, _ in failures} | REFUSED.keys()
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -128,9 +110,9 @@ def test_values(case):
             assert not isinstance(value, float) or math.isfinite(value)
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_failures_are_told(case):
-    with pytest.raises(ParseError, match=BAD[case]):
+@cases("tools")
+def test_failures_are_told(case, words):
+    with pytest.raises(ParseError, match=words):
         samples.parse(case)
 
 
@@ -192,39 +174,13 @@ def test_damaged_bytes_raise_nothing_else(case, seed):
     assert parsed is None or all(row.value > 0 for row in parsed.measurements)
 
 
-@pytest.mark.parametrize(("case", "changes", "words"), [
-    ("diskbench/rr-psync-x2", {"variant": "io_uring-qd2"}, "engine"),
-    ("diskbench/rr-psync-x2", {"block": 8192}, "iops"),
-    ("diskbench/rr-psync-x2", {"concurrency": 1}, "threads is 2"),
-    ("iozone/t2-1m", {"options": {"ops": True}}, "operations per second"),
-    ("iozone/t2-1m", {"concurrency": 3}, "2 processes"),
-    ("iozone/t2-1m", {"block": 4096}, "record size"),
-    ("fio/rr-psync-x2", {"workload": "RS"}, "rw is 'randread'"),
-    ("fio/rr-psync-x2", {"block": 8192}, "bs is '4096'"),
-    ("pmbw/rs-block-x1", {"block": 2048}, "another size"),
-    ("likwid-bench/rs-block-x1", {"concurrency": 2}, "2 threads"),
-    ("iperf3/tcp-x2", {"concurrency": 1}, "num_streams is 2"),
-    ("iperf3/tcp-x2", {"workload": "UDP"}, "protocol is 'TCP'"),
-    ("iperf3/tcp-x2", {"block": 1024}, "blksize is 32768"),
-    ("qperf/all", {"block": 64}, "not 64 B"),
-    ("netbench/udp-x2", {"workload": "TCP"}, "workload is 'UDP'"),
-])  # fmt: skip
+@cases("tools")
 def test_a_result_of_another_cell_is_refused(case, changes, words):
     with pytest.raises(ParseError, match=words):
         samples.parse(case, **changes)
 
 
-WR = "WR01C2R4        5568   192     1     1               9.10             1.2646e+01\n"
-
-
-@pytest.mark.parametrize(("case", "old", "new", "words"), [
-    ("fio/rr-psync-x2", "26349568", "0", "io_bytes is '0'"),
-    ("hpl/xhpl-x2", "1.2646e+01", "1.3646e+01", "contradicts itself"),
-    ("hpl/xhpl-x2", WR, WR + WR, "exactly one test"),
-    ("pmbw/rs-block-x1", "PtrUnroll", "PtrSimple", "two results"),
-    ("pmbw/rs-block-x1", "funcname=ScanRead256PtrSimpleLoop", "funcname=x", "ScanRead256PtrSimple"),
-    ("likwid-bench/rs-block-x1", "Test: load_avx", "Test: copy_avx", "not asked for"),
-])  # fmt: skip
+@cases("tools")
 def test_a_contradiction_is_refused(case, old, new, words):
     text = samples.text_of(case)
     assert old in text
@@ -305,19 +261,7 @@ def test_hpl_names_the_blas_and_hpcc_without_its_file_the_reason():
         REGISTRY["hpl"].parse(cell, lost)
 
 
-@pytest.mark.parametrize(("case", "changes", "words"), [
-    ("hpl/hpcc-reference-blas", [], "libopenblas0-pthread"),
-    ("hpl/xhpl-crowded-x4", [], "4 threads shared 2 CPUs"),
-    ("iperf3/tcp-x2", [], "one thread"),
-    ("iperf3/tcp-x2", [("iperf 3.12", "iperf 3.16")], None),
-    ("iperf3/udp-x1", [], None),
-    ("fio/ws-psync-x1", [], None),
-    ("likwid-bench/odd-size-x1", [], "1408 B"),
-    ("likwid-bench/rs-block-x1", [], None),
-    ("likwid-bench/rs-block-x1", [("1.620864e+00", "1.620864e-02"), ("37017.30", "3701730.00")], "less than 0.1 s"),
-    ("netbench/tcp-x1", [], "loopback"),
-    ("ping/loopback", [("50 received, 0%", "40 received, 20%")], "10 of 50"),
-])  # fmt: skip
+@cases("tools")
 def test_warnings(case, changes, words):
     text = samples.text_of(case)
     for old, new in changes:

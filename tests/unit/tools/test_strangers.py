@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.unit.cases import cases
 from tests.unit.tools import samples
 from tests.unit.tools.test_commands import MIB
 
@@ -40,16 +41,7 @@ def test_notes_around_and_in_json_are_passed_over(case, noisy):
     assert samples.values(samples.parse(case, noisy(text))) == samples.values(samples.parse(case))
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("", "printed nothing"),
-    (f"{NOTE}nothing else", "printed no JSON: Increasing socket buffer size to 2496"),
-    ('{"a": 1}\n{"a": 2}\n', "two JSON objects that differ"),
-    ('{\n "a": 1,\n "b": 1.5.2\n}', "line 3, '\"b\": 1.5.2'"),
-    ('{\n "a": 1,\n', "line 3: its end is missing"),
-    ('{\n "a": 1\n },\n "b": 2\n}\n', "a line is missing before its end"),
-    ('{\n "a":\n[12, 13\n1}', "line 3, '\\[12, 13'|line 4, '1}'"),
-    ('{"a":\n' + "note\n" * 30 + "1}", "more than 20 notes"),
-])  # fmt: skip
+@cases("tools")
 def test_text_that_is_no_whole_json_is_named(text, words):
     with pytest.raises(ParseError, match=words):
         find_object("fio", text)
@@ -135,15 +127,7 @@ def test_nvidias_hpl_is_refused_with_the_reason():
         samples.parse("hpl/xhpl-x2", text.replace(ROW, f"{ROW} 0.5"))
 
 
-@pytest.mark.parametrize(("printed", "version", "pause"), [
-    ("ping utility, iputils-s20180629", "s20180629", 0.2),
-    ("ping utility, iputils-s20121221", "s20121221", 0.2),
-    ("ping utility, iputils-sss20101006", "sss20101006", 0.2),
-    ("ping utility, iputils-ss020927", "ss020927", 0.2),
-    ("ping from iputils s20190709", "s20190709", 0.2),
-    ("ping from iputils 20221126", "20221126", 0.002),
-    ("ping from iputils 20240117\nlibcap: yes, IDN: yes", "20240117", 0.002),
-])  # fmt: skip
+@cases("tools")
 def test_every_ping_of_iputils_is_known(tmp_path, monkeypatch, printed, version, pause):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     tool = REGISTRY["ping"].find(samples.script(tmp_path / "ping", f"echo '{printed}'"))
@@ -259,14 +243,7 @@ def test_the_length_of_a_vector_is_read_from_the_kernel(tmp_path):
     assert likwid_bench.vector_length(file, "A64FX") == {"sve256"}
 
 
-@pytest.mark.parametrize(("test", "options", "words"), [
-    ("peakflops_fma", {}, "no vector kernel for this CPU: peakflops_fma is scalar"),
-    ("peakflops", {"isa": "scalar"}, None),
-    ("peakflops_neon", {}, "no fused multiply-add for this CPU: peakflops_neon reaches at most half"),
-    ("peakflops_sve256", {}, "at most half"),
-    ("peakflops_neon_fma", {}, None),
-    ("peakflops_avx", {}, None),
-])  # fmt: skip
+@cases("tools")
 def test_a_narrow_kernel_of_likwid_is_told(test, options, words):
     cell, done = samples.load("likwid-bench/dp-x2")
     routine = "peakflops_avx_fma"
