@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.unit.cases import cases
 from tests.unit.hostile import in_time, refused, refuses
 
 from peakmark.config import campaign, layouts, site
@@ -86,15 +87,7 @@ def test_what_looks_strange_and_is_right(tmp_path):
     assert read["z"] == "5"
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("seconds: .nan", ["seconds", "NaN", "finite"]),
-    ("report: {title: .inf}", ["report.title", "text"]),
-    ("scale: -.INF", ["scale", "-Infinity", "finite"]),
-    ("warmup: 1.0e+999", ["warmup", "Infinity", "finite"]),
-    ('{"seconds": NaN}', ["seconds", "NaN", "finite"]),
-    ('{"report": {"title": "\\ud800"}}', ["report.title", "half characters"]),
-    ('report: {title: "\\ud800"}', ["report.title", "half characters"]),
-])  # fmt: skip
+@cases("configuration")
 def test_a_value_that_is_none(text, words, tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text(text)
@@ -121,19 +114,7 @@ def test_what_is_no_file(tmp_path, monkeypatch):
             refuses(lambda read=read, name=name: read(Path(name)), "cannot be read", words)
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ("plan --config scale", ["'scale'", "KEY=VALUE"]),
-    ("plan --config =1", ["'=1'", "KEY=VALUE"]),
-    ("plan --config cpu=[{", ["--config cpu", "not valid YAML"]),
-    ("plan --config scale=nan", ["scale", "NaN", "finite"]),
-    ("plan --config scale=1e999", ["scale", "Infinity", "finite"]),
-    ("plan --config scale=-1", ["scale", "-1", "more than 0"]),
-    ("plan --configfile absent.yaml", ["absent.yaml", "No such file"]),
-    ("plan --config give_up_after=never", ["give_up_after", "never", "30 min"]),
-    ("plan --config formula_set=mine", ["formula_set", "was removed"]),
-    (f"plan --config seed={10**23 - 1}", ["seed", "at most 1000000000000000"]),
-    ("doctor --site mine.yaml", ["--site", "give --slurm too"]),
-])  # fmt: skip
+@cases("configuration")
 def test_a_wrong_command_line(arguments, words, peakmark):
     done = peakmark(*arguments.split())
     assert done.returncode == 2

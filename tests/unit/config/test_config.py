@@ -8,6 +8,9 @@ import math
 
 import pytest
 import snakemake.cli
+import yaml
+from tests.unit.campaign_data import DATA
+from tests.unit.cases import cases
 from tests.unit.hostile import in_time, one_grid, places, refused, refuses
 
 from peakmark import plan, yamlfile
@@ -23,11 +26,6 @@ from peakmark.resources import ROOT
 
 CPU = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
-
-
-def of(subsystem, **keys):
-    """The keys of one grid, which a right one of DP stands behind."""
-    return {subsystem: [{"workloads": ["DP"], "concurrency": [1], **keys}]}
 
 
 def test_defaults_are_filled_in():
@@ -71,32 +69,7 @@ def test_parts_of_the_node_are_words_beside_numbers(word):
     assert Cell.from_json(cell.to_json()) == cell and cell.asked == word
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"repetitions": 0}, ["repetitions", "0", "from 1 to 1000"]),
-    ({"repetitions": {"min": 6, "max": 9, "until": "2%"}}, ["repetitions", "whole number"]),
-    ({"repetitions": "three"}, ["repetitions", '"three"', "whole number"]),
-    ({"isa": "avx9"}, ["isa", "avx9", "avx2"]),
-    ({"campain": "x"}, ["campain", "campaign"]),
-    ({"cpu": [{"workloads": ["DP"]}]}, ["cpu[0]", "concurrency"]),
-    (of("cpu", workloads=["XP"]), ["cpu[0].workloads", "XP", "DP"]),
-    (of("cpu", concurrency=[0]), ["cpu[0].concurrency[0]", "0", "from 1 to 4096"]),
-    (of("cpu", blocks=["1KiB"]), ["cpu[0]", "blocks"]),
-    (of("cpu", total="lots"), ["cpu[0].total", "lots"]),
-    (of("memory", workloads=["RWS"]), ["memory[0]", "blocks"]),
-    (one_grid("network", concurrency=["cores"]), ["network[0].concurrency", "cores", "number"]),
-    (one_grid("memory", blocks=["1KB"]), ["memory[0].blocks", "1KB", "KiB"]),
-    (one_grid("memory", variants=["x"]), ["memory[0].variants", "block, pool and pool-temporal"]),
-    (one_grid("disk", references={"dd": {}}), ["disk[0].references", "dd", "fio"]),
-    (one_grid("network", pairs="some"), ["network[0].pairs", "some", "{rounds: 5}"]),
-    (one_grid("network", pairs={"rounds": 0}), ["network[0].pairs", "0"]),
-    (one_grid("memory", pairs={"rounds": 2}), ["memory[0].pairs", "all"]),
-    ({"tools": {"hpl": 3}}, ["tools.hpl", "3"]),
-    ({"cpu": []}, ["measures nothing"]),
-    ({"campaign": "Straße 東京"}, ['campaign is "Straße 東京"', "letters, digits"]),
-    ({"nodes": {"sample": 0}}, ["at least 1"]),
-    (of("cpu", workloads=["DP", "DP"]), ["cpu[0].workloads", "each value once"]),
-    (of("cpu", workloads=[]), ["cpu[0].workloads", "at least 1 entry"]),
-])  # fmt: skip
+@cases("configuration")
 def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change, words):
     refuses(lambda: plan.make({**CPU, **change}), *words)
 
@@ -177,56 +150,7 @@ def test_a_tool_that_is_not_to_be_used_is_no_program(word):
     assert made.references[0].reason == "left out by tools.hpl"
 
 
-GRID = {
-    "repetitions": 6,
-    "seconds": 0.1,
-    "warmup": 0.1,
-}
-
-
-EVERY_KEY = {
-    "campaign": "c", "seed": 1, "nodes": "any", "fan_out": "cell", "peers": "ring", "give_up_after": "1 h", "retries": 2, "interface": "lo", "seconds": 0.1, "warmup": 0.1,
-    "scale": 0.5, "repetitions": 2, "reference_repetitions": 1, "repeat_disturbed": 2, "suspects": {"node2": ["node1"]},
-    "isa": "auto", "placement": "compact", "scratch": "/tmp",
-    "site": None, "tools_on": "nodes", "tools": {"fio": "/bin/fio"},
-    "modules": {"hpl": ["hpl/2.3"]},
-    "cpu": [
-        {**GRID, "workloads": ["DP"], "concurrency": [1, 2], "total": 1e9,
-         "references": {"hpl": {"budget_s": 4, "nb": 64, "concurrency": [1], "repetitions": 1}}},
-    ],
-    "memory": [
-        {**GRID, "workloads": ["RWS", "LAT"], "concurrency": [1], "blocks": ["64KiB"], "variants": ["block"],
-         "pool": "1MiB", "store": "temporal", "isa": "scalar", "pairs": "all", "steps": 2, "reads": [100, 50], "rates": 4, "total": "1GiB", "references": {"pmbw": {"workloads": ["RWS"], "variants": ["block"]}}},
-    ],
-    "disk": [
-        {**GRID, "workloads": ["RR", "WR"], "concurrency": [1], "blocks": ["4KiB", 8192], "variants": ["io_uring-qd4"],
-         "size": "1MiB", "sync": "each", "fill": "new", "references": {"fio": {"seconds": 0.1, "size": "1MiB", "blocks": ["4KiB"]}}},
-        {"workloads": ["RR"], "concurrency": [2], "blocks": ["4KiB"], "references": {"iozone": {"ops": True}}},
-    ],
-    "network": [
-        {**GRID, "workloads": ["LAT-TCP"], "concurrency": [1], "blocks": ["1B"], "variants": [""],
-         "references": {"ping": {"count": 5}, "qperf": {"seconds": 1}}},
-    ],
-    "report": {"title": "t", "author": "a", "course": "c", "text": None,
-               "tables": "file-io-lab",
-               "authors": [{"name": "n", "affiliation": "i"}]},
-}  # fmt: skip
-
-
-EVERY_SITE_KEY = {
-    "schema": 1, "name": "s", "description": "d",
-    "cpu": {"microarchitecture": "Zen 3", "clock": "nominal", "nominal_hz": 2e9, "maximum_hz": 3e9, "cores": 8,
-            "operations_per_cycle": {"DP": 16}, "source": "s"},
-    "memory": {"type": "DDR5", "channels": 8, "speed_mts": 3200, "bytes_per_transfer": 8, "bandwidth": 2e11,
-               "latency": 9e-8, "source": "s"},
-    "disk": {"model": "m", "throughput": {"RS": 3e9}, "iops": {"RR": 8e5}, "latency": {"RR": 8e-5}, "source": "s"},
-    "network": {"speed_bps": 1e11, "mtu": 1500, "latency": {"TCP": 1e-5}, "source": "s"},
-    "nodes": [{"match": "fat-[0-9]*", "memory": {"channels": 16}}],
-    "slurm": {"partition": "p", "account": "a", "qos": "q", "constraint": "c", "runtime_factor": 2, "memory_factor": 2,
-              "extra": "--nice=1", "scratch_shared": True},
-}  # fmt: skip
-
-
+EVERY_KEY, EVERY_SITE_KEY = yaml.safe_load((DATA / "every-key.yaml").read_text()).values()
 WRONG = [
     None, True, -1, 0, 1.5, 10**20, 1e300, math.nan, -math.inf, "", "é\u202e\nb", "../x", "nan", "99999999TiB", "1000 h",
     [], [None], [-1], ["x", "x"], [10**20], {}, {"x": 1}, {"min": 6, "max": 1000, "until": 1e-300},

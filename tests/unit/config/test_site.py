@@ -4,6 +4,7 @@ import re
 
 import pytest
 import yaml
+from tests.unit.cases import cases
 from tests.unit.hostile import refuses
 
 from peakmark import limits
@@ -75,13 +76,7 @@ def test_nodes_override_the_rest(tmp_path):
 HEAD = "schema: 1\nname: x\n"
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    (HEAD + "memory: {channels: six}", ['memory.channels is "six"', "whole number"]),
-    (HEAD + "memory: {chanels: 6}", ["unknown key chanels", "channels", "type"]),
-    (HEAD + "cpu: {clock: turbo}", ['clock is "turbo"', '"maximum", "nominal", "observed"']),
-    (HEAD + "cpu: {nominal_hz: 2.3e9}", ['cpu.nominal_hz is "2.3e9"', "2.3e+9"]),
-    ("name: x", ["the top level lacks schema"]),
-])  # fmt: skip
+@cases("configuration")
 def test_wrong_site_files_get_one_sentence(tmp_path, text, words):
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
@@ -100,11 +95,7 @@ def test_what_jobs_tell_slurm_is_no_shell(tmp_path, key, word):
     refuses(lambda: site.load(path), f"slurm.{key}")
 
 
-@pytest.mark.parametrize(("word", "instead"), [
-    ("--mem=0", "slurm.memory_factor"), ("--partition=a", "slurm.partition"),
-    ("--part=a", "slurm.partition"), ("--time=5", "slurm.runtime_factor"),
-    ("--nodes=3", "for each job"), ("--array=1-3", "for each job"), ("--dep=none", "for each job"),
-])  # fmt: skip
+@cases("configuration")
 def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(tmp_path, word, instead):
     path = written(tmp_path / "site.yaml", slurm={"extra": f"--nice=100 {word}"})
     refuses(lambda: site.load(path), f"slurm.extra has {word}", instead)
@@ -149,17 +140,7 @@ def test_several_files_are_laid_over_each_other(tmp_path):
     assert site.load(str(first))["memory"]["channels"] == 6
 
 
-@pytest.mark.parametrize(("key", "value", "words"), [
-    ("disk.throughput.RS", 3.2, ["B/s", "3.2e+9 for 3.2 GB/s"]),
-    ("memory.bandwidth", 204.8, ["B/s", "204.8 GB/s"]),
-    ("memory.latency", 90, ["seconds"]),
-    ("memory.speed_mts", 3.2e9, ["MT/s"]),
-    ("memory.channels", 3200, ["channels"]),
-    ("cpu.nominal_hz", 2.45, ["Hz", "GHz"]),
-    ("network.speed_bps", 100, ["bit/s"]),
-    ("network.latency.TCP", 12, ["seconds"]),
-    ("disk.iops.RR", 0, ["operations per second"]),
-])  # fmt: skip
+@cases("configuration")
 def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path, key, value, words):
     part = value
     for step in reversed(key.split(".")):

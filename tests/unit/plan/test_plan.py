@@ -132,23 +132,6 @@ def test_latency_of_memory_has_no_working_set_and_may_leave_the_area_to_the_node
     assert "16KiB auto" in plan_text.describe(made)
 
 
-AUTO = {**LATENCY, "blocks": ["auto"]}
-
-
-@pytest.mark.parametrize(("grids_of", "message"), [
-    ({"memory": [{**AUTO, "workloads": ["LAT", "RS"]}]}, r"memory\[0\].blocks has 'auto'"),
-    ({"memory": [{**AUTO, "workloads": ["RS"]}]}, r"memory\[0\].blocks has 'auto'"),
-    ({"disk": [{**AUTO, "workloads": ["RS"]}]}, r"disk\[0\].blocks has 'auto'"),
-    ({"disk": [{**DISK, "concurrency": ["cores"]}]}, r"disk\[0\].concurrency has 'cores'"),
-    ({"cpu": [{**CPU, "concurrency": ["core"]}]}, r"cpu\[0\].concurrency\[0\] is .*core"),
-    ({"cpu": [CPU], "site": "absent.yaml"}, r"absent\.yaml cannot be read"),
-    ({"cpu": [{**CPU, "seconds": 1}, {**CPU, "seconds": 2}]}, "two grids of cpu"),
-])  # fmt: skip
-def test_words_stand_only_where_they_mean_something(grids_of, message):
-    with pytest.raises(ConfigError, match=message):
-        plan.make(grids_of)
-
-
 def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool):
     made = plan.make(campaign.read([ROOT / "config/presets/quick.yaml"]))
     cores = grids.concurrency_aliases([1, "cores"], on_this_machine=True)["cores"]

@@ -11,6 +11,7 @@ from snakemake.scheduling.job_scheduler import JobRateLimiter
 from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from tests.unit import campaign_data as make
+from tests.unit.cases import cases
 from tests.unit.hostile import one_grid, refuses
 from tests.unit.plan.planned import CPU, DISK, NETWORK, made, where
 from tests.unit.slurm.conftest import refusal
@@ -27,18 +28,7 @@ from snakemake_executor_plugin_peakmark import Executor
 GRID = one_grid("cpu")
 
 
-@pytest.mark.parametrize(("values", "words"), [
-    (
-        one_grid("memory", variants=["pool"], pool="100TiB"),
-        ["RWS-pool_64KiB_x1", "of memory", "smaller"],
-    ),
-    (one_grid("memory", blocks=["100TiB"]), ["of memory"]),
-    (one_grid("disk", size="100TiB"), ["GB free", "size:"]),
-    ({**GRID, "interface": "nowhere0"}, ["interface", "nowhere0", "lo"]),
-    ({**GRID, "scratch": "/nowhere"}, ["scratch", "/nowhere", "cannot be used"]),
-    ({**GRID, "scratch": "/etc/passwd"}, ["/etc/passwd", "cannot be used"]),
-    ({**GRID, "tools": {"fio": "/nowhere/fio"}}, ["tools.fio", "/nowhere/fio", "false"]),
-])  # fmt: skip
+@cases("configuration")
 def test_what_this_machine_lacks_is_said_before_the_first_cell(values, words):
     made = plan.make({**values, "tools_on": "here"})
     refuses(lambda: startup.check(made, made.cells), *words)
