@@ -13,6 +13,11 @@ def listed(text):
     return {path: content for path, _, content in lines}
 
 
+def files_of(name):
+    """Files of a machine that is listed in ``tests/unit/data/hosts``."""
+    return listed((DATA / "hosts" / f"{name}.txt").read_text())
+
+
 def host(root, files="", tools=None):
     """A machine of files below ``root`` (``->target`` makes a link) and of what its tools print."""
     for name, text in (listed(files) if isinstance(files, str) else files).items():

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.machine.hosts import DATA, host
+from tests.unit.cases import cases
+from tests.unit.machine.hosts import DATA, files_of, host
 from tests.unit.tools.samples import script
 
 from peakmark import data, machine
@@ -60,31 +61,7 @@ def test_arm_is_identified_by_implementer_and_part(tmp_path):
     assert facts["isa_best"] == "neon" and "dotprod" in facts["isa"]
 
 
-@pytest.mark.parametrize(("vendor", "family", "model", "stepping", "name", "expected"), [
-    ("GenuineIntel", 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2670 v3 @ 2.30GHz", "Haswell"),
-    ("GenuineIntel", 6, 79, 1, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "Broadwell"),
-    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 6126 CPU @ 2.60GHz", "Skylake-SP"),
-    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Silver 4114 CPU", "Skylake-SP (1 FMA)"),
-    ("GenuineIntel", 6, 85, 4, "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", "Skylake-SP"),
-    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Platinum 8280 CPU @ 2.70GHz", "Cascade Lake"),
-    ("GenuineIntel", 6, 85, 7, "Intel(R) Xeon(R) Gold 5218 CPU", "Cascade Lake (1 FMA)"),
-    ("GenuineIntel", 6, 106, 6, "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Ice Lake-SP"),
-    ("GenuineIntel", 6, 143, 8, "Intel(R) Xeon(R) Platinum 8480+", "Sapphire Rapids"),
-    ("GenuineIntel", 6, 207, 2, "INTEL(R) XEON(R) PLATINUM 8592+", "Emerald Rapids"),
-    ("GenuineIntel", 6, 173, 1, "Intel(R) Xeon(R) 6980P", "Granite Rapids"),
-    ("GenuineIntel", 6, 175, 3, "Intel(R) Xeon(R) 6780E", "Sierra Forest"),
-    ("AuthenticAMD", 23, 1, 2, "AMD EPYC 7601 32-Core Processor", "Zen"),
-    ("AuthenticAMD", 23, 49, 0, "AMD EPYC 7742 64-Core Processor", "Zen 2"),
-    ("AuthenticAMD", 25, 1, 1, "AMD EPYC 7763 64-Core Processor", "Zen 3"),
-    ("AuthenticAMD", 25, 17, 1, "AMD EPYC 9654 96-Core Processor", "Zen 4"),
-    ("AuthenticAMD", 26, 2, 1, "AMD EPYC", "Zen 5"),
-    ("AuthenticAMD", 16, 10, 0, "AMD Phenom(tm) II X6 1100T Processor", "K10"),
-    ("ARM", 0x41, 0xD0C, None, "Neoverse-N1", "Neoverse N1"),
-    ("ARM", 0x46, 0x001, None, "A64FX", "A64FX"),
-    ("GenuineIntel", 6, 255, 0, "Intel(R) Xeon(R) 9999", None),
-    ("AuthenticAMD", 25, None, None, None, None),
-    (None, None, None, None, None, None),
-])  # fmt: skip
+@cases("machines")
 def test_microarchitecture(vendor, family, model, stepping, name, expected):
     assert data.microarchitecture(vendor, family, model, stepping, name) == expected
 
@@ -104,22 +81,7 @@ def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found():
 
 
 def test_what_the_kernel_sets_on_the_processor(tmp_path):
-    this = host(
-        tmp_path,
-        """
-        /sys/devices/system/cpu/smt/active 0
-        /sys/devices/system/cpu/cpu0/cpuidle/state0/name POLL
-        /sys/devices/system/cpu/cpu0/cpuidle/state1/name C1
-        /sys/devices/system/cpu/cpu0/cpuidle/state2/name C6
-        /sys/devices/system/cpu/cpu0/cpuidle/state2/disable 1
-        /sys/devices/system/cpu/intel_pstate/no_turbo 1
-        /sys/devices/system/cpu/vulnerabilities/mds Not affected
-        /sys/devices/system/cpu/vulnerabilities/retbleed Mitigation: IBRS
-        /sys/devices/system/cpu/cpu0/cpufreq/base_frequency 2600000
-        /sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq 0
-        /proc/cpuinfo microcode : 0x2b000590
-        """,
-    )
+    this = host(tmp_path, files_of("settings"))
     facts = hardware.collect_cpu(this)
     assert (facts["smt"], facts["idle_states"], facts["turbo"]) == (False, ["POLL", "C1"], False)
     assert facts["mitigations"] == {"retbleed": "Mitigation: IBRS"}

@@ -1,31 +1,11 @@
 """Facts of the network interface, and how traffic is shaped."""
 
 import pytest
-from tests.unit.machine.hosts import DATA, host
+from tests.unit.machine.hosts import DATA, files_of, host
 
 from peakmark.machine import network
 
 ROUTE = "Iface\tDestination\tGateway\neth1\t000200C0\t0\n{}\t00000000\t0100A8C0\n"
-WIRES = """
-    /sys/class/net/lo/type 772
-    /sys/class/net/veth0/type 1
-    /sys/class/net/veth0/speed 10000
-    /sys/class/net/eno1/type 1
-    /sys/class/net/eno1/device/uevent x
-    /sys/class/net/eno1/speed 25000
-    /sys/class/net/br0/type 1
-    /sys/class/net/br0/speed 10000
-    /sys/class/net/br0/lower_eno1 ->../eno1
-    /sys/class/net/ib0/type 32
-    /sys/class/net/ib0/device/infiniband/mlx5_0/ports/1/rate 56 Gb/sec (4X FDR)
-    /sys/class/net/ib1/type 32
-    /sys/class/net/ib1/device/infiniband/mlx4_0/ports/1/rate 40 Gb/sec (4X FDR10)
-    /sys/class/net/ib2/type 32
-    /sys/class/net/ib2/device/infiniband/mlx5_1/ports/1/rate 0 Gb/sec (4X SDR)
-    /sys/class/net/bond0/type 1
-    /sys/class/net/bond0/speed 50000
-    /sys/class/net/bond0/bonding/slaves eno1 eno2
-"""
 
 
 def test_virtio_network_tells_no_speed(tmp_path):
@@ -54,7 +34,7 @@ def test_virtio_network_tells_no_speed(tmp_path):
     ("lo", None, "loopback"),
 ])  # fmt: skip
 def test_speed_is_that_of_a_wire(tmp_path, interface, speed, note):
-    this = host(tmp_path, WIRES)
+    this = host(tmp_path, files_of("wires"))
     facts = network.collect(this, interface)
     assert facts["speed_bps"] == speed
     assert note in facts["speed_note"]

@@ -3,24 +3,9 @@
 import json
 
 import pytest
-from tests.unit.machine.hosts import DATA, host
+from tests.unit.machine.hosts import DATA, files_of, host
 
 from peakmark.machine import storage
-
-PCI = "/sys/devices/pci0000:00/0000:00:1f.2"
-SATA = "ata3/host2/target2:0:0/2:0:0:0"
-SAS = "host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0"
-LINKS = f"""
-    {PCI}/{SATA}/block/sda/size 1
-    {PCI}/{SAS}/block/sdb/size 1
-    {PCI}/host0/port-0:0/phy-0:3/uevent x
-    /sys/block/sda ->../devices/pci0000:00/0000:00:1f.2/{SATA}/block/sda
-    /sys/block/sdb ->../devices/pci0000:00/0000:00:1f.2/{SAS}/block/sdb
-    /sys/class/ata_link/link3/sata_spd 6.0 Gbps
-    /sys/class/sas_phy/phy-0:3/negotiated_linkrate 12.0 Gbit
-    /sys/class/nvme/nvme0/device/current_link_speed 16.0 GT/s PCIe
-    /sys/class/nvme/nvme0/device/current_link_width 4
-"""
 
 
 def mounted(target, source, kind):
@@ -71,7 +56,7 @@ def test_no_disk(tmp_path, printed, filesystem, interface):
 def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path):
     disk = {"kname": "nvme0n1", "tran": "nvme", "size": 10, "model": "Some SSD"}
     part = {"kname": "nvme0n1p2", "type": "part", "children": [disk]}
-    facts = storage.collect(host(tmp_path, LINKS, disks(part)), tmp_path)
+    facts = storage.collect(host(tmp_path, files_of("links"), disks(part)), tmp_path)
     assert (facts["device"], facts["model"], facts["interface"]) == ("nvme0n1", "Some SSD", "nvme")
     assert facts["interface_limit"] == pytest.approx(7.877e9, rel=1e-3)
     assert "16 GT/s x 4 lanes" in facts["interface_limit_formula"]
@@ -82,7 +67,7 @@ def test_nvme_below_lvm_is_limited_by_its_pcie_link(tmp_path):
 def test_sata_and_sas_are_limited_by_the_rate_of_their_link(tmp_path):
     """And of both together, only what they share is told."""
     sata, sas = {"kname": "sda", "tran": "sata", "size": 1}, {"kname": "sdb", "size": 2}
-    this = host(tmp_path, LINKS)
+    this = host(tmp_path, files_of("links"))
     for disk, interface, limit in ((sata, "sata", 600e6), (sas, "sas", 1200e6)):
         facts = storage.collect(host(tmp_path, "", disks(disk)), tmp_path)
         assert (facts["interface"], facts["interface_limit"]) == (interface, limit)

@@ -1,6 +1,7 @@
 """Facts of machines that are not here, in the forms in which people published them."""
 
 import pytest
+from tests.unit.cases import cases
 from tests.unit.machine.hosts import host
 
 from peakmark import limits
@@ -34,19 +35,9 @@ def memory_limit(facts):
     return limits.for_row(Question(*row, {"cpu": {"sockets": 1}, "memory": facts}))
 
 
-@pytest.mark.parametrize(("names", "words", "gigabytes"), [
-    # Ryzen AI MAX+ 395; ThinkPad P16s Gen 2; Meteor Lake.
-    (letters(8), {"TYPE": "LPDDR5", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "8000"}, 256),
-    (letters(4), {"TYPE": "LPDDR5", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "6400"}, 102.4),
-    (controllers(8), {"TYPE": "LPDDR5", "DATA_WIDTH": "16", "CONFIGURED_SPEED_MTS": "7467"}, 119.472),
-    (letters(2), {"TYPE": "LPDDR4", "DATA_WIDTH": "64", "CONFIGURED_SPEED_MTS": "4267"}, 68.272),
-    (letters(8), {"TYPE": "DDR4", "DATA_WIDTH": "64", "CONFIGURED_SPEED_MTS": "3200"}, 204.8),
-    (letters(8), {"TYPE": "DDR4", "CONFIGURED_SPEED_MTS": "3200"}, 204.8),
-    # A module of DDR5 has two halves of 32 bits.
-    (letters(2), {"TYPE": "DDR5", "FORM_FACTOR": "SODIMM", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "5600"}, 89.6),
-    (letters(1), {"TYPE": "DDR4", "FORM_FACTOR": "Row Of Chips", "DATA_WIDTH": "32", "CONFIGURED_SPEED_MTS": "2400"}, 9.6),
-])  # fmt: skip
-def test_a_channel_has_the_width_that_its_firmware_tells(tmp_path, names, words, gigabytes):
+@cases("machines")
+def test_a_channel_has_the_width_that_its_firmware_tells(tmp_path, naming, count, words, gigabytes):
+    names = {"letters": letters, "controllers": controllers}[naming](count)
     facts = hardware.collect_memory(host(tmp_path, "", modules(names, **words)))
     assert memory_limit(facts).value == pytest.approx(gigabytes * 1e9)
 
@@ -107,16 +98,7 @@ def arm(root, kinds, lscpu="", implementer="0x41"):
     return host(root, files, {"lscpu -J": lscpu})
 
 
-S922X = (("0xd03", 2000000, 0, 2), ("0xd09", 2400000, 1, 4))
-GB10 = (("0xd87", 2808000, 0, 10), ("0xd85", 3900000, 0, 10))
-APPLE = (("0x022", 2064000, 0, 4), ("0x023", 3204000, 0, 4))
-
-
-@pytest.mark.parametrize(("kinds", "names", "implementer"), [
-    (S922X, "2 x Cortex-A53, 4 x Cortex-A73", "0x41"),
-    (GB10, "10 x Cortex-A725, 10 x Cortex-X925", "0x41"),
-    (APPLE, "4 x part 0x022 of implementer 0x61, 4 x Apple M1", "0x61"),
-])  # fmt: skip
+@cases("machines")
 def test_two_kinds_of_arm_cores_are_told(tmp_path, kinds, names, implementer):
     lscpu = '{"lscpu": [{"field": "Model name:", "data": "Cortex-A53"}]}'
     this = arm(tmp_path, kinds, lscpu, implementer)
@@ -157,15 +139,7 @@ def test_two_kinds_of_intels_cores_are_told(tmp_path):
     assert (facts["clock_hz"]["maximum"], facts["clock_hz"]["nominal"]) == (4.9e9, None)
 
 
-@pytest.mark.parametrize(("text", "unit", "expected"), [
-    ("3700.0000", 1e6, 3.7e9), ("3700,0000", 1e6, 3.7e9), ("3.700,0000", 1e6, 3.7e9),
-    ("3,700.0000", 1e6, 3.7e9), ("3 700,0000", 1e6, 3.7e9), ("3700", 1e6, 3.7e9),
-    ("2.4", 1e9, 2.4e9), ("2,4", 1e9, 2.4e9),
-    ("-", 1e6, None), ("", 1e6, None), (None, 1e6, None), ("0", 1e3, None), ("0.0000", 1e6, None),
-    ("2.4.0", 1e9, None), ("2,4,0", 1e9, None), ("n/a", 1e6, None), (".", 1e9, None),
-    ("1e3", 1e6, None), ("4294967295", 1e3, None), ("18446744073709551615", 1e3, None),
-    ("-3700", 1e6, None), ("٣٧٠٠", 1e6, None), ("nan", 1e6, None), ("inf", 1e6, None),
-])  # fmt: skip
+@cases("machines")
 def test_a_clock_as_it_is_written_somewhere(text, unit, expected):
     assert hardware.hertz(text, unit) == (expected and pytest.approx(expected))
 

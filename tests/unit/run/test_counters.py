@@ -1,7 +1,7 @@
 """Counters of errors, drops and throttling, from a /sys and a /proc made of files."""
 
 import pytest
-from tests.unit.machine.hosts import host, listed
+from tests.unit.machine.hosts import files_of, host, listed
 
 from peakmark.machine import network, storage
 from peakmark.run import noise
@@ -20,13 +20,6 @@ MCE:          {checks}          1   Machine check exceptions
 MCP:        {polls}        107   Machine check polls
 """
 AER = "RxErr {count}\nBadTLP 0\nTOTAL_ERR_COR {count}\n"
-NODE = """
-    /sys/devices/system/edac/mc/mc0/ce_count 4
-    /sys/devices/system/edac/mc/mc0/ue_count 0
-    /sys/class/net/eth0/device/net/eth0/statistics/rx_dropped 3
-    /sys/class/net/lo/statistics/rx_dropped 3
-    /sys/class/nvme/nvme0/hwmon1/temp1_alarm 0
-"""
 
 
 def throttled(cpu, **counts):
@@ -35,7 +28,7 @@ def throttled(cpu, **counts):
 
 def write(root, count, changed=""):
     """A node of two CPUs, where every counter that can be given a number has this one."""
-    host(root, listed(NODE) | (listed(changed) if isinstance(changed, str) else changed))
+    host(root, files_of("counters") | (listed(changed) if isinstance(changed, str) else changed))
     snmp = SNMP.format(retransmits=count, overflows=count)
     checks = INTERRUPTS.format(checks=count, polls=100 * count)
     host(root, {"/proc/net/snmp": snmp, "/proc/interrupts": checks})

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tests.unit import campaign_data
-from tests.unit.machine.hosts import host
+from tests.unit.machine.hosts import files_of, host
 
 from peakmark.run import noise
 from peakmark.run.noise import Process, Reading
@@ -17,29 +17,6 @@ from peakmark.storage import records
 from peakmark.storage.types import Record
 from peakmark.validation import convert
 
-NODE = """
-    /proc/loadavg 1.25 0.80 0.40 2/200 4711
-    /proc/self/mountinfo 31 24 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
-    /proc/self/cgroup 0::/job/step
-    /sys/fs/cgroup/job/cpu.stat throttled_usec 2500000
-    /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq 2900000
-    /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq 3500000
-    /sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq 1200000
-    /sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq 3400000
-    /sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count 3
-    /sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count 4
-    /sys/class/hwmon/hwmon0/name nvme
-    /sys/class/hwmon/hwmon0/temp1_input 99000
-    /sys/class/hwmon/hwmon1/name k10temp
-    /sys/class/hwmon/hwmon1/temp1_input 61500
-    /sys/class/hwmon/hwmon1/temp3_input 58000
-    /sys/class/thermal/thermal_zone0/type x86_pkg_temp
-    /sys/class/thermal/thermal_zone0/temp 60000
-    /proc/77/stat 77 (a) b (c) R 1 77 77 0 -1 0 0 0 0 0 150 50 0 0 20 0 1 0 4242 0 0
-    /proc/2/stat 2 (kthreadd) S 0 0 0 0 -1 0 0 0 0 0 9 9 0 0 20 0 1 0 1 0 0
-    /proc/9/stat 9 (kworker/0:1) R 2 0 0 0 -1 0 0 0 0 0 9 9 0 0 20 0 1 0 1 0 0
-    /proc/88/stat 88 (ended
-"""
 STAT = (
     "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"
     "cpu1 500 50 200 4500 25 15 10 50 0 0\nintr 5\n"
@@ -52,7 +29,7 @@ def test_a_node_is_read_as_any_user_can(tmp_path):
     assert (kept.pop("running"), kept.pop("users")) == (0, 0)
     assert kept == dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "celsius"))
     host(tmp_path, {"/proc/stat": STAT})
-    node = host(tmp_path, NODE)
+    node = host(tmp_path, files_of("load"))
     reading = noise.read([0], node)
     assert tuple(reading.state.values()) == (1.25, 2.9e9, 3.5e9, 61.5)
     assert (reading.used, reading.stolen, reading.cpus) == (15.0, 2.5, 1)
