@@ -1,63 +1,6 @@
-"""All instruments by name, each loaded when it is first looked up: a cell's process needs one of
-them.
-"""
+"""The programs that measure: peakmark's kernels and the reference tools."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from functools import cached_property
-from importlib import import_module
-from pathlib import Path
-
-from peakmark.catalogue import KERNELS
-from peakmark.errors import PeakmarkError
-from peakmark.tools.base import Instrument, Tool
+from peakmark.tools.base import Instrument
+from peakmark.tools.registry import REFERENCES, REGISTRY, present, references
 
 __all__ = ["REFERENCES", "REGISTRY", "Instrument", "present", "references"]
-
-
-class _Registry(Mapping[str, Instrument]):
-    """Name -> instrument: a module of ``programs`` each, in the order of their names."""
-
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
-        modules = Path(__file__).with_name("programs").glob("[!_]*.py")
-        return tuple(sorted(module.stem.replace("_", "-") for module in modules))
-
-    def __getitem__(self, name: str) -> Instrument:
-        if name not in self._names:
-            raise KeyError(name)
-        module = import_module(f"{__name__}.programs.{name.replace('-', '_')}")
-        instrument: Instrument = module.INSTRUMENT
-        return instrument
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-REGISTRY: Mapping[str, Instrument] = _Registry()
-REFERENCES = tuple(name for name in REGISTRY if name not in KERNELS.values())
-"""Names of the reference tools."""
-
-
-def references() -> dict[str, Instrument]:
-    """The reference tools by name."""
-    return {name: REGISTRY[name] for name in REFERENCES}
-
-
-def present(kernels: Path) -> dict[str, Tool]:
-    """The programs on this machine by name, with the version that each prints; one that is missing
-    or does not answer is left out.
-
-    Args:
-        kernels: folder of the compiled kernels.
-    """
-    tools = {}
-    for name, instrument in REGISTRY.items():
-        with suppress(PeakmarkError):
-            tools[name] = instrument.find(instrument.locate(kernels))
-    return tools

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import files, machine, output, resources, slurm
+from peakmark import files, output, resources, slurm
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.formatting import gigabytes, listed
-from peakmark.machine import storage
+from peakmark.machine import software, storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.plan import durations, jobs
 from peakmark.run import build, cleanup, lock
@@ -142,7 +142,7 @@ def tools() -> str:
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
-    for isa, why in (machine.collect_build(Host(), kernels)["left_out"] or {}).items():
+    for isa, why in (software.collect_build(Host(), kernels)["left_out"] or {}).items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then peakmark run -- kernels"
         yield "note", "toolchain", text
 

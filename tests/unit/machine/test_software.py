@@ -17,6 +17,7 @@ from tests.unit.machine.hosts import host as folder_host
 from tests.unit.tools.samples import script
 
 from peakmark import machine
+from peakmark.machine import software
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
@@ -70,7 +71,7 @@ def host(outputs):
 def test_compiler_and_flags_as_make_wrote_them(tmp_path):
     make(tmp_path, "gcc", str(tmp_path / "build.json"), "CFLAGS=-DA=1")
     this = Host()
-    facts = machine.collect_build(this, tmp_path)
+    facts = software.collect_build(this, tmp_path)
     assert facts == json.loads((tmp_path / "build.json").read_text())
     assert "gcc" in str(facts["compiler"])
     assert "-O2" in facts["flags"] and "-DA=1" in facts["flags"]
@@ -83,7 +84,7 @@ def test_a_build_that_wrote_nothing_is_unknown(tmp_path, text):
     if text is not None:
         (tmp_path / "build.json").write_text(text)
     this = Host()
-    assert set(machine.collect_build(this, tmp_path).values()) == {None}
+    assert set(software.collect_build(this, tmp_path).values()) == {None}
     assert "build.json" in this.unknown["build.compiler"]
 
 
@@ -94,7 +95,7 @@ def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path):
     told = re.fullmatch(words, last)
     # "unsupported instruction vpdpbusd", of binutils 2.44 "no VEX/XOP encoding for vpdpbusd".
     assert told is not None and "vpdpbusd" in told[1], last
-    facts = machine.collect_build(Host(), tmp_path)
+    facts = software.collect_build(Host(), tmp_path)
     assert facts["left_out"] == {"avxvnni": told[1]}
     assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
     assert f"built without avxvnni ({told[1]})" in doctor.examine(None, tmp_path)[0]
@@ -109,7 +110,7 @@ def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path):
 def test_what_an_old_compiler_lacks_is_left_out(tmp_path):
     compiler = script(tmp_path / "gcc-8", OLD_COMPILER)
     assert "avxvnni (unrecognized" in make(tmp_path / "build", compiler).splitlines()[-1]
-    facts = machine.collect_build(Host(), tmp_path / "build")
+    facts = software.collect_build(Host(), tmp_path / "build")
     assert set(facts["left_out"]) == {"avxvnni"} and "avx512vnni" in facts["isa_flags"]
 
 
@@ -122,7 +123,7 @@ def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path, compiler):
     if compiler == "gcc" and tuple(map(int, number.split(".")[:2])) < (2, 36):
         pytest.skip("the assembler here is an old one")
     assert "left out" not in make(tmp_path, compiler)
-    facts = machine.collect_build(Host(), tmp_path)
+    facts = software.collect_build(Host(), tmp_path)
     assert facts["left_out"] == {} and compiler in facts["compiler"]
     if compiler == "gcc":  # which has made the kernels here
         warnings = run_cpubench(ROOT / "build" / "kernels")["warnings"]
@@ -131,28 +132,28 @@ def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path, compiler):
 
 def test_libraries_that_results_depend_on():
     names = ["blas.so.3", "openblas.so.0", "mpi.so.40", "hwloc.so.15", "gfortran.so.5"]
-    libraries = machine.collect_libraries(host({"ldd": LDD}), ["/usr/bin/hpcc"])
+    libraries = software.collect_libraries(host({"ldd": LDD}), ["/usr/bin/hpcc"])
     assert set(libraries) == {f"lib{name}" for name in names}
-    assert machine.collect_libraries(host({}), ["/bin/sh"]) == {}
+    assert software.collect_libraries(host({}), ["/bin/sh"]) == {}
 
 
 def test_the_blas_is_the_one_that_hpl_loads():
     this = host({"ldd": LDD, "/lib/x86_64-linux-gnu/libopenblas.so.0": json.dumps(OPENBLAS)})
-    facts = machine.collect_blas(this, "/usr/bin/hpcc")
+    facts = software.collect_blas(this, "/usr/bin/hpcc")
     assert {name: facts[name] for name in OPENBLAS} == OPENBLAS
     assert "openblas" in facts["library"] and this.unknown == {}
     missing = host({})
-    assert set(machine.collect_blas(missing, None).values()) == {None}
+    assert set(software.collect_blas(missing, None).values()) == {None}
     assert "libopenblas0-pthread" in missing.unknown["blas.name"]
     answer = {"name": "reference BLAS or unknown", "core_type": None, "config": None}
     silent = host({"libblas.so.3": json.dumps(answer)})
-    assert machine.collect_blas(silent, None)["name"] == "reference BLAS or unknown"
+    assert software.collect_blas(silent, None)["name"] == "reference BLAS or unknown"
     assert "record of hpl" in silent.unknown["blas.core_type"]
 
 
 @pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not here")
 def test_the_real_blas_of_this_machine():
-    facts = machine.collect_blas(Host(), shutil.which("hpcc"))
+    facts = software.collect_blas(Host(), shutil.which("hpcc"))
     assert facts["name"] in ("OpenBLAS", "BLIS", "MKL", "reference BLAS or unknown")
     if facts["name"] == "OpenBLAS":
         assert facts["core_type"].lower() in facts["config"].lower()
@@ -179,7 +180,7 @@ def test_kernel_parameters_that_change_results_are_kept(tmp_path):
         /sys/class/dmi/id/bios_version 2.14.1
         /sys/class/dmi/id/bios_date 06/12/2025
     """
-    facts = machine.collect_os(folder_host(tmp_path, files))
+    facts = software.collect_os(folder_host(tmp_path, files))
     # No disk, no server.
     assert facts["command_line"].split() == ["isolcpus=2-3", "nosmt", "mitigations=off"]
     assert (facts["numa_balancing"], facts["firmware"]) == (1, "2.14.1 06/12/2025")

@@ -1,0 +1,29 @@
+"""The limit of a row of any subsystem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import attrgetter
+
+from peakmark.limits import cpu, disk, memory, network
+from peakmark.limits.base import Limit, Question
+
+_PARTS = {"cpu": cpu.limit, "memory": memory.limit, "disk": disk.limit, "network": network.limit}
+_BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.bounds}
+
+
+def for_row(question: Question) -> Limit:
+    """Return the limit of one row. An unknown limit has the tightest bound of the row instead.
+
+    No machine with such cores exceeds a bound, and most stay far below it. Line fill buffers x line
+    / latency is no bound: prefetchers keep more lines on their way than a core has buffers.
+    """
+    limit = _PARTS[question.subsystem](question)
+    if limit.value is not None or question.subsystem not in _BOUNDS:
+        return limit
+    bounds = _BOUNDS[question.subsystem](question)
+    known = [each for each in bounds if each and each.bound is not None]
+    if not known:
+        return limit
+    tightest = min(known, key=attrgetter("bound"))
+    return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))

@@ -1,0 +1,140 @@
+"""All facts of a node, collected once and kept in a file.
+
+``collect`` takes well under a second, needs no root, and never fails because a tool is missing:
+a fact that cannot be read is null, and ``unknown`` says how a person can supply it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from peakmark import output
+from peakmark.errors import RecordError, UnreadableError
+from peakmark.machine import hardware, job_limits, network, software, storage
+from peakmark.machine.host import Facts, Host
+from peakmark.machine.topology import Topology
+from peakmark.storage import facts as stored
+from peakmark.storage import types
+from peakmark.tools import present
+from peakmark.tools.base import Tool
+from peakmark.validation import convert
+
+SCHEMA = 1
+
+
+def collect(
+    scratch: Path | None = None,
+    tools: Mapping[str, Tool] | None = None,
+    cpubench: Path | None = None,
+    host: Host | None = None,
+) -> Facts:
+    """Return all facts of this machine as JSON values, of the type ``storage.types.Facts``.
+
+    They are in bytes, Hz, bit/s and B/s.
+
+    Args:
+        scratch: directory whose disk is described; default $TMPDIR, else /tmp.
+        tools: name -> program, whose path and version become facts.
+        cpubench: kernel that measures the clock in 50 ms; without it the observed clock is null.
+        host: another root directory or other tools, for tests.
+
+    Raises:
+        RecordError: if the facts do not fit the type (a defect of peakmark).
+    """
+    host, tools = host or Host(), tools or {}
+    hpl = tools["hpl"].path if "hpl" in tools else None
+    programs = {}
+    for name, tool in sorted(tools.items()):
+        programs[name] = {"path": tool.path, "version": tool.version}
+    facts: Facts = {
+        "schema": SCHEMA,
+        "host": os.uname().nodename,
+        "collected": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "cpu": hardware.collect_cpu(host),
+        "memory": hardware.collect_memory(host),
+        "os": software.collect_os(host),
+        "storage": storage.collect(host, scratch),
+        "network": network.collect(host),
+        "limits": job_limits.collect(host),
+        "tools": programs,
+        "slurm": software.collect_slurm(host),
+        "build": software.collect_build(host, cpubench and cpubench.parent),
+        "blas": software.collect_blas(host, hpl),
+        "libraries": software.collect_libraries(host, [tool.path for tool in tools.values()]),
+    }
+    _observe(host, facts["cpu"], cpubench)
+    facts["unknown"] = dict(sorted(host.unknown.items()))
+    convert(facts, types.Facts, "machine facts")
+    return facts
+
+
+def _observe(host: Host, cpu: Facts, cpubench: Path | None) -> None:
+    """Add to the processor's facts what a very short run of cpubench prints.
+
+    It prints the clock in Hz by a dependent chain, and whose energy it can read.
+    """
+    cpu["energy"] = None
+    if cpubench is None:
+        how = "build the kernels (peakmark run -- kernels): cpubench measures the clock"
+        host.missing("cpu.clock_hz.observed", how)
+        return
+    words = "--workload SP --seconds 0.05 --warmup 0.02 --threads 1"
+    printed = host.run_json([str(cpubench.absolute()), *words.split()]) or {}
+    cpu["energy"] = printed.get("energy_of")
+    if printed and cpu["energy"] is None:
+        host.missing("cpu.energy", hardware.how_to_read_energy(host))
+    if printed.get("clock_hz_before"):
+        cpu["clock_hz"]["observed"] = printed["clock_hz_before"]
+        cpu["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
+    else:
+        host.missing("cpu.clock_hz.observed", f"{cpubench} did not tell a clock")
+
+
+def cached(
+    folder: Path,
+    scratch: Path | None = None,
+    kernels: Path | None = None,
+    cpu_locations: Topology | None = None,
+) -> Facts:
+    """Return the facts of this machine from ``folder/<host>.json``, which the first caller writes.
+
+    The job's limits and number are read every time; so is the disk if ``scratch`` is another one. A
+    program is started only for another disk. A damaged or edited file is set aside and written
+    again.
+
+    Args:
+        kernels: folder of the compiled kernels; None leaves all programs out of the facts.
+        cpu_locations: where this process's CPUs sit, if already read.
+    """
+    path = folder / f"{os.uname().nodename}.json"
+    host = Host()
+    facts = _stored(path)
+    if facts is None:
+        tools, cpubench = None, None
+        if kernels is not None:
+            tools, cpubench = present(kernels), kernels / "cpubench"
+        facts = collect(scratch, tools, cpubench, host)
+        stored.write(path, facts)
+        return facts
+    facts["limits"] = job_limits.collect(host, cpu_locations=cpu_locations)
+    facts["slurm"] = job_limits.slurm_job((facts["slurm"] or {}).get("version"))
+    if scratch is not None and facts["storage"]["scratch"] != str(scratch):
+        facts["storage"] = storage.collect(host, scratch)
+    return facts
+
+
+def _stored(path: Path) -> Facts | None:
+    """Return the facts at ``path``; None without a valid file."""
+    if not path.exists():
+        return None
+    try:
+        return stored.read(path)
+    except UnreadableError:
+        raise  # another user's, and whole: it is not replaced
+    except RecordError as error:
+        aside = stored.set_aside(path.parent.parent, path.stem)
+        output.tell(f"{error}: collected again, what was there is kept in {aside}")
+        return None

@@ -1,0 +1,168 @@
+"""Software of a node: kernel, distribution, C library, Slurm, peakmark's compiled kernels, libraries
+and the BLAS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from peakmark.machine import job_limits
+from peakmark.machine.host import Facts, Host
+
+_PARAMETERS = re.compile(
+    r"(isolcpus|nohz|nohz_full|rcu_nocbs|idle|(intel_idle|processor)\.max_cstate|(intel|amd)_pstate\S*|cpufreq\.\S+|nosmt|smt|"
+    r"maxcpus|nr_cpus|mem|memmap|numa|numa_balancing|default_hugepagesz|hugepagesz|hugepages|transparent_hugepage|iommu\S*|"
+    r"(intel|amd)_iommu|mitigations|nopti|pti|(no)?spect\S*|tsx|mds|clocksource|tsc|audit|selinux|init_on_\w+|"
+    r"page_poison|slub_debug|nmi_watchdog|nosoftlockup|skew_tick|preempt|threadirqs|cgroup\w*)(=.*)?"
+)
+"""Parameters of Linux (Documentation/admin-guide/kernel-parameters.txt) that change what is measured. The
+others name disks and servers, which are nobody's business.
+"""
+_LIBRARIES = re.compile(
+    r"lib(blas|openblas|mkl|blis|flexiblas|armpl|essl|mpi|psm|ucp|uct|fabric|ibverbs|rdmacm|hwloc|numa|uring|aio"
+    r"|likwid|iperf|gfortran|gomp|iomp)"
+)
+"""Libraries that a result can depend on; every program also has libc, libm and their like."""
+_BLAS = re.compile(r"lib(openblas|mkl_rt|blis|flexiblas|armpl|essl|blas)")
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "BLIS_NUM_THREADS=1")
+
+_QUERY_BLAS = """
+import ctypes, json, sys
+library = ctypes.CDLL(sys.argv[1])
+def ask(name, *arguments):
+    try:
+        function = getattr(library, name)
+    except AttributeError:
+        return None
+    function.restype = ctypes.c_char_p
+    text = function(*arguments)
+    return text.decode(errors="replace").strip() if text else None
+core, config = ask("openblas_get_corename"), ask("openblas_get_config")
+if core is not None:
+    print(json.dumps({"name": "OpenBLAS", "core_type": core, "config": config}))
+elif hasattr(library, "bli_info_get_version_str"):
+    arch = library.bli_arch_query_id() if hasattr(library, "bli_arch_query_id") else None
+    kind = ask("bli_arch_string", arch) if arch is not None else None
+    print(json.dumps({"name": "BLIS", "core_type": kind, "config": ask("bli_info_get_version_str")}))
+elif hasattr(library, "mkl_get_version_string"):
+    text = ctypes.create_string_buffer(200)
+    library.mkl_get_version_string(text, 200)
+    print(json.dumps({"name": "MKL", "core_type": None, "config": text.value.decode(errors="replace").strip()}))
+else:
+    print(json.dumps({"name": "reference BLAS or unknown", "core_type": None, "config": None}))
+"""
+"""Program that loads a BLAS and prints its name. It runs in its own process: a BLAS starts threads when
+it is loaded.
+"""
+
+
+def collect_os(host: Host) -> Facts:
+    """Return the ``os`` part of the facts."""
+    release = host.pairs("/etc/os-release", "=") or host.pairs("/usr/lib/os-release", "=")
+    distribution = release.get("PRETTY_NAME") or release.get("NAME") or ""
+    libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    firmware = [
+        host.read(f"/sys/class/dmi/id/bios_{name}") for name in ("vendor", "version", "date")
+    ]
+    return {
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "distribution": distribution.strip('"') or None,
+        "glibc": libc.removeprefix("glibc ") or None,
+        "io_uring_disabled": host.read_int("/proc/sys/kernel/io_uring_disabled"),
+        "numa_balancing": host.read_int("/proc/sys/kernel/numa_balancing"),
+        "command_line": _command_line(host),
+        "firmware": " ".join(filter(None, firmware)) or None,
+    }
+
+
+def _command_line(host: Host) -> str | None:
+    """Return the parameters of Linux that change what is measured; None where they are unknown."""
+    text = host.read("/proc/cmdline")
+    if text is None:
+        return None
+    return " ".join(word for word in text.split() if _PARAMETERS.fullmatch(word))
+
+
+def collect_slurm(host: Host) -> Facts | None:
+    """Return Slurm's version and this job; None without Slurm."""
+    version = host.run(["sinfo", "--version"]) or ""
+    return job_limits.slurm_job(version.strip().removeprefix("slurm "))
+
+
+def collect_build(host: Host, kernels: Path | None) -> Facts:
+    """Return compiler and flags of peakmark's kernels, which the Makefile wrote into build.json."""
+    build = {}
+    if kernels is not None:
+        with suppress(OSError, ValueError):
+            build = json.loads((kernels / "build.json").read_text(encoding="utf-8"))
+    names = ("compiler", "flags", "isa_flags", "left_out", "io_uring")
+    if build.get("compiler") is None:
+        host.missing(
+            "build.compiler", "compiling the kernels writes build.json beside the programs"
+        )
+    return {name: build.get(name) for name in names}
+
+
+def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
+    """Return the file of each shared library that the programs load and results can depend on.
+
+    The file's own name, behind all links, holds the version: ``libopenblas.so.0 ->
+    .../libopenblasp-r0.3.21.so``.
+    """
+    libraries: dict[str, str] = {}
+    for program in sorted(set(programs)):
+        for name, path in _linked(host, program):
+            if _LIBRARIES.match(name):
+                libraries.setdefault(name, os.path.realpath(path))
+    return dict(sorted(libraries.items()))
+
+
+def _linked(host: Host, program: str) -> list[tuple[str, str]]:
+    """Return (name, path) of a program's shared libraries as the loader finds them; [] for a script."""
+    text = host.run(["env", *_library_path(), "ldd", program]) or ""
+    return re.findall(r"^\s*(\S+) => (/\S+) \(0x", text, re.MULTILINE)
+
+
+def collect_blas(host: Host, hpl: str | None) -> Facts:
+    """Return name, version and chosen core type of the BLAS that HPL was linked with.
+
+    Without HPL it is the BLAS that a program would get.
+    """
+    libraries = []
+    if hpl is not None:
+        linked = sorted(_linked(host, hpl))
+        libraries = [path for name, path in linked if _BLAS.match(name)]
+    # libopenblas before libblas: the latter may only pass calls on to the former.
+    libraries.sort(key=lambda path: Path(path).name.startswith("libblas"))
+    for library in libraries or ["libopenblas.so.0", "libblis.so.4", "libblas.so.3"]:
+        python = [sys.executable, "-I", "-S", "-c", _QUERY_BLAS, library]
+        answer = host.run_json(["env", *_library_path(), *_ONE_THREAD, *python])
+        if answer is not None:
+            if answer["core_type"] is None:
+                how = f"{answer['name']} does not tell: each record of hpl has what its run said"
+                host.missing("blas.core_type", how)
+            file = library
+            if library.startswith("/"):
+                file = os.path.realpath(library)
+            return {"library": file, **answer}
+    host.missing(
+        "blas.name",
+        "no BLAS was found: install libopenblas0-pthread, or load the module that brings it",
+    )
+    return dict.fromkeys(("library", "name", "core_type", "config"))
+
+
+def _library_path() -> list[str]:
+    """Return the setting of modules' libraries; tools run without the rest of the environment."""
+    path = os.environ.get("LD_LIBRARY_PATH")
+    if not path:
+        return []
+    return [f"LD_LIBRARY_PATH={path}"]
