@@ -1,5 +1,6 @@
-"""``peakmark doctor``: what is here, what is missing and the command that mends it; on this machine,
-or by jobs on a node of each kind of a cluster.
+"""``peakmark doctor``: what is installed, what is missing, and the command that gets it.
+
+It examines this machine or, by a job each, one node of each kind of a cluster.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Finding = tuple[str, str, str]
 
 
 def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
-    """A line per finding on this machine, and whether nothing that is needed is missing.
+    """Return a line per finding on this machine, and whether nothing that is needed is missing.
 
     Args:
         scratch: directory for the disk cells, None for the default.
@@ -47,8 +48,11 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
         node: inside a job, on its node.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
-    others = [*map(_reference, references().values()), *_toolchain(kernels), *_settings(), *_busy()]
-    lines = [_line(*finding) for finding in (*(_cpus() if node else ()), *needed, *others)]
+    findings = [*needed, *map(_reference, references().values())]
+    findings += [*_toolchain(kernels), *_settings(), *_busy()]
+    if node:
+        findings = [*_cpus(), *findings]
+    lines = [_line(*finding) for finding in findings]
     lacking = [subject for mark, subject, _ in needed if mark not in ("ok", "note")]
     if not node:
         lines += ["", _verdict(lacking)]
@@ -63,8 +67,10 @@ def _verdict(lacking: list[str]) -> str:
 
 
 def _found(tool: Tool) -> str:
-    """Return the version that a tool prints, empty for one that prints none."""
-    return "" if tool.version == "unknown" else f" {tool.version}"
+    """Return the version that a tool prints, after a space; empty for one that prints none."""
+    if tool.version == "unknown":
+        return ""
+    return f" {tool.version}"
 
 
 def _line(mark: str, subject: str, text: str) -> str:
@@ -72,11 +78,13 @@ def _line(mark: str, subject: str, text: str) -> str:
 
 
 def _cpus() -> Iterator[Finding]:
-    """The CPUs that a job may use of those of its node, and threads a core."""
+    """Yield how many CPUs of the node this job may use, and the threads a core."""
     usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 0
     cpus = f"{usable} of {present}"
-    bound = "note", "CPUs", f"{cpus}; the job is bound to a part of its node"
-    yield ("ok", "CPUs", cpus) if usable == present else bound
+    if usable == present:
+        yield "ok", "CPUs", cpus
+    else:
+        yield "note", "CPUs", f"{cpus}; the job is bound to a part of its node"
     siblings = Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
     yield "ok", "threads", f"{len(parse_cpu_list(siblings)) or 1} a core"
 
@@ -85,8 +93,10 @@ def _programs() -> Iterator[Finding]:
     mark = "note" if build.up_to_date() else "missing"
     for program in ("gcc", "make"):
         path = shutil.which(program)
-        missing = f"needed to compile the kernels; apt-get install {program}"
-        yield ("ok", program, path) if path else (mark, program, missing)
+        if path:
+            yield "ok", program, path
+        else:
+            yield mark, program, f"needed to compile the kernels; apt-get install {program}"
 
 
 def _kernels(folder: Path) -> Iterator[Finding]:
@@ -115,7 +125,7 @@ def _reference(instrument: Instrument) -> Finding:
 
 
 def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
-    """Where a tool is to be had, and the line that gets it; at least one."""
+    """Yield each source of a tool and the command that gets it from there; at least one."""
     if instrument.package:
         line = f"apt-get install {instrument.package}"
         if instrument.component:
@@ -131,7 +141,7 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
 
 
 def tools() -> str:
-    """Each reference tool: where it is, its version, and lines that get it."""
+    """Return path and version of each reference tool, and the commands that get it."""
     lines = []
     for name, instrument in references().items():
         lines.append(_line(*_reference(instrument)))
@@ -188,8 +198,9 @@ def _busy() -> Iterator[Finding]:
 def examine_cluster(
     settings: Mapping[str, Any], scratch: Path | None, wait_s: float
 ) -> tuple[str, bool]:
-    """Have Slurm check a job of each kind, then run one on a node of each size; lines, and whether
-    all is well.
+    """Have Slurm check a job of each kind, then run one on a node of each size.
+
+    Returns the lines to print, and whether Slurm takes a job of one node.
 
     Args:
         settings: section ``slurm`` of the site file.
@@ -202,23 +213,21 @@ def examine_cluster(
     nodes = slurm.nodes(settings.get("partition"), settings.get("reservation"))
     limits = [node.limit for node in nodes if node.limit is not None]
     minutes = jobs.clip_minutes(MINUTES, min(limits, default=None))
-    single, pair = (jobs.site_options(settings, count, minutes, lambda: SIZE) for count in (1, 2))
-    lines = []
-    for subject, wanted in (("one node", single), ("two nodes", pair)):
-        refusal = failures.check(wanted, jobs.command_line(wanted, settings))
-        if refusal is None:
-            lines.append(_line("ok", subject, "Slurm would take such a job"))
-        elif refusal.is_temporary:
-            later = "a campaign asks again until it does"
-            lines.append(_line("note", subject, f"Slurm takes none now: {refusal.text}; {later}"))
-        else:
-            lines.append(_line("missing", subject, refusal.text))
-        if refusal and wanted is single:
-            return "\n".join(lines), False
+    # Check a job of one node and one of two.
+    single = jobs.site_options(settings, 1, minutes, lambda: SIZE)
+    pair = jobs.site_options(settings, 2, minutes, lambda: SIZE)
+    refusal = failures.check(single, jobs.command_line(single, settings))
+    lines = [_line(*_job_finding("one node", refusal))]
+    if refusal:
+        return lines[0], False
+    refusal = failures.check(pair, jobs.command_line(pair, settings))
+    lines.append(_line(*_job_finding("two nodes", refusal)))
+    # Group the nodes by size.
     kinds = defaultdict[tuple[int, int, str], list[slurm.Node]](list)
     for node in nodes:
         features = " ".join(sorted(node.features))
         kinds[node.cpus, node.memory, features].append(node)
+    # Run a job on one node of each size.
     for (cpus, memory, _), equal in sorted(kinds.items()):
         names = ", ".join(node.name for node in equal[:4])
         lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]
@@ -231,13 +240,25 @@ def examine_cluster(
     return "\n".join(lines), True
 
 
+def _job_finding(subject: str, refusal: failures.Refusal | None) -> Finding:
+    """Return whether Slurm would take a job."""
+    if refusal is None:
+        return "ok", subject, "Slurm would take such a job"
+    if refusal.is_temporary:
+        later = "a campaign asks again until it does"
+        return "note", subject, f"Slurm takes none now: {refusal.text}; {later}"
+    return "missing", subject, refusal.text
+
+
 def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: float) -> str:
-    """The lines of a job on the node, by ``peakmark doctor`` there."""
+    """Run ``peakmark doctor`` in a job on a node, and return its lines."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{node}.txt"
     path.unlink(missing_ok=True)
-    where = ("--scratch", str(scratch)) if scratch else ()
-    command = shlex.join(resources.command("doctor", "--node", *where))
+    argv = resources.command("doctor", "--node")
+    if scratch:
+        argv += ["--scratch", str(scratch)]
+    command = shlex.join(argv)
     script = f"#!/bin/sh\n{command} > {path}.part 2>&1; mv {path}.part {path}\n"
     options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
     options.append(f"--comment=doctor/{node} {os.getpid()}")  # by which its number can be found
@@ -249,13 +270,15 @@ def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: f
         return _answer(path, number, wait_s)
     except BaseException as error:
         with cleanup.held(*SIGNALS), contextlib.suppress(PeakmarkError):
-            slurm.cancel([number] if number else [])
+            if number:
+                slurm.cancel([number])
         if not number and isinstance(error, slurm.SlurmError):
             return _line("missing", "job", failures.refusal(error))
         raise
 
 
 def _answer(path: Path, number: str, wait_s: float) -> str:
+    """Wait for the answer of a job, and return it; cancel the job after ``wait_s``."""
     deadline = time.monotonic() + wait_s
     while not path.exists() and time.monotonic() < deadline:
         for job in slurm.jobs("all"):

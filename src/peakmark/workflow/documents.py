@@ -1,4 +1,4 @@
-"""Makes what shows a campaign, each from the one before: rows, tables and figures, the report."""
+"""Make the rows of a campaign, then tables and figures from the rows, and the report from these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
 
 STATE = ".state"
-"""File in the folder of figures: the state of the campaign that they show."""
+"""File in the folder of figures that holds the state of the campaign they show."""
 
 
 def write_rows(campaign: Path) -> CampaignFrames:
@@ -43,16 +43,16 @@ def write_figures(campaign: Path) -> None:
 
 
 def collect(campaign: Path, partial: bool = False, command: str = "report") -> ReportContent:
-    """Return what the report of a campaign is set from; figures of another state are drawn anew.
+    """Return the content of a campaign's report. Draw figures of another state again.
 
     Args:
         campaign: its folder.
         partial: allow planned cells without a record, which are shown as not measured.
-        command: what the user called, for the error.
+        command: the command that the user called, for the error.
 
     Raises:
         PeakmarkError: cells are missing and ``partial`` is not set.
-        ConfigError: a text of the author's cannot be used.
+        ConfigError: a text of the author cannot be used.
     """
     can_write = os.access(campaign, os.W_OK)
     frames = build.load(campaign, keep=can_write)
@@ -69,13 +69,13 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
 
 
 def state_of(frames: CampaignFrames) -> str:
-    """Return what changes with the campaign, and with the layout that its configuration names."""
-    named = texts.digest(frames.campaign["config"].get("report") or {})
-    return f"{frames.campaign.get('state', '')} {named}"
+    """Return a text that changes with the records and with the layout of the report."""
+    layout = texts.digest(frames.campaign["config"].get("report") or {})
+    return f"{frames.campaign.get('state', '')} {layout}"
 
 
 def has_figures(frames: CampaignFrames, campaign: Path) -> bool:
-    """Return whether the figures of a campaign are there, and of its state."""
+    """Return whether all figures of a campaign exist and show its present state."""
     folder = campaign / figures.FOLDER
     try:
         state = files.read_bytes(folder / STATE).decode()

@@ -1,6 +1,4 @@
-"""Snakemake as ``peakmark run`` starts it: with the command line of Snakemake, and the exit codes of
-peakmark.
-"""
+"""Run Snakemake for ``peakmark run``, with the exit codes of peakmark."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The run of a campaign, as the Snakefile knows it: what is wanted, what is there already, and the
-inputs, options and resources of each rule.
+"""The run of a campaign for the Snakefile: the planned records, the finished ones, and the inputs,
+options and resources of each rule.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from peakmark.workflow import startup, status
 
 OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
-"""Snakemake makes of it as many as it was given."""
+"""Threads of a rule that takes all cores. Snakemake reduces them to the cores that it was given."""
 TRIGGER = Path(".snakemake/peakmark-again")
+"""Input that makes Snakemake run a rule again."""
 Callback = Callable[[Any], Any]
 
 
@@ -45,11 +46,12 @@ class Run:
 
     Args:
         config: as Snakemake has it.
-        remote: whether an executor hands jobs to a cluster.
+        remote: an executor hands jobs to a cluster.
         overrides: partition, account and the like of the command line, by Snakemake's names.
 
-    ``current`` is the one of this process, for the executor that Snakemake makes by itself;
-    ``opened`` is that executor's queue, None without a cluster.
+    Attributes:
+        current: the run of this process, for the executor that Snakemake makes by itself.
+        opened: the queue of that executor, None without a cluster.
     """
 
     current: ClassVar[Run | None] = None
@@ -58,10 +60,10 @@ class Run:
     def __init__(
         self, config: Mapping[str, Any], remote: bool, overrides: Mapping[str, str]
     ) -> None:
-        # Ten thousand jobs are some million objects that live to the end: looking for garbage among
-        # them took a sixth of the planning.
+        # Ten thousand jobs are some million objects that live to the end. The search for garbage
+        # among them took a sixth of the planning.
         gc.set_threshold(100_000, 20, 20)
-        os.umask(os.umask(0o077) | 0o002)  # Snakemake's folders too are not for everybody to write
+        os.umask(os.umask(0o077) | 0o002)  # nobody else may write into Snakemake's folders either
         self.config = config
         os.environ.pop(cleanup.OWNER, None)
         self.overrides = {
@@ -88,11 +90,11 @@ class Run:
 
     @cached_property
     def missing_cells(self) -> list[Cell]:
-        """The planned cells that have no record that counts, in running order."""
+        """Return the planned cells without a valid record, in running order."""
         return [cell for cell in self.plan.cells if not self.is_measured(cell)]
 
     def missing_of(self, name: str) -> list[Cell]:
-        """The cells that the job still has to measure."""
+        """Return the cells that a job still has to measure."""
         return [cell for cell in self.plan.jobs[name] if cell.id in self._missing]
 
     @cached_property
@@ -101,15 +103,16 @@ class Run:
 
     @cached_property
     def records(self) -> list[str]:
-        """Files before the tables: every planned record, or the output of each job."""
+        """Return the inputs of the tables: every planned record, or the output of each job."""
         if not self.plan.jobs:
             return [self.plan.record_name(cell) for cell in self.plan.cells]
         return [self.job_output(name) for name in self.plan.jobs]
 
     def lost_records(self, _: Any) -> list[str]:
-        """Return the records without which tables stand, so that the rule asks for them by name:
-        behind tables that still stand, Snakemake would not miss one. The output of a job of several
-        cells hides a record that is lost too.
+        """Return the lost records of a campaign that has tables. The rule asks for them by name, because
+        Snakemake does not miss a record that newer tables are made from.
+
+        The output of a job of several cells hides a lost record in the same way.
         """
         if not self._exists("tables"):
             return []
@@ -125,70 +128,81 @@ class Run:
     # -- inputs and options of rules
 
     def is_measured(self, cell: Cell) -> bool:
-        """Whether the cell has a whole, unchanged record with its present options."""
+        """Return whether the cell has a whole, unchanged record with its present options."""
         return cell.id in self.findings and self.findings[cell.id].state == records.GOOD
 
     @cached_property
     def digest(self) -> str:
-        """Changes with the plan: tables made from another one are made anew."""
+        """Return the digest of the plan. Snakemake makes tables of another plan again."""
         return hashlib.sha256(planfile.text(self.plan.results.plan).encode()).hexdigest()
 
     @property
     def plan_trigger(self) -> list[str]:
-        """Trigger file where tables stand without their plan, which somebody has removed."""
+        """Return the trigger file where somebody has removed the plan of existing tables."""
         lost = self._exists("tables") and not self._exists("plan.json")
         return [self.rerun_trigger] if lost else []
 
     @cached_property
     def rerun_trigger(self) -> str:
-        """Trigger file: as an input of a rule it makes Snakemake rerun cells whose records do not
-        count. A rule could not make it, as Snakemake asks for nothing that only finished cells need.
+        """Write the trigger file and return its path. As an input of a rule it makes Snakemake measure
+        cells again whose records do not count.
+
+        No rule makes it: Snakemake makes no input that only finished cells need.
         """
         TRIGGER.parent.mkdir(exist_ok=True)
-        # Snakemake compares the contents of small inputs too.
+        # The content changes because Snakemake compares the contents of small inputs too.
         TRIGGER.write_text(f"{time.time_ns()}\n")
         return str(TRIGGER)
 
     @property
     def cell_inputs(self) -> Callback | list[str]:
-        """Input of a cell's rule. To ask each of ten thousand takes seconds, and mostly none has
-        anything to wait for.
+        """Return the input of a cell's rule: a function only where a cell may have inputs. To call it for
+        ten thousand cells takes seconds.
         """
         unfit = any(map(startup.is_unfit, self.findings.values()))
         return self._cell_inputs if unfit or not self.kernels_ready else []
 
     def _cell_inputs(self, wildcards: Any) -> list[str]:
-        """The kernels, where they must be compiled before this cell. A finished cell does not
-        depend on them: kernels that were compiled anew or removed void no measurement (the
-        record names the version that measured). ``ancient`` cannot say this: with it, Snakemake
-        9.27 takes all cells behind an outdated kernel for finished.
+        """Return the trigger for a cell whose record does not count, and the kernels for one that needs
+        them compiled.
+
+        A finished cell does not depend on the kernels: its record names the version that measured.
+        ``ancient`` cannot say this: Snakemake 9.27 then takes all cells behind an outdated kernel for
+        finished.
         """
         cell = self.cells[wildcards.cell]
         finding = self.findings.get(cell.id)
-        trigger = [self.rerun_trigger] if finding and startup.is_unfit(finding) else []
-        needs_kernels = not self.kernels_ready and not self.is_measured(cell)
-        return [*trigger, *(build.programs() if needs_kernels else ())]
+        inputs = []
+        if finding and startup.is_unfit(finding):
+            inputs.append(self.rerun_trigger)
+        if not self.kernels_ready and not self.is_measured(cell):
+            inputs += build.programs()
+        return inputs
 
     def job_inputs(self, wildcards: Any) -> list[str]:
-        """Input of the rule of a job of several cells, whose output may not be true any more."""
+        """Return the input of the rule of a job of several cells. Its output may be outdated."""
         if not self.missing_of(wildcards.job):
             return []
-        return [self.rerun_trigger, *(() if self.kernels_ready else build.programs())]
+        if self.kernels_ready:
+            return [self.rerun_trigger]
+        return [self.rerun_trigger, *build.programs()]
 
     def fingerprint(self, wildcards: Any) -> str:
-        """By what a cell is measured: when it changes, the cell is measured again."""
+        """Return the text that decides whether a cell is measured again: its options and its program."""
         cell = self.cells[wildcards.cell]
-        pair = ["--pair"] if self.plan.cluster and two_nodes(cell) else []
-        tool = jobs.program(cell.instrument, self.plan)
-        return shlex.join(["--cell", cell.spec(), "--tool", *tool, *pair])
+        words = ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan)]
+        if self.plan.cluster and two_nodes(cell):
+            words.append("--pair")
+        return shlex.join(words)
 
     def job_fingerprint(self, wildcards: Any) -> str:
         return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
 
     @property
     def priority(self) -> Callback | int:
-        """The plan's order, which mixes programs and repetitions: without a cluster, Snakemake
-        would run cells in an order of its own. On a cluster the queue keeps it.
+        """Return the priority of a cell's rule, by which Snakemake keeps the order of the plan.
+
+        The order mixes programs and repetitions. On a cluster the queue keeps it.
         """
         if self.plan.cluster is not None:
             return 0
@@ -197,18 +211,20 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Without a cluster, nothing may run beside a measurement."""
+        """Return the threads of a cell's rule. Without a cluster, nothing else may run meanwhile."""
         return EVERY_CPU if self.plan.cluster is None else 1
 
     def _cells_of(self, wildcards: Any) -> Sequence[Cell]:
-        """The cells of a job of Snakemake's."""
+        """Return the cells of a job of Snakemake's."""
         name = getattr(wildcards, "job", None)
-        return [self.cells[wildcards.cell]] if name is None else self.plan.jobs[name]
+        if name is None:
+            return [self.cells[wildcards.cell]]
+        return self.plan.jobs[name]
 
     # -- jobs of a cluster
 
     def task(self, wildcards: Any, output: Path, command: str) -> Task:
-        """The task of a job of Snakemake's, for the queue."""
+        """Return the task of a job of Snakemake's, for the queue."""
         cells = tuple(self._cells_of(wildcards))
         directory = self.plan.directory
         options = (
@@ -235,9 +251,9 @@ class Run:
         )
 
     def queue(self, say: Callable[[str], None]) -> Queue:
-        """Where an executor puts those jobs."""
-        # While Snakemake's own thread computes, each answer of sbatch would wait for its turn
-        # several times, 5 ms each.
+        """Open the queue to which an executor hands the tasks."""
+        # While Snakemake's thread computes, each answer of sbatch would wait several times for the
+        # interpreter, 5 ms each.
         sys.setswitchinterval(0.001)
         config = self.plan.config
         self.opened = Queue(
@@ -255,24 +271,23 @@ class Run:
     # -- beginning and ending
 
     def begin(self) -> list[int]:
-        """Take the machine or the campaign, write the plan, set aside records that do not count.
+        """Lock the campaign and the machine, write the plan, and set aside records that do not count.
 
-        Two campaigns that measure at once would measure each other.
+        Two campaigns that measure at once would disturb each other.
 
         Returns:
             The descriptors that hold the locks.
 
         Raises:
-            PeakmarkError: one of them is taken, or Slurm refuses the jobs.
+            PeakmarkError: a lock is taken, or Slurm refuses the jobs.
         """
-        cleanup.once()  # the summary is printed undisturbed, however often Ctrl-C is pressed
+        cleanup.once()  # further Ctrl-C must not stop the summary
         directory = self.plan.directory
         held = [startup.lock(directory)]
         startup.check_readable(self.plan.results)
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
-            # Without a cluster a cell does not outlive a killed Snakemake; jobs do, until the next
-            # run.
+            # Without a cluster a cell ends with a killed Snakemake. Jobs go on until the next run.
             os.environ[cleanup.OWNER] = cleanup.process_identity()
         elif self.opened is None:
             raise PeakmarkError(
@@ -283,7 +298,7 @@ class Run:
             startup.check_allocation_overlap(self.plan)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
         build.keep_version(directory)
-        # Everything that a cell needs to be measured; the plan last, as it says that all is there.
+        # Write everything that a cell needs. The plan comes last: it says that the rest exists.
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
         planfile.write(directory / "plan.json", self.plan.results.plan)
@@ -295,21 +310,21 @@ class Run:
         return held
 
     def _estimate(self) -> None:
-        """Give the progress bar the expected seconds of what is left."""
+        """Tell the progress bar the expected seconds of each missing cell."""
         groups = {self.plan.record_name(cell): [cell] for cell in self.missing_cells}
         if self.plan.jobs:
             groups = {self.job_output(name): self.missing_of(name) for name in self.plan.jobs}
         seconds = self.plan.durations.total
-        expected = {
-            path: {cell.id: seconds([cell]) for cell in cells} for path, cells in groups.items()
-        }
+        expected = {}
+        for path, cells in groups.items():
+            expected[path] = {cell.id: seconds([cell]) for cell in cells}
         status.progress.expect(expected)
         if self.plan.cluster is not None and groups:
-            cells = plural(len(self.missing_cells), "cell")
+            count = plural(len(self.missing_cells), "cell")
             where = f"partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"
             time_left = duration(seconds(self.missing_cells))
             output.tell(
-                f"{cells} through Slurm, {where}; {time_left} of measuring, then the report"
+                f"{count} through Slurm, {where}; {time_left} of measuring, then the report"
             )
 
     def print_summary(self) -> None:
@@ -317,28 +332,29 @@ class Run:
         output.say(status.summary(self.plan.directory))
 
     def print_failures(self) -> None:
-        """Print what a run lacks that has failed."""
+        """Print what a failed or interrupted run lacks."""
         campaign = Results.read(self.plan.directory)
         ending: status.Ending = "interrupted" if cleanup.pressed else "failed"
         output.say(status.describe(campaign, only_failed=True, ending=ending))
 
 
 def _log(folder: Path) -> str:
-    """Where Slurm writes the output of a job: it takes % for a pattern, and \\ for the end of all
-    patterns.
+    """Return the file for the output of a job, as sbatch reads it.
+
+    sbatch takes % for a pattern, and \\ for the end of all patterns.
     """
     place = str(folder.resolve())
-    return "/dev/null" if "\\" in place else f"{place.replace('%', '%%')}/%j.log"
+    if "\\" in place:
+        return "/dev/null"
+    return f"{place.replace('%', '%%')}/%j.log"
 
 
 def shell_prefix() -> str:
-    """Rules call the peakmark of this Python, on a node of a cluster as well."""
+    """Return the beginning of each rule's shell command, so that it calls the peakmark of this Python."""
     return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
 
 
 def measure_command() -> str:
-    """How rules call ``peakmark measure``, in the place of the shell. With braces for Snakemake to
-    leave alone.
-    """
+    """Return the command by which rules call ``peakmark measure``, with braces doubled for Snakemake."""
     argv = resources.command("measure", "--kernels", str(build.folder()))
     return shlex.join(["exec", *argv]).replace("{", "{{").replace("}", "}}")

@@ -1,7 +1,7 @@
-"""What a run does before its first cell: check what this machine must have, take the campaign, set
-aside records that do not count, and on a cluster take over jobs, have Slurm check the others and
-outlive its terminal. Users read their mistakes in one sentence. What the nodes of a cluster have is
-found there.
+"""Start a run: check this machine, lock the campaign, and set aside records that do not count.
+
+On a cluster, take over the jobs of an earlier run, have Slurm check the others, and outlive the
+terminal. The nodes of a cluster are checked by the jobs there. Users read an error in one sentence.
 """
 
 from __future__ import annotations
@@ -51,18 +51,20 @@ FOLDERS = (
 
 
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
-    """Sentences on what stays empty although its tool is here, and on site files that contradict
-    each other.
+    """Return sentences on rows that stay empty although their tool is installed, and on site files that
+    contradict each other.
 
     Args:
         plan: of the campaign.
-        cells: those still to be measured; without any, nothing is asked of the machine.
+        cells: that are still to be measured; without any, the machine is not checked.
 
     Raises:
-        ConfigError: cells would fail, or a row of an own kernel is impossible.
+        ConfigError: cells would fail, or a row of one of peakmark's kernels is impossible.
     """
     sites = plan.config["site"]
-    lines = list(site.conflicts(sites)) if isinstance(sites, list) else []
+    lines = []
+    if isinstance(sites, list):
+        lines += site.conflicts(sites)
     by_reason = defaultdict[str, list[str]](list)
     for row, reason in _empty(plan, {cell.row: cell for cell in cells}):
         by_reason[reason].append(row)
@@ -98,7 +100,7 @@ def check_compiler(build: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder can be made and written to, where Snakemake would print a traceback.
+    """Check that a folder can be made and written to. Snakemake would print a traceback.
 
     Raises:
         OSError: a file or a link to nowhere is in the way, or rights are missing.
@@ -113,7 +115,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
-    """Rows that are not possible, and why."""
+    """Yield the rows that are not possible, and why."""
     memory = sector = scratch = None
     if rows and plan.cluster is None and plan.config["tools_on"] != "nodes":
         _check_interface(plan)
@@ -129,7 +131,8 @@ def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
         reason = plan.impossible.get(row) or _without_memory(cell, memory)
         if reason is None and cell.subsystem == "disk" and cell.block:
             refusal = common.sectors_refuse(cell.block, sector, f"the disk of {scratch}")
-            reason = None if refusal is None else str(refusal)
+            if refusal is not None:
+                reason = str(refusal)
         if reason:
             yield row, reason
 
@@ -162,10 +165,10 @@ def _check_scratch(plan: Plan) -> Path:
 
 
 def _without_memory(cell: Cell, total: int | None) -> str | None:
-    """Why a cell of a reference tool finds too little memory here; None if it has enough.
+    """Return why the memory does not suffice for a cell of a reference tool; None if it does.
 
     Raises:
-        ConfigError: a cell of an own kernel does.
+        ConfigError: it does not suffice for a cell of one of peakmark's kernels.
     """
     need = durations.cost(cell).memory_bytes
     fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
@@ -180,36 +183,39 @@ def _without_memory(cell: Cell, total: int | None) -> str | None:
 
 
 CANCEL_S = 120.0
+"""Seconds that Slurm may take to end the jobs of an earlier run."""
 NAMED = 5
-"""So many damaged records are named one by one."""
+"""Most damaged records that are named one by one."""
 
 
 def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
-    """Remove the limit of a hundred jobs a second that Snakemake sets by itself, not one that the
-    command line names.
+    """Remove Snakemake's default limit of a hundred jobs a second, unless the command line sets one.
 
-    With a limit, each job that has ended leaves a timer that makes Snakemake go through all open
-    jobs again each second, until the campaign ends. After 200 cells that took an eighth of a CPU,
-    beside what was measured. ``scheduler``: Snakemake's own, before it hands over the first job.
+    With a limit, each ended job leaves a timer by which Snakemake goes through all open jobs each
+    second, until the campaign ends. After 200 cells that took an eighth of a CPU during measurements.
+
+    Args:
+        scheduler: of Snakemake, before it hands over the first job.
+        arguments: the command line.
     """
     if not named(arguments, ("--max-jobs-per-timespan", "--max-jobs-per-second")):
         scheduler.job_rate_limiter = None
 
 
 def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
-    """Give a workflow the handlers of the Snakefile whose global ``names`` these are.
+    """Set the handlers of a workflow to those of the Snakefile with the global ``names``.
 
-    Newer versions of Snakemake ignore those of a module, without which a campaign does not begin.
+    Newer versions of Snakemake ignore the handlers of a module. A campaign does not begin without them.
     """
     for name in {"onstart", "onsuccess", "onerror"} & names.keys():
         setattr(workflow, f"_{name}", names[name].func)
 
 
 def lock(directory: Path) -> int:
-    """Hold the campaign until this process ends, however it ends; the descriptor of the lock.
+    """Lock the campaign until this process ends, and return the descriptor of the lock.
 
     Raises:
-        PeakmarkError: another process holds it; the message names that.
+        PeakmarkError: another process holds it, which the message names.
         OSError: its file cannot be opened or written.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -234,8 +240,10 @@ def lock(directory: Path) -> int:
 
 
 def survey(results: Results) -> dict[str, Finding]:
-    """Cell id -> finding. Where the facts of a node do not count, one of its cells does not either:
-    whoever measures it again collects the facts again.
+    """Return the finding of each cell by its id.
+
+    Where the facts of a node are damaged, one of its cells counts as damaged too. The job that
+    measures it again collects the facts again.
     """
     findings = dict(results.findings)
     for host, reason in results.damaged_facts.items():
@@ -248,8 +256,8 @@ def survey(results: Results) -> dict[str, Finding]:
 
 
 def check_readable(results: Results) -> None:
-    """Check that this user may read all records: what others have measured is whole, and tables
-    without it would replace theirs.
+    """Check that this user may read all records. Tables without those of other users would replace
+    theirs.
 
     Raises:
         PeakmarkError: names the first that cannot be read.
@@ -261,14 +269,14 @@ def check_readable(results: Results) -> None:
 
 
 def is_unfit(finding: Finding) -> bool:
-    """Whether there is a record that does not count."""
+    """Return whether a cell has a record that does not count."""
     return finding.state in (records.DAMAGED, records.OTHER)
 
 
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     """Set aside the records that do not count, and say what is measured again and what stays.
 
-    Called when the run has the campaign to itself.
+    Called while the run holds the lock of the campaign.
     """
     counts = Counter[str]()
     planned = plan.results.cells
@@ -305,7 +313,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
 
 
 def ignore_sighup(log: Path) -> None:
-    """A terminal that goes away ends nothing: what would have been printed there goes to ``log``."""
+    """Go on when the terminal is closed, and print to ``log`` from then on."""
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         return
 
@@ -327,23 +335,25 @@ def ignore_sighup(log: Path) -> None:
 
 
 def check_allocation_overlap(plan: Plan) -> None:
-    """A run that is itself a job must not hold the nodes that its jobs are to have alone: they
+    """Check that a run inside a job does not hold nodes that its own jobs need for themselves. They
     would wait for its end.
 
     Raises:
-        PeakmarkError: it does; the message names the nodes.
+        PeakmarkError: it holds some; the message names them.
         SlurmError: Slurm does not answer.
     """
     number, cluster = os.environ.get("SLURM_JOB_ID"), plan.cluster
     if number is None or cluster is None or not settings_of(plan.config).get("exclusive", True):
         return
-    known = {name for kind in cluster.kinds for name in kind.nodes}
+    # The nodes that this job holds, and those that the cells name.
+    known = set().union(*(kind.nodes for kind in cluster.kinds))
     held = known.intersection(slurm.job_nodes(number))
-    wanted = {
-        *plan.peers.values(),
-        *(name for cell in plan.cells for name in (cell.node, cell.peer)),
-    }
-    most = max((2 if two_nodes(cell) else 1 for cell in plan.cells if cell.node == ANY), default=0)
+    wanted = set(plan.peers.values())
+    most = 0
+    for cell in plan.cells:
+        wanted |= {cell.node, cell.peer}
+        if cell.node == ANY:
+            most = max(most, 1 + two_nodes(cell))
     if held & wanted or (held and cluster.count - len(held) < most):
         names = slurm.hostlist(held & wanted or held)
         raise PeakmarkError(
@@ -353,13 +363,15 @@ def check_allocation_overlap(plan: Plan) -> None:
 
 
 def groups(plan: Plan) -> Iterable[Sequence[Cell]]:
-    """The cells of each job of the plan."""
-    return plan.jobs.values() if plan.jobs else ([cell] for cell in plan.cells)
+    """Return the cells of each job of the plan."""
+    if plan.jobs:
+        return plan.jobs.values()
+    return ([cell] for cell in plan.cells)
 
 
 def adopt(plan: Plan) -> dict[str, str]:
-    """Jobs of a killed run that measure what this one will: comment -> number, with their place in
-    the queue. Those that measure anything else are ended.
+    """Return the jobs of a killed run that measure cells of this one: comment -> number. End its other
+    jobs.
 
     Raises:
         SlurmError: they do not end in time.
@@ -368,6 +380,7 @@ def adopt(plan: Plan) -> dict[str, str]:
     mark = f" {jobs.checkout()}."
 
     def queued() -> dict[str, str]:
+        """Return the comment of each job of this campaign from this checkout, by its number."""
         return {
             job.number: job.comment
             for job in slurm.jobs()
@@ -375,7 +388,7 @@ def adopt(plan: Plan) -> dict[str, str]:
         }
 
     before = queued()
-    # Of two jobs for the same cells the first one stays.
+    # Of two jobs for the same cells keep the first.
     kept = {comment: number for number, comment in reversed(before.items()) if comment in wanted}
     others = [number for number in before if number not in kept.values()]
     if kept:
@@ -389,6 +402,7 @@ def adopt(plan: Plan) -> dict[str, str]:
 
 
 def _end(numbers: list[str], queued: Callable[[], dict[str, str]]) -> None:
+    """End jobs, and wait until they have left the queue."""
     slurm.cancel(numbers)
     deadline = time.monotonic() + CANCEL_S
     while rest := [number for number in queued() if number in numbers]:
@@ -406,13 +420,14 @@ def check_jobs(
     """Have Slurm check one job of each kind before any is submitted.
 
     Args:
-        plan: the campaign's.
+        plan: of the campaign.
         overrides: partition, account and the like of the command line.
-        is_measured: whether a cell needs no job.
+        is_measured: returns whether a cell needs no job.
 
     Raises:
-        SlurmError: Slurm would not take some.
+        SlurmError: Slurm would refuse a kind.
     """
+    # Find the longest job of each kind, and the slowest of all.
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     slowest = 0.0, ""
     for cells in groups(plan):
@@ -424,12 +439,13 @@ def check_jobs(
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
         longest[kind] = max(longest.get(kind, wanted), wanted, key=lambda each: int(each["time"]))
-    # Those of one node first: what is refused of two alone is a matter of the network cells.
+    # Check jobs of one node first: a refusal of two nodes alone concerns the network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
         options = jobs.command_line(wanted, settings_of(plan.config))
         refusal = failures.check(wanted, options)
         if refusal and not refusal.is_temporary:
             raise slurm.SlurmError(f"{refusal.text} (asked for: {' '.join(options)})")
+    # Warn when the slowest job takes longer than the partition allows.
     seconds, first = slowest
     cluster = plan.cluster
     if cluster and cluster.limit is not None and seconds > cluster.limit * 60:
@@ -444,8 +460,7 @@ Result = TypeVar("Result")
 
 
 class UserError(ApiError):
-    """Printed by Snakemake as one line: without a traceback there is no place in the rules that it
-    would add.
+    """An error that Snakemake prints as one line. To a traceback it would add a place in the rules.
 
     Attributes:
         exit_code: how ``peakmark run`` ends when Snakemake fails.
@@ -459,11 +474,11 @@ class UserError(ApiError):
 
     @__traceback__.setter
     def __traceback__(self, value: TracebackType | None) -> None:
-        """Whoever passes the error on sets it."""
+        """Ignore the traceback that a raise sets."""
 
 
 def as_workflow_error(function: Callable[[], Result]) -> Result:
-    """Call a function; what a user or the machine did wrong becomes a sentence of Snakemake's.
+    """Call a function, and turn errors of the user or the machine into a sentence for Snakemake.
 
     Raises:
         UserError: the function raised an error that a user can meet.

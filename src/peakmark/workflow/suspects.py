@@ -1,10 +1,11 @@
-"""The campaign that measures slow nodes and suspected links a second time, beside healthy ones."""
+"""The campaign that measures slow nodes and suspected links again, together with healthy ones."""
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -21,21 +22,21 @@ from peakmark.rows.fleet import is_mapped
 from peakmark.rows.schema import CampaignFrames
 
 CONTROLS = 2
-"""Number of healthy nodes of a class, or links of a kind, that are measured beside the suspects: one
-alone may have become slow meanwhile.
+"""Number of healthy nodes of a class, or links of a kind, that are measured with the suspects. A
+single one may have become slow meanwhile.
 """
 SUFFIX = "-suspects"
 LONGEST_NAME = 64 - len(SUFFIX)
 """Characters of a campaign's name to which the suffix is added: a name has at most 64."""
 LEFT_OUT = {"report", "tools", "tools_on", "modules", *WORKLOADS}
-"""Keys of a configuration that say nothing of how the suspects' rows are measured."""
+"""Keys of a configuration that do not change how the rows of the suspects are measured."""
 
 
 class Suspects(NamedTuple):
-    """What is measured a second time.
+    """Slow nodes and links, and the rows to measure again.
 
     Attributes:
-        beside: slow node or link -> the healthy ones beside it.
+        beside: slow node or link -> the healthy ones to compare it with.
         cells: a cell of each row in which one of them is slow.
     """
 
@@ -44,7 +45,7 @@ class Suspects(NamedTuple):
 
 
 class Family(NamedTuple):
-    """What is judged beside each other: nodes of one class, or links of one kind.
+    """Nodes of one class, or links of one kind, which are compared with each other.
 
     Attributes:
         names: all nodes or links.
@@ -107,16 +108,20 @@ def cells_of(rows: pd.DataFrame, runs: pd.DataFrame) -> list[Cell]:
 
 
 def cell_of(run: Any) -> Cell:
-    """Return the cell that a value is of, without its options.
+    """Return the cell that measured a value, without its options.
 
-    Its path has the point as it was planned: a matrix or a ladder fills other points.
+    The cell's path has the planned point. A matrix or a ladder fills other points.
     """
     subsystem, instrument, point, place, repetition = run.cell.split("/")
     name, block, concurrency = point.rsplit("_", maxsplit=2)
     variant = name.removeprefix(run.measured_workload).removeprefix("-")
-    size = None if block in ("none", "auto") else parse_size(block)
+    size = None
+    if block not in ("none", "auto"):
+        size = parse_size(block)
     word = run.concurrency_word
-    threads = 1 if word else int(concurrency.removeprefix("x"))
+    threads = 1
+    if not word:
+        threads = int(concurrency.removeprefix("x"))
     node, _, peer = place.partition("+")
     return Cell(
         subsystem, instrument, run.measured_workload, variant, size, threads, node,
@@ -125,38 +130,46 @@ def cell_of(run: Any) -> Cell:
 
 
 def configuration(frames: CampaignFrames, suspects: Suspects) -> dict[str, Any]:
-    """Return the campaign that measures the suspects again.
+    """Return the configuration of the campaign that measures the suspects again.
 
-    It has the settings of the first one, the suspects' slow rows, and as many repetitions as an
-    interval needs.
+    It has the settings of the first campaign, the suspects' slow rows, and enough repetitions for an
+    interval of the median.
     """
     config = frames.campaign["config"]
     # A healthy node comes first: with fixed peers it is the server of all others.
-    healthy = [name for beside in suspects.beside.values() for name in beside]
-    ordered = [*healthy, *suspects.beside]
-    nodes = dict.fromkeys(node for name in ordered for node in name.split("+"))
+    ordered = [*chain.from_iterable(suspects.beside.values()), *suspects.beside]
+    pairs = []
+    nodes: list[str] = []
+    for name in ordered:
+        ends = name.split("+")
+        nodes += ends
+        if len(ends) > 1 and ends not in pairs:
+            pairs.append(ends)
     # Keys of config/config.yaml would take the place of those that are left out.
-    known = [key for key in Campaign.__struct_fields__ if key not in LEFT_OUT]
+    kept = {}
+    for key in Campaign.__struct_fields__:
+        if key in config and key not in LEFT_OUT:
+            kept[key] = config[key]
     return {
-        **{key: config[key] for key in known if key in config},
+        **kept,
         "campaign": f"{frames.campaign['name'][:LONGEST_NAME]}{SUFFIX}",
-        "nodes": list(nodes),
+        "nodes": list(dict.fromkeys(nodes)),
         "peers": "fixed",
         "repetitions": statistics.ENOUGH,
         "suspects": suspects.beside,
-        **grids_of(config, suspects, [name.split("+") for name in ordered if "+" in name]),
+        **grids_of(config, suspects.cells, pairs),
     }
 
 
 def grids_of(
-    config: dict[str, Any], suspects: Suspects, pairs: Sequence[list[str]]
+    config: dict[str, Any], cells: Iterable[Cell], pairs: Sequence[list[str]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the grids of the suspects' slow rows; rows that differ in the workload alone share one."""
+    """Return the grids of the slow rows by subsystem. Rows of different workloads alone share one."""
     by_subsystem: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for cell in suspects.cells:
+    for cell in cells:
         grid = grids.narrowed(config, cell)
         if cell.peer:
-            grid["pairs"] = list(map(list, dict.fromkeys(map(tuple, pairs))))
+            grid["pairs"] = [list(ends) for ends in pairs]
         for other in by_subsystem[cell.subsystem]:
             if {**other, "workloads": []} == {**grid, "workloads": []}:
                 if cell.workload not in other["workloads"]:
