@@ -1,5 +1,6 @@
-"""How far a campaign has come, from its plan, its records and, on a cluster, one call of squeue; the
-progress of the run of this process, and its summary when it has ended.
+"""How far a campaign has come, from its plan, its records and, on a cluster, one call of squeue.
+
+Also the progress of the run of this process, and its summary at the end.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +35,9 @@ UNFIT = {
     records.CLOSED: "unreadable",
     records.OTHER: "outdated",
 }
-"""Records that do not count, and the state of such a cell."""
+"""State of a record that does not count -> state of its cell."""
+LATER_RULES = ("rows", "tables", "figures", "report")
+"""Rules that run after all cells are measured; each has a log of its name."""
 AHEAD_S = 10.0
 """Seconds by which a file may be newer than this machine's clock: file servers have their own."""
 
@@ -55,9 +59,16 @@ class Failure:
     job_log: Path | None = None
 
     def logs(self, campaign: Results) -> list[Path]:
-        """The logs that there are, and that hold something."""
-        paths = (campaign.directory / "logs" / f"{self.cell.id}.log", self.job_log)
-        return [path for path in paths if path and path.is_file() and path.stat().st_size]
+        """Return the logs that exist and are not empty."""
+        paths = [campaign.directory / "logs" / f"{self.cell.id}.log"]
+        if self.job_log:
+            paths.append(self.job_log)
+        return filled(paths)
+
+
+def filled(paths: Iterable[Path]) -> list[Path]:
+    """Return the files that exist and are not empty."""
+    return [path for path in paths if path.is_file() and path.stat().st_size]
 
 
 @dataclass(frozen=True)
@@ -65,10 +76,10 @@ class Standing:
     """The state of one cell.
 
     Attributes:
-        job: set while it is running or pending.
+        job: of Slurm, set while it is running or pending.
         failure: set when an attempt has failed.
-        reason: why a record does not count.
-        record: one that does.
+        reason: why its record does not count.
+        record: set when it counts.
     """
 
     cell: Cell
@@ -82,11 +93,13 @@ class Standing:
     def node(self) -> str:
         if self.job and self.job.nodes:
             return self.job.nodes
-        return self.failure.host if self.failure and self.state == "failed" else self.cell.node
+        if self.failure and self.state == "failed":
+            return self.failure.host
+        return self.cell.node
 
 
 Ending = Literal["", "failed", "interrupted"]
-"""How the run of this process has ended; empty outside of a run."""
+"""How the run of this process has ended, empty outside a run."""
 
 
 def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") -> str:
@@ -95,69 +108,89 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
 
     Args:
         campaign: the campaign.
-        only_failed: only what it lacks.
+        only_failed: leave out the counts and the jobs.
         ending: how the run has ended that prints this.
     """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
     missing = [one for one in standings if one.state != "done"]
-    cells_of = defaultdict[str, list[str]](list)
-    for one in standings:
-        if one.job:
-            cells_of[one.job.number] += [one.cell.id] if one.state == "running" else []
-    jobs = [job for job in queue if job.number in cells_of]
-    failed = [one.failure for one in missing if one.failure and one.state == "failed"]
-    by_reason = defaultdict[str, list[Failure]](list)
-    for failure in failed:
-        by_reason[failure.shared].append(failure)
-    return _rendered(
+    reasons = _failures(missing)
+    unfit = [one.reason for one in standings if one.reason]
+    unfit += [*campaign.damaged_facts.values(), *campaign.unreadable_facts.values()]
+    ahead = None
+    if ending == "failed" and not missing:
+        ahead = _from_the_future(campaign)
+    running, pending = _jobs(queue, standings)
+    return data.rendered(
         "status.txt.j2",
-        campaign,
+        campaign=campaign,
+        command=command,
+        peakmark=program("peakmark"),
         only_failed=only_failed,
         ending=ending,
         total=len(standings),
         missing=len(missing),
         counts=list(_counts(campaign, standings, missing)),
-        running=[(job, cells_of[job.number]) for job in jobs if job.state != "PENDING"],
-        pending=Counter(job.reason for job in jobs if job.state == "PENDING").most_common(),
+        running=running,
+        pending=pending,
         trouble=trouble,
-        unfit=[
-            *filter(None, (one.reason for one in standings)),
-            *campaign.damaged_facts.values(),
-            *campaign.unreadable_facts.values(),
-        ],
-        impossible=_impossible((one.cell, one.record) for one in standings if one.record),
-        failed=len(failed),
-        reasons=by_reason,
+        unfit=unfit,
+        impossible=_impossible(standings),
+        failed=sum(map(len, reasons.values())),
+        reasons=reasons,
         others=[one.cell.id for one in missing if one.state != "failed"],
         full=files.full(campaign.directory),
-        ahead=_from_the_future(campaign) if ending == "failed" and not missing else None,
-        logs=[path for path in _logs(campaign) if path.is_file() and path.stat().st_size],
+        ahead=ahead,
+        logs=filled(campaign.directory / "logs" / f"{rule}.log" for rule in LATER_RULES),
     )
 
 
-def _logs(campaign: Results) -> list[Path]:
-    """Return where the rules behind the cells write what they have to say."""
-    return [
-        campaign.directory / "logs" / f"{rule}.log"
-        for rule in ("rows", "tables", "figures", "report")
-    ]
+def _failures(standings: Iterable[Standing]) -> dict[str, list[Failure]]:
+    """Return the failures of failed cells by their reason."""
+    by_reason: dict[str, list[Failure]] = {}
+    for one in standings:
+        if one.failure and one.state == "failed":
+            by_reason.setdefault(one.failure.shared, []).append(one.failure)
+    return by_reason
+
+
+def _jobs(
+    queue: Iterable[slurm.Job], standings: Iterable[Standing]
+) -> tuple[list[tuple[slurm.Job, list[str]]], list[tuple[str, int]]]:
+    """Return the running jobs with the cells that they measure now, and the number of pending jobs by
+    reason.
+    """
+    cells_of = defaultdict[str, list[str]](list)
+    for one in standings:
+        if one.job:
+            cells = cells_of[one.job.number]
+            if one.state == "running":
+                cells.append(one.cell.id)
+    running = []
+    pending = Counter[str]()
+    for job in queue:
+        if job.number in cells_of and job.state == "PENDING":
+            pending[job.reason] += 1
+        elif job.number in cells_of:
+            running.append((job, cells_of[job.number]))
+    return running, pending.most_common()
 
 
 def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
-    """Return the newest file of the records and how many seconds it is ahead of the clock; None where
-    it is not, beyond ``AHEAD_S``. Snakemake fails where an output is older than its inputs.
+    """Return the newest file of the records and its seconds ahead of the clock; None up to ``AHEAD_S``.
+
+    Snakemake fails where an output is older than its inputs.
     """
     cells = (campaign.directory / "cells").rglob("*.json")
-    times = {path: path.stat().st_mtime for path in (campaign.directory / "plan.json", *cells)}
-    newest = max(times, key=lambda path: times[path])
-    ahead = times[newest] - time.time()
+    written = ((path.stat().st_mtime, path) for path in (campaign.directory / "plan.json", *cells))
+    modified, newest = max(written)
+    ahead = modified - time.time()
     return (newest, ahead) if ahead > AHEAD_S else None
 
 
 def summary(directory: Path) -> str:
-    """Where the results of a run are: report and tables, the most telling numbers with their
-    warnings, cells that are not possible, and commands that can be pasted.
+    """Return the summary of a run: its files, the most telling numbers with their warnings, cells that
+    are not possible, and commands to paste.
 
     Raises:
         RecordError: there is no campaign.
@@ -175,17 +208,17 @@ def summary(directory: Path) -> str:
     )
 
 
-def _impossible(records_of: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, list[str]]:
-    """Reason -> cells that this machine cannot measure, the reason of most first."""
+def _impossible(standings: Iterable[Standing]) -> dict[str, list[str]]:
+    """Return the cells that this machine cannot measure by reason, the most frequent reason first."""
     reasons = defaultdict[str, list[str]](list)
-    for cell, record in records_of:
-        if record["status"] == "unavailable":
-            reasons[record["reason"]].append(cell.id)
+    for one in standings:
+        if one.record and one.record["status"] == "unavailable":
+            reasons[one.record["reason"]].append(one.cell.id)
     return dict(sorted(reasons.items(), key=lambda entry: -len(entry[1])))
 
 
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
-    """The state of every cell of the plan."""
+    """Return the state of every cell of the plan."""
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
     present = {present_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
 
@@ -199,15 +232,18 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
             return Standing(cell, UNFIT[finding.state], reason=finding.sentence)
         failure = last_failure(campaign, cell)
         if job is None:
-            return Standing(cell, "failed" if failure else "missing", failure=failure)
-        running = job.state != "PENDING" and (single is not None or cell.id in present)
-        return Standing(cell, "running" if running else "pending", job, failure)
+            state = "failed" if failure else "missing"
+        elif job.state != "PENDING" and (single is not None or cell.id in present):
+            state = "running"
+        else:
+            state = "pending"
+        return Standing(cell, state, job, failure)
 
     return [standing(cell) for cell in campaign.cells]
 
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
-    """The newest failed attempt, None when there was none."""
+    """Return the newest failed attempt of a cell; None without one."""
     paths = list(records.attempts(campaign.directory, cell))
     if not paths:
         return None
@@ -217,23 +253,26 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
     except RecordError as error:
         return Failure(cell, "unknown", str(error), str(error), path)
     context, reason = record["context"], str(record["reason"])
-    log = (context.get("slurm") or {}).get("log")
-    # Which job it was is no reason of its own.
+    job_log = None
+    if log := (context.get("slurm") or {}).get("log"):
+        job_log = Path(log)
+    # Without the number of the job, the reasons of many cells are equal.
     shared = re.sub(r"\bjob \d+", "job", reason)
-    return Failure(cell, str(context["host"]), reason, shared, path, Path(log) if log else None)
+    return Failure(cell, str(context["host"]), reason, shared, path, job_log)
 
 
 def command(campaign: Results, cell: Cell | None = None) -> str:
-    """Command that measures this cell alone, or all that is missing, to be pasted into a shell in
-    the folder of ``results``.
+    """Return the command that measures a cell alone, or all that is missing. It is pasted into a shell
+    in the folder of ``results``.
     """
-    target = ""
-    if cell:
-        name = campaign.jobs.get(cell.id)
-        path = output_path(campaign.directory, name) if name else campaign.record_path(cell)
-        target = f" -- {shlex.quote(str(path))}"
     on_cluster = bool(campaign.plan.get("cluster"))
-    return f"{run_command(campaign.directory, on_cluster=on_cluster)}{target}"
+    line = run_command(campaign.directory, on_cluster=on_cluster)
+    if cell is None:
+        return line
+    path = campaign.record_path(cell)
+    if name := campaign.jobs.get(cell.id):
+        path = output_path(campaign.directory, name)
+    return f"{line} -- {shlex.quote(str(path))}"
 
 
 def run_command(directory: Path, *, on_cluster: bool) -> str:
@@ -244,7 +283,7 @@ def run_command(directory: Path, *, on_cluster: bool) -> str:
 
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
-    """My jobs that were submitted from this checkout, and why they cannot be known."""
+    """Return my jobs of this checkout, and why Slurm does not tell them."""
     if not campaign.plan.get("cluster"):
         return [], None
     mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
@@ -257,7 +296,7 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
 def _counts(
     campaign: Results, standings: Sequence[Standing], missing: Sequence[Standing]
 ) -> Iterator[tuple[str, list[str], dict[str, list[int]]]]:
-    """Title, states that occur, and their counts by name: of subsystems and, on a cluster, nodes."""
+    """Yield title, occurring states, and the counts of each subsystem; on a cluster also of each node."""
     by_subsystem = Counter((one.cell.subsystem, one.state) for one in standings)
     groups: list[tuple[str, Iterable[str], Counter[tuple[str, str]]]] = [
         ("subsystem", SUBSYSTEMS, by_subsystem)
@@ -268,30 +307,30 @@ def _counts(
     for title, names, counts in groups:
         occurring = {state for _, state in counts}
         states = [state for state in STATES if state in occurring]
-        lines = {name: [counts[name, state] for state in states] for name in names}
+        lines = {}
+        for name in names:
+            line = [counts[name, state] for state in states]
+            if any(line):
+                lines[name] = line
         if states:
-            yield title, states, {name: line for name, line in lines.items() if any(line)}
-
-
-def _rendered(name: str, campaign: Results, **values: Any) -> str:
-    commands = {"command": command, "peakmark": program("peakmark")}
-    return data.rendered(name, campaign=campaign, **values, **commands)
+            yield title, states, lines
 
 
 # -- of the run of this process
 
 KNOWN = 10
-"""So many measured cells count as much as the estimate: a few move the time left little."""
+"""Number of measured cells whose pace counts as much as the estimate. A few move the time left little."""
 
 
 class Progress:
-    """How far the jobs of a run are, and how long the rest takes. Snakefile, executor and logger
-    plugin live in the same process; the executor's thread and that of Snakemake's log call it.
+    """The measured cells of a run, and the time left. Snakefile, executor and logger plugin share it in
+    one process: the threads of the executor and of Snakemake's log call it.
 
-    The time left is the expected one, corrected by the pace of the cells behind. The more cells are
-    behind, the more their pace counts against the estimate: a few slow ones at the start say little.
+    The time left is the expected one, corrected by the pace of the measured cells. The more cells are
+    measured, the more their pace counts: a few slow ones at the start say little.
 
-    ``listener`` is called when a job of several cells has come further.
+    Attributes:
+        listener: called when a job of several cells has measured one more.
     """
 
     def __init__(self) -> None:
@@ -310,45 +349,48 @@ class Progress:
         self._jobs = jobs
         self._behind = Counter[str]()
         self._spent = 0.0
-        self._expected = math.fsum(s for cells in jobs.values() for s in cells.values())
+        self._expected = math.fsum(chain.from_iterable(cells.values() for cells in jobs.values()))
         self.in_cells = any(len(cells) > 1 for cells in jobs.values())
 
     def start(self) -> None:
-        """Jobs measure now: how long they waited is no measure of what is left."""
-        self._started = time.monotonic() if self._started is None else self._started
+        """Start the clock when the first job measures. The time before it tells nothing about the rest."""
+        if self._started is None:
+            self._started = time.monotonic()
 
     def reached(self, output: Path, cell: str) -> None:
-        """The job that makes ``output`` measures this cell now."""
+        """Count the cells before this one, which the job of ``output`` measures now."""
         cells = list(self._jobs.get(str(output), ()))
         if cell in cells:
             self._pass(str(output), cells.index(cell))
 
     def finish(self, output: str) -> None:
-        """The job has ended, however it did: nothing of it is ahead any more."""
+        """Drop an ended job from the estimate of the time left."""
         self._pass(output, len(self._jobs.get(output, ())))
 
     def _pass(self, output: str, count: int) -> None:
-        """So many cells of a job are behind; of a job that begins again, those that were stay so."""
+        """Count the first ``count`` cells of a job. The count of a job that starts again stays."""
         with self.lock:
             behind = self._behind[output]
             if count > behind:
-                self._spent += sum([*self._jobs[output].values()][behind:count])
+                self._spent += sum(islice(self._jobs[output].values(), behind, count))
                 self._behind[output] = count
                 if self.listener is not None and self.in_cells:
                     self.listener()
 
     def cells(self) -> tuple[int, int]:
-        """How many cells are behind, and how many there are."""
+        """Return the number of cells behind, and of all cells."""
         return self._behind.total(), sum(map(len, self._jobs.values()))
 
     def seconds_left(self, since: float) -> float | None:
-        """Seconds left; None before any cell has ended.
+        """Return the seconds left; None before any cell has ended.
 
         Args:
             since: when the first job was handed over, by ``time.monotonic``.
         """
         with self.lock:
-            elapsed = time.monotonic() - (since if self._started is None else self._started)
+            if self._started is not None:
+                since = self._started
+            elapsed = time.monotonic() - since
             if not self._spent or not elapsed:
                 return None
             behind = self._behind.total()
