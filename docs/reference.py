@@ -11,6 +11,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,11 @@ SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
 
 
 def commands() -> str:
-    """Every command with its options."""
+    """Every command of a user with its options."""
     commands = cli.build_commands()
     lines = ["# Commands", "", f"{commands.parser.description}.", ""]
-    for name, command in commands.parsers.items():
+    for name in chain.from_iterable(commands.groups.values()):
+        command = commands.parsers[name]
         lines += [f"## peakmark {name}", "", _cell(command.description or "")]
         usage = command.format_usage().removeprefix("usage: ")
         lines += ["", "```text", " ".join(usage.split()), "```", ""]
@@ -71,7 +73,7 @@ def _exit_codes() -> Iterator[str]:
     about = inspect.getdoc(ExitCode) or ""
     rows = []
     for name, meaning in re.findall(r"^    ([A-Z_]+): (.*)$", about, re.MULTILINE):
-        rows.append((f"`{ExitCode[name].value}`", meaning))
+        rows.append((f"`{ExitCode[name].value}`", meaning.replace("``", "`")))
     rows.append(("more than 128", "a signal stopped it: 130 for Ctrl-C, 143 for SIGTERM"))
     yield from _table(("code", "meaning"), rows)
     yield from (
