@@ -1,5 +1,6 @@
-"""The command line: the arguments of each command, a function that runs it, and how it ends: one
-sentence for every mistake, and an exit code. A command imports what does its work when it is called.
+"""The command line: the arguments of each command, and a function that runs it.
+
+Every error ends in one sentence and an exit code. A command imports its modules when it is called.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from socket import gethostname
@@ -24,10 +26,8 @@ from peakmark.messages import message
 from peakmark.run import build, cleanup
 
 if TYPE_CHECKING:
-    from peakmark.views.history import PastCampaign
-
-if TYPE_CHECKING:
     from peakmark.rows.schema import CampaignFrames
+    from peakmark.views.history import PastCampaign
 
 Handler = Callable[[argparse.Namespace], int | None]
 """Function that runs a command and returns its exit code; None is that of success."""
@@ -43,8 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
     try:
         with cleanup.handled():
+            if arguments is None:
+                arguments = sys.argv[1:]
             try:
-                return _execute(list(sys.argv[1:] if arguments is None else arguments))
+                return _execute(list(arguments))
             finally:
                 output.flush()  # here, where what cannot be written is still one sentence
     except ConfigError as error:
@@ -66,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 REMOVED = {
     "decide": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures slow nodes again",
 }
-"""Command that earlier versions had -> what is there in its place."""
+"""Command of earlier versions -> what took its place."""
 
 
 def _execute(words: list[str]) -> int:
@@ -77,7 +79,9 @@ def _execute(words: list[str]) -> int:
         commands.parser.print_help(sys.stderr)
         return ExitCode.USAGE
     commands.check(words[0])
-    end = words.index("--") if words[0] == "run" and "--" in words else len(words)
+    end = len(words)
+    if words[0] == "run" and "--" in words:
+        end = words.index("--")
     options = commands.parser.parse_args(words[:end])
     options.snakemake = words[end + 1 :]
     code: int | None = options.run(options)
@@ -168,7 +172,7 @@ class Commands:
             raise ConfigError(f"the command {word} was removed: {REMOVED[word]}")
         from peakmark.validation import did_you_mean
 
-        known = [name for commands in self.groups.values() for name in commands]
+        known = list(chain.from_iterable(self.groups.values()))
         raise ConfigError(
             f"there is no command {word!r}{did_you_mean(word, known)} (peakmark --help lists all)"
         )
@@ -187,10 +191,26 @@ def build_commands() -> Commands:
 
 def _add_measuring(commands: Commands, heading: str) -> None:
     """Add the commands that prepare a campaign and measure it."""
-    command = commands.add(
+    commands.add(
         heading, "init", init, "Write config/config.yaml and config/sites/mine.yaml, to be edited"
     )
+    _add_doctor(commands, heading)
+    commands.add(
+        heading, "tools", tools, "List the reference tools, their versions, and how to install them"
+    )
+    command = commands.add(
+        heading,
+        "machine",
+        machine,
+        "Print the facts of this machine, as any user can read them (JSON)",
+    )
+    command.add_argument("--scratch", type=Path, help="directory whose disk is described")
+    _add_kernels(command)
+    _add_plan(commands, heading)
+    _add_run(commands, heading)
 
+
+def _add_doctor(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading,
         "doctor",
@@ -215,19 +235,8 @@ def _add_measuring(commands: Commands, heading: str) -> None:
     )
     command.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
 
-    commands.add(
-        heading, "tools", tools, "List the reference tools, their versions, and how to install them"
-    )
 
-    command = commands.add(
-        heading,
-        "machine",
-        machine,
-        "Print the facts of this machine, as any user can read them (JSON)",
-    )
-    command.add_argument("--scratch", type=Path, help="directory whose disk is described")
-    _add_kernels(command)
-
+def _add_plan(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading, "plan", plan, "Show what would be measured: cells, tools, time, disk space"
     )
@@ -267,6 +276,8 @@ def _add_measuring(commands: Commands, heading: str) -> None:
         "--cells", action="store_true", help="list every cell, not only the points"
     )
 
+
+def _add_run(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading,
         "run",
@@ -319,6 +330,14 @@ def _add_reading(commands: Commands, heading: str) -> None:
 
 def _add_comparing(commands: Commands, heading: str) -> None:
     """Add the commands that compare nodes and campaigns, and those that hand results on."""
+    _add_compare(commands, heading)
+    _add_fleet(commands, heading)
+    _add_history(commands, heading)
+    _add_bundle(commands, heading)
+    _add_export(commands, heading)
+
+
+def _add_compare(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading,
         "compare",
@@ -358,6 +377,8 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         help="exit with 1 (for CI) when a row is worse; drift: also when one is worse or drift",
     )
 
+
+def _add_fleet(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading,
         "fleet",
@@ -376,6 +397,8 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         help="write the campaign that measures slow nodes and suspected links again, beside healthy ones",
     )
 
+
+def _add_history(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading,
         "history",
@@ -399,6 +422,8 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         default=[],
     )
 
+
+def _add_bundle(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading,
         "bundle",
@@ -417,6 +442,8 @@ def _add_comparing(commands: Commands, heading: str) -> None:
         "publish the campaign's rows/ after replacing the names in its columns of hosts and nodes",
     )
 
+
+def _add_export(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading, "export", export, "Print measured values for ReFrame, Prometheus and scripts"
     )
@@ -497,7 +524,7 @@ def _add_removed(command: argparse.ArgumentParser, option: str, instead: str) ->
 
 
 class _Removed(argparse.Action):
-    """An option that is no more; its constant says what to do instead."""
+    """An option of an earlier version. Its constant says what to do instead."""
 
     def __call__(self, *_: object) -> NoReturn:
         raise ConfigError(f"{self.option_strings[0]} was removed: {self.const}")
@@ -659,8 +686,9 @@ def doctor(options: argparse.Namespace) -> int:
         raise ConfigError("--site says what Slurm is asked for: give --slurm too")
     if options.slurm:
         cleanup.end_cleanly(signal.SIGHUP)
-        facts = site.load(str(options.site)) if options.site else {}
-        settings = dict(facts.get("slurm") or {})
+        settings: dict[str, Any] = {}
+        if options.site:
+            settings |= site.load(str(options.site)).get("slurm") or {}
         text, healthy = doctor.examine_cluster(settings, options.scratch, options.wait)
         text += f"\n\n{_cluster_verdict(healthy, options.site)}"
     else:
@@ -862,7 +890,7 @@ def history(options: argparse.Namespace) -> None:
 def _past_campaigns(paths: Sequence[Path]) -> list[PastCampaign]:
     """Return campaigns and bundles in the order of their time, each once.
 
-    What is none is passed over, and named on standard error.
+    Paths that hold no campaign are passed over, and counted on standard error.
     """
     from peakmark.bundle import pack
     from peakmark.rows import build

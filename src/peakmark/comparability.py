@@ -38,8 +38,9 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         value = dict(enumerate(value, 1))
     if isinstance(value, Mapping):
+        prefix = f"{name}." if name else ""
         for key, each in value.items():
-            yield from flat(each, f"{name}.{key}" if name else str(key))
+            yield from flat(each, f"{prefix}{key}")
     elif value not in (None, "", []):
         members = value
         if not isinstance(value, list):

@@ -1,6 +1,4 @@
-"""Files that come with peakmark beside its code, in a checkout or a wheel, and the version that
-runs.
-"""
+"""Paths of the files that come with peakmark, in a checkout or a wheel, and its version."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ IS_CHECKOUT = not _PACKED.is_dir()
 ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
 """Top folder of the checkout, or of its part that a wheel holds."""
 MAKERS = (".py", ".csv", ".yaml", ".toml")
-"""Endings of the package's files that decide what records come to."""
+"""Endings of the package's files from which tables, figures and report are made."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "peakmark"  # noqa: PTH111 - never fails
 """The user's cache folder; read before the logger sets another one for Snakemake."""
 
@@ -33,15 +31,20 @@ def of_checkout(name: str) -> Path:
 
 
 def of_user(name: str) -> Path:
-    """A path of a configuration: from the working folder, else from the checkout, as presets name
-    theirs.
+    """Return a path that a configuration names, relative to the working folder or to the checkout.
+
+    Presets name theirs relative to the checkout.
     """
-    return Path(name) if Path(name).exists() else ROOT / name
+    if Path(name).exists():
+        return Path(name)
+    return ROOT / name
 
 
 def code_digest(root: Path = ROOT) -> str:
-    """A digest of what tables, figures and report are made by: code, data, layouts and templates."""
-    package = root / "src" / "peakmark" if IS_CHECKOUT else PACKAGE
+    """Return a digest of the code, data, layouts and templates behind tables, figures and report."""
+    package = PACKAGE
+    if IS_CHECKOUT:
+        package = root / "src" / "peakmark"
     paths = [path for path in package.rglob("*") if path.suffix in MAKERS]
     paths += [path for path in (root / "reports").rglob("*") if path.is_file()]
     digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)

@@ -115,6 +115,7 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
     standings = look(campaign, queue)
     missing = [one for one in standings if one.state != "done"]
     reasons = _failures(missing)
+    others = [one.cell.id for one in missing if one.state != "failed"]
     unfit = [one.reason for one in standings if one.reason]
     unfit += [*campaign.damaged_facts.values(), *campaign.unreadable_facts.values()]
     ahead = None
@@ -138,7 +139,7 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
         impossible=_impossible(standings),
         failed=sum(map(len, reasons.values())),
         reasons=reasons,
-        others=[one.cell.id for one in missing if one.state != "failed"],
+        others=others,
         full=files.full(campaign.directory),
         ahead=ahead,
         logs=filled(campaign.directory / "logs" / f"{rule}.log" for rule in LATER_RULES),
