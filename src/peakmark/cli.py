@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from peakmark import __version__, files, output, resources
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, RecordError, Terminated, sentence
-from peakmark.messages import message
+from peakmark.formatting import plural
 from peakmark.run import build, cleanup
 
 if TYPE_CHECKING:
@@ -608,7 +608,6 @@ def _write_new(path: Path, text: str) -> bool:
 
 def plan(options: argparse.Namespace) -> None:
     from peakmark.config import campaign
-    from peakmark.formatting import plural
     from peakmark.plan import build, cluster, plan_text
     from peakmark.plan.plan import RESULTS
     from peakmark.storage import planfile
@@ -809,7 +808,11 @@ def compare(options: argparse.Namespace) -> int:
     output.say(text)
     worse, drift = counts["worse"], counts["worse or drift"]
     if options.fail_on == "worse" and drift:
-        output.tell(message("drift-passes", rows=drift).text)
+        output.tell(
+            f"{plural(drift, 'row')} worse or drift: --fail-on worse does not count what may be the"
+            " time and not the change: measure both once more, each after the other, or use --fail-on"
+            " drift, which counts them"
+        )
         drift = 0
     if not options.fail_on:
         return ExitCode.GOOD
@@ -831,7 +834,7 @@ def fleet(options: argparse.Namespace) -> int:
         lines = fleet_report.describe(frames)
         slow = fleet_report.slow_nodes(frames)
         if slow:
-            lines += ["", message("drain").text, _drain(slow, frames.campaign["name"])]
+            lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
         if options.suspects:
             lines += ["", *_write_suspects(frames, folder, options.suspects)]
     output.say("\n".join(lines))
@@ -908,6 +911,8 @@ def _past_campaigns(paths: Sequence[Path]) -> list[PastCampaign]:
             continue
         found.setdefault((name, campaign.began), campaign)
     if passed_over:
-        note = message("passed-over", first=passed_over[0], count=len(passed_over))
-        output.tell(note.text)
+        output.tell(
+            f"passed over {plural(len(passed_over), 'path')} without a campaign that can be read, the"
+            f" first is {passed_over[0]}: `peakmark status` says what is wrong with it"
+        )
     return sorted(found.values(), key=attrgetter("began"))

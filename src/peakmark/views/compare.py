@@ -13,7 +13,6 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.errors import ConfigError
 from peakmark.formatting import duration, listed, plural, significant
-from peakmark.messages import Message, message
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views.datasets import KEY, Dataset, describe
 
@@ -64,7 +63,7 @@ def compare(
 
         - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
         - ``severity_a``, ``severity_b``: ``wrong`` or ``unsure`` where a figure is in doubt;
-        - ``differ``: what was asked or recorded otherwise, messages by title;
+        - ``differ``: what was asked or recorded otherwise, sentences by title;
         - ``change``, ``half``, ``p``: logarithm of B / A, half of its interval, p; above 0 is more,
           which may be worse;
         - ``specific``, ``specific_p``: the same without what the other rows of the table have in
@@ -94,24 +93,32 @@ def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
     return first.merge(second, on=KEY, suffixes=("_a", "_b"))
 
 
-def differences_of(pair: Any) -> dict[str, Message]:
-    """Return what the two sides of a row do not have alike, by title."""
-    found = differences(pair.facts_a, pair.facts_b)
+def differences_of(pair: Any) -> dict[str, str]:
+    """Return what the two sides of a row do not have alike: title -> sentence."""
+    found = sentences_on(differences(pair.facts_a, pair.facts_b))
     mixed = pair.unequal_nodes_a or pair.unequal_nodes_b
     if mixed:
         side = "A" if pair.unequal_nodes_a else "B"
-        found[""] = message("mixed-nodes", side=side, differ=mixed)
+        found[""] = f"{side} mixes nodes that are not equal ({mixed})"
     return found
 
 
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Message]:
-    """Return what both sides know and one has otherwise, by title."""
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return what both sides know and one has otherwise: title -> text of each side."""
     found = {}
     for name, text in before.items():
         other = after.get(name, text)
         if other != text:
-            found[name] = message("fact", name=name, before=text, after=other)
+            found[name] = text, other
     return found
+
+
+def sentences_on(differences: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Return a sentence on each difference, by its title."""
+    sentences = {}
+    for title, (first, second) in differences.items():
+        sentences[title] = f"{title}: A has {first}, B has {second}"
+    return sentences
 
 
 # -- verdicts
@@ -214,14 +221,17 @@ def report(
     if facts:
         lines += ["", *fact_lines(facts, pairs, changed)]
     percent = round(100 * confidence, 6)
-    head = message("two-sides", first=before.name, second=after.name, percent=percent)
+    head = (
+        f"A is {before.name}, B is {after.name}: geometric means, and the speed of B against A with"
+        f" {percent:g} % intervals"
+    )
     rows = [*pairs.itertuples()]
     width = max(len(describe(row)) for row in rows)
-    lines += ["", head.text, ""]
+    lines += ["", head, ""]
     lines += [line_of(row, width) for row in rows]
     lines += ["", *notes(before, after, pairs, confidence, tolerance)]
     if any(only):
-        lines.append(message("not-compared", first=only[0], second=only[1]).text)
+        lines.append(f"{plural(only[0], 'row')} only in A, {plural(only[1], 'row')} only in B")
     return "\n".join(lines), counts
 
 
@@ -248,7 +258,7 @@ def largest_sentence(pairs: pd.DataFrame) -> str:
     return "No row shows a change."
 
 
-def facts_sentence(facts: Mapping[str, Sequence[Message]]) -> str:
+def facts_sentence(facts: Mapping[str, Sequence[str]]) -> str:
     """Return the titles of the facts that differ."""
     titles = sorted(facts, key=str.lower)
     named = [title or "equality of the nodes" for title in titles[:NAMED]]
@@ -261,14 +271,15 @@ def facts_sentence(facts: Mapping[str, Sequence[Message]]) -> str:
 
 def facts_that_differ(
     before: Dataset, after: Dataset, pairs: pd.DataFrame, changed: Sequence[str]
-) -> dict[str, list[Message]]:
-    """Return what the two sides do not have alike, by title, each difference once.
+) -> dict[str, list[str]]:
+    """Return what the two sides do not have alike: title -> sentences, each once.
 
     Raises:
         ConfigError: a fact in ``changed`` does not differ.
     """
-    found: dict[str, list[Message]] = {}
-    for differ in [*pairs["differ"], differences(before.machine, after.machine)]:
+    found: dict[str, list[str]] = {}
+    of_machine = sentences_on(differences(before.machine, after.machine))
+    for differ in [*pairs["differ"], of_machine]:
         for title, fact in differ.items():
             known = found.setdefault(title, [])
             if fact not in known:
@@ -282,18 +293,25 @@ def facts_that_differ(
 
 
 def fact_lines(
-    facts: Mapping[str, Sequence[Message]], pairs: pd.DataFrame, changed: Sequence[str]
+    facts: Mapping[str, Sequence[str]], pairs: pd.DataFrame, changed: Sequence[str]
 ) -> list[str]:
     """Return a line for each difference, with the number of rows that it leaves without a verdict."""
-    stops: Counter[Message] = Counter()
+    stops: Counter[str] = Counter()
     for differ in pairs.loc[~pairs["is_alike"], "differ"]:
         stops.update(fact for title, fact in differ.items() if title not in changed)
     lines = []
     for of_title in facts.values():
         for fact in of_title:
-            shown = message("stopped", fact=fact, rows=stops[fact]) if fact in stops else fact
-            lines.append(shown.text)
-    return [*lines, message("on-purpose").text] if stops else lines
+            stopped = ""
+            if fact in stops:
+                stopped = f"; no verdict on {plural(stops[fact], 'row')}"
+            lines.append(fact + stopped)
+    if stops:
+        lines.append(
+            "If one of these is the change that you compare, repeat the command with its name, such as"
+            " --changed kernel"
+        )
+    return lines
 
 
 def notes(
@@ -304,34 +322,56 @@ def notes(
     if is_apart(before, after):
         found.append(how_far_apart(before, after))
     percent = 100 - round(100 * confidence, 6)
-    found.append(message("chance", percent=percent, tolerance=100 * tolerance))
+    found.append(
+        f"without any change, at most {percent:g} % of comparisons call a row better or worse;"
+        f" a difference below {100 * tolerance:g} % gets no verdict (--tolerance)"
+    )
     is_doubtful = pairs["severity_a"].ne("") | pairs["severity_b"].ne("")
     if is_doubtful.any():
-        found.append(message("doubtful", count=int(is_doubtful.sum())))
+        found.append(
+            f"wrong or unsure: {plural(int(is_doubtful.sum()), 'row')}:"
+            " read the warnings in the reports before you believe a verdict"
+        )
     few = int(pairs["verdict"].eq("cannot tell").sum())
     if few:
-        found.append(message("too-few", count=few))
-    return [each.text for each in found]
+        found.append(
+            f"cannot tell of {plural(few, 'row')}: a verdict takes 3 repetitions on each side"
+        )
+    return found
 
 
-def shifts(pairs: pd.DataFrame) -> list[Message]:
+def shifts(pairs: pd.DataFrame) -> list[str]:
     """Return by how much tables moved as a whole."""
     moved = pairs[pairs["verdict"].isin(DRIFTS)]
     found = []
     for (table, _), rows in moved.groupby(["table", "verdict"], sort=False):
         name = str(table)
         change = speed_change(BY_NAME[name], math.exp(rows["change"].median()))
-        found.append(message("shift", table=name, rows=len(rows), change=change))
+        found.append(
+            f"{name}: {plural(len(rows), 'row')} {change} in B,"
+            " by the change or by the time between A and B"
+        )
     return found
 
 
-def how_far_apart(before: Dataset, after: Dataset) -> Message:
+def how_far_apart(before: Dataset, after: Dataset) -> str:
     """Return that the two were measured at two times, and what tells a drift from a change."""
     if not before.starts or not after.starts:
-        return message("apart", case="unknown")
-    time = statistics.median(after.starts) - statistics.median(before.starts)
-    has_other_hosts = before.hosts.isdisjoint(after.hosts) and before.hosts
-    return message("apart", case="nodes" if has_other_hosts else "", time=duration(abs(time)))
+        return (
+            "it is not known when A or B was measured: a shift common to a table may be due to the"
+            ' time, and reads "or drift"'
+        )
+    time = duration(abs(statistics.median(after.starts) - statistics.median(before.starts)))
+    if before.hosts and before.hosts.isdisjoint(after.hosts):
+        return (
+            f"A and B were measured {time} apart on different nodes: a shift common to a table may be"
+            ' due to the time, and reads "or drift": measure the nodes in one campaign (nodes: all)'
+        )
+    return (
+        f"A and B were measured {time} apart: a shift common to a table cannot be told from the"
+        ' change, and reads "or drift": measure A and B once more, each after the other: a change'
+        " comes again, a drift seldom does"
+    )
 
 
 def speed_of(table: Table, ratio: float) -> float:
@@ -339,20 +379,22 @@ def speed_of(table: Table, ratio: float) -> float:
     return 1 / ratio if table.lower_is_better else ratio
 
 
-def speed_change(table: Table, ratio: float) -> Message:
+def speed_change(table: Table, ratio: float) -> str:
     """Return a ratio as people say it."""
     speed = speed_of(table, ratio)
-    case = "faster" if speed > 1 else "slower"
+    direction = "faster" if speed > 1 else "slower"
     factor = max(speed, 1 / speed)
     if factor >= TIMES:
-        return message("times", case=case, factor=factor)
+        return f"{significant(factor, 2)} times {direction}"
     percent = 100 * abs(speed - 1)
-    return message("percent", case=case if percent >= LEVEL else "level", percent=percent)
+    if percent < LEVEL:
+        return "level"
+    return f"{significant(percent, 2)} % {direction}"
 
 
 def change_of(row: Any) -> str:
     """Return the change of a row as people say it."""
-    return speed_change(BY_NAME[row.table], math.exp(row.change)).text
+    return speed_change(BY_NAME[row.table], math.exp(row.change))
 
 
 def line_of(row: Any, width: int) -> str:
@@ -377,7 +419,7 @@ def interval_of(row: Any) -> str:
     table = BY_NAME[row.table]
     ends = [speed_of(table, math.exp(row.change + end)) for end in (-row.half, row.half)]
     low, high = 100 * min(ends) - 100, 100 * max(ends) - 100
-    return message("interval", low=low, high=high).text
+    return f"({low:+.1f} to {high:+.1f} %)"
 
 
 def in_units(value: float, unit: str) -> str:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import counted, natural, percent, plural, typeset
-from peakmark.messages import Message, message
+from peakmark.formatting import counted, listed, natural, percent, plural, typeset
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
@@ -40,29 +39,25 @@ Line = Any
 
 def describe(frames: CampaignFrames) -> list[str]:
     """Return the lines of ``peakmark fleet``: which nodes are slow, then links and switches of pairs."""
-    lines = [headline(frames).text]
+    lines = [headline(frames)]
     campaign = frames.campaign
     if campaign["missing"]:
         cells = plural(campaign["cells"], "planned cell")
-        lines.append(message("records-missing", missing=campaign["missing"], cells=cells).text)
+        lines.append(f"records of {campaign['missing']} of {cells} are missing")
     lines += slow_paragraphs(frames)
     links = frames.findings[frames.findings["topic"].eq("Links")]
     return [*lines, *map(typeset, links["text"])]
 
 
-def headline(frames: CampaignFrames) -> Message:
+def headline(frames: CampaignFrames) -> str:
     """Return how many nodes are slow, or that no node could be judged."""
     name = frames.campaign["name"]
     if is_judged(frames):
-        return message("fleet", campaign=name, slow=len(slow_nodes(frames)))
+        return f"{name}: {plural(len(slow_nodes(frames)), 'slow node')}"
     rule = frames.campaign["rule"]
-    return message(
-        "fleet",
-        case="unjudged",
-        campaign=name,
-        nodes=len(frames.nodes),
-        least=rule["nodes"],
-        repetitions=rule["repetitions"],
+    return (
+        f"{name}: cannot tell: 0 of {plural(len(frames.nodes), 'node')} judged: a verdict on a node"
+        f" takes {rule['nodes']} nodes of a class and {rule['repetitions']} repetitions of a row"
     )
 
 
@@ -96,28 +91,24 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     if len(frames.nodes) < 2 and of_kind(frames, "suspect").empty:
         return []
     groups = alike(frames)
-    paragraphs = [joined(classes(frames))]
+    paragraphs = [" ".join(classes(frames))]
     for reason, nodes in groups[:SENTENCES]:
-        paragraphs.append(f"{slow_sentence(nodes).full_sentence} {reason}".strip())
+        paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
     rest = [node for _, nodes in groups[SENTENCES:] for node in nodes]
     judged = int(frames.nodes["judged"].gt(0).sum())
-    more: list[Message] = []
     if rest:
         names = [f"{node.name} ({SUBSYSTEMS[node.subsystem].title})" for node in rest]
-        more.append(message("also-slow", nodes=counted(names, 2 * NAMED)))
+        paragraphs.append(f"Slow too: {counted(names, 2 * NAMED)}.")
     if judged and of_kind(frames, "node").empty:
-        more.append(message("none-slow", nodes=judged))
-    more += second_verdicts(frames)
-    paragraphs += [each.full_sentence for each in more]
-    paragraphs.append(joined(unjudged(frames)))
+        paragraphs.append(f"Of {plural(judged, 'node')} that were judged none is slow in any row.")
+    paragraphs += second_verdicts(frames)
+    paragraphs.append(" ".join(unjudged(frames)))
     beyond = frames.campaign["rule"]["beyond"]
-    paragraphs.append(message("slow-means", beyond=beyond).full_sentence)
+    paragraphs.append(
+        "A node is slow in a row where the whole interval of its median is more than"
+        f" {beyond:.0%} behind its class and chance is ruled out."
+    )
     return [typeset(text) for text in paragraphs if text]
-
-
-def joined(messages: Iterable[Message]) -> str:
-    """Return messages as sentences of one paragraph."""
-    return " ".join(each.full_sentence for each in messages)
 
 
 def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
@@ -128,53 +119,62 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
     nodes = of_kind(frames, "node")
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for node in schema.lines(nodes[nodes["table"].eq("")]):
-        reasons = [schema.message_of(each) for each in json.loads(node.reasons)]
-        groups[node.subsystem, joined(reasons)].append(node)
+        reasons = [schema.message_of(each).full_sentence for each in json.loads(node.reasons)]
+        groups[node.subsystem, " ".join(reasons)].append(node)
     return [(reason, lines) for (_, reason), lines in groups.items()]
 
 
-def classes(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield what the nodes of each class have: that of most of them."""
+def classes(frames: CampaignFrames) -> Iterator[str]:
+    """Yield a sentence for each class on what most of its nodes have."""
     equipment = ["cpu", "memory", "network", "kernel", "clock"]
     for name, nodes in frames.nodes.groupby("class", sort=False):
         usual: Any = nodes.groupby(equipment, sort=False).size().idxmax()
         words = dict(zip(equipment, usual, strict=True))
         if words["kernel"]:
             words["kernel"] = f"kernel {words['kernel']}"
-        what = tuple(filter(None, words.values())) or ("equipment unknown",)
-        case = "named" if name else ""
-        yield message("fleet-class", case=case, name=str(name), nodes=len(nodes), what=what)
+        known = "; ".join(filter(None, words.values()))
+        subject = plural(len(nodes), "node")
+        if name:
+            subject = f"Class {name!s}, {subject}"
+        yield f"{subject}: {known or 'equipment unknown'}."
 
 
-def slow_sentence(nodes: Sequence[Line]) -> Message:
+def slow_sentence(nodes: Sequence[Line]) -> str:
     """Return that nodes are slow in one subsystem."""
-    return message(
-        "slow-node",
-        case="" if len(nodes) == 1 else "several",
-        node=counted([node.name for node in nodes], NAMED),
-        resource=SUBSYSTEMS[nodes[0].subsystem].named,
-        behind=nodes[0].behind,
-        low=min(node.behind_low for node in nodes),
-        high=max(node.behind_high for node in nodes),
-        rows=nodes[0].rows,
-        of=nodes[0].judged,
+    names = counted([node.name for node in nodes], NAMED)
+    resource = SUBSYSTEMS[nodes[0].subsystem].named
+    low = min(node.behind_low for node in nodes)
+    high = max(node.behind_high for node in nodes)
+    if len(nodes) > 1:
+        return f"Slow: {names}, {resource} {low:.1%} to {high:.1%} behind their class."
+    (node,) = nodes
+    return (
+        f"Slow: {names}, {resource} {node.behind:.1%} behind its class"
+        f" ({low:.1%} to {high:.1%}, in {node.rows} of {plural(node.judged, 'row')})."
     )
 
 
-def second_verdicts(frames: CampaignFrames) -> Iterator[Message]:
+def second_verdicts(frames: CampaignFrames) -> Iterator[str]:
     """Yield of each suspect of a second measurement whether it is slow again."""
     for suspect in schema.lines(of_kind(frames, "suspect")):
-        case = "confirmed" if suspect.confirmed else "not-confirmed"
-        yield message(
-            "second-measurement",
-            case=case if suspect.judged else "missing",
-            node=shown(suspect.name),
-            beside=tuple(map(shown, json.loads(suspect.beside))),
-            rows=suspect.rows,
-            of=suspect.judged,
-            behind=suspect.behind or 0.0,
-            least=ENOUGH,
-        )
+        name = shown(suspect.name)
+        others = listed([shown(other) for other in json.loads(suspect.beside)])
+        if not suspect.judged:
+            yield (
+                f"Neither confirmed nor not: no row has {ENOUGH} repetitions on {name} and on one of"
+                f" {others}: run this campaign again to measure what is missing."
+            )
+        elif suspect.confirmed:
+            yield (
+                f"Confirmed: {name} is slow again in {suspect.rows} of"
+                f" {plural(suspect.judged, 'row')}, by {suspect.behind:.1%}, measured beside {others}."
+            )
+        else:
+            yield (
+                f"Not confirmed: {name} is slow again in none of {plural(suspect.judged, 'row')}"
+                f" measured beside {others}; it may be slow at times: measure it again before draining"
+                " it."
+            )
 
 
 def shown(name: str) -> str:
@@ -182,19 +182,21 @@ def shown(name: str) -> str:
     return name.replace("+", " → ")
 
 
-def unjudged(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield what no verdict was possible on.
+def unjudged(frames: CampaignFrames) -> Iterator[str]:
+    """Yield a sentence on each group without a verdict.
 
     These are nodes without a value, those of small classes, and rows of few repetitions.
     """
     rule, nodes = frames.campaign["rule"], frames.nodes
     empty = sorted(nodes.loc[nodes["rows"].eq(0), "node"], key=natural)
     if empty:
-        yield message("unjudged", case="empty", nodes=counted(empty, NAMED))
+        yield f"Not measured: {counted(empty, NAMED)}."
     size = nodes.groupby("class")["node"].transform("size")
     few = nodes.loc[nodes["judged"].eq(0) & size.lt(rule["nodes"]), "node"].tolist()
     if few:
-        yield message("unjudged", case="class", nodes=counted(few, NAMED), least=rule["nodes"])
+        yield (
+            f"Not judged, as their class has fewer than {rule['nodes']} nodes: {counted(few, NAMED)}."
+        )
     rows = frames.rows
     is_right = rows["severity"].ne("wrong") & rows["low"].gt(0)
     is_single = ~rows["node"].str.contains("+", regex=False)
@@ -203,7 +205,10 @@ def unjudged(frames: CampaignFrames) -> Iterator[Message]:
     short = int((~is_judged).sum())
     if short:
         least = rule["repetitions"]
-        yield message("unjudged", case="rows", rows=short, of=len(is_judged), least=least)
+        yield (
+            f"Not judged, as no node has {least} repetitions: {short} of"
+            f" {plural(len(is_judged), 'row')}; set repetitions to {least} or more."
+        )
 
 
 # -- the slow rows
@@ -218,7 +223,9 @@ def slow_table(frames: CampaignFrames) -> dict[str, Any]:
     if len(frames.nodes) < 2:
         return {}
     lines = [line_of(row) for row in slow_rows(frames)]
-    remark = message("slow-lines", shown=LINES, rows=len(lines)).full_sentence
+    remark = ""
+    if len(lines) > LINES:
+        remark = f"The first {LINES} of {len(lines)} slow rows; tables/nodes.csv has all."
     kept = lines[:LINES]
     breaks = []
     for number in range(1, len(kept)):
@@ -228,7 +235,7 @@ def slow_table(frames: CampaignFrames) -> dict[str, Any]:
         "headings": HEADINGS,
         "lines": kept,
         "breaks": breaks,
-        "remark": remark if len(lines) > LINES else "",
+        "remark": remark,
     }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from peakmark import statistics
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import listing, natural
-from peakmark.messages import Message, message
+from peakmark.formatting import listing, natural, plural
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import compare, headlines
@@ -116,14 +115,14 @@ class ChangePoint:
         p: times the number of tests.
         speed: by how much.
         text: what, since when, from which level to which.
-        facts: what was recorded otherwise after it than before it.
+        facts: sentences on what was recorded otherwise after it than before it.
     """
 
     place: int
     p: float
-    speed: Message
-    text: Message
-    facts: Sequence[Message]
+    speed: str
+    text: str
+    facts: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -168,19 +167,16 @@ class Trend:
         """Return the change point at a place, between two levels."""
         # One campaign more on each side, as a place may be one off.
         last, first = self.facts[max(0, place - 2)], self.facts[place + 1]
-        facts = compare.differences(last, first).values()
         speed = compare.speed_change(BY_NAME[self.row.table], after / before)
-        text = message(
-            "change-point",
-            row=self.label,
-            change=speed,
-            campaign=self.campaigns[place].name,
-            day=f"{self.campaigns[place].time:%F}",
-            before=self.quantity(before),
-            after=self.quantity(after),
+        campaign = self.campaigns[place]
+        text = (
+            f"{self.label}: {speed} since {campaign.name} ({campaign.time:%F}),"
+            f" from {self.quantity(before)} to {self.quantity(after)}"
         )
-        changed = [replace(fact, code="changed-fact") for fact in facts]
-        return ChangePoint(place, p, speed, text, changed)
+        facts = []
+        for title, (earlier, later) in compare.differences(last, first).items():
+            facts.append(f"{title}: {earlier}, then {later}")
+        return ChangePoint(place, p, speed, text, facts)
 
 
 def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
@@ -263,29 +259,31 @@ def trend_of(campaigns: Sequence[PastCampaign], place: tuple[Any, ...], node: st
 def report(campaigns: Sequence[PastCampaign], trends: Sequence[Trend]) -> str:
     """Return the trends as text: a line for each, then its change points with the facts."""
     since, until = campaigns[0].time, campaigns[-1].time
-    head = message("history", campaigns=len(campaigns), since=f"{since:%F}", until=f"{until:%F}")
-    lines = [head.text, ""]
+    lines = [f"{plural(len(campaigns), 'campaign')}, {since:%F} to {until:%F}", ""]
     width = max(len(trend.label) for trend in trends)
     changed: list[str] = []
     for trend in trends:
         count = len(trend.values)
-        state = message("change-points", count=len(trend.changes))
+        state = plural(len(trend.changes), "change point")
         if count < 2 * LEAST:
-            state = message("too-short", campaigns=count, least=2 * LEAST)
+            state = f"in {plural(count, 'campaign')}; a change point takes {2 * LEAST}"
         latest = trend.quantity(trend.values[-1, 1])
-        lines.append(f"{trend.label:{width}}  {latest:>15}  {state.text}")
+        lines.append(f"{trend.label:{width}}  {latest:>15}  {state}")
         for change in trend.changes:
             changed += ["", *lines_of_change(change)]
-    rule = message("change-point-rule", level=LEVEL, least=LEAST, step=STEP)
-    return "\n".join([*lines, *changed, "", rule.full_sentence])
+    rule = (
+        f"Without any change, at most {LEVEL:.0%} of rows have a change point; it takes {LEAST}"
+        f" campaigns on each side and a change of at least {STEP:.0%}."
+    )
+    return "\n".join([*lines, *changed, "", rule])
 
 
 def lines_of_change(change: ChangePoint) -> list[str]:
     """Return a change point with the facts that changed there."""
-    facts = list(change.facts[:FACTS]) or [message("no-changed-fact")]
+    facts = list(change.facts[:FACTS]) or ["no recorded fact changed there"]
     if len(change.facts) > FACTS:
-        facts.append(message("more-facts", count=len(change.facts) - FACTS))
-    return [change.text.text, *(f"  {fact.text}" for fact in facts)]
+        facts.append(plural(len(change.facts) - FACTS, "more fact"))
+    return [change.text, *(f"  {fact}" for fact in facts)]
 
 
 def frame(trends: Sequence[Trend]) -> pd.DataFrame:
@@ -303,7 +301,7 @@ def frame(trends: Sequence[Trend]) -> pd.DataFrame:
             line |= {"row": trend.label, "median": median, "low": low, "high": high}
             change = changes.get(place)
             if change:
-                line |= {"p": change.p, "change": change.speed.text}
+                line |= {"p": change.p, "change": change.speed}
             lines.append(line)
     columns = ["campaign", "began", "row", *KEY, "unit", "median", "low", "high", "p", "change"]
     return pd.DataFrame(lines, columns=columns)

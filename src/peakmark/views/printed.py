@@ -51,6 +51,15 @@ LIMIT_SIGNS = {"limit": "", "at_most": "≤\u00a0", "none": ""}
 """Kind of limit -> sign before the bound of a rate."""
 SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "none": ""}
 """Kind of limit -> sign before the share of a bound, and before the bound of a time."""
+BOUNDS_OF_RATES = (
+    "A value behind ≤ is a bound and no limit: nothing can exceed it, and the limit may be far below"
+    " it. What was reached is at least the share behind ≥"
+)
+BOUNDS_OF_TIMES = (
+    "A value behind ≥ is a bound and no limit: no access can be shorter, and the limit may be far above"
+    " it. What was reached is at least the share behind ≥"
+)
+"""Remark on a table with bounds, as ``LIMIT_SIGNS`` and ``SHARE_SIGNS`` mark them."""
 TELLING_BOUND = 0.5
 """Least share of a bound that a printed row reaches: a bound further away says nothing."""
 LEVEL = 95
@@ -649,9 +658,8 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     if kinds:
         remarks.append(f"Warning of all rows: {kinds}")
     general = without_columns(frames, table, points, instruments)
-    time = " of a time" if table.unit == "s" else ""
-    bounds = [point.own.limit_kind for point in points if has_bound(point.own)]
-    general += [message("bounds", case=f"{kind}{time}").text for kind in dict.fromkeys(bounds)]
+    if any(has_bound(point.own) for point in points):
+        general.append(BOUNDS_OF_TIMES if table.unit == "s" else BOUNDS_OF_RATES)
     return fill(
         table,
         columns_of(table, points, notes),
@@ -822,10 +830,11 @@ def remarks_on_gaps(
     remarks += without_columns(frames, table, points, instruments)
     reasons = unknown_reasons(points)
     if with_limit and reasons:
-        case = "partly" if any(point.own.limit is not None for point in points) else ""
-        reason = reasons[0] if len(reasons) == 1 else message("formulas-say")
-        unknown = message("unknown-limits", case=case, quantity=table.quantity, reason=reason)
-        remarks.append(unknown.text)
+        where = "throughout"
+        if any(point.own.limit is not None for point in points):
+            where = "where no limit stands"
+        reason = reasons[0].fact if len(reasons) == 1 else "the list of formulas says why"
+        remarks.append(f"Theoretical {table.quantity} unknown {where}: {reason}")
     return remarks
 
 

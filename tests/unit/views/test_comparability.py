@@ -22,8 +22,7 @@ def lines(before, after, **more):
 
 
 def differences(comparison):
-    values = [dict(each.values) for each in comparison.differ.values()]
-    return [(str(each["name"]), str(each["before"]), str(each["after"])) for each in values]
+    return [*comparison.differ.values()]
 
 
 def of_all(folder, factor, facts, details, **context):
@@ -133,8 +132,9 @@ def test_a_choice_that_differs_is_said(tmp_path, subsystem, workload, option, va
         for name, value, setting in zip("ab", (1e9, 5e8), values, strict=True)
     )
     (found,) = lines(before, after)
-    assert (found.verdict, differences(found)) == ("not alike", [difference])
-    assert "{}: A has {}, B has {}".format(*difference) in compare.report(before, after)[0]
+    said = "{}: A has {}, B has {}".format(*difference)
+    assert (found.verdict, differences(found)) == ("not alike", [said])
+    assert said in compare.report(before, after)[0]
 
 
 def test_a_word_that_meant_another_number_is_not_alike(tmp_path):
@@ -145,7 +145,7 @@ def test_a_word_that_meant_another_number_is_not_alike(tmp_path):
     )
     (found,) = lines(one, other)
     assert found.verdict == "not alike"
-    assert differences(found) == [("threads of cores", "2", "4")]
+    assert differences(found) == ["threads of cores: A has 2, B has 4"]
 
 
 @pytest.mark.parametrize(("kernel", "verdict"), [("6.1.0-1", "better"), ("6.1.0-2", "not alike")])
@@ -174,4 +174,4 @@ def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp
     found = lines(*sides)
     (different,) = [one for one in found if one.verdict == "not alike"]
     assert different.workload == "WR"
-    assert differences(different) == [("sync", "end", "each")]
+    assert differences(different) == ["sync: A has end, B has each"]

@@ -27,13 +27,18 @@ def test_slow_nodes_are_named_with_their_rows(tmp_path):
 
 @pytest.mark.parametrize(
     ("nodes", "n", "slow", "gaps"),
-    [(6, 6, {}, []), (12, 5, SLOW, ["rows"]), (3, 6, {"node3": {"cpu": 0.5}}, ["class"])],
+    [
+        (6, 6, {}, []),
+        (12, 5, SLOW, ["no node has"]),
+        (3, 6, {"node3": {"cpu": 0.5}}, ["class has fewer"]),
+    ],
 )
 def test_what_no_verdict_was_possible_on_is_said(tmp_path, nodes, n, slow, gaps):
     frames = campaign(tmp_path / "c", nodes, slow, n)
-    assert [gap.case for gap in fleet_report.unjudged(frames)] == gaps
+    found = [*fleet_report.unjudged(frames)]
+    assert len(found) == len(gaps) and all(map(str.__contains__, found, gaps))
     assert fleet_report.is_judged(frames) == (not gaps)
-    assert fleet_report.headline(frames).case == ("unjudged" if gaps else "")
+    assert ("cannot tell" in fleet_report.headline(frames)) == bool(gaps)
 
 
 def test_a_node_without_a_value_is_named(tmp_path):
@@ -44,7 +49,7 @@ def test_a_node_without_a_value_is_named(tmp_path):
     planned = [make.cell("cpubench", "DP", subsystem="cpu", node="node6")]
     frames = make.frames(tmp_path / "c", records, planned=planned)
     (gap,) = fleet_report.unjudged(frames)
-    assert gap.fact == "not measured: node6"
+    assert gap == "Not measured: node6."
     assert "records of 1 of 31 planned cells are missing" in fleet_report.describe(frames)
 
 

@@ -52,9 +52,12 @@ def test_a_change_is_dated_and_stands_with_the_facts_that_changed_there(weeks):
     cpu, memory = history.follow(campaigns)
     assert (cpu.row.table, [*cpu.changes]) == ("cpu", [])
     (change,) = memory.changes
-    speed = dict(change.speed.values)["percent"]
-    assert (change.place, change.speed.case) == (CHANGE, "slower") and 3.8 < speed < 4.2
-    assert [dict(fact.values)["name"] for fact in change.facts] == ["kernel"]
+    assert change.place == CHANGE and change.speed in (
+        "3.9 % slower",
+        "4.0 % slower",
+        "4.1 % slower",
+    )
+    assert [fact.partition(":")[0] for fact in change.facts] == ["kernel"]
     text = history.report(campaigns, [cpu, memory])
     assert "week-08" in text and "6.1.0-20" in text and "2026-03-02" in text
     many = history.report(campaigns[:7], history.follow(campaigns[:7]))
