@@ -47,9 +47,7 @@ def copy(directory: Path) -> None:
 
 
 def hostile_config(folder: Path, slurm: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A configuration of a disk cell and one of fio whose scratch, tool and site lie in a new folder
-    with a hostile name, with that name as title and author.
-    """
+    """A configuration whose scratch, tool, site, title and author have a hostile name, in a new folder."""
     scratch, tool, site = folder / "scratch", folder / "fio", folder / "site.yaml"
     scratch.mkdir(parents=True)
     tool.write_text(f'#!/bin/sh\nexec {shutil.which("fio") or "fio"} "$@"\n')

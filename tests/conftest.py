@@ -1,6 +1,4 @@
-"""For every test: what a machine under load, or a shell that put the run into the background, must
-not decide.
-"""
+"""What neither a machine under load nor a shell that runs the tests in the background may decide."""
 
 import signal
 

@@ -34,9 +34,7 @@ def missing(without: Collection[str] = ()) -> set[str]:
 def assert_whole(
     results: Path, records: Mapping[str, Mapping[str, Any]], without: Collection[str] = ()
 ) -> None:
-    """Report and page are there; every planned cell has a record, and what is missing is named, and
-    nothing else is.
-    """
+    """Report and page are there, every planned cell has a record, and what is missing is named."""
     assert (results / "report.pdf").read_bytes().startswith(b"%PDF")
     assert (results / "report.html").exists()
     plan = json.loads((results / "plan.json").read_text())

@@ -1,6 +1,4 @@
-"""peakmark as `pip install` leaves it: the wheel of this checkout in a virtual environment of its
-own, measuring in an empty folder with an empty home.
-"""
+"""peakmark as `pip install` leaves it, measuring in an empty folder with an empty home."""
 
 import subprocess
 import sys

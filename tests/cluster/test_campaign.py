@@ -1,6 +1,4 @@
-"""A campaign on the cluster as a user runs it: to the PDF, with repetitions, modules, jobs of several
-cells, two nodes, hostile names, and by Snakemake's own Slurm plugin.
-"""
+"""A campaign on the cluster as a user runs it, to the PDF."""
 
 import contextlib
 import csv

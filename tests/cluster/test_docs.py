@@ -1,6 +1,4 @@
-"""The commands of the pages on clusters, as a reader of an installed peakmark types them, but
-shortened.
-"""
+"""The commands of the pages on clusters, shortened, as a reader of an installed peakmark types them."""
 
 import pytest
 from tests import pages

@@ -67,9 +67,7 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(equal_workfl
 
 @pytest.mark.trouble
 def test_a_campaign_that_is_a_job_itself(equal_workflow):
-    """On one of two nodes: cells of one node run on the other one, a network cell could never
-    begin.
-    """
+    """On one of two nodes: its cells run on the other one, a network cell could never begin."""
     workflow, cluster = equal_workflow, equal_workflow.cluster
     script = f"PATH={os.environ['PATH']}; {shlex.join(workflow.argv)}"
     network = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]

@@ -1,6 +1,4 @@
-"""Real daemons behind a site's wrapper of sbatch, variables of a user, a hidden partition and a reservation
-for maintenance.
-"""
+"""Real daemons behind a wrapper of sbatch, variables of a user, a hidden partition and maintenance."""
 
 import json
 import shutil

@@ -1,6 +1,4 @@
-"""Jobs that a cluster loses, in every way: named, and measured again without what was measured
-already.
-"""
+"""Jobs that a cluster loses: each is named, and they alone are measured again."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""The shipped presets on clusters as strangers have them: to the report, with what is missing named
-and nothing else lost.
-"""
+"""The shipped presets on clusters as strangers have them: to the report, with what is missing named."""
 
 import json
 import re

@@ -1,6 +1,4 @@
-"""Jobs that Slurm would never start: doctor and a campaign find the same, before anything is
-submitted.
-"""
+"""Jobs that Slurm would never start: doctor and a campaign find the same before any is submitted."""
 
 import json
 import signal

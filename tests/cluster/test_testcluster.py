@@ -1,6 +1,4 @@
-"""The test cluster is one: its hosts are apart, its rules hold, and it leaves nothing behind, however
-it ends.
-"""
+"""The test cluster: its hosts are apart, its rules hold, and it leaves nothing, however it ends."""
 
 import json
 import os

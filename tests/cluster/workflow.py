@@ -1,6 +1,4 @@
-"""A checkout of one's own on the login side of the test cluster, from which snakemake and peakmark
-are run.
-"""
+"""A checkout on the login side of the test cluster, from which snakemake and peakmark are run."""
 
 import json
 import os
@@ -71,9 +69,7 @@ class Workflow:
         return str(path)
 
     def holding(self, tool: str, name: str = "") -> str:
-        """Path of a tool that waits while the file ``hold`` lies beside it, and fails while
-        ``fail`` does.
-        """
+        """Path of a tool that waits while the file ``hold`` is beside it, and fails while ``fail`` is."""
         path = self.directory / (name or Path(tool).name)
         path.write_text(HOLDING.format(tool=tool))
         path.chmod(0o755)

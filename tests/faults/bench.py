@@ -1,6 +1,4 @@
-"""One cell measured by the real command, with faults around it, and a look at what is left
-afterwards.
-"""
+"""One cell measured by the real command, with faults around it, and what is left afterwards."""
 
 import contextlib
 import json
@@ -134,9 +132,7 @@ class Bench:
         assert not list(self.scratch.iterdir())  # nothing is left on the scratch disk
 
     def assert_failed(self, cell: Cell, said: str, *words: str) -> None:
-        """No record, a failed attempt with the reason, one sentence for the user, and nothing left
-        behind.
-        """
+        """No record, a failed attempt with the reason, one sentence for the user, and nothing left."""
         assert not self.record_path(cell).exists()
         assert "Traceback" not in said, said
         reason = self.attempts(cell)[-1]["reason"]

@@ -50,9 +50,7 @@ def everything(orders: Mapping[str, Order]) -> dict[str, Any]:
 
 
 def attempt(order: Order, cell: Cell, _: str = "", far_end: Any = None) -> dict[str, Any]:
-    """One cell by the measuring process's own code: why it failed, and how long it took by the
-    clock that nobody sets.
-    """
+    """Measure one cell: why it failed, and how long it took by the clock that nobody sets."""
     campaign = Path(order["folder"])
     path = campaign / "cells" / f"{cell.id}.json"
     began, failed = time.monotonic(), None
@@ -239,12 +237,7 @@ def while_set_back(order: Order, cell: Cell, word: str) -> dict[str, Any]:
 
 @contextmanager
 def backwards(program: str, word: str) -> Iterator[list[float]]:
-    """Set the clock back by an hour again and again while a program runs; right afterwards.
-
-    Args:
-        program: as the kernel calls it.
-        word: of its command line, which tells it from a question for its version.
-    """
+    """Set the clock back by an hour again and again while a program runs with ``word``; right afterwards."""
     name = {"hpl": "hpcc"}.get(program, program)
     times: list[float] = []
     over, offset = threading.Event(), time.time() - time.monotonic()

@@ -1,6 +1,4 @@
-"""What test_numa.py has done in an emulated machine of two sockets and two NUMA nodes: cells on CPUs
-that it names.
-"""
+"""What test_numa.py has done in an emulated machine of two sockets and two NUMA nodes."""
 
 import os
 import re
@@ -62,9 +60,7 @@ def _record(cell_json: Mapping[str, Any], order: Order) -> dict[str, Any]:
 
 
 def pages(kernels: Path, cpus: list[int], words: Sequence[str] = SWEEP) -> dict[str, int]:
-    """NUMA node -> pages of rambench's buffers while it runs on these CPUs, as the kernel lists its
-    mappings; ``words`` say what it measures.
-    """
+    """NUMA node -> pages of rambench's buffers while it measures ``words`` on these CPUs."""
     argv = [str(kernels / "rambench"), *words, "--pool", str(POOL)]
     argv += ["--seconds", "1000", "--warmup", "0", "--threads", str(len(cpus))]
     argv += ["--cpus", ",".join(map(str, cpus))]

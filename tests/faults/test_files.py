@@ -8,9 +8,7 @@ from tests.programs import needs, wait_for
 
 
 def test_nothing_is_for_everybody_to_write(bench):
-    """Under umask 0, while a disk cell runs and after it; others cannot even enter the scratch
-    directory.
-    """
+    """Under umask 0, while a disk cell runs and after it."""
     argv = bench.argv(disk_cell(seconds=1))
     before = os.umask(0)
     try:

@@ -1,6 +1,4 @@
-"""Scratch full before and in the middle, or read-only.
-Quotas: test_guest.py.
-"""
+"""Scratch full before and in the middle, or read-only. Quotas: test_guest.py."""
 
 import shutil
 from collections.abc import Callable

@@ -176,9 +176,7 @@ def test_our_kernels_do_not_notice_that_the_clock_goes_back(seen, name):
 
 
 def assert_no_wrong_number(task, cell):
-    """Either the same as without, within a factor, or a failed attempt: never one that is off by an
-    hour.
-    """
+    """Either the same as without, within a factor, or a failed attempt: never off by an hour."""
     right, other = Cell.from_json(repeated(cell, 0)), Cell.from_json(repeated(cell, 1))
     expected = [one["value"] for one in measured_or_skip(record_of(task, right))["measurements"]]
     one = while_set_back(task, other)
@@ -225,9 +223,7 @@ def dropped(one):
 
 
 def test_lost_datagrams_are_those_that_the_kernel_dropped(seen):
-    """But for packets of the control connection, and datagrams that were sent outside the measured
-    time.
-    """
+    """But for the control connection's packets and datagrams outside the measured time."""
     one, record = on_the_line(seen, "netbench", "UDP")
     details, value = record["measurements"][0]["details"], record["measurements"][0]["value"]
     assert details["sent"] == details["received"] + details["lost"] <= one["sent"]
@@ -239,9 +235,7 @@ def test_lost_datagrams_are_those_that_the_kernel_dropped(seen):
 
 
 def test_iperf3s_loss_is_what_the_kernel_did_not_deliver(seen):
-    """What waits unread at the end is no kernel's loss but iperf3's; its own count leaves out what
-    is lost at the end.
-    """
+    """Its own count leaves out what is lost at the end; what waits unread is its loss."""
     one, record = on_the_line(seen, "iperf3", "UDP")
     details, value = record["measurements"][0]["details"], record["measurements"][0]["value"]
     received = value * details["seconds"] / 8 / 1024

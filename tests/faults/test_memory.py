@@ -1,6 +1,4 @@
-"""A tool that the kernel ends because the memory of its control group is used up, as on most
-clusters.
-"""
+"""A tool that the kernel ends because the memory of its control group is used up."""
 
 import os
 import subprocess

@@ -94,9 +94,7 @@ def udp_ports(pid):
 
 @pytest.mark.parametrize("mode", ["TCP", "UDP", "latency --protocol UDP"])
 def test_while_it_measures_nobody_else_is_heard(kernels, mode):
-    """Once the peer is in, nobody can even connect, and datagrams of others are neither counted nor
-    answered.
-    """
+    """Nobody can connect, and datagrams of others are neither counted nor answered."""
     with serving() as (pid, port):
         words = f"{mode} --seconds 1.5 --warmup 0 --port {port} 127.0.0.1".split()
         environment, pipe = {**os.environ, **KEY}, subprocess.PIPE
@@ -130,9 +128,7 @@ def test_only_the_chosen_address_is_bound(kernels):
 
 
 def test_the_key_is_in_no_record_no_log_and_no_command_line(bench):
-    """The real thing: while a cell is measured, its key is read from the server's environment and
-    looked for.
-    """
+    """It is read from the environment of the server of a real cell."""
     seen = []
     lines = []
     with bench.measuring(network_cell(seconds=1.5)) as process:

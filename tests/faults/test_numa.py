@@ -1,6 +1,4 @@
-"""Threads, pages and limits on a machine with two sockets, two NUMA nodes and two threads a core, and
-matrices from node to node on one with a core a socket. Emulated: never for speed.
-"""
+"""Threads, pages, limits and matrices on emulated machines with two NUMA nodes; never for speed."""
 
 import json
 from pathlib import Path

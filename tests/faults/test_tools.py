@@ -1,6 +1,4 @@
-"""Reference tools that print for ever, take all there is, lie about themselves, or end with 0 after a
-failure. What half an output and garbage give: tests/unit/tools.
-"""
+"""Reference tools that print for ever, take all there is, lie, or end with 0 after a failure."""
 
 import shlex
 import shutil

@@ -55,10 +55,7 @@ kill "$!"
 
 
 def why_not(machine: Machine | None = None) -> str | None:
-    """Why there can be no such guest here, in a sentence; None if there can.
-
-    The user-mode kernel is tried, once a process.
-    """
+    """Why there can be no such guest here, in a sentence, tried once a process; None if there can."""
     if machine is not None:
         reason = common.missing(emulated.NEEDED)
         return f"no emulated machine here ({reason})" if reason else None
@@ -141,9 +138,7 @@ def _call(
 def _prepare(
     directory: Path, own: str, load: str, path: Sequence[Path], shown: Sequence[Path]
 ) -> None:
-    """What ``init`` reads. A folder that its tmpfs on /tmp and /run would hide is mounted again,
-    read-only.
-    """
+    """What ``init`` reads; folders that its tmpfs on /tmp and /run would hide are mounted again."""
     init = directory / "init"
     shutil.copyfile(Path(__file__).with_name("init"), init)
     init.chmod(0o755)
@@ -172,9 +167,7 @@ def _prepare(
 def _boot(
     argv: Sequence[str], environment: Mapping[str, str], directory: Path, limit_s: float
 ) -> str:
-    """Until it has powered off; the last lines of its console. Errors: GuestError after the
-    deadline.
-    """
+    """The last lines of its console, once it has powered off. GuestError after the deadline."""
     console = directory / "console"
     with (
         console.open("wb") as stream,

@@ -1,6 +1,4 @@
-"""A campaign folder made of small record files: data for the tests of tables, figures and report.
-Nothing here is measured.
-"""
+"""A campaign folder made of small record files. Nothing here is measured."""
 
 import itertools
 import json
@@ -231,9 +229,7 @@ def _write_record(path, data):
 
 
 def sweep(repetitions=3, threads=(1, 2)):
-    """Records for all eight tables: own kernels at each of ``threads``, some references once,
-    values from smooth formulas.
-    """
+    """Records for all eight tables: own kernels at each of ``threads``, some references once."""
     records = []
 
     def add(instrument, workload, metrics, **place):
@@ -295,10 +291,7 @@ DISTANCES = {
 
 
 def core_to_core(*sizes, repetitions=3, slow=()):
-    """Records of C2C on a made-up node: sockets, NUMA nodes of each, caches of each, cores of each
-    and threads of each, such as (2, 4, 2, 8, 2) of 256 CPUs. Pairs with a CPU of ``slow`` take
-    three times as long.
-    """
+    """Records of C2C: counts of sockets, nodes, caches, cores, threads; ``slow`` CPUs take three times."""
     places = list(itertools.product(*map(range, sizes)))
     records = []
     for repetition in range(repetitions):
@@ -327,10 +320,7 @@ PLACES = {"local": 1.0, "same-socket": 1.3, "other-socket": 2.0}
 
 
 def numa(sockets, nodes, repetitions=3, slow=(-1, -1)):
-    """Records of the matrices from NUMA node to NUMA node on a made-up machine: sockets, and nodes
-    of each, 32 cores in each. From the first to the second node of ``slow`` all is three times
-    slower.
-    """
+    """Records of the matrices between NUMA nodes; the pair ``slow`` is three times slower."""
     metrics = {"NUMA-LAT": ("numa_latency", 9e-8), "NUMA-RS": ("numa_throughput", -4e10)}
     records = []
     for (workload, (metric, best)), repetition in itertools.product(
@@ -357,9 +347,7 @@ def numa(sockets, nodes, repetitions=3, slow=(-1, -1)):
 
 
 def ladders():
-    """Records of twelve real runs: three of latency and of throughput, on small and on huge pages,
-    on a machine whose neighbours share its last-level cache.
-    """
+    """Records of twelve real runs of latency and throughput, on small and on huge pages."""
     records = []
     for number, output in enumerate(json.loads((DATA / "ladders.json").read_text())["ladders"]):
         pages = "huge" if output["huge_pages"] else "small"

@@ -75,9 +75,7 @@ def report(swept):
 
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
-    """The folder of a small campaign of a preset with its tables, by the preset's name; tests must
-    not change it.
-    """
+    """The folder of a small campaign of a preset, by its name, with tables; tests must not change it."""
     folder = tmp_path_factory.mktemp("presets")
 
     @cache

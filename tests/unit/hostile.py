@@ -1,6 +1,4 @@
-"""What tests of hostile files and words share: a cell, records of it, a grid, what a command said,
-what a sentence is.
-"""
+"""What tests of hostile files and words share."""
 
 import copy
 import json

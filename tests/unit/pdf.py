@@ -24,9 +24,7 @@ def text(pdf):
 
 
 def overlaps(pdf, slack=0.5):
-    """Pairs of words that are drawn over each other by more than ``slack`` points, with their page
-    from 1.
-    """
+    """Page, from 1, and pairs of words that are drawn over each other by more than ``slack`` points."""
     found = []
     for number, page in enumerate(poppler("pdftotext", "-bbox", pdf, "-").split("<page ")[1:], 1):
         words = sorted((*map(float, box), word) for *box, word in _WORD.findall(page))

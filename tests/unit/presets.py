@@ -1,6 +1,4 @@
-"""Presets that repeat published reports: their plans, and campaigns of them with values that nobody
-measured.
-"""
+"""Presets that repeat published reports: plans, and campaigns with values that nobody measured."""
 
 import itertools
 import json
@@ -43,9 +41,7 @@ def record(cell, number):
 
 
 def small_campaign(folder, name):
-    """A campaign of every planned cell of a preset, one repetition each, except where three runs
-    are listed.
-    """
+    """A campaign of every planned cell of a preset, one repetition each, of listed runs three."""
     kept = 3 if name == "disk-patterns-2020" else 1
     cells = [cell for cell in planned(name).cells if cell.repetition < kept]
     records = [record(cell, number) for number, cell in enumerate(cells)]

@@ -1,7 +1,4 @@
-"""Whatever stands in a file, a cell or a tool's JSON: a result or one sentence, never a traceback, and
-no record outside its campaign. Any value of any key of a configuration or a site:
-``config/test_config.py``.
-"""
+"""Whatever is in a file, a cell or a tool's JSON: a result or one sentence, never a traceback."""
 
 import json
 import os

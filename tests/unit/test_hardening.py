@@ -1,6 +1,4 @@
-"""The kernels are built with what makes attacks on them harder, and none of it is in a loop that is
-timed.
-"""
+"""The kernels are hardened against attacks, and none of it is in a loop that is timed."""
 
 import subprocess
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""What stands in the place of a campaign's files: by file, what is broken, the exit code of each
-command, what its sentence names. No command hangs, prints a traceback or writes to files of others.
-"""
+"""What stands in the place of a campaign's files: exit codes, a sentence, nothing of others touched."""
 
 import hashlib
 import json
@@ -41,9 +39,7 @@ def untouched(precious):
 
 
 def spoil(folder, name, broken):
-    """Put something else in the place of a file: a size makes it that large, changed keys are
-    sealed as the file itself is.
-    """
+    """Put something else in the place of a file, or change keys and seal it as it was."""
     path = folder / name
     if broken == HUGE:
         with path.open("ab") as file:

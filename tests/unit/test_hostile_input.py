@@ -1,6 +1,4 @@
-"""What users write, wrongly: each is refused in one sentence that says where and what is allowed,
-before anything runs: no traceback, no hang, nothing lost in silence.
-"""
+"""What users write, wrongly: refused in one sentence before anything runs."""
 
 import os
 import socket

@@ -1,6 +1,4 @@
-"""What the system and its users do to a command: full disks, closed streams, signals, missing
-rights, what a killed run has left; each ends in one sentence.
-"""
+"""What the system and its users do to a command: each ends in one sentence."""
 
 import errno
 import io
@@ -195,9 +193,7 @@ def test_caches_are_not_in_the_home(read_only, tmp_path, monkeypatch):
     (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; make"),
 ])  # fmt: skip
 def test_the_snakefile_speaks_without_the_place_in_the_rules(error, words):
-    """Snakemake finds places by the traceback of what it prints; this file stands for one of the
-    rules.
-    """
+    """This file stands for one of the rules."""
 
     def fail():
         raise error

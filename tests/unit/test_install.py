@@ -1,8 +1,4 @@
-"""envs/install.sh as a newcomer meets it: what is missing, folders that cannot be used, no network,
-services that stay off.
-
-dpkg is asked with an empty database of its own (DPKG_ADMINDIR), so that every package is missing.
-"""
+"""envs/install.sh as a newcomer meets it; DPKG_ADMINDIR is empty: every package is missing."""
 
 import os
 import shlex
@@ -194,9 +190,7 @@ def test_a_full_temporary_folder_is_named(checkout, tmp_path):
 
 
 def test_a_locale_without_the_letters_of_the_folder(tmp_path):
-    """Until 3.12 Python reads files of paths in the locale's encoding. Only what installs peakmark
-    itself is fetched.
-    """
+    """Until 3.12 Python reads files of paths in the locale's encoding."""
     checkout = checkout_in(tmp_path / "ü")
     (checkout / "envs" / "requirements.txt").write_text("")
     shutil.copy(ROOT / "src/peakmark/__init__.py", checkout / "src/peakmark")

@@ -1,6 +1,4 @@
-"""How the kernels are compiled: by which compiler, with which flags, for which architecture and C
-library. ``make riscv`` in src/kernels builds and runs them for another architecture.
-"""
+"""How the kernels are compiled: by which compiler, with which flags, for which C library."""
 
 import json
 import os

@@ -1,8 +1,4 @@
-"""A module knows only what stands above its folder in CONTRIBUTING's list, and no two modules know
-each other.
-
-Imports within functions and those for type checkers count as all others do.
-"""
+"""A module knows only what is above its folder in CONTRIBUTING's list, and no two know each other."""
 
 import ast
 import re
@@ -16,9 +12,7 @@ TOP = {"cli": "cli", "__main__": "cli"}
 
 
 def layers():
-    """Folders in the order of CONTRIBUTING's table; ``itself`` stands for the package's own
-    modules.
-    """
+    """Folders in the order of CONTRIBUTING's table; ``itself``: the package's own modules."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     table = text[text.index("| folder of `src/peakmark/`") :].partition("\n\n")[0]
     firsts = [line.split("|")[1].strip() for line in table.splitlines()[2:]]

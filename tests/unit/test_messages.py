@@ -87,9 +87,7 @@ def test_every_code_has_a_text_for_its_values_and_every_text_is_used():
 
 
 def test_the_words_of_every_code_are_those_of_the_golden_file():
-    """After a change of words: PEAKMARK_GOLDEN=1 pytest tests/unit/test_messages.py, then read the
-    difference.
-    """
+    """PEAKMARK_GOLDEN=1 pytest tests/unit/test_messages.py writes it."""
     printed = []
     for code, entry in catalogue().items():
         fact, remedy = texts(code, entry.get("example", {}))

@@ -1,6 +1,4 @@
-"""The commands of the tutorial and the how-to pages, as a reader of an installed peakmark types them,
-but shortened.
-"""
+"""The commands of the tutorial and the how-to pages, shortened, as a reader types them."""
 
 from dataclasses import replace
 

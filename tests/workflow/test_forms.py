@@ -39,9 +39,7 @@ def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(ch
 
 
 def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout, tmp_path):
-    """As on a cluster where one checkout serves all: it cannot be written, and the commands said
-    work from there.
-    """
+    """As on a cluster where one checkout serves all."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a checkout read-only")
     config = checkout.write_config(

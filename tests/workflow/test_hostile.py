@@ -1,6 +1,4 @@
-"""Names that a shell would take for commands, and that hold everything a name may hold, from a
-configuration to the PDF; kernels, folders and a standard output that fail a run.
-"""
+"""Hostile names from a configuration to the PDF; kernels, folders and an output that fail a run."""
 
 import json
 import shutil
@@ -36,9 +34,7 @@ def test_a_hostile_configuration_reaches_no_shell(checkout, tmp_path):
 
 
 def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout):
-    """A kernel that is cut off measured nothing; a full standard output and a file in the way lose
-    nothing.
-    """
+    """A kernel that is cut off, a full standard output, a file in the way."""
     values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
     config = checkout.write_config(
         "tiny.yaml", {**values, "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

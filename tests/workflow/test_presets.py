@@ -1,6 +1,4 @@
-"""The shipped presets on this machine: to the report, with what is missing named and nothing else
-lost.
-"""
+"""The shipped presets on this machine: to the report, with what is missing named."""
 
 import pytest
 from tests import presets

@@ -1,6 +1,4 @@
-"""What a run makes of what earlier ones left: damaged, edited and outdated records, and a killed
-snakemake.
-"""
+"""What a run makes of damaged, edited and outdated records, and of a killed snakemake."""
 
 import csv
 import json
@@ -125,9 +123,7 @@ def processes_with(mark):
 def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_completes(
     checkout, tmp_path
 ):
-    """SIGKILL while the second cell is measured: what was finished stays, what was begun is put
-    away at once.
-    """
+    """SIGKILL while the second cell is measured."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     long = {**CPU, "cpu": [], "scratch": str(scratch), "repetitions": 1}

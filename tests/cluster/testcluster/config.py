@@ -125,9 +125,7 @@ link set {BRIDGE} up
 
 
 def cable_commands(name: str, pid: int) -> str:
-    """For `ip -batch` on the login side: a cable from the bridge to the node whose first process is
-    `pid`.
-    """
+    """For `ip -batch` on the login side: a cable from the bridge to the node of first process `pid`."""
     return f"""link add {name} type veth peer name eth0 netns {pid}
 link set {name} master {BRIDGE} up
 """

@@ -34,9 +34,7 @@ class Ended:
 
 
 def boot(root: Path, build: Path, image: Path, cpu: str, limit_s: float) -> Iterator[Ended]:
-    """Boots ``image`` on a CPU of the model ``cpu`` and yields every job as it ends; at most
-    ``limit_s`` seconds.
-    """
+    """Boots ``image`` on a CPU of the model ``cpu`` and yields every job as it ends, within ``limit_s``."""
     with contextlib.ExitStack() as stack:
         # A file would be written in blocks, and the last of them never.
         serial, serial_end = pty.openpty()

@@ -30,9 +30,7 @@ MEMORY = ("RS", "WS", "RWS", "RR", "WR", "RWR")
 
 @dataclass(frozen=True)
 class Model:
-    """A CPU that bochs knows: the instruction sets it has and lacks, and how it does the dot
-    product of bytes.
-    """
+    """A CPU that bochs knows: its instruction sets, and how it does the dot product of bytes."""
 
     name: str
     has: tuple[str, ...]

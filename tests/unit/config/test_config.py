@@ -1,6 +1,4 @@
-"""What a configuration may say, and any value of any key of it or of a site file: taken or refused, in
-one sentence and in time.
-"""
+"""What a configuration may say, and any value of any key of it or of a site: taken or refused."""
 
 import copy
 import json
@@ -53,9 +51,7 @@ def test_what_is_measured_without_a_word_loads_the_whole_node(path, asked):
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_presets_are_valid(preset):
-    """The node chooses the pool, but where a report states one: the second report of 2018 walked
-    1 GB a hundred times.
-    """
+    """The node chooses the pool, but where a report states one."""
     memory = config.complete(campaign.read([preset]))["memory"]
     stated = {"1GiB"} if preset.stem == "four-subsystems-2018-prometheus" else set()
     assert {grid.get("pool", "auto") for grid in memory} <= {"auto"} | stated
@@ -100,9 +96,7 @@ def test_files_win_over_the_values_of_a_module(tmp_path):
 
 
 def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
-    """The grids of config/config.yaml belong to the campaign that it describes; its other keys are
-    defaults.
-    """
+    """The other keys of config/config.yaml are defaults."""
     base = yamlfile.read(ROOT / "config" / "config.yaml")
     (tmp_path / "cpu.yaml").write_text("cpu: [{workloads: [DP], concurrency: [1, 2]}]\n")
     (tmp_path / "site.yaml").write_text("site: config/sites/example.yaml\ndisk: []\n")

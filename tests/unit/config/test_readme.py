@@ -1,6 +1,4 @@
-"""``config/README.md`` has every key of a configuration and of a site file, from the schemas, with an
-example from the shipped files.
-"""
+"""``config/README.md`` has every key of a configuration and of a site file, with an example."""
 
 import json
 import os
@@ -77,9 +75,7 @@ def parents(heading, parts):
 
 
 def example(key, part, known, above):
-    """The shortest value of that name, below one of the keys ``above`` if there is one, that the
-    schema of the key allows.
-    """
+    """The shortest valid value of that name, below one of the keys ``above`` if there is one."""
     schema = jsonschema.Draft202012Validator({**part, "$defs": known})
     found = [(parent in above, value) for parent, name, value in shipped() if name == key]
     values = [value for is_below, value in sorted(found, key=lambda one: not one[0])]
@@ -104,9 +100,7 @@ def allowed(part):
 
 
 def table(part, known, above):
-    """Lines of a table of the keys of a mapping that stands below one of the keys ``above``;
-    ``known``: the schemas of its parts.
-    """
+    """Lines of a table of a mapping's keys, below the keys ``above``; ``known``: schemas of its parts."""
     yield "| key | allowed | default | example | what |\n|---|---|---|---|---|"
     for key, value in part["properties"].items():
         default = f"`{json.dumps(value['default'])}`" if "default" in value else ""

@@ -1,8 +1,4 @@
-"""How the programs were made and what they load: from this machine, and from outputs kept of it.
-
-An assembler that knows no AVX-VNNI stands for those before binutils 2.36, a compiler without the
-option for gcc before 11; `make test-debian11` runs the real gcc 10 and binutils 2.35.
-"""
+"""How the programs were made and what they load: here, with older tools, and from kept outputs."""
 
 import json
 import os

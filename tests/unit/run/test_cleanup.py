@@ -1,6 +1,4 @@
-"""What dead runs left goes; what lives, is another's, is new, strange or a link stays, whatever it
-is called.
-"""
+"""What dead runs left goes; what lives, is another's, new, strange or a link stays."""
 
 import os
 import subprocess

@@ -43,9 +43,7 @@ NO_ANSWER = slurm.SlurmError(
 
 
 class Site:
-    """What Slurm answers: state and reason of each job, the nodes that take none, and whether
-    sbatch takes another; with a queue of the plan's jobs.
-    """
+    """What Slurm answers of jobs, nodes and submissions; with a queue of the plan's jobs."""
 
     def __init__(self, planned, monkeypatch):
         self.plan, self.now, self.silent, self.starts = planned, 0.0, False, 0

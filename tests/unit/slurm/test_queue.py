@@ -118,9 +118,7 @@ def test_the_end_is_no_error_while_slurm_does_not_answer(site, monkeypatch):
 
 
 def test_one_late_answer_does_not_hide_the_end_of_a_job_for_an_hour(site, monkeypatch):
-    """Twenty times as long as the answer took would be hours where the machine had stood still for
-    some minutes. A controller that does not answer ends no job.
-    """
+    """Answers are waited for twenty times as long as the last one took."""
     queue = site.queue()
     site.steps(2)
     site.silent = True

@@ -1,6 +1,4 @@
-"""What sbatch says when it takes no job, and attempts of jobs that Slurm ended: waited for, or one
-sentence with a remedy.
-"""
+"""What sbatch says when it takes no job, and attempts of jobs that Slurm ended."""
 
 import re
 

@@ -53,9 +53,7 @@ def report_text(frames):
 
 
 def outline(name, value, indent=""):
-    """A JSON value as indented lines; lists and objects that are short stand on one. Numbers of a
-    table have their padding in brackets.
-    """
+    """A JSON value as indented lines, short ones whole; numbers with their padding in brackets."""
     text = CELL.sub(r'"\1[\2]"', json.dumps(value, ensure_ascii=False)).replace('[]"', '"')
     line = f"{indent}{name}: {text}"
     if len(line) <= WIDTH or not isinstance(value, dict | list):

@@ -1,6 +1,4 @@
-"""The progress line of a run: jobs, failures with the end of their logs, and the time left, replayed
-from the records of a real campaign.
-"""
+"""The progress line of a run: jobs, failures, and the time left, replayed from a real campaign."""
 
 import io
 import logging

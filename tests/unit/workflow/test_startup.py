@@ -1,6 +1,4 @@
-"""What a run does before its first cell, what this machine lacks for it, and the executor as
-Snakemake makes it: what that does is tried on the test cluster.
-"""
+"""What a run does before its first cell, and the executor as Snakemake makes it."""
 
 import subprocess
 import sys
@@ -95,9 +93,7 @@ def test_a_run_goes_on_without_its_terminal_wherever_its_words_can_go(tmp_path, 
 
 
 def test_slurm_checks_one_job_of_each_kind(tmp_path, monkeypatch):
-    """Twelve cells on three nodes, of which those of one node and those of two ask for something
-    else.
-    """
+    """Cells of one node and those of two ask for something else."""
     grids = {"cpu": [CPU], "disk": [DISK], "network": [NETWORK]}
     one = made(tmp_path, monkeypatch, three("n1", "n2", "n3"), **grids, repetitions=1)
     assert len(one.cells) == 12

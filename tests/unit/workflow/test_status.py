@@ -60,9 +60,6 @@ def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six):
 
 
 def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six):
-    """The same campaign in two commands: `status` describes the cells, the end of a failed run what
-    failed.
-    """
     for cell in six.cells:
         record = make.record(cell, status="unavailable", reason="too many threads")
         records.write(Path(six.record_name(cell)), record | {"raw": {}})
