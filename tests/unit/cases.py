@@ -11,7 +11,7 @@ from tests.unit.campaign_data import DATA
 def tables(boundary):
     """The tables of a file by their names: lists of rows, of which the first names the columns."""
     text = (DATA / "cases" / f"{boundary}.yaml").read_text(encoding="utf-8")
-    return yaml.load(text, yaml.CSafeLoader)
+    return yaml.safe_load(text)
 
 
 def cases(boundary, name="", **how):

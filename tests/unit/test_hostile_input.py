@@ -95,6 +95,8 @@ def test_a_value_that_is_none(text, words, tmp_path):
 def test_what_is_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
+    with Path("huge.yaml").open("wb") as stream:
+        stream.truncate(3 << 30)
     Path("loop").symlink_to("loop")
     with socket.socket(socket.AF_UNIX) as one:
         one.bind("socket")
@@ -107,9 +109,11 @@ def test_what_is_no_file(tmp_path, monkeypatch):
         ("loop", "symbolic links"),
         ("x" * 300, "too long"),
         ("a\0b", "null"),
+        ("huge.yaml", "allowed are"),
     ):
         for read in (lambda path: campaign.read([path]), site.load):
-            refuses(lambda read=read, name=name: read(Path(name)), "cannot be read", words)
+            with in_time():
+                refuses(lambda read=read, name=name: read(Path(name)), "cannot be read", words)
 
 
 @cases("configuration")

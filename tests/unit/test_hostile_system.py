@@ -19,7 +19,6 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 
 import snakemake_logger_plugin_peakmark as plugin
-import snakemake_logger_plugin_peakmark as progress_bar
 from peakmark import cli, plan, resources
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.plan import jobs
@@ -73,7 +72,6 @@ def test_a_command_without_standard_streams(streams, code, words, small, tmp_pat
 # Puts away slowly, as after a large file, and says when it has begun to.
 SLOW = """
 import sys, time
-from peakmark import cli
 from peakmark import cli
 def slow(_):
     try:
@@ -150,28 +148,10 @@ def test_what_is_no_folder_is_said_before_the_first_cell(name, kind, tmp_path, m
     assert f"{name}: " in sentence(lambda: startup.check_campaign(Path("results/c")))
 
 
-def test_no_rights_where_snakemake_writes():
-    """Asked by a child with the rights of nobody: no rights stop root."""
-    # Below a folder that everybody may enter.
-    closed = Path("/tmp") / f"peakmark-closed-{os.getpid()}"
-    closed.mkdir(mode=0o555)
-    read, write = os.pipe()
-    try:
-        child = os.fork()
-        if child == 0:
-            try:
-                if os.geteuid() == 0:
-                    os.setresuid(65534, 65534, 65534)
-                text = sentence(lambda: startup.check_folder(closed / "c"))
-                os.write(write, text.encode())
-            finally:
-                os._exit(0)
-        os.close(write)
-        os.waitpid(child, 0)
-        with os.fdopen(read) as stream:
-            assert stream.read().startswith(f"{closed}: Permission denied")
-    finally:
-        closed.rmdir()
+def test_no_rights_where_snakemake_writes(shared_folder, as_nobody):
+    shared_folder.chmod(0o555)
+    said = as_nobody(lambda: sentence(lambda: startup.check_folder(shared_folder / "c")))
+    assert said.startswith(f"{shared_folder}: Permission denied")
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -264,7 +244,7 @@ def test_a_full_disk_is_said_once_of_all_jobs_that_end(full_disk, monkeypatch, c
         details = {"Comment": jobs.comment(made, [cell]), "BatchHost": "n1"}
         assert not failures.keep(made.directory, cell, str(number), "TIMEOUT", details)
     assert capsys.readouterr().err.count("\n") == 1
-    bar = progress_bar.LogHandler(
+    bar = plugin.LogHandler(
         SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None
     )
     bar.console = Console(file=io.StringIO(), width=300)
