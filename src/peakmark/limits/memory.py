@@ -69,7 +69,9 @@ def _limit(question: Question) -> Limit:
         return _latency(question)
     if question.variant != "block" or block is None:
         return _moved(question, dram(question))
-    working_set = 2 * block if question.workload.startswith("RW") else block
+    working_set = block
+    if question.workload.startswith("RW"):
+        working_set = 2 * block
     return _cache(question, working_set, _taken(question.workload, block))
 
 
@@ -95,12 +97,13 @@ def level_of(question: Question) -> str:
     if block is None or not (is_walk or question.variant == "block"):
         return ""
     caches = levels(question)
-    taken = block if is_walk else _taken(question.workload, block)
+    taken = _taken(question.workload, block)
     for cache in caches:
         if taken <= cache.share:
             return f"L{cache.number}"
-    is_beyond = bool(caches) and taken >= DRAM_FACTOR * caches[-1].share
-    return "DRAM" if is_beyond else ""
+    if caches and taken >= DRAM_FACTOR * caches[-1].share:
+        return "DRAM"
+    return ""
 
 
 def plain(question: Question) -> Question:
@@ -117,7 +120,9 @@ def plain(question: Question) -> Question:
     if question.workload not in LADDERS:
         return question
     workload = LADDERS[question.workload]
-    variant = "pool" if question.variant.startswith("dram") else "block"
+    variant = "block"
+    if question.variant.startswith("dram"):
+        variant = "pool"
     metric = question.metric.removeprefix("ladder_")
     return replace(question, workload=workload, variant=variant, metric=metric)
 
@@ -373,9 +378,12 @@ def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
         return [_beyond_cache(question)]
     needed, cached = column(question.workload), question.variant == "block"
     cores, _ = question.cores
-    of_cores = None if of_node else by_cores(question, cores, needed, cached)
-    of_sockets = None if cached else by_sockets(question)
-    return [of_cores, of_sockets]
+    bounds = []
+    if not of_node:
+        bounds.append(by_cores(question, cores, needed, cached))
+    if not cached:
+        bounds.append(by_sockets(question))
+    return bounds
 
 
 def by_cores(
@@ -400,8 +408,9 @@ def by_cores(
     value = cores * clock.hz * width / moves
     if question.unit == "bit/s":
         value *= 8
-    often = f" / {moves} (a byte is read and written on each end)" if moves > 1 else ""
-    formula = f"{plural(cores, 'core')} x {clock.text(2)} x {width:g} B per cycle ({column}){often}"
+    formula = f"{plural(cores, 'core')} x {clock.text(2)} x {width:g} B per cycle ({column})"
+    if moves > 1:
+        formula += f" / {moves} (a byte is read and written on each end)"
     return question.bound(value, formula, lines[1]["source"], "datasheet")
 
 

@@ -31,14 +31,17 @@ def limit(question: Question) -> Limit:
     stated, note = question.stated("network", "speed_bps"), question.fact("network", "speed_note")
     rate = question.known("network", "speed_bps")
     if rate is None:
-        case = {"case": "interface", "note": note} if note else {"case": "no-interface"}
-        return question.unknown(key="network.speed_bps", **case)
+        key = "network.speed_bps"
+        if note:
+            return question.unknown("interface", key=key, note=note)
+        return question.unknown("no-interface", key=key)
     stream = question.fact("network", "stream_bps")
     if stated is None and stream:
         rate = min(rate, question.concurrency * stream)  # each stream takes one member of a bond
     mtu = int(question.known("network", "mtu") or 1500)
-    tcp = question.workload == "TCP"
-    share, text = tcp_share(mtu) if tcp else udp_share(question.block or mtu, mtu)
+    share, text = tcp_share(mtu)
+    if question.workload != "TCP":
+        share, text = udp_share(question.block or mtu, mtu)
     value = rate * share
     formula = f"{quantity(rate, 'bit/s')} line rate x {text} = {quantity(value, 'bit/s')}"
     packets = f"IPv4, MTU {mtu}"
@@ -76,9 +79,10 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
     last = datagram - (fragments - 1) * room
     padding = max(0, MINIMUM_PACKET - IP - last)
     wire = datagram + fragments * (IP + FRAME) + padding
-    pieces = "" if fragments == 1 else f" in {fragments} fragments"
-    words = f"payload of a UDP message{pieces} / bytes on the wire"
-    return message / wire, f"{message}/{wire} ({words})"
+    words = "payload of a UDP message"
+    if fragments > 1:
+        words += f" in {fragments} fragments"
+    return message / wire, f"{message}/{wire} ({words} / bytes on the wire)"
 
 
 def _latency(question: Question, loopback: bool) -> Limit:

@@ -32,7 +32,7 @@ def run_tool(argv: Sequence[str]) -> str | None:
     5 s.
     """
     try:
-        done = subprocess.run(
+        return subprocess.run(
             argv,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -40,11 +40,10 @@ def run_tool(argv: Sequence[str]) -> str | None:
             errors="replace",
             timeout=TOOL_TIMEOUT_S,
             env={"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:{_SBIN}"},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout if done.returncode == 0 else None
 
 
 class Host:

@@ -103,13 +103,18 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
     found = []
     groups = re.findall(r"(?m)^(\d+):([^:]*):(.*)$", host.read("/proc/self/cgroup") or "")
     for number, names, group in groups:
-        key = "" if number == "0" and not names else controller
-        if (key and key not in names.split(",")) or key not in mounts:
+        key = controller
+        if number == "0" and not names:
+            key = ""
+        elif controller not in names.split(","):
+            continue
+        if key not in mounts:
             continue
         version, mount, root = mounts[key]
         # In a container the mount shows only what lies below ``root``.
-        in_root = root != "/" and f"{group}/".startswith(f"{root}/")
-        visible = group[len(root) :] if in_root else group
+        visible = group
+        if root != "/" and f"{group}/".startswith(f"{root}/"):
+            visible = group.removeprefix(root)
         inside = PurePosixPath("/" + visible.lstrip("/"))
         for path in (inside, *inside.parents):
             found.append((version, f"{mount.rstrip('/')}{path}".rstrip("/")))

@@ -293,9 +293,10 @@ class Instrument:
         """
         path = self.on_path(choice)
         if path is None:
-            names = " or ".join([choice] if choice else self.executables)
-            install = f"install the package {self.package}"
-            remedy = install if self.package else "give its path in tools:"
+            names = choice or " or ".join(self.executables)
+            remedy = f"install the package {self.package}"
+            if self.package is None:
+                remedy = "give its path in tools:"
             raise Unavailable(f"{names} not found on {gethostname()}", remedy)
         return path
 
@@ -309,7 +310,9 @@ class Instrument:
         answer = ask(path, argument)
         match = re.search(pattern, answer)
         if match is None:
-            printed = repr(first_line(answer)) if first_line(answer) else "nothing"
+            printed = "nothing"
+            if line := first_line(answer):
+                printed = repr(line)
             raise Unavailable(
                 f"{path} does not look like {self.name}: asked for its version it printed {printed}"
             )

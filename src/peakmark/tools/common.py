@@ -175,7 +175,9 @@ def option_size(cell: Cell, key: str) -> int | None:
 
 def amount(cell: Cell, key: str) -> float | None:
     """Return the fixed amount of work of a cell, bytes for ``total``; None where it has a time."""
-    return option_size(cell, key) if key == "total" else option_number(cell, key)
+    if key == "total":
+        return option_size(cell, key)
+    return option_number(cell, key)
 
 
 def seconds_of(cell: Cell) -> float:
@@ -217,6 +219,12 @@ def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
 def excerpt(*texts: str) -> str:
     """Return the last line of the first text that is not blank."""
     return next(filter(None, map(last_line, texts)), "it printed nothing")
+
+
+def found(pattern: str, text: str) -> str | None:
+    """Return the first group of a pattern's first match, None without a match; ``^`` begins a line."""
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1] if match else None
 
 
 class Output(dict[str, Any]):
@@ -347,8 +355,9 @@ def program(folder: Path, name: str) -> Path:
             compiles one. An emulator might run it, slowly.
     """
     machine = os.uname().machine
-    special = folder / machine / name
-    path = special if special.exists() else folder / name
+    path = folder / machine / name
+    if not path.exists():
+        path = folder / name
     try:
         head = _head(path)
     except OSError as error:
@@ -408,14 +417,8 @@ class Kernel(Instrument):
             raise ParseError(f"{self.name} printed more than its one line of JSON")
         output = Output.of_json(self.name, done.stdout)
         unit = next(iter(metrics(cell.subsystem, cell.workload).values()))
-        output.expect(
-            {
-                "instrument": self.name,
-                "workload": cell.workload,
-                "threads": cell.concurrency,
-                "unit": unit,
-            }
-        )
+        wanted = {"instrument": self.name, "workload": cell.workload, "unit": unit}
+        output.expect({**wanted, "threads": cell.concurrency})
         threads, warnings = output["per_thread"], output["warnings"]
         if not isinstance(threads, list) or len(threads) != cell.concurrency:
             raise ParseError(f"{self.name}: per_thread does not hold {cell.concurrency} entries")
@@ -456,7 +459,9 @@ class Kernel(Instrument):
     def warmup_option(self, cell: Cell) -> tuple[str, ...]:
         """Return --warmup when the cell's options name one."""
         warmup = option_number(cell, "warmup")
-        return () if warmup is None else ("--warmup", plain(warmup))
+        if warmup is None:
+            return ()
+        return ("--warmup", plain(warmup))
 
     def work_option(self, cell: Cell, key: str) -> tuple[str, ...]:
         """Return the flag for the fixed amount of work in option ``key``, else --seconds."""

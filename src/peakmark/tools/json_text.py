@@ -84,7 +84,7 @@ def _constant(match: re.Match[str]) -> str:
     sign, name = match.groups()
     if name.lower() == "nan":
         return "NaN"
-    return "-Infinity" if sign == "-" else "Infinity"
+    return f"{sign}Infinity".removeprefix("+")
 
 
 def _not_whole(program: str, error: json.JSONDecodeError, line: str) -> str:

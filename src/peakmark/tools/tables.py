@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ class Table:
 
     def workload_label(self, workload: str) -> str:
         """Return the workload as shown: ``TCP`` for ``LAT-TCP``, as rows of latency are protocols."""
-        return workload.removeprefix("LAT-") if self.subsystem == "network" else workload
+        return workload.removeprefix("LAT-")
 
     def variant_label(self, variant: str) -> str:
         """Return the variant in words; ``plain`` for a row of the network without one."""
@@ -118,11 +119,11 @@ class Table:
         """Return the sort key of a row: workload, variant, concurrency, block; memory tables sort by
         working set first.
         """
-        names, variants = SUBSYSTEMS[self.subsystem].workloads, SUBSYSTEMS[self.subsystem].variants
-        place = names.index(workload) if workload in names else len(names)
-        rank = variants.index(variant) if variant in variants else len(variants)
-        set_first = rank if self.subsystem == "memory" else 0
-        return (set_first, place, workload, rank, variant, concurrency, block or 0)
+        part = SUBSYSTEMS[self.subsystem]
+        place = [*part.workloads, workload].index(workload)
+        rank = [*part.variants, variant].index(variant)
+        order = (place, workload, rank, variant, concurrency, block or 0)
+        return (rank, *order) if self.subsystem == "memory" else order
 
     def fitted(self, values: Iterable[float]) -> Table:
         """Return the table in the unit in which ``values`` (SI) are printed on a page.
@@ -133,14 +134,15 @@ class Table:
         least, factor = min(values, default=0.0), self.factor
         if self.unit == "s" and least > 0:
             factor = next((scale for scale in (1e3, 1e6) if least * scale >= 1), 1e9)
-        unit = UNITS[self.unit, factor]
-        shown = "" if unit == self.quantity else unit
+        shown = UNITS[self.unit, factor]
+        if shown == self.quantity:
+            shown = ""
         return replace(self, factor=factor, shown=shown)
 
 
 def _references(subsystem: str, metric: str) -> Iterator[Program]:
     """Yield the reference tools that measure a metric, in the order of their columns."""
-    for tool in sorted(references().values(), key=lambda tool: tool.place):
+    for tool in sorted(references().values(), key=attrgetter("place")):
         for row in tool.rows:
             if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0]):
                 yield Program(tool.name, tool.heading)

@@ -123,9 +123,11 @@ class Fio(Instrument):
     def estimate(self, cell: Cell) -> Cost:
         total = amount_of(cell)
         size = file_size(cell, "threads") * cell.concurrency
-        clock = common.seconds_of(cell) + common.warmup_of(cell) if total is None else 0.0
+        fixed_s = 1.0
+        if total is None:
+            fixed_s += common.seconds_of(cell) + common.warmup_of(cell)
         return Cost(
-            fixed_s=1.0 + clock,
+            fixed_s=fixed_s,
             work_s=(size + (total or 0)) / _CAUTIOUS,
             waits_s=sync_s(cell, total or 0),
             memory_bytes=64 << 20,

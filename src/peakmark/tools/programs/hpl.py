@@ -114,10 +114,12 @@ class Hpl(Instrument):
         """
         if not Path(path).is_file() or not os.access(path, os.X_OK):
             raise base.not_executable(path, "it is not a program file")
-        library = re.search(r"^\s*(\S+).*not found", _linked(path), re.MULTILINE)
+        library = common.found(r"^\s*(\S+).*not found", _linked(path))
         if library is not None:
-            raise base.not_executable(path, f"shared library {library[1]} is not found")
-        name = "hpcc" if Path(path).name.startswith("hpcc") else "xhpl"
+            raise base.not_executable(path, f"shared library {library} is not found")
+        name = "xhpl"
+        if Path(path).name.startswith("hpcc"):
+            name = "hpcc"
         return Tool(name, path, "unknown")
 
     def check(self, cell: Cell) -> None:
@@ -150,14 +152,19 @@ class Hpl(Instrument):
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
-        # Set by env(1), so that the argv that parse gets holds the request.
+        argv = [*common.pinned(workspace, cell.concurrency)]
         core = core_type(workspace.cpu, workspace.isa)
-        request = ("env", f"{_REQUEST}{core}") if core else ()
-        settings = "hpccinf.txt" if hpcc else "HPL.dat"
-        outputs = (settings, HPCC_OUTPUT) if hpcc else (settings,)
+        if core is not None:
+            # Set by env(1), so that the argv that parse gets holds the request.
+            argv += ["env", f"{_REQUEST}{core}"]
+        settings = "HPL.dat"
+        outputs: tuple[str, ...] = (settings,)
+        if hpcc:
+            settings = "hpccinf.txt"
+            outputs = (settings, HPCC_OUTPUT)
         command = self.command(
             cell,
-            (*common.pinned(workspace, cell.concurrency), *request, tool.path),
+            [*argv, tool.path],
             max(budget, wall_seconds(n, rate, hpcc)),
             env=environment,
             files={settings: data.text("HPL.dat").format(n=n, nb=nb)},
@@ -167,28 +174,29 @@ class Hpl(Instrument):
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         hpcc = any(Path(word).name.startswith("hpcc") for word in done.argv)
-        if hpcc and HPCC_OUTPUT not in done.files:
-            raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.excerpt(done.stderr)}")
-        text = done.files[HPCC_OUTPUT] if hpcc else done.stdout
+        text = done.stdout
+        if hpcc:
+            if HPCC_OUTPUT not in done.files:
+                raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.excerpt(done.stderr)}")
+            text = done.files[HPCC_OUTPUT]
         rate, details = _read_hpl(text, hpcc)
         warnings = [*common.crowded(done.argv, cell.concurrency)]
         if is_too_small(details):
             warnings.append(_say_too_small(details, rate, hpcc))
         requests = [word for word in done.argv if word.startswith(_REQUEST)]
-        core = re.search(r"^Core: (\S+)\s*$", done.stderr, re.MULTILINE)
+        core = common.found(r"^Core: (\S+)\s*$", done.stderr)
         library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": None}
         if requests:
             library["requested"] = requests[0].removeprefix(_REQUEST)
         if core is not None:
-            library |= {"blas": "OpenBLAS", "core_type": core[1]}
+            library |= {"blas": "OpenBLAS", "core_type": core}
         elif hpcc:
             library["blas"] = "reference BLAS or unknown"
             warnings.append(
                 "OpenBLAS did not name its core type: with the reference BLAS HPL reaches a small part of its rate; "
                 "apt-get install libopenblas0-pthread fixes it"
             )
-        match = re.search(r"^HPL(?:inpack|-NVIDIA) +(\S+)", text, re.MULTILINE)
-        version = match[1] if match else None
+        version = common.found(r"^HPL(?:inpack|-NVIDIA) +(\S+)", text)
         row = Measurement.of(cell, "rate", rate, details)
         return Parsed((row,), version, library, tuple(warnings))
 
@@ -211,7 +219,9 @@ def _say_too_small(details: Mapping[str, Any], rate: float, hpcc: bool) -> str:
     # A large matrix has up to twice the rate of a small one.
     n = max(LEAST_N, math.ceil((3 * LEAST_SECONDS * rate) ** (1 / 3)))
     budget = math.ceil(wall_seconds(n, rate, hpcc) / 10) * 10
-    program = "install xhpl, as hpcc's other tests take most of budget_s, or " if hpcc else ""
+    program = ""
+    if hpcc:
+        program = "install xhpl, as hpcc's other tests take most of budget_s, or "
     return (
         f"HPL solved N = {details['N']} in {seconds:.2g} s: no share of the limit, which takes"
         f" N = {LEAST_N} and {LEAST_SECONDS:g} s: {program}set budget_s: {budget}"
@@ -309,30 +319,7 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
             "NVIDIA's HPL solves on GPUs, and this row is for the cores of the CPU",
             "give the path of an xhpl for CPUs in tools",
         )
-    # The other tests of hpcc print lines like HPL's.
-    section = ("Begin of HPL section.", "End of HPL section.")
-    begin, end = section if hpcc else ("HPL(inpack|-NVIDIA) ", "End of Tests.")
-    start = next((match.start() for match in re.finditer(begin, text)), -1)
-    stop = text.find(end, start)
-    if start < 0 or stop < 0 or (hpcc and "End of HPC Challenge tests." not in text[stop:]):
-        raise ParseError(f"HPL did not come to its end: {common.excerpt(text)}")
-    hpl = text[start:stop]
-    tests = {what: count for count, what in _TESTS.findall(hpl)}
-    if tests.get("skipped", "0") != "0":
-        raise ParseError(
-            "HPL skipped its test because of illegal input values or too little memory"
-        )
-    residuals, results = _RESIDUAL.findall(hpl), [row.split() for row in _ROW.findall(hpl)]
-    if any(verdict == "FAILED" for _, verdict in residuals):
-        raise ParseError(f"HPL's solution is wrong: its residual check FAILED ({residuals[0][0]})")
-    if len(results) != 1 or len(residuals) != 1 or tests != _ONE_PASSED:
-        raise ParseError("HPL's output does not hold exactly one test with a passed residual check")
-    if len(results[0]) != len(_COLUMNS):
-        raise ParseError(
-            f"HPL's row has other columns than {' '.join(_COLUMNS)}: {' '.join(results[0])!r}"
-        )
-    output = Output("HPL", dict(zip(_COLUMNS, results[0], strict=True)))
-    output["residual"] = residuals[0][0]
+    output = _one_test(_section(text, hpcc))
     # Values of the row, checked against each other.
     details: dict[str, Any] = {name: output.whole(name) for name in ("N", "NB", "P", "Q")}
     details["program"] = "xhpl"
@@ -353,6 +340,46 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     if rate > _MOST_RATE:
         raise ParseError(f"HPL's rate of {rate:g} flop/s is none that a node has")
     return rate, {**details, "seconds": seconds}
+
+
+def _section(text: str, hpcc: bool) -> str:
+    """Return HPL's part of the output; other tests of hpcc print lines like HPL's.
+
+    Raises:
+        ParseError: when the output is not whole.
+    """
+    begin, end = "HPL(?:inpack|-NVIDIA) ", r"End of Tests\."
+    if hpcc:
+        begin, end = r"Begin of HPL section\.", r"End of HPL section\."
+    section = re.search(f"{begin}.*?{end}", text, re.DOTALL)
+    if section is None or (hpcc and "End of HPC Challenge tests." not in text[section.end() :]):
+        raise ParseError(f"HPL did not come to its end: {common.excerpt(text)}")
+    return section[0]
+
+
+def _one_test(hpl: str) -> Output:
+    """Return the row of the one test by column, with its residual.
+
+    Raises:
+        ParseError: when there is not exactly one test, or when it failed or was skipped.
+    """
+    tests = {what: count for count, what in _TESTS.findall(hpl)}
+    if tests.get("skipped", "0") != "0":
+        raise ParseError(
+            "HPL skipped its test because of illegal input values or too little memory"
+        )
+    residuals, results = _RESIDUAL.findall(hpl), [row.split() for row in _ROW.findall(hpl)]
+    if any(verdict == "FAILED" for _, verdict in residuals):
+        raise ParseError(f"HPL's solution is wrong: its residual check FAILED ({residuals[0][0]})")
+    if len(results) != 1 or len(residuals) != 1 or tests != _ONE_PASSED:
+        raise ParseError("HPL's output does not hold exactly one test with a passed residual check")
+    if len(results[0]) != len(_COLUMNS):
+        raise ParseError(
+            f"HPL's row has other columns than {' '.join(_COLUMNS)}: {' '.join(results[0])!r}"
+        )
+    output = Output("HPL", dict(zip(_COLUMNS, results[0], strict=True)))
+    output["residual"] = residuals[0][0]
+    return output
 
 
 INSTRUMENT = Hpl()

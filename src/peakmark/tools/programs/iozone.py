@@ -146,7 +146,9 @@ class Iozone(Instrument):
             raise ParseError(f"IOZone did not come to its end: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("output is in kbytes/sec" in text.lower()) == ops:
-            unit = "operations" if ops else "kB"
+            unit = "kB"
+            if ops:
+                unit = "operations"
             raise ParseError(f"IOZone's output is not in {unit} per second")
         if not re.search(rf"^\tRecord Size {record // _KB} [kK]B$", text, re.MULTILINE):
             raise ParseError("IOZone did not use the cell's record size")
@@ -156,13 +158,14 @@ class Iozone(Instrument):
                 " O_DIRECT, and its values would be those of memory",
                 "compile it with a target that has O_DIRECT, as linux-AMD64 or linux-arm, or use fio",
             )
-        phases = _several(text, cell) if cell.concurrency > 1 else _single(text, cell)
+        read = _single
+        if cell.concurrency > 1:
+            read = _several
+        phases = read(text, cell)
         rows: list[Measurement] = []
         for workload in _WORKLOADS:
             rows += _rows(cell, workload, phases)
-        match = re.search(_VERSION, text)
-        version = match[1] if match else None
-        return Parsed(tuple(rows), version)
+        return Parsed(tuple(rows), common.found(_VERSION, text))
 
     def estimate(self, cell: Cell) -> Cost:
         size, record = file_size(cell, "processes"), common.needed_block(cell)
@@ -182,10 +185,9 @@ class Iozone(Instrument):
 
 def _largest(text: str) -> int | None:
     """Return the largest record, in bytes, that IOZone names when it refuses one; None otherwise."""
-    refused = re.search(
-        r"record size \d+ [kK]B is greater than maximum buffer size (\d+) [kK]B", text
-    )
-    return int(refused[1]) * _KB if refused else None
+    refused = r"record size \d+ [kK]B is greater than maximum buffer size (\d+) [kK]B"
+    largest = common.found(refused, text)
+    return int(largest) * _KB if largest else None
 
 
 def in_ops(cell: Cell) -> bool:
@@ -212,8 +214,9 @@ def _single(text: str, cell: Cell) -> Output:
 def _several(text: str, cell: Cell) -> Output:
     """Return the ``Children see throughput`` value of each phase."""
     phases = Output("IOZone", {})
-    wanted_unit = "ops" if in_ops(cell) else "kB"
-    wanted = (str(cell.concurrency), wanted_unit)
+    wanted = (str(cell.concurrency), "kB")
+    if in_ops(cell):
+        wanted = (str(cell.concurrency), "ops")
     for count, phase, value, unit in _CHILDREN.findall(text):
         if (count, unit.replace("K", "k")) != wanted or phase not in _PHASES:
             raise ParseError(
@@ -228,11 +231,11 @@ def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
     phase, other = _WORKLOADS[workload]
     details: dict[str, object] = {"file_bytes": file_size(cell, "processes")}
     if workload.startswith("W"):
-        new = workload == "WS" and cell.options.get("fill") == "new"
-        if new:
-            phase, other = other, phase
         details["sync"] = cell.options.get("sync", "end")
-        details["fill"] = "new" if new else "overwrite"
+        details["fill"] = "overwrite"
+        if workload == "WS" and cell.options.get("fill") == "new":
+            phase, other = other, phase
+            details["fill"] = "new"
     details["phase"] = phase
     scale = 1 if in_ops(cell) else _KB
     if other:

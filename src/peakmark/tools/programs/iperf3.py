@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 from peakmark.cell import Cell
@@ -53,7 +52,9 @@ class Iperf3(Instrument):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        least, most = (16, UDP_MESSAGE_MAX) if cell.workload == "UDP" else (1, TCP_MESSAGE_MAX)
+        least, most = 1, TCP_MESSAGE_MAX
+        if cell.workload == "UDP":
+            least, most = 16, UDP_MESSAGE_MAX
         message = common.needed_block(cell)
         common.need_between(cell, f"{cell.workload} messages", message, least, most, size=True)
         common.need_between(cell, "streams", cell.concurrency, 1, STREAMS_MAX)
@@ -83,20 +84,21 @@ class Iperf3(Instrument):
             raise ParseError(f"iperf3: {output['error']}")
         test = {"protocol": cell.workload, "num_streams": cell.concurrency, "blksize": cell.block}
         output.expect({f"start.test_start.{name}": value for name, value in test.items()})
-        value, details = _udp(output) if cell.workload == "UDP" else _tcp(output)
+        read = {"TCP": _tcp, "UDP": _udp}[cell.workload]
+        value, details = read(output)
         for side in ("host", "remote"):
             used = output.number_or_none(f"end.cpu_utilization_percent.{side}_total")
             details[f"{side}_cpu_percent"] = used
         row = Measurement.of(cell, "throughput", value, details)
-        match = re.search(r"[0-9]+(?:\.[0-9]+)*", str(output["start.version"]))
-        version = match.group() if match else None
-        warnings = []
-        numbers = [int(part) for part in version.split(".")] if version else _FIRST_THREADED
-        if numbers < _FIRST_THREADED and cell.concurrency > 1:
-            warnings.append(
-                f"iperf version {version} serves all streams with one thread: version 3.16 is the first with one each"
-            )
-        return Parsed((row,), version, warnings=tuple(warnings))
+        version = common.found(r"([0-9]+(?:\.[0-9]+)*)", str(output["start.version"]))
+        warnings: tuple[str, ...] = ()
+        if version is not None and cell.concurrency > 1:
+            numbers = [int(part) for part in version.split(".")]
+            if numbers < _FIRST_THREADED:
+                warnings = (
+                    f"iperf version {version} serves all streams with one thread: version 3.16 is the first with one each",
+                )
+        return Parsed((row,), version, warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
         memory = (2 * cell.concurrency + 8) << 20
@@ -135,7 +137,9 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
     """
     packets = output.number("end.sum.packets", zero=True)
     if not packets:
-        side = "end.sum_sent" if "end.sum_sent.seconds" in output else "end.sum"
+        side = "end.sum"
+        if "end.sum_sent.seconds" in output:
+            side = "end.sum_sent"
         counted = output.number(f"{side}.seconds", zero=True)
         raise ParseError(
             f"iperf3 sent no datagram in the {counted:.3g} s that it counted after its warm-up: the machine was busy"

@@ -133,8 +133,9 @@ class LikwidBench(Instrument):
         design = workspace.cpu.get("microarchitecture")
         flags = workspace.isa | vector_length(_SVE_LENGTH, design)
         run = plan(cell, frozenset(offered), flags)
-        # Rounded up to the next kB where a plain number would not fit.
-        size = f"{run.size}B" if run.size < 1 << 31 else f"{-(-run.size // 1000)}kB"
+        size = f"{run.size}B"
+        if run.size >= 1 << 31:  # A plain number does not fit: the next kB.
+            size = f"{-(-run.size // 1000)}kB"
         # -W: each thread touches its own part first, so that it lies in its NUMA node.
         words = f"-t {run.test} -W N:{size}:{cell.concurrency} -i {run.iterations}"
         argv = [*common.pinned(workspace, cell.concurrency), tool.path, *words.split()]
@@ -185,12 +186,15 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
     """Return kernel, size and iterations. Raise Unavailable when likwid-bench offers no kernel for
     this CPU.
     """
-    store = store_of(cell) if cell.workload in WRITING else ""
+    stem, store = _KERNELS[cell.workload], ""
+    if cell.workload in WRITING:
+        store = store_of(cell)
     if store == "libc":
         raise Unavailable(
             "likwid-bench has no memcpy or memset", "set store: temporal or streaming"
         )
-    stem = _KERNELS[cell.workload] + ("_mem" if store == "streaming" else "")
+    if store == "streaming":
+        stem += "_mem"
     wanted = cell.options.get("isa") or "auto"
     for isa in _ISAS:
         possible = isa.needs <= flags and stem + isa.suffix in offered

@@ -52,9 +52,10 @@ class NetBench(common.Kernel):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         self.check(cell)
         latency, _, protocol = cell.workload.rpartition("-")
-        words = f"latency --protocol {protocol}" if latency else protocol
+        words, work = protocol, "total"
+        if latency:
+            words, work = f"latency --protocol {protocol}", "round_trips"
         words += f" --message {cell.block} --streams {cell.concurrency}"
-        work = "round_trips" if latency else "total"
         argv = [tool.path, *words.split()]
         argv += self.work_option(cell, work)
         argv += self.warmup_option(cell)

@@ -106,8 +106,9 @@ class Ping(Instrument):
         details = {"min": least, "max": most, "mdev": deviation, "sent": sent, "received": received}
         details |= {"loss": 1 - received / sent, "payload": PAYLOAD, "resolution": 1e-6}
         row = Measurement.of(cell, "latency", mean, details, WORKLOAD)
-        lost = sent - received
-        warnings = (f"ping: {lost} of {sent} packets were lost",) if lost else ()
+        warnings: tuple[str, ...] = ()
+        if received < sent:
+            warnings = (f"ping: {sent - received} of {sent} packets were lost",)
         return Parsed((row,), warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
