@@ -558,13 +558,14 @@ PRESETS = "config/presets"
 def run(options: argparse.Namespace) -> int:
     from peakmark.config import campaign
 
-    profile = resources.of_checkout("slurm" if options.slurm else "local")
-    argv = resources.snakemake("peakmark.workflow.launch")
+    profile = "slurm" if options.slurm else "local"
+    snakefile = str(resources.of_checkout("Snakefile"))
+    argv = [sys.executable, "-m", "peakmark.workflow.launch", "--snakefile", snakefile]
     if options.campaign:
         files = [campaign.shipped(name, PRESETS) for name in options.campaign]
         argv += ["--configfile", *files]
     # After the profile, which is one word: Snakemake would take a target for another configuration.
-    argv += ["--profile", str(profile), *options.snakemake]
+    argv += ["--profile", str(resources.of_checkout(profile)), *options.snakemake]
     if options.site:
         # Snakemake takes the last --config alone.
         settings = campaign.named(options.snakemake, campaign.WORDS)

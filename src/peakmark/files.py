@@ -51,15 +51,16 @@ _NO_SYNC = frozenset((errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP))
 """Errors of filesystems that sync no files at all."""
 
 
-def open_regular(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Return a descriptor of a regular file, as ``os.open`` does. Refuse everything else at once:
-    opening a named pipe would wait, and a lock on a device excludes nobody.
+def open_regular(path: Path, flags: int) -> int:
+    """Return a descriptor of a regular file, as ``os.open`` does. Refuse everything else at once.
+
+    Opening a named pipe would wait, and a lock on a device excludes nobody.
 
     Raises:
         OSError: it cannot be opened or is no regular file.
     """
     try:
-        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError as error:
         reason = _REFUSALS.get(error.errno or 0)
         if reason is None or not os.path.lexists(path):

@@ -69,9 +69,9 @@ def format_size(size: int) -> str:
     return f"{size}B"
 
 
-def gigabytes(count: float, decimals: int = 1) -> str:
+def gigabytes(count: float) -> str:
     """Return bytes in decimal gigabytes, as disks and memory are sold: ``1.5 GB``."""
-    return f"{count / 1e9:.{decimals}f} GB"
+    return f"{count / 1e9:.1f} GB"
 
 
 def quantity(value: float, unit: str, digits: int = 4) -> str:
@@ -85,9 +85,9 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
     return f"{number} {name}"
 
 
-def parse_duration(where: str, value: str | float) -> float:
-    """Return the seconds of a time such as ``90 s``, ``30 min``, ``2 h`` or a number of seconds.
-    Errors: ConfigError.
+def parse_duration(value: str | float) -> float:
+    """Return the seconds of ``give_up_after``, such as ``90 s``, ``30 min``, ``2 h`` or a number of
+    seconds. Errors: ConfigError.
     """
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
     seconds = 0.0
@@ -95,7 +95,7 @@ def parse_duration(where: str, value: str | float) -> float:
         seconds = float(match.group(1)) * _SECONDS[match.group(2)]
     if seconds <= 0:
         raise ConfigError(
-            f"{where} is {json.dumps(value, ensure_ascii=False)}: allowed is a time above 0, such as 90 s, 30 min or 2 h"
+            f"give_up_after is {json.dumps(value, ensure_ascii=False)}: allowed is a time above 0, such as 90 s, 30 min or 2 h"
         )
     return seconds
 
@@ -135,6 +135,8 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
             raise ConfigError("allowed are numbers, names, + - * / and ( )")
 
 
+LISTED = 8
+"""Most names that a listing shows."""
 MAX_DECIMALS = 8
 """Most decimals of a printed number."""
 
@@ -225,12 +227,12 @@ def counted(names: Sequence[str], most: int) -> str:
     return listed(shown)
 
 
-def listing(names: Iterable[str], most: int = 8) -> str:
-    """Return the first ``most`` names with commas, and the number of the others."""
+def listing(names: Iterable[str]) -> str:
+    """Return the first ``LISTED`` names with commas, and the number of the others."""
     names = list(names)
-    text = ", ".join(names[:most])
-    if len(names) > most:
-        text += f" and {len(names) - most} more"
+    text = ", ".join(names[:LISTED])
+    if len(names) > LISTED:
+        text += f" and {len(names) - LISTED} more"
     return text
 
 

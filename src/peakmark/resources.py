@@ -95,8 +95,3 @@ def program(name: str) -> str:
     if path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
     return quote(str(path))
-
-
-def snakemake(module: str = "snakemake") -> list[str]:
-    """Return the argv of a module that runs Snakemake, with this installation's Snakefile."""
-    return [sys.executable, "-m", module, "--snakefile", str(of_checkout("Snakefile"))]

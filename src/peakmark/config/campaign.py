@@ -190,7 +190,7 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
         if path in NO_TOOL:
             tools[name] = False
     # Check the values that the schema cannot.
-    parse_duration("give_up_after", completed["give_up_after"])
+    parse_duration(completed["give_up_after"])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
             _check_grid(subsystem, f"{subsystem}[{index}]", grid)

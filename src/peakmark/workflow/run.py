@@ -259,7 +259,7 @@ class Run:
         self.opened = Queue(
             self.plan.directory,
             max_jobs=int(settings_of(config).get("max_jobs", MAX_JOBS)),
-            give_up_s=parse_duration("give_up_after", config["give_up_after"]),
+            give_up_s=parse_duration(config["give_up_after"]),
             is_reserved="reservation" in settings_of(config),
             retries=int(config["retries"]),
             say=say,
