@@ -1,4 +1,4 @@
-"""Judge a campaign, and keep what was judged in ``results/C/rows/``."""
+"""Judge a campaign: make the frames of ``results/C/rows/`` from its records, and write them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from peakmark.rows.suspects import list_suspects
 from peakmark.storage.results import Results
 
 CHECKSUMS = "checksums.txt"
-"""Checksums of the raw outputs, as ``sha256sum --check`` reads them in the campaign's folder."""
+"""File of the raw outputs' checksums, for ``sha256sum --check`` in the campaign's folder."""
 SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
-"""What everything else in a campaign's folder is made of."""
+"""Files and folders of a campaign from which all its other files can be made again."""
 
 
 def judge(results: Results) -> CampaignFrames:
-    """Return what the records of a campaign come to: see ``schema``."""
+    """Return the frames of a campaign, computed from its records; ``schema`` lists their columns."""
     runs, rows = build_rows(read_runs(results), results)
     rows, warnings = add_warnings(rows, runs, results)
     nodes = list_nodes(rows, results)
@@ -57,22 +57,21 @@ def judge(results: Results) -> CampaignFrames:
 
 
 def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
-    """Return what a campaign comes to, from its files where these are up to date.
+    """Return the frames of a campaign: read them if they are up to date, else compute and write them.
 
-    Where they are not, the campaign is judged and the files are written. A folder that holds the
-    files alone is read as it is.
+    If the folder has no records, only frames, they are read without a check.
 
     Args:
-        campaign: its folder.
-        keep: write the files; without it the folder stays as it is.
+        campaign: folder of the campaign.
+        keep: whether to write frames that were computed.
 
     Raises:
         RecordError: the folder holds no campaign, or a record is damaged.
-        PeakmarkError: the files cannot be written.
+        PeakmarkError: the frames cannot be written.
     """
     if not (campaign / "plan.json").is_file() and (campaign / FOLDER).is_dir():
         return schema.read(campaign)
-    # The state is taken first: a record that lands meanwhile makes another one.
+    # Taken before the records are read: a record that arrives meanwhile makes the frames outdated.
     state = state_of(campaign)
     try:
         known = schema.read(campaign)
@@ -90,17 +89,17 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
 
 
 def state_of(campaign: Path) -> str:
-    """Return a digest that changes with the files of a campaign, and with the code that judges them."""
-    total = hashlib.sha256(code_digest().encode())
+    """Return a digest of peakmark's code and of the name, size and time of each source file."""
+    digest = hashlib.sha256(code_digest().encode())
     for path in sorted(sources_of(campaign)):
-        known = path.lstat()
+        status = path.lstat()
         name = path.relative_to(campaign)
-        total.update(f"{name}\0{known.st_size}\0{known.st_mtime_ns}\n".encode())
-    return total.hexdigest()
+        digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 def sources_of(campaign: Path) -> Iterator[Path]:
-    """Yield the files that a campaign is made of."""
+    """Yield the files of ``SOURCES``, those in folders included."""
     for name in SOURCES:
         source = campaign / name
         for path in (source, *source.rglob("*")):

@@ -1,4 +1,4 @@
-"""What a campaign's configuration has of its own: the keys that are not as by default."""
+"""The keys of a campaign's configuration that differ from the default, and the preset they match."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from peakmark.resources import of_checkout
 
 
 def preset_of(config: Mapping[str, Any]) -> str:
-    """Return the preset that comes with peakmark and differs in nothing but the campaign's name.
+    """Return the name of the shipped preset that equals a configuration but for the campaign's name.
 
-    It is empty without one.
+    The name is empty if no preset does.
     """
     wanted = settings_of({**config, "campaign": None})
     return next((name for name, preset in presets().items() if preset == wanted), "")
@@ -24,7 +24,7 @@ def preset_of(config: Mapping[str, Any]) -> str:
 
 @functools.cache
 def presets() -> dict[str, dict[str, Any]]:
-    """Return the settings of the presets that come with peakmark, without a name of a campaign."""
+    """Return the settings of the shipped presets by name, each without its campaign's name."""
     found = {}
     for path in sorted(of_checkout("config/presets").glob("*.yaml")):
         found[path.stem] = settings_of({**yamlfile.read(path), "campaign": None})
@@ -32,18 +32,18 @@ def presets() -> dict[str, dict[str, Any]]:
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys that are not as by default."""
-    return filled(config, msgspec.to_builtins(Campaign()))
+    """Return the keys of a configuration that differ from the default."""
+    return without_defaults(config, msgspec.to_builtins(Campaign()))
 
 
-def filled(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration without the keys that hold nothing or their default."""
+def without_defaults(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without the keys that are empty or equal their default."""
     kept = {}
     for key, value in config.items():
         default: Any = defaults.get(key)
         shown = value
         if isinstance(value, dict) and isinstance(default, dict):
-            shown = filled(value, default)
+            shown = without_defaults(value, default)
         if shown not in (default, None, {}):
             kept[key] = shown
     return kept

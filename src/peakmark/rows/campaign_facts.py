@@ -1,4 +1,4 @@
-"""What holds for a whole campaign: ``campaign.json``, and the facts of its hosts."""
+"""The content of ``campaign.json``, which describes the whole campaign, and the frame of host facts."""
 
 from __future__ import annotations
 
@@ -26,15 +26,27 @@ Facts = Mapping[str, Any]
 def campaign_of(results: Results) -> dict[str, Any]:
     """Return the content of ``campaign.json``.
 
-    Keys: ``name``; ``config``, the configuration; ``settings``, those that are not as by default;
-    ``preset`` with the same settings, empty without one; ``cells`` planned, ``missing`` without a record
-    that counts, ``damaged`` with the reason why records do not count; ``instruments`` that were
-    planned; ``times``, ``jobs`` and ``versions``; ``programs`` that measured, ``commands`` of each,
-    and why others are ``empty``; ``failures``, and how many
-    ``attempts`` failed; the ``largest_file`` of a disk cell, B; ``networks`` and ``core_types`` of hosts;
-    ``on_cluster``, whether Slurm ran it; ``behind``, the nodes behind each switch; ``checksums`` of raw outputs; ``left_out``, a sentence
-    on each record that does not count; the ``rule`` by which nodes are judged: ``beyond`` which
-    share one is slow, and how many ``nodes`` of a class and ``repetitions`` of a row it takes.
+    The keys whose names do not explain themselves:
+
+    - ``settings``: the keys of ``config`` that differ from the default.
+    - ``preset``: name of the shipped preset with the same settings; empty if there is none.
+    - ``cells``: number of planned cells.
+    - ``missing``: number of planned cells without a valid record.
+    - ``damaged``: for each invalid record, why it is invalid.
+    - ``instruments``: instruments with planned cells.
+    - ``programs``: programs that measured.
+    - ``commands``: instrument -> commands that it executed.
+    - ``empty``: instrument -> why it has no values.
+    - ``attempts``: number of failed attempts.
+    - ``largest_file``: size of the largest file that a disk cell writes, B.
+    - ``networks``: host -> its network interface.
+    - ``core_types``: host -> core types for which the BLAS of HPL chose its kernels.
+    - ``on_cluster``: whether Slurm ran the campaign.
+    - ``behind``: switch or uplink -> nodes behind it.
+    - ``checksums``: number and digest of the raw outputs.
+    - ``left_out``: a sentence on each record, or each host's facts, that was left out.
+    - ``rule``: a node is slow if it is behind by more than the share ``beyond``. The test needs at
+      least ``nodes`` nodes of a class and ``repetitions`` repetitions of a row.
     """
     reasons = [results.findings[cell.id].reason for cell in results.missing]
     return {
@@ -66,16 +78,21 @@ def campaign_of(results: Results) -> dict[str, Any]:
 
 
 def largest_file(results: Results) -> int:
-    """Return the size of the largest file that a cell writes, B; 0 where none writes one."""
+    """Return the size of the largest file that a cell writes, B; 0 if no cell writes a file."""
     return max((int(cell.options.get("size") or 0) for cell in results.cells), default=0)
 
 
 def times_of(results: Results) -> dict[str, Any]:
     """Return when the campaign was measured, and how long it took.
 
-    ``newest`` is when the newest record or failed attempt was begun, to the second. ``first`` and
-    ``last`` are the starts of records, as they were written; ``seconds`` is the time of all cells
-    together, ``elapsed`` that from the first start to the last end, s.
+    - ``newest``: start of the newest record or failed attempt, to the second.
+    - ``records``: number of records.
+    - ``began``: start of the first record, seconds since 1970.
+    - ``first``, ``last``: start of the first and of the last record, as the record states it.
+    - ``seconds``, ``longest``: time that all cells took together, and the longest cell's time, s.
+    - ``elapsed``: time from the start of the first record to the end of the last, s.
+
+    Without records only ``newest`` and ``records`` are present.
     """
     contexts = [record.data["context"] for record in results.records]
     times: dict[str, Any] = {"newest": results.newest.isoformat(), "records": len(contexts)}
@@ -99,7 +116,7 @@ def times_of(results: Results) -> dict[str, Any]:
 
 
 def jobs_of(results: Results) -> list[str]:
-    """Return the numbers of the Slurm jobs that measured, in their order."""
+    """Return the IDs of the Slurm jobs that measured, in ascending order."""
     numbers = {record.data["context"].get("job_id") for record in results.records}
     return sorted((str(number) for number in numbers if number), key=natural)
 
@@ -111,7 +128,7 @@ def versions_of(results: Results) -> list[str]:
 
 
 def programs_of(results: Results) -> list[dict[str, str]]:
-    """Return instrument, version and path of each program that measured, each once."""
+    """Return instrument, version and path of each program that measured, without duplicates."""
     found = {}
     for record in results.records:
         context = record.data["context"]
@@ -128,28 +145,25 @@ def programs_of(results: Results) -> list[dict[str, str]]:
 
 
 def commands_of(results: Results) -> dict[str, list[str]]:
-    """Return for each program what was executed for the first record of each of its workloads."""
+    """Return for each instrument one command line per workload: the first that was recorded."""
     lines: dict[str, dict[str, str]] = defaultdict(dict)
     for record in results.records:
         executed = record.data["context"]["commands"]
         if record.ok and executed:
             by_workload = lines[record.cell.instrument]
             by_workload.setdefault(record.cell.workload, shell_line(executed[0]))
-    return {program: list(by_workload.values()) for program, by_workload in lines.items()}
+    return {instrument: list(by_workload.values()) for instrument, by_workload in lines.items()}
 
 
 def shell_line(command: Facts) -> str:
-    """Return a command of a record as a shell would read it."""
+    """Return a recorded command as a line for the shell."""
     environment = sorted(command.get("env", {}).items())
     settings = [f"{name}={shlex.quote(str(value))}" for name, value in environment]
     return " ".join([*settings, shlex.join(command["argv"])])
 
 
 def empty_reasons(results: Results) -> dict[str, str]:
-    """Return why an instrument has no values, for each that tables could show.
-
-    It says what would fill its columns where that is known.
-    """
+    """Return for each instrument of the tables the reason to show if it has no values."""
     reasons = {}
     for table in TABLES:
         for program in table.series:
@@ -158,7 +172,7 @@ def empty_reasons(results: Results) -> dict[str, str]:
 
 
 def empty_reason(results: Results, instrument: str) -> str:
-    """Return why an instrument has no values."""
+    """Return why an instrument has no values, with the package to install if the plan knows one."""
     for reference in results.plan.get("references", []):
         if reference["instrument"] == instrument and reference["path"] is None:
             reason = reference["reason"] or "the program is not on this machine"
@@ -178,7 +192,10 @@ def empty_reason(results: Results, instrument: str) -> str:
 
 
 def failures_of(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield what went wrong: cells, ``what``, ``reason``, and the nodes it befell, one for each time."""
+    """Yield failures, merged over nodes: ``cells``, ``what`` went wrong, the ``reason``, and ``nodes``.
+
+    A node is listed once for each time that it failed.
+    """
     places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for record in results.refused:
         name = f"{record.cell.instrument} {record.cell.point}"
@@ -199,7 +216,11 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def networks_of(results: Results) -> dict[str, dict[str, Any]]:
-    """Return the interface of each host that was measured, with a ``remark``; else that of its facts."""
+    """Return the network interface of each host.
+
+    It is the interface that was measured, with a ``remark``. If none was, it is the interface of the
+    default route, from the facts of the host.
+    """
     seen: dict[str, list[Facts]] = defaultdict(list)
     for record in results.records:
         context = record.data["context"]
@@ -212,7 +233,12 @@ def networks_of(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def network_of(facts: Facts, seen: list[Facts]) -> dict[str, Any]:
-    """Return the interface that records have ``seen``; that of the default route was not measured."""
+    """Return the interface of a host.
+
+    Args:
+        facts: the interface of the default route.
+        seen: interfaces that the host's records name.
+    """
     if not seen:
         return {**facts, "remark": "of the default route; not measured"}
     first = seen[0]
@@ -229,7 +255,7 @@ def network_of(facts: Facts, seen: list[Facts]) -> dict[str, Any]:
 
 
 def core_types_of(results: Results) -> dict[str, list[str]]:
-    """Return the core types that the BLAS of HPL took on each host."""
+    """Return for each host the core types for which the BLAS of HPL chose its kernels."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for record in results.records:
         context = record.data["context"]
@@ -240,7 +266,7 @@ def core_types_of(results: Results) -> dict[str, list[str]]:
 
 
 def nodes_behind(results: Results) -> dict[str, list[str]]:
-    """Return the nodes behind each switch or uplink, as far as the plan knows them."""
+    """Return the nodes behind each switch or uplink of the plan; empty outside a cluster."""
     known = results.plan.get("cluster")
     if not known:
         return {}
@@ -249,7 +275,7 @@ def nodes_behind(results: Results) -> dict[str, list[str]]:
 
 
 def checksums_of(results: Results) -> dict[str, Any]:
-    """Return the number of raw outputs, and the SHA-256 of the list of their checksums."""
+    """Return the number of raw outputs, and the SHA-256 of their checksums file."""
     digest = hashlib.sha256(results.checksum_list.encode()).hexdigest()
     return {"outputs": len(results.checksums), "digest": digest}
 
@@ -258,7 +284,7 @@ def checksums_of(results: Results) -> dict[str, Any]:
 
 
 def facts_of_hosts(results: Results) -> pd.DataFrame:
-    """Return ``facts``: a line for each known fact of each host."""
+    """Return the frame ``facts``, with a line for each known fact of each host."""
     lines = []
     for host, facts in results.facts.items():
         for key, value in leaves(facts):
@@ -268,9 +294,9 @@ def facts_of_hosts(results: Results) -> pd.DataFrame:
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted name of each value that holds no others, and the value.
+    """Yield the values of nested facts, each with its dotted name.
 
-    A mapping of names with dots is one value, so that the others can be told apart again.
+    A mapping with a dot in one of its keys is yielded as one value: its names could not be split again.
     """
     parts: dict[Any, Any] = {}
     if isinstance(value, Mapping) and not any("." in str(key) for key in value):

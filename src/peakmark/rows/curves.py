@@ -1,4 +1,4 @@
-"""Matrices and curves that one cell measures at once, merged over its repetitions."""
+"""Merge the repetitions of matrices and curves, which one cell measures as a whole."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from numpy.typing import NDArray
 Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""
 Matrix = dict[tuple[int, int], float]
-"""Pair of places -> value in SI units."""
+"""(CPU or NUMA node, CPU or NUMA node) -> latency or rate between them, in SI units."""
 KNEE = 2.0
-"""Multiple of the idle latency at which the knee of a latency under load is."""
+"""Multiple of the idle latency that defines the knee of a curve of latency under load."""
 
 
 def points_of(run: Line) -> list[list[float]]:
-    """Return the points of a run: lists of place, place and value, or of place and values."""
+    """Return the points of a run.
+
+    A point of a matrix is ``[place, place, value]``; one of a curve is ``[place, value, ...]``.
+    """
     points: list[list[float]] = json.loads(run.points or "[]")
     return points
 
 
 def matrix_of(runs: Iterable[Line]) -> Matrix:
-    """Return the median over runs of each pair of places."""
+    """Return the matrix of a row: for each pair of places the median over the runs."""
     values: dict[tuple[int, int], list[float]] = defaultdict(list)
     for run in runs:
         for first, second, value in points_of(run):
@@ -36,7 +39,7 @@ def matrix_of(runs: Iterable[Line]) -> Matrix:
 
 
 def order_of(runs: Sequence[Line]) -> list[int]:
-    """Return CPUs in the order of the topology, or NUMA nodes in that of their numbers."""
+    """Return the places of a matrix: CPUs by topology, or NUMA nodes by number."""
     order: list[int] = json.loads(runs[0].order or "[]")
     if order:
         return order
@@ -44,45 +47,52 @@ def order_of(runs: Sequence[Line]) -> list[int]:
 
 
 def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]]:
-    """Return the points of the curve that rows hold together.
+    """Return the curve that several rows make up, such as a ladder with one row for each cache level.
 
     Args:
-        rows_of_runs: the runs of each row; rows may have unequal numbers of them.
+        rows_of_runs: the runs of each row; rows may differ in their number of runs.
 
     Returns:
-        For each point an array of runs x (place, value, ...), in SI units.
+        One array for each point, with a line for each run and columns (place, value, ...), in SI units.
     """
     curve = []
     for runs in rows_of_runs:
-        every = [points_of(run) for run in runs]
-        curve += [np.array(same) for same in zip(*every, strict=False)]
+        points_of_runs = [points_of(run) for run in runs]
+        curve += [np.array(point) for point in zip(*points_of_runs, strict=False)]
     return curve
 
 
 def medians(curve: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the medians of a curve over runs, as an array with a line for each point.
+    """Return the median over runs of each point: an array of points x (place, value, ...).
 
-    Its columns are those of ``curve_of``: the place, then the values.
+    Args:
+        curve: as ``curve_of`` returns it.
     """
     return np.array([np.median(point, axis=0) for point in curve])
 
 
 class LoadedPoint(NamedTuple):
-    """Traffic in B/s, and the latency of a dependent load in s."""
+    """One point of a curve of latency under load.
+
+    Attributes:
+        rate: memory traffic, B/s.
+        latency: latency of a dependent load under this traffic, s.
+    """
 
     rate: float
     latency: float
 
 
 def loaded_curve(runs: Sequence[Line]) -> list[LoadedPoint]:
-    """Return the points of a mix from idle to no pauses: medians over runs."""
-    return [LoadedPoint(float(point[0]), float(point[1])) for point in medians(curve_of([runs]))]
+    """Return the points of one mix of reads and writes, from idle to full load: medians over runs."""
+    curve = medians(curve_of([runs]))
+    return [LoadedPoint(rate=float(rate), latency=float(latency)) for rate, latency, *_ in curve]
 
 
 def knee_of(points: Sequence[LoadedPoint]) -> float | None:
-    """Return the traffic in B/s at which the latency first is ``KNEE`` times that of the first point.
+    """Return the traffic at which the latency first reaches ``KNEE`` times the idle latency, B/s.
 
-    It is interpolated between two points; None where the latency never is so high.
+    The traffic is interpolated between two points; None if the latency never gets so high.
     """
     limit = KNEE * points[0].latency
     for before, after in pairwise(points):

@@ -1,8 +1,8 @@
-"""Names of the files of a judged campaign, for rules, which import nothing heavy."""
+"""Names of the files in ``results/C/rows/``. Snakemake's rules import them, so no pandas here."""
 
 FOLDER = "rows"
-"""Folder of the files below that of a campaign."""
+"""Subfolder of a campaign's folder that holds the files."""
 FRAMES = ("runs", "rows", "warnings", "findings", "nodes", "facts", "fleet")
-"""Frames, and their files without the ending ``.csv``."""
+"""Names of the frames; each is kept as ``NAME.csv``."""
 CAMPAIGN = "campaign.json"
-"""What holds for the whole campaign: title, authors, configuration, times, failures, programs."""
+"""File of the title, authors, configuration, times, failures and programs of a campaign."""
