@@ -1,6 +1,6 @@
-"""What physics forbids and what noise makes doubtful, as messages about one row.
+"""Check a row for values that physics forbids or that noise makes doubtful.
 
-A check yields messages; it never changes or removes a value. ``CHECKS`` lists all of them.
+A check yields messages; it never changes or removes a value. ``CHECKS`` lists all checks.
 """
 
 from __future__ import annotations
@@ -20,26 +20,24 @@ from peakmark.rows.rows import MOST
 from peakmark.statistics import ENOUGH
 
 LOSS = 0.01
-"""Share of UDP messages that may be lost: above it a rate is no throughput in the sense of RFC 2544,
-which has no loss at all.
-"""
+"""Share of UDP messages that may be lost without a message. RFC 2544 allows no loss in a throughput."""
 HEAVY_LOSS = 0.1
-"""Share of lost messages from which on the sender's rate decides what arrives."""
+"""Share of lost messages above which the sender's rate decides how much arrives."""
 MOST_LOSS = 0.5
-"""Share of lost messages from which on more is lost than arrives."""
+"""Share of lost messages above which more is lost than arrives."""
 DEVICE = 0.9
-"""Least share of the bytes that the disk itself must move."""
+"""Least share of the requested bytes that the disk itself must move."""
 NEAR_LIMIT = 0.7
-"""Share of a cgroup's limit from which on it is the limit that is measured."""
+"""Share of a cgroup's limit above which the run measures the limit rather than the disk."""
 FLUSH_S = 1e-3
-"""Duration, in s, below which a flush moved nothing."""
+"""Duration below which a flush wrote nothing to the medium, s."""
 FLUSHED = 1e8
-"""Bytes after which such a flush is remarkable."""
+"""Number of written bytes above which so short a flush is reported."""
 SHORTEST_S = 0.5
-"""Least duration of a run, in s, at which warm-up and stragglers do not matter."""
+"""Least duration of a run, so that warm-up and stragglers do not matter, s."""
 RESOLVED = 2.5
-"""Steps of a program's last digit from the median that say nothing about the machine: two, with room
-for rounding.
+"""Distance from the median that the rounding of a program's output explains, in steps of its last digit:
+two, and half a step of tolerance.
 """
 QUIET = 0.05
 """Coefficient of variation up to which a machine counts as quiet (docs/method.md)."""
@@ -48,12 +46,12 @@ DRIFT_P = 0.015
 HOSTS_P = 0.05
 """Largest p-value of a difference between hosts that is reported."""
 HPL_THRESHOLD = 16.0
-"""HPL's own limit of the scaled residual."""
+"""Limit of the scaled residual above which HPL itself reports a failed run."""
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 STORES = ("temporal", "streaming", "libc")
-"""Kinds of stores that have a sentence of their own."""
+"""Kinds of stores that the message ``stores`` words differently."""
 DEVICES = {"disk": ("storage", "device"), "network": ("network", "interface")}
-"""Subsystem -> part of the facts, and the fact that names the device."""
+"""Subsystem -> section of the host facts, and the fact in it that names the device."""
 
 
 def above_limit(measured: RowRuns) -> Messages:
@@ -74,7 +72,7 @@ def above_limit(measured: RowRuns) -> Messages:
 
 
 def residual(measured: RowRuns) -> Messages:
-    """Report a residual of HPL with which the solution does not count."""
+    """Report a residual of HPL that is too large for a valid solution."""
     residuals = measured.known("residual") if measured.row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
         yield message("residual", Severity.WRONG, residual=max(residuals), allowed=HPL_THRESHOLD)
@@ -103,7 +101,7 @@ def scatter(measured: RowRuns) -> Messages:
 
 @cache
 def widest(n: int) -> float:
-    """Return the coefficient of variation that a quiet machine passes in 2 % of rows of n >= 2 runs.
+    """Return the coefficient of variation that a quiet machine exceeds in 2 % of rows of n >= 2 runs.
 
     The sample variance of normal values is distributed as chi-squared with n - 1 degrees of freedom.
     """
@@ -119,7 +117,7 @@ def is_wide(values: Sequence[float]) -> bool:
 
 
 def drift_of(values: Sequence[float]) -> statistics.Drift | None:
-    """Return the trend over values in the order of time, None unless it is beyond the spread."""
+    """Return the trend of values in order of time; None unless it is significant and above ``QUIET``."""
     trend = statistics.drift(values)
     if trend is None or trend.p > DRIFT_P or abs(trend.relative) <= QUIET:
         return None
@@ -127,13 +125,14 @@ def drift_of(values: Sequence[float]) -> statistics.Drift | None:
 
 
 def hosts(measured: RowRuns) -> Messages:
-    """Report hosts whose values differ beyond chance.
+    """Report hosts whose values differ significantly.
 
-    Of two hosts the rank sum test counts exactly: three runs on each can show nothing, four can.
+    For two hosts the rank-sum test is exact: with three runs on each it cannot reach significance,
+    with four it can.
     """
     by_host = defaultdict(list)
     for run in measured.runs:
-        by_host[where_of(run)].append(run.value)
+        by_host[host_name(run)].append(run.value)
     groups = list(by_host.values())
     if len(groups) < 2:
         return
@@ -148,15 +147,15 @@ def hosts(measured: RowRuns) -> Messages:
         yield message("hosts-differ", highest=highest, lowest=lowest, share=more, p=p)
 
 
-def where_of(run: Line) -> str:
-    """Return the host that measured; of two the client and the server: ``node1 → node2``."""
+def host_name(run: Line) -> str:
+    """Return the host of a run; for two hosts, client and server: ``node1 → node2``."""
     if run.server_host and run.server_host != run.host:
         return f"{run.host} → {run.server_host}"
     return str(run.host)
 
 
 def few(measured: RowRuns) -> Messages:
-    """Report fewer runs than an interval of 95 % takes."""
+    """Report that a row has too few runs for a confidence interval of 95 %."""
     row = measured.row
     if row.n == 1:
         yield message("few", case="once", enough=ENOUGH)
@@ -178,7 +177,7 @@ def short(measured: RowRuns) -> Messages:
 
 
 def losses(measured: RowRuns) -> Messages:
-    """Report messages of UDP, or round trips, that were lost."""
+    """Report lost UDP messages, or lost round trips of UDP."""
     row = measured.row
     if row.workload not in ("UDP", "LAT-UDP"):
         return
@@ -198,7 +197,7 @@ def losses(measured: RowRuns) -> Messages:
 
 
 def lost_share(run: Line) -> float:
-    """Return the share of the messages or round trips of a run that were lost."""
+    """Return the share of a run's messages or round trips that were lost."""
     if run.loss:
         return float(run.loss)
     lost = run.lost or 0
@@ -207,8 +206,8 @@ def lost_share(run: Line) -> float:
 
 
 def path(measured: RowRuns) -> Messages:
-    """Report what lies between the two ends of a network: nothing, or a limit set on purpose."""
-    shapes = sorted(set(measured.told("shaping")))
+    """Report a rate limit that someone set on the network path, and a path through loopback."""
+    shapes = sorted(set(measured.texts("shaping")))
     if shapes:
         yield message("shaped", Severity.WRONG, shapes="; ".join(shapes))
     if measured.row.subsystem == "network" and any(measured.known("loopback")):
@@ -216,10 +215,10 @@ def path(measured: RowRuns) -> Messages:
 
 
 def never_reached_device(measured: RowRuns) -> Messages:
-    """Report values of a disk that memory answered."""
+    """Report disk rows whose data came from memory: a RAM file system, or the page cache."""
     if measured.row.subsystem != "disk":
         return
-    names = [measured.fact("storage", "filesystem"), *measured.told("filesystem")]
+    names = [measured.fact("storage", "filesystem"), *measured.texts("filesystem")]
     ram = [name for name in names if name in RAM_FILE_SYSTEMS]
     shares = []
     for run in measured.runs:
@@ -229,12 +228,15 @@ def never_reached_device(measured: RowRuns) -> Messages:
         yield message("ram-file-system", Severity.WRONG, file_system=ram[0])
     elif shares and min(shares) < DEVICE:
         yield message("cached", Severity.WRONG, share=min(shares))
-    elif "no" in measured.told("direct"):
+    elif "no" in measured.texts("direct"):
         yield message("buffered", Severity.WRONG)
 
 
 def unflushed(measured: RowRuns) -> Messages:
-    """Report a flush that took no time: the disk protects its cache, or a host keeps the data."""
+    """Report a flush that took no time.
+
+    Either the disk's cache survives a power failure, or the host of a virtual machine kept the data.
+    """
     row = measured.row
     is_kernel = row.instrument == KERNELS["disk"]
     if not is_kernel or row.table != "disk_throughput" or row.workload[0] != "W":
@@ -254,7 +256,7 @@ def unflushed(measured: RowRuns) -> Messages:
 
 
 def limited_disk(measured: RowRuns) -> Messages:
-    """Report a limit of the cgroup that a value came near to; one far above it changes nothing."""
+    """Report a cgroup's I/O limit that the row came near to. A limit far above the value is harmless."""
     row = measured.row
     limits = json.loads(measured.runs[0].io_limits or "{}")
     way = "write" if row.workload.startswith("W") else "read"
@@ -272,11 +274,11 @@ def limited_disk(measured: RowRuns) -> Messages:
 
 
 def kind_of_stores(measured: RowRuns) -> Messages:
-    """Say which store instructions a memory row used, where its working set leaves that open.
+    """Report which store instructions a memory row used, if its working set allows several kinds.
 
-    Runs of different kinds are told by their settings.
+    If the runs used different kinds, another message reports this as a difference of settings.
     """
-    known = set(measured.told("store"))
+    known = set(measured.texts("store"))
     if measured.row.variant in POOLS and len(known) == 1:
         (store,) = known
         yield message("stores", case=store if store in STORES else "", store=store)
@@ -291,20 +293,20 @@ EVERYWHERE = {
     "power-limited": ("package_power_limit_count",),
     "disk-hot": ("temp1_alarm",),
 }
-"""Code of a warning -> counters of the kernel that matter to every row."""
+"""Warning code -> kernel counters that are checked for every row."""
 OF_NETWORK = {
     "network-errors": ("rx_errors", "tx_errors"),
     "network-drops": ("rx_dropped", "tx_dropped"),
     "retransmits": ("RetransSegs",),
     "udp-overflow": ("RcvbufErrors",),
 }
-"""Code of a warning -> counters of the kernel that say nothing about rows without a network."""
+"""Warning code -> kernel counters that are checked for network rows alone."""
 HARMLESS = ("pcie-corrected", *OF_NETWORK)
-"""Codes of what happens on healthy machines too."""
+"""Codes of events that also happen on healthy machines."""
 
 
 def counters(measured: RowRuns) -> Messages:
-    """Report counters of errors and throttling that went on, on the row's nodes."""
+    """Report the counters of errors and throttling that increased during the runs, on each node."""
     codes = dict(EVERYWHERE)
     if measured.row.subsystem == "network":
         codes |= OF_NETWORK
@@ -312,20 +314,21 @@ def counters(measured: RowRuns) -> Messages:
     for code, names in codes.items():
         code_of |= dict.fromkeys(names, code)
     for noise in measured.noises:
-        moved: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+        # (code, device) -> number of the run -> events in it
+        events: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
         for number, run in enumerate(noise.runs):
             for name, count in run["counters"].items():
                 device, _, counter = name.partition(" ")
                 if counter in code_of:
-                    moved[code_of[counter], device][number] += count
-        for (code, device), counts in moved.items():
+                    events[code_of[counter], device][number] += count
+        for (code, device), by_run in events.items():
             severity = Severity.NOTE if code in HARMLESS else Severity.UNSURE
-            often = in_how_many(len(counts), len(noise.runs), noise.where) or noise.where
-            yield message(code, severity, device=device, count=sum(counts.values()), often=often)
+            often = in_how_many(len(by_run), len(noise.runs), noise.where) or noise.where
+            yield message(code, severity, device=device, count=sum(by_run.values()), often=often)
 
 
 def slow_link(measured: RowRuns) -> Messages:
-    """Report a device whose PCI Express link is narrower or slower than both ends could be."""
+    """Report a PCI Express link that is narrower or slower than its device and its slot allow."""
     part, device = DEVICES.get(measured.row.subsystem, ("", ""))
     link = measured.fact(part, "pcie")
     if not link:
@@ -337,7 +340,7 @@ def slow_link(measured: RowRuns) -> Messages:
 
 
 def check_row(measured: RowRuns) -> list[Message]:
-    """Return the messages of all checks, the heaviest first."""
+    """Return the messages of all checks, the most severe first."""
     found: list[Message] = []
     for check in CHECKS:
         found += check(measured)

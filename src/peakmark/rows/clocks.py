@@ -1,7 +1,7 @@
-"""The clock that the cores of CPU rows reached, and the best that is known of such work.
+"""Compare the clock of each CPU row with the highest clock known for the same work.
 
-Clock and work per cycle are two figures: a share of the limit at the clock that a core had says
-nothing of how low that clock was.
+The efficiency of a CPU row is its share of the limit at the observed clock. It stays high on a node
+whose clock is too low, so the clock needs a figure of its own.
 """
 
 from __future__ import annotations
@@ -20,21 +20,18 @@ from peakmark.storage.facts import node_class
 from peakmark.storage.results import Results
 
 WORK = ["cpu_class", "workload", "isa", "concurrency"]
-"""What clocks must have in common to be compared: an equal CPU, and the same work on it.
-
-Many cores and wide vectors lower the clock.
-"""
+"""Columns that must agree before clocks are compared: many cores and wide vectors lower the clock."""
 BOOSTED = 2
-"""Threads up to which a processor must reach its highest clock, which is one of one or two busy
-cores.
+"""Number of threads up to which a CPU reaches its maximum clock: datasheets state it for one or two
+busy cores.
 """
 
 
 def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Add ``clock_hz``, ``clock_share`` and, as a message in JSON, ``clock_source`` to CPU rows.
+    """Add ``clock_hz``, ``clock_share`` and ``clock_source`` (a message as JSON) to CPU rows.
 
-    The clock of a host is the median over its undisturbed runs, that of a row the median over
-    hosts. ``clock_share`` is it over the best clock that is known of such work.
+    The clock of a host is the median over its undisturbed runs. The clock of a row is the median over
+    its hosts, and ``clock_share`` is its share of the highest clock known for the same work.
     """
     by_host = clean_clocks(rows, kept, results)
     clock = by_host.groupby("point")["clock_hz"].median()
@@ -50,7 +47,7 @@ def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.D
 
 
 def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the clock of each CPU point on each host, by the runs that nothing disturbed."""
+    """Return the median clock of the undisturbed runs of each CPU point on each host."""
     is_clean = kept["causes"].eq("") & kept["clock_hz"].gt(0) & kept["host"].isin([*results.facts])
     clean = kept[is_clean & kept["table"].eq("cpu")].merge(rows.loc[rows["is_own"], ROW], on=ROW)
     classes = {}
@@ -68,9 +65,9 @@ def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
 
 
 def best_clocks(by_host: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each point the highest clock that is known of its work, and where it was seen.
+    """Return for each point the highest clock known for its work, and the source of this clock.
 
-    That is the clock of another node with an equal CPU, or that of the datasheet.
+    The source is another node with an equal CPU, or the datasheet.
     """
     found: dict[str, list[tuple[float, Message]]] = defaultdict(list)
     for point, hz, source in (*clocks_of_nodes(by_host), *clocks_of_datasheet(by_host, rows)):
@@ -85,10 +82,10 @@ def best_clocks(by_host: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, Message]]:
-    """Yield for each point the clocks of the same work on other nodes with an equal CPU."""
-    same = by_host.merge(by_host, on=WORK, suffixes=("", "_other"))
-    is_other = same["host"].ne(same["host_other"]) & same["cpu_class"].ne("")
-    for other in schema.lines(same[is_other]):
+    """Yield for each point the clocks that the same work reached on other nodes with an equal CPU."""
+    pairs = by_host.merge(by_host, on=WORK, suffixes=("", "_other"))
+    is_other = pairs["host"].ne(pairs["host_other"]) & pairs["cpu_class"].ne("")
+    for other in schema.lines(pairs[is_other]):
         hz = other.clock_hz_other
         yield other.point, hz, message("clock-of-node", best=hz, node=other.host_other)
 
@@ -96,7 +93,7 @@ def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, Message
 def clocks_of_datasheet(
     by_host: pd.DataFrame, rows: pd.DataFrame
 ) -> Iterator[tuple[str, float, Message]]:
-    """Yield the highest clock of the CPU for each point of few threads."""
+    """Yield the CPU's maximum clock for each point with at most ``BOOSTED`` threads."""
     few = rows["is_own"] & rows["concurrency"].le(BOOSTED) & rows["maximum_hz"].gt(0)
     for row in schema.lines(rows[few & rows["point"].isin(by_host["point"])]):
         yield row.point, row.maximum_hz, message("clock-of-datasheet", best=row.maximum_hz)

@@ -1,4 +1,4 @@
-"""Checks of the cores that measured: their clock, their number, and what else ran on them.
+"""Check the cores that measured a row: their clock, their number, and what else ran on them.
 
 A check yields messages about one row; it never changes or removes a value.
 """
@@ -21,26 +21,28 @@ STEAL = 0.02
 HELD_BACK = 0.01
 """Share of the time for which a quota may hold threads back without a message."""
 CORE = 0.75
-"""Least share of a core's pipes that a kernel takes on a core of its own (docs/method.md)."""
+"""Least share of a core's pipes that a kernel uses if it has the core to itself
+(docs/method.md).
+"""
 OVERLAP = 0.95
-"""Least share of the time in which all threads of a latency under load must be at work."""
+"""Least share of the run in which all threads of a latency under load must work at the same time."""
 POOL = 4.0
-"""Least multiple of the last cache that a pool must be, so that most accesses go to DRAM."""
+"""Least size of a pool as a multiple of the last-level cache, so that most accesses go to DRAM."""
 WIDE = ("avx2", "avx512")
-"""Instruction sets whose multiplications may run below the nominal clock, as designed."""
+"""Instruction sets whose multiplications may run below the nominal clock by design."""
 LOWEST_DESIGNED = 0.4
-"""Share of the nominal clock that no such design goes below.
+"""Lowest clock under wide vectors that can be by design, as a share of the nominal clock.
 
-The lowest base clocks for AVX-512 are about half of those on the box.
+The lowest base clocks for AVX-512 are about half the nominal clock.
 """
 
 
 def disturbed(measured: RowRuns) -> Messages:
-    """Report what else went on during the runs, on the nodes of servers too."""
+    """Report other programs, stolen time, quotas and heat during the runs, on each node."""
     for noise_of_host in measured.noises:
-        runs, where = noise_of_host.told, noise_of_host.where
+        runs, where = noise_of_host.long_runs, noise_of_host.where
         others = [run["others"] for run in runs]
-        for found in measured.repeated("other-load", others, noise.OTHERS, where=where):
+        for found in measured.repeated("other-load", others, least=noise.OTHERS, where=where):
             worst = max(runs, key=lambda run: float(run["others"]))
             busy = message("hidden")
             if worst["busy"]:
@@ -48,15 +50,20 @@ def disturbed(measured: RowRuns) -> Messages:
                 busy = message("busy", busy=worst["busy"], users=users)
             yield replace(found, values=(*found.values, ("busy", busy)))
         steal = [run["steal"] or 0.0 for run in runs]
-        yield from measured.repeated("steal", steal, STEAL, where=where)
+        yield from measured.repeated("steal", steal, least=STEAL, where=where)
         held_back = [(run["throttled_seconds"] or 0.0) / run["seconds"] for run in runs]
-        yield from measured.repeated("throttled", held_back, HELD_BACK, Severity.UNSURE, where)
+        yield from measured.repeated(
+            "throttled", held_back, least=HELD_BACK, severity=Severity.UNSURE, where=where
+        )
         hot = [float(run["hot"] or 0) for run in runs]
         yield from measured.repeated("hot", hot, severity=Severity.UNSURE, where=where)
 
 
 def slow_core(measured: RowRuns) -> Messages:
-    """Report fewer operations a cycle than any kernel here does on its own core, without a reason."""
+    """Report too few operations per cycle for a kernel that has its cores to itself.
+
+    Nothing is reported if other checks give a reason.
+    """
     row = measured.row
     share = row.efficiency
     if row.instrument != KERNELS["cpu"] or row.limit_origin == "site" or share is None:
@@ -71,34 +78,34 @@ def slow_core(measured: RowRuns) -> Messages:
 
 
 def crowded(measured: RowRuns) -> Messages:
-    """Report cores whose pipes were not the kernel's own, as its paced calls tell.
+    """Report cores whose pipes another program used, so that the kernel was held up.
 
-    The chain of known length of these calls does not bind then. Threads that share a core by
-    request, or that waited for their CPUs, hold each other up: other messages say so.
+    The kernel's paced calls measure it: they last longer than their dependency chain of known length.
+    Threads that share a core by request, or waited for their CPUs, have messages of other checks.
     """
-    held = [run.held_up_cores for run in measured.runs if run.held_up_cores]
-    if held:
-        most = message("of-cores", cores=max(held))
-        if min(held) < max(held):
-            most = message("up-to-cores", cores=max(held))
-        often = in_how_many(len(held), len(measured.runs))
+    held_up = [run.held_up_cores for run in measured.runs if run.held_up_cores]
+    if held_up:
+        most = message("of-cores", cores=max(held_up))
+        if min(held_up) < max(held_up):
+            most = message("up-to-cores", cores=max(held_up))
+        often = in_how_many(len(held_up), len(measured.runs))
         severity = measured.severity_of("crowded-core")
         yield message("crowded-core", severity, cores=most, often=often)
 
 
 def waited(measured: RowRuns) -> Messages:
-    """Report threads that had no CPU for part of the time, though they only compute."""
+    """Report threads that waited for their CPU, although they only compute."""
     if measured.is_pinned:
         lost = [1 - share for share in measured.known("cpu_share")]
-        yield from measured.repeated("waited", lost, WAITED)
+        yield from measured.repeated("waited", lost, least=WAITED)
 
 
 def overlap(measured: RowRuns) -> Messages:
-    """Report points of a latency under load at which not all threads were at work all the time."""
+    """Report points of a latency under load at which some threads did not work all the time."""
     if measured.row.table != "memory_loaded_latency":
         return
     shares = []
-    for text in measured.told("points"):
+    for text in measured.texts("points"):
         shares += [point[2] for point in json.loads(text)]
     short = [share for share in shares if share < OVERLAP]
     if short:
@@ -107,48 +114,48 @@ def overlap(measured: RowRuns) -> Messages:
 
 
 def memory_load(measured: RowRuns) -> Messages:
-    """Report DRAM that was read more slowly than at its best before or after a run."""
+    """Report that DRAM was read more slowly right before or after a run than at its best."""
     yield from measured.repeated("memory-load", measured.known("memory_load"))
 
 
 def clock(measured: RowRuns) -> Messages:
-    """Report clocks that moved during a run."""
+    """Report a clock that was higher or lower after a run than before it."""
     changes = []
     for run in measured.runs:
         if run.clock_before_hz and run.clock_after_hz:
             changes.append(run.clock_after_hz / run.clock_before_hz - 1)
-    moved = [change for change in changes if abs(change) > noise.MATTERS]
-    if not moved:
+    large = [change for change in changes if abs(change) > noise.MATTERS]
+    if not large:
         return
-    most = max(moved, key=abs)
-    way = "fell" if most < 0 else "rose"
-    if min(moved) < 0 < max(moved):
+    largest = max(large, key=abs)
+    way = "fell" if largest < 0 else "rose"
+    if min(large) < 0 < max(large):
         way = "moved"
-    by = message("exactly", share=abs(most))
+    by = message("exactly", share=abs(largest))
     if len(changes) > 1:
-        by = message("up-to", share=abs(most))
-    often = in_how_many(len(moved), len(changes))
+        by = message("up-to", share=abs(largest))
+    often = in_how_many(len(large), len(changes))
     severity = measured.severity_of("clock-moved")
     yield message("clock-moved", severity, way=way, most=by, often=often)
 
 
 def below_nominal(measured: RowRuns) -> Messages:
-    """Report a clock below the nominal one: a limit at the observed clock hides a throttled node.
+    """Report a clock below the nominal one, since a limit at the observed clock hides a throttled node.
 
-    Wide vectors have a nominal clock of their own, below the one on the box: under them the clock
-    before and after the work tells.
+    Wide vectors may run below the nominal clock by design. For them the clock before and after the
+    work is judged instead.
     """
     row, seen = measured.row, seen_clock(measured)
     nominal = row.nominal_hz or (measured.fact("cpu", "clock_hz") or {}).get("nominal")
     if not (measured.is_pinned and nominal and seen):
         return
     judged = seen
-    has_wide = any(isa in WIDE for isa in measured.told("isa"))
-    # Below that no design goes: then the clock under wide vectors itself is judged.
+    has_wide = any(isa in WIDE for isa in measured.texts("isa"))
+    # No design goes below LOWEST_DESIGNED: such a clock is judged under wide vectors too.
     if has_wide and seen >= LOWEST_DESIGNED * nominal:
         judged = idle_clock(measured) or seen
     if judged < (1 - noise.MATTERS) * nominal:
-        # The efficiency is that at the observed clock; scaled, it is that at the nominal one.
+        # Scale the efficiency at the observed clock to the efficiency at the nominal clock.
         of_nominal: Value = ""
         if row.limit_clock and row.efficiency:
             of_nominal = message("of-nominal", share=row.efficiency * seen / nominal)
@@ -158,20 +165,20 @@ def below_nominal(measured: RowRuns) -> Messages:
 
 
 def seen_clock(measured: RowRuns) -> float | None:
-    """Return the median clock under the work, where no run tells it that before and after, Hz."""
+    """Return the median clock during the work, Hz; before and after the work if no run has it."""
     clocks = [clock for clock in measured.known("clock_work_hz") if clock]
     return median(clocks) if clocks else idle_clock(measured)
 
 
 def idle_clock(measured: RowRuns) -> float | None:
-    """Return the median of the clocks before and after the work, Hz; None where no run tells it."""
-    ends = [*measured.known("clock_before_hz"), *measured.known("clock_after_hz")]
-    clocks = [clock for clock in ends if clock]
+    """Return the median of the clocks before and after the work, Hz; None if no run has one."""
+    every = [*measured.known("clock_before_hz"), *measured.known("clock_after_hz")]
+    clocks = [clock for clock in every if clock]
     return median(clocks) if clocks else None
 
 
 def narrower(measured: RowRuns) -> Messages:
-    """Report plain arithmetic or narrow vectors that were asked for, beside a limit of the widest."""
+    """Report that a run was asked for narrower vectors than the limit assumes, or for none."""
     isa = measured.runs[0].chosen_isa or "auto"
     is_widest = isa in ("auto", measured.fact("cpu", "isa_best"))
     row = measured.row
@@ -183,22 +190,22 @@ def narrower(measured: RowRuns) -> Messages:
 
 
 def placement(measured: RowRuns) -> Messages:
-    """Report repetitions that were given other cores: they measured other things."""
-    kinds = set()
+    """Report repetitions that ran on unequal numbers of cores, sockets or NUMA nodes."""
+    placements = set()
     for run in measured.runs:
         if run.placed_cores is not None:
             nodes = json.loads(run.placed_numa_nodes or "[]")
-            kinds.add((run.placed_cores, run.placed_sockets, len(nodes)))
-    if not measured.is_pinned or len(kinds) < 2:
+            placements.add((run.placed_cores, run.placed_sockets, len(nodes)))
+    if not measured.is_pinned or len(placements) < 2:
         return
-    each = []
-    for cores, sockets, nodes in sorted(kinds):
-        each.append(message("cores", cores=cores, sockets=sockets, nodes=nodes))
-    yield message("placement-differs", Severity.UNSURE, placed=tuple(each))
+    placed = []
+    for cores, sockets, nodes in sorted(placements):
+        placed.append(message("cores", cores=cores, sockets=sockets, nodes=nodes))
+    yield message("placement-differs", Severity.UNSURE, placed=tuple(placed))
 
 
 def concurrency(measured: RowRuns) -> Messages:
-    """Report more threads than the jobs of the row had CPUs, cores, or a quota for."""
+    """Report more threads than the smallest job of the row had CPUs, CPU quota or cores."""
     if not measured.is_pinned:
         return
     threads = measured.row.concurrency
@@ -214,18 +221,18 @@ def concurrency(measured: RowRuns) -> Messages:
 
 
 def pool_in_cache(measured: RowRuns) -> Messages:
-    """Report pools that are less than ``POOL`` times the last cache, and so measure the cache."""
+    """Report pools smaller than ``POOL`` times the last-level cache, which measure the cache instead."""
     row = measured.row
-    every = measured.fact("cpu", "caches") or ()
-    caches = [cache for cache in every if cache["type"] != "instruction"]
+    all_caches = measured.fact("cpu", "caches") or ()
+    caches = [cache for cache in all_caches if cache["type"] != "instruction"]
     pools = [size for size in measured.known("working_set_bytes") if size]
     is_pool = row.variant in POOLS or row.table == "memory_loaded_latency"
     if not (is_pool and caches and pools):
         return
     last = max(caches, key=lambda cache: int(cache["level"]))
-    # Where the placement is not known, each thread reaches one cache.
-    of_node = last["size"] * min(last["count"], row.concurrency)
-    held = max(measured.known("placed_cache_bytes"), default=of_node)
+    # If the placement is not known, each thread is assumed to have its own last-level cache.
+    assumed = last["size"] * min(last["count"], row.concurrency)
+    held = max(measured.known("placed_cache_bytes"), default=assumed)
     if min(pools) < POOL * held:
         sizes = {"pool": min(pools), "held": held, "needed": POOL * held}
         texts = {name: format_size(int(size)) for name, size in sizes.items()}

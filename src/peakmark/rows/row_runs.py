@@ -1,4 +1,4 @@
-"""One row with its runs, as the checks see it."""
+"""One row with its runs: the input of the checks."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ Messages = Iterator[Message]
 Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""
 
-STANDS = 0.04
-"""Share by which disturbed runs may move the value of a row that is not in doubt: less than a quiet
-machine spreads (docs/method.md).
+CONFIRMED = 0.04
+"""Largest difference, as a share, at which the undisturbed runs confirm a row's value: less than the
+spread of a quiet machine (docs/method.md).
 """
 
 
 @dataclass(frozen=True)
 class NoiseOfHost:
-    """What else went on during the runs of a row on one host.
+    """Other activity on one host during the runs of a row.
 
     Attributes:
-        where: the host as part of a sentence; empty for the node itself.
+        where: the host, as part of a sentence; empty for the node itself.
         runs: a mapping for each run, with ``seconds``, ``steal``, ``others``, ``busy``, ``users``,
-            ``throttled_seconds``, ``hot`` and ``counters``; ``seconds`` is None where the run was
-            too short to tell.
+            ``throttled_seconds``, ``hot`` and ``counters``; ``seconds`` is None if the run was too
+            short to measure other activity.
     """
 
     where: Value
     runs: Sequence[Mapping[str, Any]]
 
     @property
-    def told(self) -> list[Mapping[str, Any]]:
-        """Return the runs that were long enough to tell."""
+    def long_runs(self) -> list[Mapping[str, Any]]:
+        """Return the runs that were long enough to measure other activity."""
         return [run for run in self.runs if run["seconds"]]
 
 
@@ -49,8 +49,8 @@ class RowRuns:
 
     Attributes:
         row: a line of ``rows``.
-        runs: its lines of ``runs`` that count, in the order of the repetitions; at least one.
-        facts: of the machine that the limit was made of.
+        runs: the row's kept lines of ``runs``, in the order of the repetitions; at least one.
+        facts: facts of the machine from which the limit was computed.
     """
 
     row: Line
@@ -58,32 +58,32 @@ class RowRuns:
     facts: Mapping[str, Any]
 
     def fact(self, part: str, name: str) -> Any:
-        """Return a fact of the machine, None where there is none."""
+        """Return a fact of the machine, None if it is not known."""
         return (self.facts.get(part) or {}).get(name)
 
     @cached_property
     def in_time(self) -> list[Line]:
-        """Return the runs in the order of time. A repetition that had failed ran after the others."""
+        """Return the runs in order of time: a repetition that failed at first ran after later ones."""
         return sorted(self.runs, key=lambda run: run.time or 0.0)
 
     @cached_property
     def is_pinned(self) -> bool:
-        """Return whether each thread is pinned to a CPU of its own."""
+        """Return whether each thread is pinned to its own CPU."""
         return SUBSYSTEMS[self.row.subsystem].pinned
 
     def known(self, column: str) -> list[Any]:
-        """Return a column of every run that has it."""
+        """Return the values of a column that are not missing, one for each run that has one."""
         values = [getattr(run, column) for run in self.runs]
         return [value for value in values if value is not None]
 
-    def told(self, column: str) -> list[str]:
-        """Return the texts of a column that are not empty, of all runs."""
+    def texts(self, column: str) -> list[str]:
+        """Return the texts of a column that are not empty, one for each run that has one."""
         texts = [getattr(run, column) for run in self.runs]
         return [text for text in texts if text]
 
     @cached_property
     def noises(self) -> list[NoiseOfHost]:
-        """Return what else ran meanwhile: on the node, then on the nodes of its servers."""
+        """Return the other activity during the runs: on the node, then on each node of its servers."""
         here = [_noise(run, "") for run in self.in_time if run.noise_known]
         found = [NoiseOfHost("", here)]
         servers = [run for run in self.in_time if run.server_noise_known]
@@ -98,22 +98,22 @@ class RowRuns:
     def clean_runs(self) -> list[Line]:
         """Return the undisturbed runs in the order of time, if they confirm the row's value.
 
-        They confirm it if they are more than half of all runs, and their median lies within
-        ``STANDS`` of it. Otherwise return an empty list.
+        They confirm it if they are more than half of all runs and their median differs from it by
+        less than ``CONFIRMED``. Otherwise return an empty list.
         """
         clean = [run for run in self.in_time if not run.causes]
         if 2 * len(clean) <= len(self.runs):
             return []
         median = statistics.median([run.value for run in clean])
-        if abs(self.row.value - median) >= STANDS * median:
+        if abs(self.row.value - median) >= CONFIRMED * median:
             return []
         return clean
 
     def severity_of(self, code: str) -> Severity:
-        """Return the severity of a disturbance.
+        """Return the severity of a cause of disturbance.
 
-        A disturbance of at least half of the runs is unsure. If none disturbed that many, each is
-        unsure, unless the undisturbed runs confirm the row's value.
+        A cause that disturbed at least half of the runs is unsure. If no cause did, all are unsure,
+        unless the undisturbed runs confirm the row's value.
         """
         counts: Counter[str] = Counter()
         for run in self.runs:
@@ -121,8 +121,8 @@ class RowRuns:
         weights = {cause: severity_of(count, len(self.runs)) for cause, count in counts.items()}
         if code not in weights:
             return Severity.NOTE
-        is_unexplained = Severity.UNSURE not in weights.values() and not self.clean_runs
-        return Severity.UNSURE if is_unexplained else weights[code]
+        is_doubtful = Severity.UNSURE not in weights.values() and not self.clean_runs
+        return Severity.UNSURE if is_doubtful else weights[code]
 
     def repeated(
         self,
@@ -132,14 +132,14 @@ class RowRuns:
         severity: Severity | None = None,
         where: Value | None = None,
     ) -> Messages:
-        """Yield a message where an amount is above ``least``: the largest, and in how many runs.
+        """Yield a message if some runs have amounts above ``least``: the largest, and in how many runs.
 
         Args:
-            code: of a message with ``share`` and ``often``.
-            amounts: of each run that tells one.
-            least: what is worth a message.
-            severity: of the message; None for that of a disturbance.
-            where: it went on; None for what needs no place.
+            code: code of a message with the values ``share`` and ``often``.
+            amounts: an amount for each run that recorded one.
+            least: amount up to which there is no message.
+            severity: severity of the message; None computes it with ``severity_of``.
+            where: host on which it happened, empty for the node itself; None names no place.
         """
         count = sum(amount > least for amount in amounts)
         if not count:
@@ -152,17 +152,17 @@ class RowRuns:
 
 
 def severity_of(disturbed: int, n: int) -> Severity:
-    """Return the severity of what changed the values of so many of ``n`` runs."""
+    """Return the severity of a cause that disturbed ``disturbed`` of ``n`` runs."""
     return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
 
 
 def in_how_many(count: int, n: int, where: Value = "") -> Value:
-    """Return in how many of ``n`` runs, as part of a message; nothing of a single run."""
+    """Return ``in COUNT of N runs`` as part of a message; empty if there is a single run."""
     return message("often", where=where, count=count, n=n) if n > 1 else ""
 
 
 def _noise(run: Line, prefix: str) -> dict[str, Any]:
-    """Return what else went on during a run, on its node or on that of its server."""
+    """Return the other activity during a run: on its node, or for ``server_`` on its server's node."""
     names = ("seconds", "steal", "others", "busy", "users", "throttled_seconds", "hot", "counters")
     columns = {name: f"{prefix}{name}" for name in names} | {"seconds": f"{prefix}noise_seconds"}
     values = {name: getattr(run, column) for name, column in columns.items()}

@@ -288,7 +288,7 @@ def of_programs(point: MeasuredPoint) -> Messages:
     """Report what programs warned of, and values that a program estimated instead of measuring."""
     for instrument, measured in point.measured.items():
         runs_with: Counter[str] = Counter()
-        for text in measured.told("program_warnings"):
+        for text in measured.texts("program_warnings"):
             once_a_run = dict.fromkeys(json.loads(text))
             runs_with.update(once_a_run.keys())
         n = measured.row.n
