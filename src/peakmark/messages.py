@@ -1,15 +1,15 @@
-"""Messages for people. A message is a code with values; ``messages.yaml`` holds its words.
+"""Messages on what was measured. A message is a code with values; ``messages.yaml`` holds its words.
 
-A message becomes text only when it is printed, because programs compare codes and values. A field
-of a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
+A message becomes text only when it is printed, because several places print it, and programs compare
+codes and values. An error, or what one place prints, has its words in place. A field of a text is
+``{name}`` or ``{name:FORMAT}``, where FORMAT is
 
     .1%  .2f  g      as Python formats numbers
     3 digits         three significant digits
     3 Hz             three significant digits of a unit, with a readable prefix
-    size  GB         bytes as cells give them (1MiB), as memory is sold (1.5 GB)
+    size             bytes as cells give them (1MiB)
     times            a factor: 12%, 1.7 times, 0.97 to 1.04 times
     and  ;           a list with "and" before the last member, a list with semicolons
-    !r               quoted
 
 FORMAT may end in ``|UNIT``, which follows the number, or in ``~word~ending`` for a counted noun:
 ``{busy:d~ process~es}`` is ``1 process`` or ``2 processes``.
@@ -29,7 +29,6 @@ from peakmark.errors import Sentence
 from peakmark.formatting import (
     counted,
     format_size,
-    gigabytes,
     listed,
     natural,
     quantity,
@@ -305,8 +304,6 @@ def _digits(value: float, form: str) -> tuple[str, str]:
         return f"{value:.{decimals}f}", " times"
     if form == "size":
         return format_size(int(value)), unit
-    if form == "GB":
-        return gigabytes(value), unit
     digits, _, scale = form.partition(" ")
     if scale == "digits":
         return significant(value, int(digits)), unit

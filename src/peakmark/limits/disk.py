@@ -41,5 +41,6 @@ def bounds(question: Question) -> list[Limit | None]:
     if rate is None:
         return [None]
     formula = str(question.fact("storage", "interface_limit_formula"))
-    source, remarks = "link speed read from this machine", (message("limit-of-interface"),)
-    return [question.bound(float(rate), formula, source, "read", remarks=remarks)]
+    source = "link speed read from this machine"
+    remark = message("remark", remark="the limit of the interface, not of the medium")
+    return [question.bound(float(rate), formula, source, "read", remarks=(remark,))]

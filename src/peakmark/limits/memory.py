@@ -149,7 +149,11 @@ def _moved(question: Question, limit: Limit) -> Limit:
     if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
         return limit
     if question.design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
-        return replace(limit, remarks=(*limit.remarks, message("limit-of-stores")))
+        remark = (
+            "ordinary stores: this design may write whole lines without reading them first, so no such"
+            " read is counted"
+        )
+        return replace(limit, remarks=(*limit.remarks, message("remark", remark=remark)))
     counted, moved = _COUNTED[question.workload]
     why = ": an ordinary store first reads the line, which is not counted"
     return limit.part(counted / moved, f"{counted}/{moved} =", why)
@@ -199,8 +203,12 @@ def _node(question: Question) -> Limit:
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
         product = of_line(line, sockets, each)
-        remarks = (message("limit-of-datasheet"),)
-        return question.limit(*product, line["source"], "datasheet", remarks=remarks)
+        remark = message(
+            "remark",
+            remark="the most such a CPU can have; fewer or slower modules lower it: state memory in the"
+            " site file",
+        )
+        return question.limit(*product, line["source"], "datasheet", remarks=(remark,))
     if line:
         return question.unknown("memory-speed", key=keys, channels=int(line["channels"]))
     if channels is not None and speed is not None:
