@@ -84,37 +84,18 @@ def collect_cpu(host: Host) -> Facts:
     fields = _cpu_fields(host)
     flags = fields.get("Flags", "").split()
     isa = [_ARM_NAMES.get(flag, flag) for flag in _ISA if flag in flags]
-    vendor, family, model = _identity(fields)
-    stepping, name = _int(fields.get("Stepping")), fields.get("Model name")
+    kinds, numa = _kinds(host), topology.numa(host)
     locations = topology.read(host) or topology.read(host, [0])
     parts = topology.reach(locations, locations)
-    design = data.microarchitecture(vendor, family, model, stepping, name)
-    # No design, and with Arm no name, holds for cores of several kinds.
-    kinds = _kinds(host)
-    if kinds:
-        design = None
-        if vendor == "ARM":
-            model, stepping, name = None, None, _names(kinds)
-        how = (
-            f"the cores are of several kinds ({_names(kinds)}), and a limit holds for one: write"
-            " cpu.operations_per_cycle in the site file, and measure one kind, as with taskset -c "
-            + kinds[-1]["cpus"]
-        )
-        host.missing("cpu.microarchitecture", how)
+    if _are_clusters(locations, kinds):
+        parts["sockets"] = 1
     clock, clock_source = _clocks(host, fields, "constant_tsc" in flags, bool(kinds))
-    numa = topology.numa(host)
-    sockets = 1 if _are_clusters(locations, kinds) else parts["sockets"]
     hypervisor = fields.get("Hypervisor vendor")
     if not hypervisor and "hypervisor" in flags:
         hypervisor = "unknown hypervisor"
     facts = {
-        "vendor": vendor,
-        "model_name": name,
-        "family": family,
-        "model": model,
-        "stepping": stepping,
-        "microarchitecture": design,
-        "sockets": sockets,
+        **_model(host, fields, kinds),
+        "sockets": parts["sockets"],
         "cores": parts["cores"],
         "threads": len(locations),
         "clock_hz": clock,
@@ -166,11 +147,33 @@ def _lscpu_fields(entries: Any) -> Iterator[tuple[str, str]]:
         yield from _lscpu_fields(entry.get("children"))
 
 
-def _identity(fields: Mapping[str, str]) -> tuple[str | None, int | None, int | None]:
-    """Return (vendor, family, model); on Arm ("ARM", implementer code, part number) of the MIDR."""
+def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
+    """Return the processor's names and numbers; on Arm these are of the MIDR.
+
+    For cores of several kinds there is no design, and with Arm no name.
+    """
+    vendor, family, model = fields.get("Vendor ID"), fields.get("CPU family"), fields.get("Model")
     if "CPU implementer" in fields:
-        return "ARM", _int(fields["CPU implementer"]), _int(fields.get("CPU part"))
-    return fields.get("Vendor ID"), _int(fields.get("CPU family")), _int(fields.get("Model"))
+        vendor, family, model = "ARM", fields["CPU implementer"], fields.get("CPU part")
+    facts: Facts = {
+        "vendor": vendor,
+        "model_name": fields.get("Model name"),
+        "family": _int(family),
+        "model": _int(model),
+        "stepping": _int(fields.get("Stepping")),
+    }
+    facts["microarchitecture"] = data.microarchitecture(**facts)
+    if kinds:
+        facts["microarchitecture"] = None
+        if vendor == "ARM":
+            facts |= {"model_name": _names(kinds), "model": None, "stepping": None}
+        how = (
+            f"the cores are of several kinds ({_names(kinds)}), and a limit holds for one: write"
+            " cpu.operations_per_cycle in the site file, and measure one kind, as with taskset -c "
+            + kinds[-1]["cpus"]
+        )
+        host.missing("cpu.microarchitecture", how)
+    return facts
 
 
 def _kinds(host: Host) -> list[Facts]:

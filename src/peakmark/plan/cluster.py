@@ -187,17 +187,14 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         raise ConfigError(
             f"no node of partition {name} has the feature {feature!r} of slurm.constraint"
         )
-    earlier, hosts = None, dict[str, Any]()
+    earlier, known = None, dict[str, Any]()
     if folder is not None:
         earlier = _earlier(folder / "plan.json", requested, name)
         if requested == ANY:
             hosts, *_ = facts.survey(folder)
+            known = {host: node_class(host_facts) for host, host_facts in hosts.items()}
     names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
-    kinds = _node_classes(candidates, {host: node_class(known) for host, known in hosts.items()})
-    if requested == ANY and earlier is not None and earlier.chosen is not None:
-        before = set(earlier.chosen.nodes)
-        kinds = [replace(kind, chosen=not before.isdisjoint(kind.nodes)) for kind in kinds]
     switches = {}
     if any("pairs" in grid for grid in config.get("network", ())):
         switches = slurm.switches()
@@ -206,12 +203,12 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         partition=name,
         asked=requested,
         nodes=tuple(names),
-        cpus=min(node.cpus for node in candidates),
-        memory=min(node.memory for node in candidates),
+        cpus=min(map(attrgetter("cpus"), candidates)),
+        memory=min(map(attrgetter("memory"), candidates)),
         limit=limit,
-        count=sum(node.usable for node in nodes),
+        count=sum(map(attrgetter("usable"), nodes)),
         left_out=left_out,
-        kinds=kinds,
+        kinds=_node_classes(candidates, known, earlier),
         switches=switches,
         limits=limits,
     )
@@ -227,12 +224,18 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
     return longest
 
 
-def _node_classes(nodes: Iterable[slurm.Node], known: Mapping[str, Any]) -> list[EqualNodes]:
+def _node_classes(
+    nodes: Iterable[slurm.Node], known: Mapping[str, Any], earlier: Cluster | None
+) -> list[EqualNodes]:
     """Return the classes of nodes that are equal for Slurm and by their facts.
 
     Args:
         known: host -> its class by its facts, for hosts that have been measured.
+        earlier: the cluster of an earlier run, whose chosen class stays chosen.
     """
+    before = set[str]()
+    if earlier is not None and earlier.chosen is not None:
+        before.update(earlier.chosen.nodes)
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     for node in sorted(nodes, key=attrgetter("cpus", "memory")):
         key: tuple[Any, ...] = (node.cpus, node.layout, node.features, node.gres, node.memory)
@@ -241,17 +244,15 @@ def _node_classes(nodes: Iterable[slurm.Node], known: Mapping[str, Any]) -> list
                 key = other
                 break
         groups.setdefault(key, []).append(node)
-    classes: list[EqualNodes] = []
+    classes = []
     for group in groups.values():
-        classes += map(_equal_nodes, _split_by_facts(group, known))
+        for members in _split_by_facts(group, known):
+            smallest = min(members, key=attrgetter("memory"))
+            names = sorted(map(attrgetter("name"), members), key=natural)
+            usable = sum(map(attrgetter("usable"), members))
+            chosen = not before.isdisjoint(names)
+            classes.append(EqualNodes(smallest.cpus, smallest.memory, names, usable, chosen))
     return classes
-
-
-def _equal_nodes(members: list[slurm.Node]) -> EqualNodes:
-    smallest = min(members, key=attrgetter("memory"))
-    names = sorted(map(attrgetter("name"), members), key=natural)
-    usable = sum(node.usable for node in members)
-    return EqualNodes(smallest.cpus, smallest.memory, names, usable)
 
 
 def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:

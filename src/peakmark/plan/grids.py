@@ -293,12 +293,10 @@ class _Grid:
 
     def kernel_cells(self) -> Iterator[Cell]:
         """Yield the cells of peakmark's kernel."""
-        repetitions = self.keys.get("repetitions", self.config["repetitions"])
+        count = self.keys.get("repetitions", self.config["repetitions"])
         for point in _points(self.subsystem, self.keys):
-            total = self._total(point)
-            for repetition in range(repetitions):
-                options = self._options(point, point.workload, self.keys, repetition)
-                yield self._cell(KERNELS[self.subsystem], point, repetition, options | total)
+            options = self._options(point, point.workload, self.keys) | self._total(point)
+            yield from self._repetitions(count, KERNELS[self.subsystem], point, options)
 
     def reference_cells(self, name: str, changes: Settings, largest: int | None) -> Iterator[Cell]:
         """Yield the cells of one reference tool.
@@ -342,9 +340,8 @@ class _Grid:
             if point in planned:
                 continue
             planned.add(point)
-            for repetition in range(count):
-                options = self._reference_options(name, row, point.workload, changes, repetition)
-                yield self._cell(name, point, repetition, options)
+            options = self._reference_options(name, row, point.workload, changes)
+            yield from self._repetitions(count, name, point, options)
 
     def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
         for row in _coverages(name, self.subsystem):
@@ -353,31 +350,21 @@ class _Grid:
                 return row
         return None
 
-    def _cell(
-        self, instrument: str, point: _GridPoint, repetition: int, options: Mapping[str, Scalar]
-    ) -> Cell:
-        return Cell(
-            self.subsystem,
-            instrument,
-            point.workload,
-            point.variant,
-            point.block,
-            point.threads,
-            self.node,
-            repetition,
-            options,
-            word=point.word,
-        )
+    def _repetitions(
+        self, count: int, instrument: str, point: _GridPoint, options: Mapping[str, Scalar]
+    ) -> Iterator[Cell]:
+        """Yield the repetitions of a cell, each with its own seed."""
+        place = (self.subsystem, instrument, *point[:3], point.threads, self.node)
+        for repetition in range(count):
+            own = dict(options)
+            if "seed" in own:
+                own["seed"] = self.config["seed"] + repetition
+            yield Cell(*place, repetition, own, word=point.word)
 
     def _reference_options(
-        self,
-        name: str,
-        row: _GridPoint,
-        workload: str,
-        changes: Settings,
-        repetition: int,
+        self, name: str, row: _GridPoint, workload: str, changes: Settings
     ) -> dict[str, Scalar]:
-        options = self._options(row, workload, {**self.keys, **changes}, repetition)
+        options = self._options(row, workload, {**self.keys, **changes})
         for key in ("nb", "ops"):
             if key in changes:
                 options[key] = changes[key]
@@ -390,22 +377,19 @@ class _Grid:
             options.pop(key, None)
         return options
 
-    def _options(
-        self, point: _GridPoint, workload: str, keys: Settings, repetition: int
-    ) -> dict[str, Scalar]:
+    def _options(self, point: _GridPoint, workload: str, keys: Settings) -> dict[str, Scalar]:
         """Return the options that all instruments share.
 
         Args:
             point: the row.
             workload: that of the cell, which may fill several rows.
             keys: of the grid, or as the reference tool changes them.
-            repetition: number from 0.
         """
         config = self.config
         options: dict[str, Scalar] = {
             "seconds": self._scaled_time(keys.get("seconds", config["seconds"]), SHORTEST_S),
             "warmup": self._scaled_time(keys.get("warmup", config["warmup"])),
-            "seed": config["seed"] + repetition,
+            "seed": config["seed"],
         }
         if SUBSYSTEMS[self.subsystem].pinned:
             options["isa"] = keys.get("isa", config["isa"])
