@@ -76,7 +76,6 @@ def test_a_suspected_link_is_measured_again_beside_two_others(four, tmp_path):
     workflow.campaign = config["campaign"]
     workflow.configure(**config)
     workflow.snakemake(*TO_TABLES)
-    again = list(fleet_report.second_verdicts(build.load(workflow.results)))
-    verdicts = {dict(each.values)["node"]: each.case for each in again}
-    assert verdicts[fleet_report.shown(link)] == "confirmed", again
+    again = fleet_report.of_kind(build.load(workflow.results), "suspect").set_index("name")
+    assert again.loc[link, "confirmed"], again
     assert workflow.planned() == set()

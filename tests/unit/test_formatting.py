@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.cases import cases
 
 from peakmark import formatting
 from peakmark.errors import ConfigError
@@ -15,27 +16,13 @@ from peakmark.formatting import (
     parse_size,
     percent,
     plural,
+    quantity,
     significant,
     size,
 )
 
 
-@pytest.mark.parametrize(("value", "step", "text"), [
-    (38.4321, 0, "38.43"),
-    (9.99961, 0, "10.00"),
-    (99.9951, 0, "100.0"),
-    (26336.4, 0, "26336"),
-    (0.0000204, 0, "0.00002040"),
-    (1e-12, 0, "0.00000000"),
-    (0.0, 0, "0"),
-    (-3.14159, 0, "-3.142"),
-    # No decimals that the instrument does not give.
-    (0.023, 1e-3, "0.023"),
-    (0.0235, 1e-3, "0.024"),
-    (0.0115, 5e-4, "0.0115"),
-    (12.3456, 1e-3, "12.35"),
-    (7.4, 1, "7"),
-])  # fmt: skip
+@cases("numbers")
 def test_significant_digits(value, step, text):
     assert significant(value, step=step) == text
 
@@ -66,18 +53,18 @@ def test_quantities_in_words(function, texts):
     assert {value: function(value) for value in texts} == texts
 
 
+@cases("numbers")
+def test_quantities_have_the_unit_that_people_read(value, unit, text):
+    assert quantity(value, unit) == text
+
+
 def test_days_are_in_english():
     names = [date(datetime(2026, month, 21, tzinfo=UTC)) for month in range(1, 13)]
     assert names[::5] == ["21 January 2026", "21 June 2026", "21 November 2026"]
     assert len(set(names)) == 12
 
 
-@pytest.mark.parametrize(("text", "printed"), [
-    ("2 cores x 2.445 GHz x 0.5 = 2.445", "2 cores × 2.445 GHz × 0.5 = 2.445"),
-    ("p = 0.03, 5%", "p = 0.03, 5\u00a0%"),
-    ("MyCPUBench says 89.01 GigaOPS, 7.5 us", "MyCPUBench says 89.01 GigaOPS, 7.5 µs"),
-    ("lib/x-1.2.so and 4 xor 5", "lib/x-1.2.so and 4 xor 5"),
-])  # fmt: skip
+@cases("numbers")
 def test_signs_of_print(text, printed):
     assert formatting.typeset(text) == printed
 

@@ -5,9 +5,10 @@ import csv
 
 import pytest
 from tests.unit.campaign_data import DATA, VM, ZEN3
+from tests.unit.cases import cases
 
 from peakmark import catalogue, data, limits
-from peakmark.formatting import quantity
+from peakmark.formatting import parse_size
 from peakmark.messages import message
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -70,15 +71,6 @@ def test_efficiency_is_one_at_the_limit_and_none_without_facts():
         assert limit.efficiency(1e9) is None
 
 
-@pytest.mark.parametrize(("value", "unit", "text"), [
-    (588.8e9, "op/s", "588.8 GigaOPS"), (1.543e12, "op/s", "1543 GigaOPS"),
-    (51.2e9, "B/s", "51.2 GB/s"), (941e6, "bit/s", "941 Mb/s"), (14.06e-9, "s", "14.06 ns"),
-    (5782.4991, "1/s", "5782 IOPS"), (123456.0, "1/s", "123456 IOPS"), (0.0, "B/s", "0 B/s"),
-])  # fmt: skip
-def test_quantities_in_words(value, unit, text):
-    assert quantity(value, unit) == text
-
-
 # -- cpu
 
 
@@ -97,13 +89,7 @@ def test_zen_3_at_the_clock_measured_beside_the_row(workload, per_cycle):
     assert many.remarks == (message("limit-of-cores", threads=4, cores=2),)
 
 
-@pytest.mark.parametrize(("allowed", "virtual", "placed", "cores", "source"), [
-    (1, None, None, 1, "physical cores the job"),
-    (1, None, {**ONE, "cores": 2}, 2, "placed on"),  # the first job's are not the row's
-    (2, "kvm", None, 2, "virtual machine"),
-    (2, "kvm", {**ONE, "cores": 2}, 2, "virtual machine"),
-    (2, "kvm", ONE, 1, "virtual machine"),
-])  # fmt: skip
+@cases("limits")
 def test_cores_of_a_row(allowed, virtual, placed, cores, source):
     facts = machine(limits={"physical_cores_allowed": allowed}, cpu={"virtualised": virtual})
     limit = cpu("DP", 2, facts, clock_hz=3e9, placed=placed)
@@ -112,18 +98,9 @@ def test_cores_of_a_row(allowed, virtual, placed, cores, source):
 
 
 THREE = {"nominal": 2.4e9, "maximum": 3.6e9, "observed": 3.1e9}
-NOMINAL = {"cpu": {"clock": "nominal"}}
-AT_2_GHZ = {"cpu": {"clock": "nominal", "nominal_hz": 2e9}}
 
 
-@pytest.mark.parametrize(("observed", "more", "words"), [
-    (3.1e9, {}, "3.1 GHz (observed clock)"),
-    (3.1e9, {"clock_hz": 3e9}, "3 GHz (observed clock)"),
-    (3.1e9, {"clock_hz": 3e9, "clock_loaded": True}, "3 GHz (clock observed under the work)"),
-    (3.1e9, {"clock_hz": 3e9, "site": NOMINAL}, "2.4 GHz (nominal clock)"),
-    (3.1e9, {"clock_hz": 3e9, "clock_loaded": True, "site": AT_2_GHZ}, "2 GHz (nominal clock)"),
-    (None, {}, "2.4 GHz (nominal clock)"),
-])  # fmt: skip
+@cases("limits")
 def test_the_clock_of_a_limit(observed, more, words):
     facts = machine(cpu={"clock_hz": {**THREE, "observed": observed}})
     limit = cpu("DP", 1, facts, **more)
@@ -157,24 +134,13 @@ def test_units_of_a_design(design):
 WIDE = ["sse2", "avx2", "fma", "avx512f", "avx512_vnni"]
 
 
-@pytest.mark.parametrize(("best", "isa", "workload", "value"), [
-    ("avx512", WIDE, "DP", 32e9), ("avx512", WIDE, "QPDOT", 256e9), ("avx2", WIDE[:3], "DP", 16e9),
-    ("avx2", WIDE[:3], "QPDOT", 64e9), ("sse2", WIDE[:1], "DP", None),
-])  # fmt: skip
+@cases("limits")
 def test_instruction_sets(best, isa, workload, value):
     facts = machine(cpu={"microarchitecture": "Ice Lake-SP", "isa_best": best, "isa": isa})
     assert cpu(workload, 1, facts, clock_hz=1e9).value == value
 
 
-@pytest.mark.parametrize(("design", "isa", "fused", "mixed"), [
-    # On its own pipes AMD adds beside two multiply-adds; until Zen 2 one of these two pipes is taken.
-    ("Zen", ["avx2", "fma"], 8, 10), ("Zen 2", ["avx2", "fma"], 16, 20), ("Zen 3", ["avx2", "fma"], 16, 24),
-    ("Zen 4", [*WIDE], 16, 24), ("Zen 5", [*WIDE], 32, 48), ("Zen 5", ["avx2", "fma"], 16, 24),
-    # Golden Cove has a third port at 256 bits and none at 512.
-    ("Sapphire Rapids", [*WIDE], 32, 32), ("Emerald Rapids", ["avx2", "fma"], 16, 20),
-    ("Ice Lake-SP", ["avx2", "fma"], 16, 16), ("Haswell", ["avx2", "fma"], 16, 16),
-    ("Neoverse N1", ["neon"], 8, 8), ("Neoverse V2", ["neon"], 16, 16), ("A64FX", ["neon", "sve"], 32, 32),
-])  # fmt: skip
+@cases("limits")
 def test_all_pipes_together_do_more_than_multiply_adds_alone(design, isa, fused, mixed):
     best = "avx512" if "avx512f" in isa else isa[0]
     facts = machine(cpu={"microarchitecture": design, "isa": isa, "isa_best": best})
@@ -214,14 +180,9 @@ def test_single_precision_is_twice_double_everywhere():
 # -- memory
 
 
-@pytest.mark.parametrize(("facts", "site", "value", "origin"), [
-    (machine(**CHANNELS), {}, 204.8e9, "read"),
-    (machine(**CHANNELS), {"channels": 4}, 102.4e9, "site"),
-    (machine(**CHANNELS), {"bandwidth": 1e11}, 1e11, "site"),
-    (machine(cpu=MILAN), {}, 2 * 204.8e9, "datasheet"),
-])  # fmt: skip
-def test_channels_read_stated_or_tabled(facts, site, value, origin):
-    limit = dram(facts, site={"memory": site})
+@cases("limits")
+def test_channels_read_stated_or_tabled(changes, site, value, origin):
+    limit = dram(machine(**changes), site={"memory": site})
     assert (limit.value, limit.origin) == (pytest.approx(value), origin)
     assert ("max for the CPU" in limit.formula) == (origin == "datasheet")
 
@@ -233,17 +194,9 @@ def test_unknown_memory_says_why_and_a_stated_one_where_it_is_from():
     assert dram(VM, site=site).source == "site file x (label)"
 
 
-@pytest.mark.parametrize(("row", "block", "per_cycle", "level"), [
-    ("WS-block", KIB, 32, "L1"),
-    ("RWR-block", 12 * KIB, 64, "L1"),
-    # Source, target and the odd lines between them: 2112 B more than a first level of 32 KiB.
-    ("RWR-block", 16 * KIB, 32, "L2"),
-    ("RS-block", 33 * KIB, 32, "L2"),
-    ("RS-block", 256 * KIB, 32, "L2"),
-    ("RS-block", 8 * MIB, 32, "L3"),
-])  # fmt: skip
+@cases("limits")
 def test_a_block_meets_its_cache(row, block, per_cycle, level):
-    limit = memory(row, block, 2, VM, clock_hz=3e9)
+    limit = memory(row, parse_size(block), 2, VM, clock_hz=3e9)
     assert limit.value == pytest.approx(2 * 3e9 * per_cycle)
     assert f"fits {level}" in limit.formula
 
@@ -320,12 +273,7 @@ def test_threads_share_the_last_cache():
         assert ("fits L3" in limit.formula) == fits
 
 
-@pytest.mark.parametrize(("name", "channels"), [
-    ("AMD EPYC 7251 8-Core Processor", 8), ("AMD EPYC 9755 128-Core Processor", 12),
-    ("Intel(R) Xeon(R) 6710E", 8), ("Intel(R) Xeon(R) 6746E", 8), ("Intel(R) Xeon(R) 6716P-B", None),
-    ("AMD EPYC 9V64H 88-Core Processor", None), ("AMD EPYC 4564P 16-Core Processor", None),
-    ("Intel(R) Xeon(R) CPU Max 9480", None),
-])  # fmt: skip
+@cases("limits")
 def test_a_cpu_whose_memory_speed_no_source_states(name, channels):
     facts = machine(cpu={**MILAN, "model_name": name})
     words = reason(dram(facts))

@@ -174,29 +174,28 @@ LIKWID = frozenset(
     for suffix in ("", "_sse", "_avx", "_avx512", "_avx_fma", "_avx512_fma")
     if not (suffix.endswith("fma") and not stem.startswith("peak"))
 )
+SVE = [f"_sve{bits}" for bits in (128, 256, 512)]
+ARM_PEAK = ("peakflops", "peakflops_fma", "peakflops_sp", "peakflops_sp_fma")
+LIKWID_5_2 = frozenset([*ARM_PEAK, "load", "store", "copy"])
+LIKWID_5_4 = LIKWID_5_2 | {
+    *(f"peakflops{sp}_neon{fma}" for sp in ("", "_sp") for fma in ("", "_fma")),
+    *(f"peakflops{sp}{sve}{fma}" for sp in ("", "_sp") for sve in SVE for fma in ("", "_fma")),
+    *(f"{stem}{suffix}" for stem in ("load", "store") for suffix in ("_neon", *SVE)),
+}
+OF_LIKWID = {
+    "x86": LIKWID,
+    "likwid 5.2": LIKWID_5_2,
+    "likwid 5.4": LIKWID_5_4,
+    "likwid 5.4 without neon_fma": LIKWID_5_4 - {"peakflops_neon_fma"},
+    "peakflops alone": frozenset({"peakflops", "peakflops_neon"}),
+}
+"""Kernels that likwid-bench may offer."""
 
 
-@pytest.mark.parametrize(("workload", "variant", "store", "flags", "test"), [
-    ("DP", "", None, AVX2, "peakflops_avx_fma"),
-    ("DP", "", None, AVX2 | {"avx512f"}, "peakflops_avx512_fma"),
-    ("DP", "", None, {"sse2", "avx"}, "peakflops_avx"),
-    ("DP", "", None, {"sse2"}, "peakflops_sse"),
-    ("FP32", "", None, AVX2, "peakflops_sp_avx_fma"),
-    ("FP32", "", None, frozenset(), "peakflops_sp"),
-    ("RS", "block", None, AVX2, "load_avx"),
-    ("RS", "pool", None, AVX2, "load_avx"),
-    ("RS", "pool", "libc", AVX2, "load_avx"),
-    ("WS", "block", None, AVX2, "store_avx"),
-    ("WS", "pool", None, AVX2 | {"avx512f"}, "store_mem_avx512"),
-    ("WS", "pool", "temporal", AVX2, "store_avx"),
-    ("RWS", "pool", None, AVX2, "copy_mem_avx"),
-    ("RWS", "block", "streaming", AVX2, "copy_mem_avx"),
-    ("RWS", "block", None, {"sse2"}, "copy_sse"),
-])  # fmt: skip
-def test_kernel_of_likwid(workload, variant, store, flags, test):
-    options = {"store": store} if store else {}
+@cases("tools")
+def test_kernel_of_likwid(workload, variant, options, offered, flags, test):
     of = cell("likwid-bench", workload, variant, MIB if variant else None, 2, **options)
-    run = likwid_bench.plan(of, LIKWID, frozenset(flags))
+    run = likwid_bench.plan(of, OF_LIKWID[offered], frozenset(flags.split()))
     assert run.test == test and run.iterations >= 10
 
 

@@ -18,66 +18,11 @@ from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
 from peakmark.tools.programs import hpl
 
-
-def disk(workload, throughput, iops, latency):
-    figures = {"throughput": throughput, "iops": iops, "latency": latency}
-    return {(workload, metric): value for metric, value in figures.items()}
-
-
-def rates(**kilobytes):
-    return {(name, "throughput"): value * 1024 for name, value in kilobytes.items()}
-
-
-def operations(threads, **iops):
-    """IOZone tells operations per second alone; latencies follow."""
-    every = {(name, "iops"): rate for name, rate in iops.items()}
-    return every | {(name, "latency"): threads / rate for name, rate in iops.items()}
-
-
 GOOD = {
-    "cpubench/dp-x2": {("DP", "rate"): 21582620203.081005},
-    "cpubench/qpdot-x1": {("QPDOT", "rate"): 23115185465.61519},
-    "rambench/rws-pool-x2": {("RWS", "throughput"): 16842050688.319035},
-    "rambench/rs-block-x1": {("RS", "throughput"): 66330377524.18737},
-    "rambench/c2c-x2": {("C2C", "core_to_core"): 1.03505e-07},
-    "rambench/lat-x1": {("LAT", "latency"): 2.3755089e-08},
-    "diskbench/rr-psync-x2": disk("RR", 97419584.44472459, 23784.07823357534, 8.395287222454965e-05),
-    "diskbench/ws-uring-x1": disk("WS", 448066138.9131365, 6836.946699724373, 0.00058106442578125),
-    "netbench/tcp-x1": {("TCP", "throughput"): 5845411021.3140545},
-    "netbench/tcp-bbr-x2": {("TCP", "throughput"): 11277467756.676481},
-    "netbench/udp-x2": {("UDP", "throughput"): 1003176030.645332},
-    "netbench/udp-gso-x1": {("UDP", "throughput"): 5298562963.705317},
-    "netbench/lat-tcp-x1": {("LAT-TCP", "latency"): 3.734099e-05},
-    "netbench/lat-udp-busy-x1": {("LAT-UDP", "latency"): 8.661459043881556e-05},
-    # From N and hpcc's HPL_time=0.283419: (2/3 N^3 + 3/2 N^2) / time.
-    "hpl/hpcc-x2": {("DP", "rate"): (2 / 3 * 2688**3 + 1.5 * 2688**2) / 0.283419},
-    "hpl/hpcc-reference-blas": {("DP", "rate"): (2 / 3 * 1408**3 + 1.5 * 1408**2) / 0.456611},
-    "hpl/xhpl-x2": {("DP", "rate"): 1.2646e10},
-    "hpl/xhpl-crowded-x4": {("DP", "rate"): 1.5974e10},
-    "pmbw/rs-block-x1": {("RS", "throughput"): 175128912731.22},
-    "pmbw/rws-block-x2": {("RWS", "throughput"): 2 / (1 / 94399779774.1016 + 1 / 71652135420.7939)},
-    "pmbw/lat-x2": {("LAT", "latency"): 2 * 1.1063592407852983e-08},
-    "likwid-bench/dp-x2": {("DP", "rate"): 45000007680 / 2.341073},
-    "likwid-bench/fp32-sse-x1": {("FP32", "rate"): 11999969280 / 1.062966},
-    "likwid-bench/rs-block-x1": {("RS", "throughput"): 60e9 / 1.620864},
-    "likwid-bench/ws-block-x2": {("WS", "throughput"): 59999518720 / 2.693470},
-    "likwid-bench/rws-pool-x2": {("RWS", "throughput"): 15032385536 / 1.217456},
-    "likwid-bench/odd-size-x1": {("RS", "throughput"): 22528e6 / 0.4601822},
-    "iozone/single-1m": rates(WS=2140873, RS=612163, RR=570590, WR=1376597),
-    "iozone/t2-1m": rates(WS=1771920.12, RS=611896.59, RR=785946.03, WR=1277927.25),
-    "iozone/single-ops-4k": operations(1, WS=9325, RS=7886, RR=12921, WR=8903),
-    "iozone/t2-ops-4k": operations(2, WS=19784.51, RS=13382.51, RR=3913.77, WR=18600.68),
-    "fio/rr-psync-x2": disk("RR", 26349568 / 0.502, 6433 / 0.502, 154466.494637e-9),
-    "fio/ws-psync-x1": disk("WS", 769654784 / 0.502, 734 / 0.502, 680474.405995e-9),
-    "fio/wr-uring-total-x1": disk("WR", 8388608 / 0.110, 2048 / 0.110, 425293.481445e-9),
-    "iperf3/tcp-x2": {("TCP", "throughput"): 7908617042.6355276},
-    "iperf3/udp-omit": {("UDP", "throughput"): 12130623122.831923},
-    "iperf3/udp-x1": {("UDP", "throughput"): 524391444.4699747},
-    "qperf/all": {("LAT-TCP", "latency"): 2 * 12300e-9, ("LAT-UDP", "latency"): 2 * 18547e-9},
-    "ping/loopback": {("LAT-ICMP", "latency"): 0.015e-3},
-}  # fmt: skip
-
-
+    case: {tuple(name.split()): value for name, value in values.items()}
+    for case, values in tables("tools")["values"][1:]
+}
+"""Case -> (workload, metric) -> value."""
 # Told as not possible here, which is no failure: a user cannot give himself rights.
 REFUSED = {"ping/no-rights": "may not open its socket as this user: as root: setcap cap_net_raw"}
 UNITS = {"rate": "op/s", "iops": "1/s", "latency": "s", "core_to_core": "s"}
@@ -205,24 +150,7 @@ def test_keys_of_a_kernel_are_checked(case):
             samples.parse(case, samples.with_json(case, work=2 * work))
 
 
-@pytest.mark.parametrize(("case", "metric", "expected"), [
-    ("cpubench/dp-x2", "", {"isa": "avx2", "instruction": "vfmadd213pd", "per_thread": None}),
-    ("rambench/rws-pool-x2", "", {"working_set": "pool", "store": "non-temporal", "pool": 64 << 20}),
-    ("diskbench/rr-psync-x2", "latency", {"p99": 0.00021009050000000002}),
-    ("fio/rr-psync-x2", "latency", {"p99": 1548288e-9, "max": 6164822e-9}),
-    ("ping/loopback", "", {"min": 5e-6, "max": 32e-6}),
-    ("pmbw/rs-block-x1", "", {"estimate": None}),
-    ("pmbw/rws-block-x2", "", {"estimate": True, "store": "temporal"}),
-    ("qperf/all", "", {"half": True}),
-    ("iozone/t2-ops-4k", "latency", {"derived": True}),
-    ("netbench/udp-gso-x1", "", {"lost": 106659}),
-    ("iperf3/tcp-x2", "", {"retransmits": 52, "congestion_control": "bbr"}),
-    ("netbench/tcp-bbr-x2", "", {"retransmits": 8, "congestion_control": "bbr"}),
-    # What was under way at the end counts as lost.
-    ("iperf3/udp-x1", "", {"loss": pytest.approx(50029 / 114560, rel=0.01)}),
-    # iperf 3.12 with --omit reported 137103 of 132000 datagrams lost, 46289 of which had arrived.
-    ("iperf3/udp-omit", "", {"lost_reported": 137103, "loss": pytest.approx(1 - 46289 / 132000)}),
-])  # fmt: skip
+@cases("tools")
 def test_details(case, metric, expected):
     rows = samples.parse(case).measurements
     found = next(row.details for row in rows if row.metric.startswith(metric))

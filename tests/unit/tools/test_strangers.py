@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from tests.unit.cases import cases
 from tests.unit.tools import samples
-from tests.unit.tools.test_commands import MIB
 
 from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import REGISTRY, common
@@ -200,38 +199,6 @@ def test_a_load_of_pmbw_takes_as_long_on_arm(access_bytes, threads):
 def test_another_count_of_pmbws_accesses_is_refused():
     with pytest.raises(ParseError, match="has 16 B by testvol / testaccess"):
         chase(16)
-
-
-SVE = [f"_sve{bits}" for bits in (128, 256, 512)]
-ARM_PEAK = ("peakflops", "peakflops_fma", "peakflops_sp", "peakflops_sp_fma")
-LIKWID_5_2 = frozenset([*ARM_PEAK, "load", "store", "copy"])
-LIKWID_5_4 = LIKWID_5_2 | {
-    *(f"peakflops{sp}_neon{fma}" for sp in ("", "_sp") for fma in ("", "_fma")),
-    *(f"peakflops{sp}{sve}{fma}" for sp in ("", "_sp") for sve in SVE for fma in ("", "_fma")),
-    *(f"{stem}{suffix}" for stem in ("load", "store") for suffix in ("_neon", *SVE)),
-}
-
-
-@pytest.mark.parametrize(("workload", "offered", "flags", "test"), [
-    ("DP", LIKWID_5_4, {"neon"}, "peakflops_neon_fma"),
-    ("FP32", LIKWID_5_4, {"neon"}, "peakflops_sp_neon_fma"),
-    ("DP", LIKWID_5_4, {"neon", "sve"}, "peakflops_neon_fma"),  # of no known length
-    ("DP", LIKWID_5_4, {"neon", "sve", "sve512"}, "peakflops_sve512_fma"),
-    ("FP32", LIKWID_5_4, {"neon", "sve", "sve256"}, "peakflops_sp_sve256_fma"),
-    ("DP", LIKWID_5_4, {"neon", "sve", "sve128"}, "peakflops_neon_fma"),
-    ("DP", LIKWID_5_4 - {"peakflops_neon_fma"}, {"neon", "sve128"}, "peakflops_sve128_fma"),
-    ("DP", LIKWID_5_2, {"neon"}, "peakflops_fma"),
-    ("DP", {"peakflops", "peakflops_neon"}, {"neon"}, "peakflops_neon"),
-    ("RS", LIKWID_5_4, {"neon", "sve", "sve512"}, "load_sve512"),
-    ("RS", LIKWID_5_4, {"neon"}, "load_neon"),
-    ("WS", LIKWID_5_2, {"neon"}, "store"),
-])  # fmt: skip
-def test_the_best_kernel_of_likwid_on_arm(workload, offered, flags, test):
-    """Kernels of bench/armv8 in likwid 5.2.2 to 5.4.1; A64FX in RRZE-HPC/likwid#414."""
-    cell = samples.cell(
-        "likwid-bench", workload, "" if workload in ("DP", "FP32") else "block", MIB, 1
-    )
-    assert likwid_bench.plan(cell, frozenset(offered), frozenset(flags)).test == test
 
 
 def test_the_length_of_a_vector_is_read_from_the_kernel(tmp_path):

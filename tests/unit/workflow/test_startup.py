@@ -45,13 +45,7 @@ def three(*nodes):
     return where(nodes=nodes, kinds=[{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}])
 
 
-@pytest.mark.parametrize(("nodes", "held", "refused"), [
-    (("any",), ["n1"], None),
-    (("any",), ["n1", "n2"], "n[1-2]"),  # a network cell takes two, and one is left
-    (("n2", "n3"), ["n1"], None),
-    (("n1", "n2"), ["n1"], "n1"),
-    (("n1", "n2", "n3"), ["x7"], None),  # of another partition
-])  # fmt: skip
+@cases("slurm")
 def test_inside_a_job_no_node_is_waited_for(tmp_path, monkeypatch, nodes, held, refused):
     monkeypatch.setattr(slurm, "job_nodes", lambda number: held if number == "7" else [])
     one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import yaml
 from tests.unit import campaign_data as make
+from tests.unit.cases import cases
 from tests.unit.plan.planned import where
 
 from peakmark import plan
@@ -80,31 +81,22 @@ def test_where_nobody_is_slow_no_campaign_is_written(tmp_path, peakmark):
 SECOND = {"campaign": "c-suspects", "suspects": {"node3": ["node2", "node5"]}}
 
 
-@pytest.mark.parametrize(
-    ("factors", "case"),
-    [
-        ({"node2": 1.0, "node5": 1.0, "node3": 0.9}, "confirmed"),
-        ({"node2": 1.0, "node5": 1.0, "node3": 1.0}, "not-confirmed"),
-        # All were slower meanwhile: the suspect is what the others are.
-        ({"node2": 0.9, "node5": 0.9, "node3": 0.9}, "not-confirmed"),
-        # One of the healthy nodes is as slow.
-        ({"node2": 1.0, "node5": 0.9, "node3": 0.9}, "not-confirmed"),
-        ({"node2": 1.0, "node3": 0.9}, "confirmed"),
-        ({"node3": 0.9}, "missing"),
-        ({"node2": 1.0, "node5": 1.0}, "missing"),
-    ],
-)
+@cases("campaign")
 def test_the_second_measurement_confirms_or_not(tmp_path, peakmark, factors, case):
     folder = make.write(tmp_path / "c", rows(factors), config={**CONFIG, **SECOND})
-    (told,) = fleet_report.second_verdicts(build.load(folder))
-    assert (told.code, told.case) == ("second-measurement", case)
-    values = dict(told.values)
+    frames = build.load(folder)
+    (suspect,) = fleet_report.of_kind(frames, "suspect").itertuples()
+    assert bool(suspect.judged) == (case != "missing")
+    assert bool(suspect.judged and suspect.confirmed) == (case == "confirmed")
     if case == "confirmed":
-        assert (values["rows"], values["of"]) == (2, 2)
-        assert values["behind"] == pytest.approx(0.1, abs=0.01)
+        assert (suspect.rows, suspect.judged) == (2, 2)
+        assert suspect.behind == pytest.approx(0.1, abs=0.01)
+    (sentence,) = fleet_report.second_verdicts(frames)
+    begin = {"confirmed": "Confirmed", "not-confirmed": "Not confirmed", "missing": "Neither"}
+    assert sentence.startswith(begin[case])
     done = peakmark("fleet", folder, "--fail-on", "slow")
     assert done.returncode == {"confirmed": 1, "not-confirmed": 0, "missing": 3}[case]
-    assert told.full_sentence[:20] in done.stdout
+    assert sentence[:20] in done.stdout
     assert ("cannot tell" in done.stdout) == (case == "missing")
 
 
@@ -133,7 +125,8 @@ def test_five_repetitions_confirm_nothing(tmp_path):
         if record["cell"]["repetition"] < 5
     ]
     frames = make.frames(tmp_path / "c", records, config={**CONFIG, **SECOND})
-    assert [each.case for each in fleet_report.second_verdicts(frames)] == ["missing"]
+    (sentence,) = fleet_report.second_verdicts(frames)
+    assert sentence.startswith("Neither confirmed nor not")
 
 
 def test_a_suspect_that_is_not_confirmed_is_not_drained(tmp_path):
