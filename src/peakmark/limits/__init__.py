@@ -1,7 +1,7 @@
-"""The physical limit of every table row: from measured, read, stated or tabled numbers, or
-``unknown`` with the reason and, where there is one, a bound.
+"""The physical limit of every table row, from measured, read, stated or tabled numbers.
 
-No limit is invented: an unknown one leaves the efficiency empty and says how to supply it.
+No limit is invented. An unknown limit has a reason, which says how to supply it, and perhaps a bound;
+its row has no efficiency.
 """
 
 from peakmark.limits.base import Limit, Question

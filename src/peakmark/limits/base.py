@@ -128,7 +128,7 @@ class Clock(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """One row, named as in its record, and what is known about its machine.
+    """One row, named as in its record, and the known facts of its machine.
 
     facts         facts of the node as ``machine.collect`` returns them, by part; {} without any
     site          site file as ``site.load`` returns it; its entries for this host override the rest

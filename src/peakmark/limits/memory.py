@@ -29,8 +29,8 @@ _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
 before it writes it.
 """
 _NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
-"""Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide as a DIMM's:
-firmware counts 2 or 4 bytes as a channel of LPDDR5 (JESD209-5: 16 bits), and 8 or 16 of HBM.
+"""Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide as a DIMM's. A channel
+of firmware has 2 or 4 bytes with LPDDR5 (JESD209-5: 16 bits), and 8 or 16 with HBM.
 """
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
 """Designs that write whole lines without reading them before, always or when the memory is busy."""
@@ -131,7 +131,7 @@ def of_one_node(question: Question, limit: Limit) -> Limit:
     """Return the part of a throughput's limit or bound that one NUMA node has, for rows from node
     to node.
 
-    The limit is unknown where a node has memory but no cores: such memory may be slower or faster
+    The limit is unknown where a node has memory but no cores: its memory may be slower or faster
     than the channels of the CPU.
     """
     if question.workload not in NUMA or question.unit == "s" or limit.most is None:
@@ -423,7 +423,7 @@ def by_cores(
 
 
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
-    """Return the bandwidth of the best memory that machines with such cores were sold with."""
+    """Return the bandwidth of the best memory that machines with these cores were sold with."""
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
     if line is None or not line["speed_mts"]:

@@ -15,7 +15,7 @@ _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.boun
 def for_row(question: Question) -> Limit:
     """Return the limit of one row. An unknown limit has the tightest bound of the row instead.
 
-    No machine with such cores exceeds a bound, and most stay far below it. Line fill buffers x line
+    No machine with these cores exceeds a bound, and most stay far below it. Line fill buffers x line
     / latency is no bound: prefetchers keep more lines on their way than a core has buffers.
     """
     limit = _PARTS[question.subsystem](question)

@@ -1,7 +1,7 @@
 """All facts of a node, collected once and kept in a file.
 
-``collect`` takes well under a second, needs no root, and never fails because a tool is missing:
-a fact that cannot be read is null, and ``unknown`` says how a person can supply it.
+``collect`` takes well under a second, needs no root, and never fails because a tool is missing. A
+fact that cannot be read is null, and ``unknown`` says how a person can supply it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Processor and main memory: identity, clocks, instruction sets, caches; size, kind and channels.
 
-lscpu, /proc/cpuinfo and sysfs for the processor; udev or EDAC, where they let an ordinary user read
-them, for memory modules.
+The processor is read from lscpu, /proc/cpuinfo and sysfs. Memory modules are read from udev or EDAC,
+where an ordinary user may read them.
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ def _lscpu_fields(entries: Any) -> Iterator[tuple[str, str]]:
 
 
 def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
-    """Return the processor's names and numbers; on Arm these are of the MIDR.
+    """Return the processor's names and numbers, on Arm by the MIDR.
 
-    For cores of several kinds there is no design, and with Arm no name.
+    Cores of several kinds have no common design, and on Arm no common model.
     """
     vendor, family, model = fields.get("Vendor ID"), fields.get("CPU family"), fields.get("Model")
     if "CPU implementer" in fields:
@@ -346,8 +346,9 @@ def _best(isa: list[str]) -> str:
 
 
 def _caches(host: Host) -> list[Facts]:
-    """Return each kind of cache once, lowest level first, with the number of threads that share one
-    and the number of such caches.
+    """Return each kind of cache once, lowest level first.
+
+    Each has the number of threads that share one cache, and the number of these caches.
     """
     kinds = Counter(
         (cache.level, cache.kind, cache.size, len(cache.cpus))
@@ -510,6 +511,6 @@ def _edac(host: Host) -> tuple[int | None, str | None]:
 
 
 def _common(values: set[str | None]) -> str | None:
-    """Return the value that all share, or None when there is none or they differ."""
+    """Return the one value that is known; None without one, or where several differ."""
     known = values - {None, "", "Unknown"}
     return known.pop() if len(known) == 1 else None

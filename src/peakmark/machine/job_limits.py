@@ -139,8 +139,7 @@ def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
 def _memory_limit(host: Host) -> int | None:
     """Return the smallest limit in bytes from this process's cgroup to the root, None without one.
 
-    ``memory.high`` counts: above it the kernel takes memory back and delays the processes, which
-    would spoil a measurement.
+    ``memory.high`` counts: above it the kernel takes memory back and delays the processes.
     """
     names = {1: ("memory.limit_in_bytes",), 2: ("memory.max", "memory.high")}
     limits = []

@@ -22,7 +22,7 @@ _PARAMETERS = re.compile(
     r"(intel|amd)_iommu|mitigations|nopti|pti|(no)?spect\S*|tsx|mds|clocksource|tsc|audit|selinux|init_on_\w+|"
     r"page_poison|slub_debug|nmi_watchdog|nosoftlockup|skew_tick|preempt|threadirqs|cgroup\w*)(=.*)?"
 )
-"""Parameters of Linux (Documentation/admin-guide/kernel-parameters.txt) that change what is measured. The
+"""Parameters of Linux (Documentation/admin-guide/kernel-parameters.txt) that change measured values. The
 others name disks and servers, which are nobody's business.
 """
 _LIBRARIES = re.compile(
@@ -84,7 +84,7 @@ def collect_os(host: Host) -> Facts:
 
 
 def _command_line(host: Host) -> str | None:
-    """Return the parameters of Linux that change what is measured; None where they are unknown."""
+    """Return the parameters of Linux that change measured values; None where they are unknown."""
     text = host.read("/proc/cmdline")
     if text is None:
         return None

@@ -1,7 +1,6 @@
-"""Location of CPUs: core, socket, NUMA node, last-level cache; from sysfs, for the whole node,
-whatever a job may use.
+"""Location of CPUs: core, socket, NUMA node, last-level cache; from sysfs, for the whole node.
 
-lscpu and hwloc read the same files, but each cell would start a program, and hwloc shows only the
+lscpu and hwloc read these files too. But each cell would start a program, and hwloc shows only the
 CPUs of the job.
 """
 
@@ -29,8 +28,10 @@ _LEVELS = ("socket", "node", "cache")
 
 @dataclass(frozen=True)
 class CpuLocation:
-    """Location of one CPU. ``core`` is the first hardware thread of its core, ``cache`` the CPUs
-    that share its last-level cache of ``cache_bytes`` (0 where unknown).
+    """Location of one CPU.
+
+    ``core`` is the first hardware thread of its core. ``cache`` has the CPUs that share its
+    last-level cache of ``cache_bytes`` (0 where unknown).
     """
 
     cpu: int

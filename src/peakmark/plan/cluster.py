@@ -1,5 +1,6 @@
-"""The cluster that a campaign is planned for: its nodes and their classes, the pairs of nodes that a
-network grid measures, their order, and what two pairs share.
+"""The cluster that a campaign is planned for: its nodes and their classes.
+
+Also the pairs of nodes that a network grid measures, their order, and the uplinks that they share.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class EqualNodes:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What Slurm reported when the campaign was planned.
+    """The nodes that Slurm reported when the campaign was planned.
 
     Attributes:
         partition: name of the partition, or of several with commas.
@@ -460,9 +461,9 @@ def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
 
 
 def shares(pair: Pair, config: Settings, known: Behind) -> frozenset[str]:
-    """Return what no other pair may use at the same time.
+    """Return the uplinks and nodes that no other pair may use while this pair is measured.
 
-    This is the uplinks that the pair's traffic passes, and nodes that jobs do not have alone.
+    Nodes are among them where jobs do not have their nodes alone.
     """
     uplinks = crossed(pair, known)
     if settings_of(config).get("exclusive", True):

@@ -105,8 +105,9 @@ _OF_MANY = ("workloads", "concurrency", "variants", "blocks", "references", "rep
 
 
 def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
-    """Return the grid that asks for a cell of peakmark's kernels, with no other point than the cell's,
-    without references and repetitions. Without pmbw an automatic pool need not be a power of two.
+    """Return the grid that asks for a cell of peakmark's kernels, reduced to the cell's point.
+
+    It has no references and repetitions. Without pmbw an automatic pool need not be a power of two.
 
     Raises:
         ConfigError: no grid of the configuration asks for it.
@@ -188,7 +189,7 @@ def concurrency_aliases(
 ) -> dict[int | str, int | str]:
     """Return for each concurrency of a grid the one that is measured for it.
 
-    On the machine that measures, a number of threads is measured once, whatever words mean it too.
+    On the machine that measures, several words may mean one number of threads: it is measured once.
     """
     aliases = {value: value for value in values}
     if not on_this_machine:

@@ -1,4 +1,4 @@
-"""Which cells are measured in one job, and which cells share more than their node."""
+"""Group cells into jobs, and tell which cells use more than their own node."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def two_nodes(cell: Cell) -> bool:
 
 
 def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
-    """Return whether no other cell that leaves its node may run at the same time.
+    """Return whether the cell uses the network or a shared disk, as one cell at a time may.
 
-    Pairs are no such cells: ``Plan.shares`` tells what each pair shares.
+    Named pairs of nodes do not count: ``Plan.shares`` tells what each of them shares.
     """
     return resource_of(cell, settings) != "own" and not cell.peer
 

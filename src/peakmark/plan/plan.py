@@ -104,14 +104,14 @@ class Plan:
         return behind(self.config, self.cluster)
 
     def shares(self, cell: Cell) -> frozenset[str]:
-        """Return what no other pair may use while the cell of a pair is measured."""
+        """Return the uplinks and nodes that no other pair may use while the cell of a pair runs."""
         if not cell.peer:
             return frozenset()
         return shares((cell.node, cell.peer), self.config, self.behind)
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
-        """Return the cells of each job with several cells, by name; none with ``fan_out: cell``."""
+        """Return the cells of each job by its name; empty where each cell has its own job."""
         if self.cluster is None or self.config["fan_out"] == "cell":
             return {}
         return job_groups.group(self.cells, self.config)

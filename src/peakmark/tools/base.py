@@ -27,7 +27,7 @@ SLOWEST_LINK = 1e8
 _VERSION_TIMEOUT_S = 10.0
 """Seconds that a tool may take to print its version or its help."""
 _SERVER_MARGIN_S = 40.0
-"""Seconds that a server may outlast its client's timeout, so that the client's failure is told first."""
+"""Seconds that a server may outlast its client's timeout, so that the client fails first."""
 
 
 @dataclass(frozen=True)
@@ -430,7 +430,7 @@ def not_executable(path: str, why: str) -> Unavailable:
 
 
 def no_variant(cell: Cell, known: Iterable[str]) -> Unavailable:
-    """Return the error for a variant that is none of those that the program has."""
+    """Return the error for a variant that the program does not have."""
     return Unavailable(
         f"{cell.instrument} has no variant {cell.variant or 'none'} for {cell.workload}:"
         f" it has {', '.join(known)}"

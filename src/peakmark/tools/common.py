@@ -1,5 +1,6 @@
-"""Parts that programs share: options of a cell, needs of a cell, and strict reading of output; for
-peakmark's kernels also how they are found, and the JSON object that they print.
+"""Parts that programs share: options of a cell, needs of a cell, and strict reading of output.
+
+For peakmark's kernels also their place, and the JSON object that they print.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """Number as a tool prints it in the C locale."""
 
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
-"""Text of a histogram as the kernels print it and records keep it: runs of neighbouring buckets, each
-the index of the first bucket, then the counts.
+"""Text of a histogram as the kernels print it and records keep it: runs of neighbouring buckets. A run
+has the index of its first bucket, then the counts.
 
 The buckets of times in ns are logarithmic, 128 for each power of two
 (``src/kernels/common/histogram.h``).
@@ -97,7 +98,7 @@ def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
 
 
 def need_sectors(record: int, workspace: Workspace) -> None:
-    """Check that direct I/O on the scratch disk can move such a record; else raise Unavailable."""
+    """Check that direct I/O on the scratch disk can move the record; else raise Unavailable."""
     storage = workspace.facts.get("storage") or {}
     disk = f"the disk of {storage.get('scratch')}"
     refused = sectors_refuse(record, storage.get("logical_block_size"), disk)
@@ -472,7 +473,7 @@ class Kernel(Instrument):
 
 
 def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
-    """Return ``--key value`` for those of the options that the cell has."""
+    """Return ``--key value`` for each of the options that the cell has."""
     words: list[str] = []
     for key in keys:
         value = cell.options.get(key)

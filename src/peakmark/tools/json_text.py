@@ -24,8 +24,8 @@ _NOTE = re.compile(
     r"\s*(?:\[?(?!(?:true|false|null|nan|infinity)\b)[A-Z]|[(<#*>=!]|\[?\d[-\d:./T]*\]?[ \t]+\S*[A-Z]{3})",
     re.IGNORECASE,
 )
-"""Begin of a line that is a note, in JSON with one value or key a line: words, perhaps behind a host
-in brackets or a time.
+"""Begin of a line that is a note, in JSON with one value or key a line. A note is words, perhaps behind a
+time or a host in brackets.
 """
 _STRUCTURE = frozenset("}],:")
 """Characters that follow the object only where a line inside it was lost."""

@@ -1,7 +1,7 @@
 """The tables as data: their values, units and headings.
 
 The headings are those of the reports that students and administrators write by hand. Columns that
-such reports lack (interval, notes) are to the right of these.
+these reports lack (interval, notes) are on the right.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ class DiskBench(common.Kernel):
 
 
 def sync_s(cell: Cell, written: float) -> float:
-    """Return the seconds that syncing each record of ``written`` bytes may add. The syncs take
-    place one after the other, as on a disk that turns, whatever the number of threads.
+    """Return the seconds that syncing each record of ``written`` bytes may add. The syncs of
+    all threads take place one after the other, as on a disk that turns.
     """
     if cell.options.get("sync") != "each":
         return 0.0

@@ -1,9 +1,9 @@
 """fio: reads and writes with O_DIRECT, one workload per cell, with percentiles of the latency.
 
 The files are laid out with data before the clock starts, writes overwrite them, and ``end_fsync``
-ends a write: fio counts it into ``runtime`` (seen with fio 3.33: an fsync delayed by 1.5 s made a
-runtime of 1.0 s 2.5 s long), so bytes / runtime is what reached the device. With
-``group_reporting`` runtime is that of the longest thread.
+ends a write. fio counts the fsync into ``runtime``: with fio 3.33 an fsync delayed by 1.5 s made a
+runtime of 1.0 s 2.5 s long. So bytes / runtime is the rate of the device. With ``group_reporting``
+runtime is that of the longest thread.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """HPL, the High-Performance Linpack: ``xhpl``, or Debian's ``hpcc``, which holds it among other
 tests.
 
-One process, threads in the BLAS. What HPL reaches is decided by the BLAS: the core type that
-OpenBLAS chose is kept in ``Parsed.library``, and a warning says when an unoptimised BLAS was
-linked.
+HPL is one process with threads in the BLAS, which decides the rate. ``Parsed.library`` keeps the core
+type that OpenBLAS chose, and a warning says when an unoptimised BLAS was linked.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """IOZone: sequential and random reads and writes with O_DIRECT, all four patterns in one execution
 (workload ALL).
 
-The files are written once, then over-written: WS is the second pass (``rewrite``), because
-diskbench too writes files that are there. RS is the first pass of reading. IOZone's kB is 1024 B.
-With several processes it sleeps two seconds around each phase and reports what its children did
-until the first of them was done; a single process does not sleep.
+The files are written once, then overwritten. WS is the second pass (``rewrite``), because diskbench
+too overwrites files. RS is the first pass of reading. IOZone's kB is 1024 B. With several processes it
+sleeps two seconds around each phase, and it counts their work until the first of them is done. A
+single process does not sleep.
 """
 
 from __future__ import annotations

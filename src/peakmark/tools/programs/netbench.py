@@ -18,7 +18,7 @@ from peakmark.tools.base import (
 # Of src/kernels/net/plan.h.
 UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024
 MESSAGE_S = 2e-6
-"""Seconds that two CPUs take to send and receive one message, whatever its size."""
+"""Seconds that two CPUs take to send and receive one message of any size."""
 
 _ENV = {"NETBENCH_KEY": "{key}"}
 """Environment of both ends. ``measure`` fills in the key, so that a server answers only its client."""

@@ -58,8 +58,8 @@ _ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are 
 class Pmbw(Instrument):
     """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT.
 
-    It writes through the caches: beside streaming stores it only reads; beside copies of the C
-    library, which stores as it sees fit, the row says so.
+    It writes through the caches. So it does not write where peakmark's kernel uses streaming
+    stores. Where the kernel copies by the C library, which may do either, the row says so.
     """
 
     name = "pmbw"
@@ -136,7 +136,7 @@ class Pmbw(Instrument):
 
 
 def needs(cell: Cell) -> tuple[str, ...]:
-    """Return the kinds of routines for a cell. Raise Unavailable where pmbw has no such stores."""
+    """Return the kinds of routines for a cell. Raise Unavailable for streaming stores."""
     if cell.workload in ("WS", "RWS") and store_of(cell) == "streaming":
         raise Unavailable(
             "pmbw writes through the caches, the stores of this row are streaming",

@@ -27,7 +27,7 @@ POOL = 1 << 30
 """Bytes of the pool, as in rambench, unless the configuration has another."""
 
 ORDINARY = "pool-temporal"
-"""Variant with ordinary stores, whatever the grid asks for its pool."""
+"""Variant with ordinary stores; the grid's ``store`` does not change it."""
 
 LINE = 64
 """Bytes of a cache line; a block is a multiple of them."""
