@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from testcluster.processes import wait_until
+from tests.programs import executable
 
 WRAPPERS = {
     "banner": 'echo; echo "--> Verifying valid submit host...OK"; exec {sbatch} "$@"',
@@ -39,9 +40,7 @@ def ask(site, tmp_path, monkeypatch):
 
     def answers(wrapper):
         real = shutil.which("sbatch", path=site.environment()["PATH"])
-        program = tmp_path / "sbatch"
-        program.write_text(f"#!/bin/sh\n{wrapper.format(sbatch=real)}\n")
-        program.chmod(0o755)
+        executable(tmp_path / "sbatch", f"#!/bin/sh\n{wrapper.format(sbatch=real)}\n")
         # The wrapper and the variables go through env: the test cluster drops those of a caller.
         path = f"PATH={tmp_path}:{site.environment()['PATH']}"
         variables = [path, *(f"{name}={value}" for name, value in VARIABLES.items())]

@@ -10,6 +10,7 @@ import pytest
 from testcluster.hosts import checked
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
+from tests.programs import executable
 
 from peakmark.rows import build
 from peakmark.workflow import suspects
@@ -34,8 +35,7 @@ def limited(workflow, node, quota_us):
     kernel = workflow.directory / "build" / "kernels" / "cpubench"
     real, wrapper = kernel.with_name("real"), kernel.with_name(f"wrapper-{node}")
     shutil.copy2(kernel, real)
-    wrapper.write_text(WRAPPER.format(group=group, real=real))
-    wrapper.chmod(0o755)
+    executable(wrapper, WRAPPER.format(group=group, real=real))
     try:
         group.mkdir()
         (group / "cpu.shares").write_text(str(SHARES))

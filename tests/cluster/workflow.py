@@ -15,6 +15,7 @@ import yaml
 from testcluster import Cluster
 from testcluster.processes import Process, wait_until
 from tests import checkout, presets
+from tests.programs import executable
 
 LIMIT_S = 600.0
 """For what hangs: a report alone takes a minute where a dozen others are at work on two CPUs."""
@@ -71,9 +72,7 @@ class Workflow:
     def holding(self, tool: str, name: str = "") -> str:
         """Path of a tool that waits while the file ``hold`` is beside it, and fails while ``fail`` is."""
         path = self.directory / (name or Path(tool).name)
-        path.write_text(HOLDING.format(tool=tool))
-        path.chmod(0o755)
-        return str(path)
+        return str(executable(path, HOLDING.format(tool=tool)))
 
     @property
     def argv(self) -> list[str]:

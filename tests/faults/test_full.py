@@ -1,13 +1,11 @@
 """Scratch full before and in the middle, or read-only. Quotas: test_guest.py."""
 
 import shutil
-from collections.abc import Callable
 
 import pytest
 from bench import KERNELS, MIB, disk_cell
 from tests.programs import executable
 
-Mount = Callable[..., None]
 TOOLS = ["diskbench", "fio", "iozone"]
 
 # Fills the disk when the measurement starts, as a neighbour would, then becomes the real program.

@@ -10,9 +10,7 @@ import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bench import KERNELS, MIB, cpu_cell, disk_cell, network_cell
@@ -24,9 +22,6 @@ from tests.unit import campaign_data as make
 from peakmark import machine, plan
 from peakmark.cell import Cell
 from peakmark.storage import records
-
-Seen = Callable[[str], dict[str, Any]]
-"""Name of a task -> what it saw in the guest."""
 
 GUEST_S = 900.0
 """Only a guest that hangs takes so long: half a minute of one CPU on an idle machine."""

@@ -4,7 +4,6 @@ import copy
 import json
 import shutil
 import signal
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +33,6 @@ class Said:
     returncode: int
     stdout: str
     stderr: str
-
-
-Peakmark = Callable[..., Said]
-"""The command line, as the fixture ``peakmark`` runs it."""
 
 
 def change(path, **values):

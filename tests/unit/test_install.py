@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.programs import executable
 
 from peakmark.resources import ROOT
 
@@ -44,10 +45,8 @@ def checkout(tmp_path):
 
 def programs(folder, scripts):
     """A folder of executable scripts."""
-    folder.mkdir(exist_ok=True)
     for name, text in scripts.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
+        executable(folder / name, text)
     return str(folder)
 
 

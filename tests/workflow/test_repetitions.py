@@ -1,17 +1,8 @@
-"""More repetitions of a row, by the whole flow on this machine and by a job of several cells."""
-
-import json
+"""More repetitions of a row, by the whole flow on this machine."""
 
 from tests.checkout import TINY, TO_TABLES
 
-from peakmark.storage import planfile
-
 ALONE = {"memory": [], "disk": [], "network": []}
-
-
-def ok(run):
-    assert run.returncode == 0, run.stdout + run.stderr
-    return run.stdout
 
 
 def test_more_repetitions_change_no_record(checkout):
@@ -32,20 +23,4 @@ def test_more_repetitions_change_no_record(checkout):
     grids[0]["repetitions"] = 2
     checkout.measure(checkout.write_config("tiny.yaml", values), *TO_TABLES)
     assert checkout.started("tiny") == more
-    assert "4 of 4 cells done" in ok(checkout.peakmark("status", "results/tiny"))
-
-
-def test_a_job_of_several_cells_measures_each_once(checkout):
-    """``fan_out: node``: what a job on the cluster runs, here without the cluster."""
-    grid = {"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 2}
-    config = checkout.write_config("tiny.yaml", {**TINY, **ALONE, "cpu": [grid]})
-    ok(checkout.peakmark("plan", "--configfile", str(config), "--write", "results/tiny/plan.json"))
-    path = checkout.directory / "results/tiny/plan.json"
-    plan = json.loads(path.read_text())
-    planfile.write(path, {**plan, "cells": [{"job": "any.own", **cell} for cell in plan["cells"]]})
-    argv = ["measure", "--plan", "results/tiny/plan.json", "--job", "any.own"]
-    ok(checkout.peakmark(*argv))
-    before = checkout.started("tiny")
-    assert len(before) == 4
-    ok(checkout.peakmark(*argv))
-    assert checkout.started("tiny") == before
+    assert "4 of 4 cells done" in checkout.peakmark("status", "results/tiny").stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests import presets
 from tests.checkout import LIMIT_S, ROOT, TINY, TO_TABLES
+from tests.programs import executable
 from tests.wheel import Installation
 
 from peakmark.run import build
@@ -56,10 +57,8 @@ def test_kernels_of_another_first_run_stay(installed):
         folder.mkdir()
     for name in names:
         (kernels / name).write_text("other")
-    make = programs / "make"
     lines = (f'printf own > "$2/../{name}"' for name in (*names, "build.json"))
-    make.write_text("\n".join(["#!/bin/sh", *lines]))
-    make.chmod(0o755)
+    executable(programs / "make", "\n".join(["#!/bin/sh", *lines]))
     config = installed.write_config("first.yaml", {**ONE_CELL, "campaign": "first"})
     path = {"PATH": f"{programs}:{installed.variables['PATH']}", "PEAKMARK_KERNELS": str(kernels)}
     words = ("kernels", "--forcerun", "kernels")

@@ -131,9 +131,6 @@ def test_units_of_a_design(design):
     assert values == {name: UNITS[design].get(name, 0) * 1e9 or None for name in values}
 
 
-WIDE = ["sse2", "avx2", "fma", "avx512f", "avx512_vnni"]
-
-
 @cases("limits")
 def test_instruction_sets(best, isa, workload, value):
     facts = machine(cpu={"microarchitecture": "Ice Lake-SP", "isa_best": best, "isa": isa})

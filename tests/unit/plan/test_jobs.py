@@ -1,15 +1,13 @@
 """What jobs ask for, and which cells they hold."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.unit.plan.planned import CPU, DISK, NETWORK, asked, where
 
-from peakmark import plan, slurm
+from peakmark import slurm
 from peakmark.plan import job_groups, jobs
 
-Planned = Callable[..., plan.Plan]
 ONE_THREAD = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
 
 

@@ -4,6 +4,7 @@ import os
 import re
 
 import pytest
+from tests.programs import executable
 
 from peakmark import plan
 from peakmark.catalogue import KERNELS, NUMA, PAGES, SHAPES, UNITS, WORKLOADS
@@ -30,9 +31,7 @@ DISK["references"] = {"iozone": {}, "fio": {}}
 def every_tool(tmp_path, monkeypatch):
     """A PATH with every reference tool: planning only asks whether there is an executable."""
     for name in (tool.executables[0] for tool in references().values()):
-        path = tmp_path / name
-        path.write_text("#!/bin/sh\nexit 1\n")
-        path.chmod(0o755)
+        executable(tmp_path / name, "#!/bin/sh\nexit 1\n")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     return tmp_path
 

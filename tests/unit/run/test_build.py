@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from tests.checkout import OTHER_BUILDS
+from tests.programs import executable
 
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
@@ -48,11 +49,9 @@ def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(tmp_path, monkeypatc
     """And the processes that a run starts, on nodes without a compiler too, use those of the run."""
     monkeypatch.setattr(build, "IS_CHECKOUT", False)
     monkeypatch.setattr(build, "CACHE", tmp_path)
-    compiler = tmp_path / "gcc"
 
     def key(version):
-        compiler.write_text(f"#!/bin/sh\necho {version}\n")
-        compiler.chmod(0o755)
+        executable(tmp_path / "gcc", f"#!/bin/sh\necho {version}\n")
         build.folder.cache_clear()
         return build.folder()
 
@@ -69,11 +68,9 @@ def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(tmp_path, monkeypatc
 @pytest.mark.parametrize("missing", ["make", "gcc", "stdio.h"])
 def test_what_compiling_lacks_is_one_sentence(missing, tmp_path, monkeypatch):
     programs = tmp_path / "bin"
-    programs.mkdir()
     startup.check_compiler(tmp_path)
     for name in {"make", "gcc"} - {missing}:
-        (programs / name).write_text("#!/bin/sh\nexit 1\n")
-        (programs / name).chmod(0o755)
+        executable(programs / name, "#!/bin/sh\nexit 1\n")
     monkeypatch.setenv("PATH", str(programs))
     with pytest.raises(PeakmarkError, match=f"{missing} is not here"):
         startup.check_compiler(tmp_path)

@@ -11,7 +11,6 @@ from tests.unit.hostile import in_time, refuses
 from peakmark.errors import PeakmarkError
 from peakmark.run import lock, measure
 
-Holder = subprocess.Popen[str]
 HOLD = """
 import sys
 from pathlib import Path

@@ -12,6 +12,7 @@ from socket import gethostname
 from types import SimpleNamespace
 
 import pytest
+from tests.programs import executable
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS
 
@@ -68,8 +69,7 @@ def request_of(known, tmp_path, monkeypatch):
             os.mkfifo(tmp_path / "pipe")
             start = ["sh", "-c", 'setsid "$0" -c "$1" &', sys.executable, COMPETITOR]
             subprocess.run(start, cwd=tmp_path, check=True)
-        (tmp_path / "cpubench").write_text(KERNEL + beside + NEXT)
-        (tmp_path / "cpubench").chmod(0o755)
+        executable(tmp_path / "cpubench", KERNEL + beside + NEXT)
         campaign = tmp_path / "results" / "c"
         shutil.copytree(known, campaign / "machine")
         output = campaign / "cells" / f"{OF.id}.json"

@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from tests.programs import executable
+
 from peakmark.cell import Cell
 from peakmark.formatting import parse_size
 from peakmark.tools import REGISTRY
@@ -95,9 +97,7 @@ def command(cell, space=None, name=""):
 
 def script(path, text):
     """A program that is a shell script."""
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
+    return str(executable(path, f"#!/bin/sh\n{text}\n"))
 
 
 def only(parsed):

@@ -4,7 +4,6 @@ import io
 import logging
 import threading
 import time
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,9 +193,6 @@ def cells(tmp_path_factory):
         record.cell.id: (expected(record.cell), record.data["context"]["seconds"])
         for record in records
     }
-
-
-Cells = Mapping[str, tuple[float, float]]
 
 
 def replay(cells, slower=1.0, first_three=1.0, nodes=1):
