@@ -1,8 +1,7 @@
-"""Snakemake executor ``peakmark``: hands a job's shell command to Slurm and keeps track of the jobs in
-this process.
+"""Snakemake executor ``peakmark``: submit the shell command of each job to Slurm, and follow the jobs.
 
 It needs only Snakemake's executor interface. No Snakemake starts on a node: the rule's shell command
-is the job script. ``peakmark.slurm.queue`` follows the jobs in Slurm.
+is the job script. ``peakmark.slurm.queue`` follows the jobs in this process.
 """
 
 from __future__ import annotations

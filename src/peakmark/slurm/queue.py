@@ -261,6 +261,7 @@ class Queue:
         return self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
 
     def _submit(self) -> Iterator[Ended]:
+        """Submit jobs for ``LOOK_S``. Yield those that need no job, or that Slurm refuses for good."""
         until = self.clock() + LOOK_S
         while not self._over and self._submit_at <= self.clock() < until:
             room = min(BATCH, self.max_jobs - len(self.active))
@@ -367,6 +368,7 @@ class Queue:
         return [Ended(task) for task in made]
 
     def _look(self, now: float) -> list[Ended]:
+        """Ask Slurm for the state of all jobs, and return those that have ended."""
         try:
             known = {job.number: job for job in slurm.jobs("all")}
         except slurm.SlurmError as error:
@@ -377,13 +379,15 @@ class Queue:
             return []
         self._silent_since = None
         self._messages.discard("silent")
+        # Drop ended jobs, and submit again those whose node was lost.
         ended = []
         running = []
         for number, task in list(self.active.items()):
             job = known.get(number)
             outcome = self._outcome(task, job)
             if outcome is None:
-                running += [task] if job and not job.waits else []
+                if job and not job.waits:
+                    running.append(task)
                 continue
             del self.active[number]
             self._submit_at = 0.0  # there may be room again
@@ -450,6 +454,7 @@ class Queue:
         if pending and now >= self._nodes_at:
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             self._ask_for_nodes(pending)
+        # End each job that has too few nodes for too long.
         ended = []
         patience = duration(self.give_up_s)
         waiting = Counter[str]()
@@ -467,6 +472,7 @@ class Queue:
                 del self.active[task.number]
                 why = f"{states}, for {patience} now (give_up_after)"
                 ended.append(self._refused(task, why))
+        # Say why the others wait.
         clock = datetime.now().strftime("%H:%M")
         for states, count in waiting.items():
             self._tell(

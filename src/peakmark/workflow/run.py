@@ -232,9 +232,15 @@ class Run:
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
+        # A new job of a single cell has no earlier output.
         finding = self.findings.get(cells[0].id)
-        absent = len(cells) == 1 and (finding is None or finding.state == records.ABSENT)
+        before = None
+        if len(cells) > 1 or (finding is not None and finding.state != records.ABSENT):
+            before = modified(output)
         name = self.plan.job_of(cells[0])
+        present = None
+        if name is not None:
+            present = job.present_path(directory, name)
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(
             place=self.places[cells[0].id],
@@ -246,8 +252,8 @@ class Run:
             nodes=nodes,
             node_count=count,
             shares=self.plan.shares(cells[0]),
-            before=None if absent else modified(output),
-            present=None if name is None else job.present_path(directory, name),
+            before=before,
+            present=present,
         )
 
     def queue(self, say: Callable[[str], None]) -> Queue:

@@ -353,7 +353,7 @@ def check_allocation_overlap(plan: Plan) -> None:
     for cell in plan.cells:
         wanted |= {cell.node, cell.peer}
         if cell.node == ANY:
-            most = max(most, 1 + two_nodes(cell))
+            most = max(most, 2 if two_nodes(cell) else 1)
     if held & wanted or (held and cluster.count - len(held) < most):
         names = slurm.hostlist(held & wanted or held)
         raise PeakmarkError(
