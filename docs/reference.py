@@ -41,8 +41,8 @@ SCHEMAS: dict[str, type] = {
 }
 """Files that people and programs write -> the type of which the site has a JSON schema."""
 BOUNDS = (
-    ("`Bound (unit)`", "What stands in place of an unknown limit, in the unit of the table."),
-    ("`Limit Kind`", "Whether the limit is known, or at most the bound."),
+    ("`Bound (unit)`", "Value that replaces an unknown limit, in the unit of the table."),
+    ("`Limit Kind`", "`limit`, `at_most` (a bound) or `none`."),
 )
 SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
 """A heading of the catalogue of messages, or the code of an entry."""
@@ -74,11 +74,11 @@ def _exit_codes() -> Iterator[str]:
     rows = []
     for name, meaning in re.findall(r"^    ([A-Z_]+): (.*)$", about, re.MULTILINE):
         rows.append((f"`{ExitCode[name].value}`", meaning.replace("``", "`")))
-    rows.append(("more than 128", "a signal stopped it: 130 for Ctrl-C, 143 for SIGTERM"))
+    rows.append(("more than 128", "A signal stopped the command: 130 for Ctrl-C, 143 for SIGTERM."))
     yield from _table(("code", "meaning"), rows)
     yield from (
         "",
-        "Snakemake started by hand ends with 1 for every failure but a wrong option.",
+        "If you start Snakemake yourself, it ends with 1 for every failure except a wrong option.",
         "",
     )
 
@@ -91,7 +91,7 @@ def _option(action: argparse.Action) -> str:
 def configuration() -> str:
     """Every key of a campaign, a site file and a layout, with default and meaning."""
     lines = ["# Configuration", ""]
-    lines += ["Three kinds of files are written by hand: campaigns, site files and layouts.", ""]
+    lines += ["You write three kinds of files: campaigns, site files and layouts.", ""]
     links = [f"[{name}](../schemas/{name}.schema.json)" for name in SCHEMAS]
     lines += [f"JSON schemas of these and other files: {', '.join(links)}.", ""]
     titles = {"config": "Campaign", "site": "Site file", "layout": "Layout"}
@@ -163,7 +163,7 @@ def example_rows(table: Table) -> pd.DataFrame:
 
 def warnings() -> str:
     """Every message by its code: an example of its words, with the remedy."""
-    lines = ["# Warnings", "", "Each message as it reads with the values of an example.", ""]
+    lines = ["# Warnings", "", "Each message appears with the values of an example.", ""]
     catalogue = messages.catalogue()
     rows: list[tuple[str, ...]] = []
     for heading, code in SECTION.findall(messages.CATALOGUE.read_text(encoding="utf-8")):
@@ -192,7 +192,7 @@ def _cell(text: str) -> str:
 
 def tools() -> str:
     """Every reference tool: what it measures, and lines that get it."""
-    lines = ["# Reference tools", "", "`peakmark tools` says which of them are on a machine.", ""]
+    lines = ["# Reference tools", "", "`peakmark tools` lists those on a machine.", ""]
     for name, instrument in references().items():
         rows = [
             f"{SUBSYSTEMS[row.subsystem].title} {', '.join(row.workloads)}"
