@@ -18,7 +18,6 @@ from snakemake.exceptions import format_exception_to_string
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 
-import snakemake_logger_plugin_peakmark as plugin
 from peakmark import cli, plan, resources
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.plan import jobs
@@ -27,6 +26,7 @@ from peakmark.run.measure import Request, measure
 from peakmark.slurm import failures
 from peakmark.workflow import doctor, startup
 from peakmark.workflow.startup import UserError, as_workflow_error
+from snakemake_logger_plugin_peakmark import handler
 
 
 def system_error(number, *names):
@@ -161,7 +161,7 @@ def test_caches_are_not_in_the_home(read_only, tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "ROOT", checkout)
     monkeypatch.setenv("XDG_CACHE_HOME", "/etc/passwd")
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    plugin._keep_caches(tmp_path)
+    handler._keep_caches(tmp_path)
     cache = tmp_path / ".snakemake" / "cache"
     folder = cache if read_only else checkout / "build"
     assert os.environ["XDG_CACHE_HOME"] == str(cache)
@@ -244,7 +244,7 @@ def test_a_full_disk_is_said_once_of_all_jobs_that_end(full_disk, monkeypatch, c
         details = {"Comment": jobs.comment(made, [cell]), "BatchHost": "n1"}
         assert not failures.keep(made.directory, cell, str(number), "TIMEOUT", details)
     assert capsys.readouterr().err.count("\n") == 1
-    bar = plugin.LogHandler(
+    bar = handler.LogHandler(
         SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None
     )
     bar.console = Console(file=io.StringIO(), width=300)

@@ -14,11 +14,11 @@ from rich.console import Console
 from snakemake_interface_logger_plugins.common import LogEvent
 from tests.unit import campaign_data
 
-import snakemake_logger_plugin_peakmark as plugin
 from peakmark.plan import durations
 from peakmark.storage.results import Results
 from peakmark.workflow import status
 from peakmark.workflow.status import Progress
+from snakemake_logger_plugin_peakmark import handler
 
 
 class Run:
@@ -27,11 +27,11 @@ class Run:
     def __init__(self, monkeypatch, terminal=False):
         self.now, self.progress = 100.0, Progress()
         monkeypatch.setattr(status, "progress", self.progress)
-        monkeypatch.setattr(plugin.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
         console = Console(file=io.StringIO(), width=200, force_terminal=terminal)
-        monkeypatch.setattr(plugin, "Console", lambda **_: console)
+        monkeypatch.setattr(handler, "Console", lambda **_: console)
         names = ("stdout", "dryrun", "printshellcmds", "verbose")
-        self.handler = plugin.LogHandler(SimpleNamespace(**dict.fromkeys(names, False)), None)
+        self.handler = handler.LogHandler(SimpleNamespace(**dict.fromkeys(names, False)), None)
         self.file = console.file
 
     def send(self, event, level=logging.INFO, message="", **values):

@@ -1,0 +1,113 @@
+"""The executor: submit the jobs of a run to Slurm, and report their ends to Snakemake."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.settings import CommonSettings
+
+from peakmark.errors import sentence
+from peakmark.slurm.queue import Task
+from peakmark.workflow.startup import UserError
+
+common_settings = CommonSettings(
+    non_local_exec=True,
+    implies_no_shared_fs=False,
+    job_deploy_sources=False,
+    init_seconds_before_status_checks=0,
+)
+PAUSE_S, SHORT_S = 0.2, 0.01
+"""Pause between two rounds of the queue, in seconds: usually, and while Snakemake hands over jobs."""
+
+
+class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no types
+    """Executor whose thread for status checks also submits jobs. So a single thread talks to Slurm."""
+
+    def __init__(self, workflow: Any, logger: Any) -> None:
+        """Prepare what the thread needs, before the interface starts it. It starts long before
+        ``__post_init__``.
+        """
+        # Imported late: Snakemake changes to the folder of --directory first.
+        from peakmark.workflow.run import Run
+
+        if Run.current is None or Run.current.plan.cluster is None:
+            raise UserError(
+                "the executor peakmark runs the Snakefile of peakmark, on a cluster, and nothing else"
+            )
+        self.run_of = Run.current
+        self.queue = self.run_of.queue(
+            say=lambda sentence: self.logger.warning(f"peakmark: {sentence}")
+        )
+        self.infos: dict[Path, SubmittedJobInfo] = {}
+        self.added: list[Task] = []
+        self._lock = threading.Lock()
+        super().__init__(workflow, logger)
+
+    def run_job(self, job: Any) -> None:
+        """Note a job; the other thread submits it."""
+        output = Path(job.output[0])
+        info = SubmittedJobInfo(job)
+        written = [output, self.run_of.plan.directory / "logs" / "slurm" / "log"]
+        written += map(Path, job.log)
+        try:
+            for path in written:
+                path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.report_job_error(info, msg=sentence(error))
+            return
+        # register_job would mark the output as incomplete. Records are whole or missing, and those
+        # of a killed run's jobs count.
+        self.report_job_submission(info, register_job=False)
+        with self._lock:
+            self.infos[output] = info
+            self.added.append(self.run_of.task(job.wildcards, output, job.shellcmd))
+
+    async def check_active_jobs(
+        self, active_jobs: list[SubmittedJobInfo]
+    ) -> AsyncGenerator[SubmittedJobInfo, None]:
+        """Submit new jobs, report ended ones, and yield those that still run."""
+        with self._lock:
+            added, self.added = self.added, []
+        # Submit.
+        for task in added:
+            self.queue.add(task)
+        # Report the end of jobs.
+        over = set()
+        for ended in self.queue.step():
+            with self._lock:
+                info = self.infos.pop(ended.task.output)
+            over.add(id(info))
+            if ended.why is None:
+                self.report_job_success(info)
+            else:
+                self.report_job_error(info, msg=ended.why)
+        # Snakemake hands over a few jobs at a time: a long pause would halve the rate of submission.
+        pause = PAUSE_S
+        if self.queue.may_submit or self.added:
+            pause = 0.0
+        elif added:
+            pause = SHORT_S
+        self.next_seconds_between_status_checks = pause
+        for info in active_jobs:
+            if id(info) not in over:
+                yield info
+
+    def print_job_error(
+        self, job_info: SubmittedJobInfo, msg: str | None = None, **kwargs: Any
+    ) -> None:
+        """Log the queue's message alone. The interface would add the paths of logs, which the list
+        at the end of the run has.
+        """
+        job_info.job.log_error(msg, **kwargs)
+
+    def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:  # noqa: ARG002 - all that this run has are ended
+        """End all jobs. Ignore further Ctrl-C, which would stop this half way."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.queue.cancel()
