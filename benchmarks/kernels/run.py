@@ -121,6 +121,7 @@ class Runner:
             directory = Path(name)
             memory = int(self.facts["limits"]["memory_bytes"])
             space = Workspace(directory, self.cpus, memory, self.facts)
+            instrument.check(cell)
             invocation = instrument.prepare(cell, tool, space)
             before = clocks()
             try:

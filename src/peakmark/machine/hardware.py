@@ -185,14 +185,11 @@ def _kinds(host: Host) -> list[Facts]:
     if len(kinds) < 2:
         return []
     ordered = sorted(kinds.items(), key=lambda kind: kind[1][0])
-    return [
-        {
-            "name": f"{len(cpus)} x {name}",
-            "cpus": _cpu_text(cpus),
-            "maximum": _highest(host, cpus),
-        }
-        for name, cpus in ordered
-    ]
+    facts = []
+    for name, cpus in ordered:
+        maximum = _highest(host, cpus)
+        facts.append({"name": f"{len(cpus)} x {name}", "cpus": _cpu_text(cpus), "maximum": maximum})
+    return facts
 
 
 def _arm_kinds(host: Host) -> dict[str, list[int]]:
@@ -221,11 +218,12 @@ def _arm_name(implementer: str, part: str) -> str:
 def _intel_kinds(host: Host) -> dict[str, list[int]]:
     """Return the name of each kind of core of a hybrid processor of Intel, and its CPUs."""
     places = {"cpu_core": "P-core", "cpu_atom": "E-core", "cpu_lowpower": "LP E-core"}
-    listed = {
-        name: parse_cpu_list(host.read("/sys/devices", place, "cpus"))
-        for place, name in places.items()
-    }
-    return {name: cpus for name, cpus in listed.items() if cpus}
+    kinds = {}
+    for place, name in places.items():
+        cpus = parse_cpu_list(host.read("/sys/devices", place, "cpus"))
+        if cpus:
+            kinds[name] = cpus
+    return kinds
 
 
 def _names(kinds: list[Facts]) -> str:

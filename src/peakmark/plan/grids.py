@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import groupby, product
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -166,14 +165,12 @@ def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
 
     Source: Hoefler and Belli, SC '15, rule 9; google/benchmark's random interleaving.
     """
-    by_repetition: dict[int, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        by_repetition[cell.repetition].append(cell)
     ordered = []
-    for repetition, group in sorted(by_repetition.items()):
-        group.sort(key=attrgetter("id"))
-        random.Random(f"{seed}/{repetition}").shuffle(group)  # noqa: S311 - not a secret
-        ordered += group
+    by_id = sorted(cells, key=attrgetter("repetition", "id"))
+    for repetition, group in groupby(by_id, attrgetter("repetition")):
+        shuffled = list(group)
+        random.Random(f"{seed}/{repetition}").shuffle(shuffled)  # noqa: S311 - not a secret
+        ordered += shuffled
     return ordered
 
 

@@ -316,6 +316,7 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         request = _resolve(request, space, context)
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
         attempt.spare = noise.spare_cpus(cell.subsystem, cell.concurrency, cpus)
+        instrument.check(cell)
         invocation = instrument.prepare(cell, tool, space)
         _execute(request, invocation, space, attempt)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])

@@ -319,7 +319,7 @@ class Instrument:
         return Tool(self.name, path, match.group(1))
 
     def check(self, cell: Cell) -> None:
-        """Check what can be known of a cell without a machine; called for each planned cell.
+        """Check what can be known of a cell without a machine, for each planned and measured cell.
 
         Raises:
             Unavailable: when the program cannot do this cell anywhere.
@@ -348,7 +348,7 @@ class Instrument:
             )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        """Return what to execute for ``cell``.
+        """Return the commands that measure a cell, which ``check`` has accepted.
 
         Raises:
             Unavailable: when the tool cannot do this cell.

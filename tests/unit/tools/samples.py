@@ -91,8 +91,9 @@ def tool(name, path=None, version="1"):
 
 def command(cell, space=None, name=""):
     """What a cell's instrument runs."""
-    found = tool(name or cell.instrument)
-    return REGISTRY[cell.instrument].prepare(cell, found, space or workspace()).command
+    instrument, found = REGISTRY[cell.instrument], tool(name or cell.instrument)
+    instrument.check(cell)
+    return instrument.prepare(cell, found, space or workspace()).command
 
 
 def script(path, text):

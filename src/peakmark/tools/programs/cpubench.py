@@ -25,7 +25,6 @@ class CpuBench(common.Kernel):
         common.need_share(cell, "operations", 1)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         argv = (
             *(tool.path, "--workload", cell.workload),
             *self.work_option(cell, "operations"),

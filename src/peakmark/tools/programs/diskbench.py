@@ -60,7 +60,6 @@ class DiskBench(common.Kernel):
         common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         engine, depth = engine_of(cell)
         words = (
             f"--workload {cell.workload} --record {cell.block} --size {size_of(cell)}"

@@ -56,7 +56,6 @@ class Fio(Instrument):
         file_size(cell, "threads")
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)

@@ -131,7 +131,6 @@ class Hpl(Instrument):
             )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         budget, nb = _budget(cell), _nb(cell)
         hpcc = tool.name == "hpcc"
         memory = workspace.memory_bytes

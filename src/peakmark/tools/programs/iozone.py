@@ -117,7 +117,6 @@ class Iozone(Instrument):
         file_size(cell, "processes")
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         record, size = common.needed_block(cell), file_size(cell, "processes")
         common.need_sectors(record, workspace)
         words = "-I -e"

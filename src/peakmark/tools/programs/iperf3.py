@@ -60,7 +60,6 @@ class Iperf3(Instrument):
         common.need_between(cell, "streams", cell.concurrency, 1, STREAMS_MAX)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         words = "--client {address} --port {port} --json"
         words += f" --length {cell.block} --parallel {cell.concurrency}"
         total = common.option_size(cell, "total")

@@ -127,7 +127,6 @@ class LikwidBench(Instrument):
         size_of(cell)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         common.need_memory(self.name, size_of(cell), workspace)
         offered = re.findall(r"^(\w+) - ", base.ask(tool.path, "-a"), re.MULTILINE)
         design = workspace.cpu.get("microarchitecture")

@@ -50,7 +50,6 @@ class NetBench(common.Kernel):
         common.need_share(cell, "round_trips", 1)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         latency, _, protocol = cell.workload.rpartition("-")
         words, work = protocol, "total"
         if latency:

@@ -79,7 +79,6 @@ class Ping(Instrument):
         return tool
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         count, interval = _count(cell), _interval(tool.version, os.geteuid())
         words = f"-n -q -c {count} -i {interval:g} -s {PAYLOAD} {{address}}"
         argv = [tool.path, *words.split()]

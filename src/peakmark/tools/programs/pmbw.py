@@ -87,7 +87,6 @@ class Pmbw(Instrument):
             )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         area, threads = area_of(cell), cell.concurrency
         memory = memory_for(area, threads)
         common.need_memory(self.name, memory, workspace)

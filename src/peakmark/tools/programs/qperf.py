@@ -60,7 +60,6 @@ class Qperf(Instrument):
         common.need_between(cell, what, _message(cell), 1, MESSAGE_MAX, size=True)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         words = "{address} --listen_port {port}"
         words += f" --msg_size {_message(cell)} --time {_seconds(cell)}"
         words += " -vv -uu"  # all fields, in whole ns

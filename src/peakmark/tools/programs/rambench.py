@@ -91,7 +91,6 @@ class RamBench(common.Kernel):
             )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        self.check(cell)
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
         pages = []
         if cell.options.get("huge_pages") is False:
