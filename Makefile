@@ -10,31 +10,31 @@ export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
 .PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline clean
 
-help: ## this list
+help: ## list these targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 # Named by hand, they also ask again for Debian packages that could not be had.
 AGAIN := $(filter setup setup-test,$(MAKECMDGOALS))
 
-setup: ## install what measuring needs
+setup: ## install the packages for measuring
 	@bash envs/install.sh run $(AGAIN:%=again)
 
-setup-test: ## install what the tests need
+setup-test: ## install the packages for the tests
 	@bash envs/install.sh test $(AGAIN:%=again)
 
 kernels: ## compile the kernels into build/kernels
 	@$(MAKE) --no-print-directory -C src/kernels
 
-demo: setup ## measure this machine with the quick preset, to the PDF
+demo: setup ## measure this machine with the preset quick and write its report
 	@snakemake --profile local --configfile $(PRESET)
 
-bench-kernels: setup kernels ## our kernels beside the reference tools; ARGS="--quick", see docs/performance.md
+bench-kernels: setup kernels ## compare the kernels with the reference tools; ARGS="--quick", see docs/performance.md
 	@PYTHONPATH=src python -m benchmarks.kernels $(ARGS)
 
-bench-method: setup-test kernels ## does the method see faults put in on purpose, and nothing else? ARGS="--quick", see docs/method.md
+bench-method: setup-test kernels ## count false and missed verdicts of the method, with injected faults; ARGS="--quick", see docs/method.md
 	@PYTHONPATH=src python -m benchmarks.method $(ARGS)
 
-bench-workflow: setup-test kernels ## what planning, jobs and the report cost; ARGS="--only planning", see docs/workflow.md
+bench-workflow: setup-test kernels ## measure the cost of planning, jobs and report; ARGS="--only planning", see docs/workflow.md
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)
 
 # Of a warning of a compiler only those who change the sources make an error.
@@ -42,18 +42,18 @@ lint test test-loaded test-unit test-kernels test-emulated test-faults test-work
 
 PARTS := lint test-kernels test-workflow test-unit test-faults test-cluster
 # The kernels first: parts run side by side, and each makes sure that they are there.
-test: setup-test kernels ## everything, with times and what was skipped at the end
+test: setup-test kernels ## run all tests; the end lists times and skipped tests
 	@+MAKE="$(MAKE)" python tests/parts.py $(PARTS)
 
 TIMES ?= 10
 LOAD ?= 8
-test-loaded: setup-test kernels ## the same TIMES=10 times while LOAD=8 processes keep the machine busy; PARTS="test-unit test-faults"
+test-loaded: setup-test kernels ## run all tests TIMES=10 times while LOAD=8 processes keep the machine busy; PARTS="test-unit test-faults"
 	@+MAKE="$(MAKE)" python tests/parts.py --times $(TIMES) --load $(LOAD) $(PARTS)
 
 # A part that needs a program is skipped where that is not; said as pytest says it, for the count at the end of make test.
 where = type -P $(1) >/dev/null || { echo "SKIPPED [1] $@: $(1) is not here"; exit 0; };
 
-lint: setup-test ## formatting, types, linters
+lint: setup-test ## check formatting, types and style
 	ruff check .
 	ruff format --check .
 	mypy
@@ -73,62 +73,62 @@ test-kernels: setup-test
 	@$(MAKE) --no-print-directory -C src/kernels sanitize CMOCKA=$(CMOCKA)
 	@$(call where,clang) $(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=3
 
-fuzz: setup-test kernels ## the parsers of C and Python against made-up input, for ten minutes
+fuzz: setup-test kernels ## feed random input to the parsers of C and Python for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
 	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/tools/test_outputs.py tests/unit/storage/test_integrity.py
 
-test-emulated: setup-test kernels ## the kernels on CPUs that bochs emulates: instruction sets this one lacks; ARGS="--cpu corei7_skylake_x"
+test-emulated: setup-test kernels ## test the kernels on CPUs that bochs emulates, with instruction sets that this CPU lacks; ARGS="--cpu corei7_skylake_x"
 	@$(MAKE) --no-print-directory -C src/kernels ../../build/kernels/tests/test_sweeps
 	@PYTHONPATH=. python tests/kernels/emulated/run.py $(ARGS)
 
 test-workflow: setup-test
 	python -m pytest tests/workflow -m "not trouble and not packages"
 
-test-faults: setup-test kernels ## killed programs, full disks, broken tools, bad networks
+test-faults: setup-test kernels ## test killed programs, full disks, broken tools and bad networks
 	python -m pytest tests/faults -m "not trouble"
 
 test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble and not packages"
 
-test-presets: setup-test kernels ## every shipped preset, shortened, to its report
+test-presets: setup-test kernels ## run every shipped preset, shortened, to its report
 	python -m pytest tests/workflow/test_presets.py
 
-test-packages: setup-test kernels ## the wheel, installed and run, here and on the test cluster
+test-packages: setup-test kernels ## install and run the wheel, here and on the test cluster
 	python -m pytest tests/workflow tests/cluster -m packages
 
-test-debian13: ## the tests and every preset in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels", ARGS=--user as an ordinary user there
+test-debian13: ## run the tests and every preset in a minimal Debian 13 below build/, as root; ARGS="lint test-kernels", ARGS=--user as an ordinary user
 	@tests/debian/run 13 $(ARGS)
 
-test-debian12: ## the same in Debian 12
+test-debian12: ## run the tests and every preset in a minimal Debian 12
 	@tests/debian/run 12 $(ARGS)
 
-test-debian11: ## the kernels and their tests with the compiler and assembler of Debian 11, which lack an instruction set, as root
+test-debian11: ## test the kernels with the compiler and assembler of Debian 11, which lack an instruction set, as root
 	@tests/debian/run 11 $(ARGS)
 
 RELEASES ?= 12 13
-test-first-run: setup ## a newcomer's first runs in minimal Debians, with and without a network, as root; RELEASES=13 ARGS="--config scale=0.1"
+test-first-run: setup ## make first runs in minimal Debians, with and without a network, as root; RELEASES=13 ARGS="--config scale=0.1"
 	@for release in $(RELEASES); do tests/debian/first-run $$release $(ARGS) || exit 1; done
 
-test-newcomer: setup ## what the documentation shows, by its commands in minimal Debians, as root; RELEASES=13 ARGS="user tools docs"
+test-newcomer: setup ## run the commands of the documentation in minimal Debians, as root; RELEASES=13 ARGS="user tools docs"
 	@for release in $(RELEASES); do tests/debian/newcomer $$release $(ARGS) || exit 1; done
 
-test-trouble: setup-test kernels ## lost jobs, dead nodes, killed snakemake, hanging tools, every preset: an hour more
+test-trouble: setup-test kernels ## test lost jobs, dead nodes, killed Snakemake, hanging tools and every preset, for an hour
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
 
-cluster: setup-test ## a real Slurm cluster of two nodes on this machine, to try things on (root)
+cluster: setup-test ## start a Slurm cluster of two nodes on this machine to practise on (root)
 	@python -m tests.cluster.testcluster up
 
-cluster-down: ## remove it
+cluster-down: ## remove that cluster
 	@python -m tests.cluster.testcluster down
 
-format: setup-test ## write all sources in their format
+format: setup-test ## format all sources
 	ruff check --fix .
 	ruff format .
 	snakefmt Snakefile rules
 	@$(MAKE) --no-print-directory -C src/kernels format
 
 GALLERY := $(patsubst docs/%.tar.xz,build/docs/%.zip,$(wildcard docs/gallery/*.tar.xz))
-docs: build/docs/packages/mkdocs $(GALLERY) ## the documentation as a site in build/docs/site, its links checked
+docs: build/docs/packages/mkdocs $(GALLERY) ## build the documentation as a site in build/docs/site and check its links
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=src:build/docs/packages python -m mkdocs build
 	@echo "build/docs/site/index.html; its search needs a server: python3 -m http.server --directory build/docs/site"
 
@@ -149,8 +149,8 @@ requirements: ## pin envs/*.in with hashes (needs uv)
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
 
-offline: setup ## an archive to install from without a network, in build/; ARGS="--python 3.12 --platform manylinux_2_28_aarch64"
+offline: setup ## pack an archive in build/ for installations without a network; ARGS="--python 3.12 --platform manylinux_2_28_aarch64"
 	@python envs/offline.py $(ARGS)
 
-clean: ## remove what was compiled; results stay
+clean: ## remove compiled files; results stay
 	rm -rf build

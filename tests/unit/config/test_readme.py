@@ -15,8 +15,8 @@ from peakmark.resources import ROOT
 README = ROOT / "config" / "README.md"
 HEAD = """# Configuration
 
-`config/config.yaml` is read first, then what `peakmark run` names: a preset of `config/presets`, or a file of the same keys. `peakmark init`
-writes a configuration and a site file to be edited. `docs/campaigns.md` tells what the keys are for. This page is made from
+peakmark reads `config/config.yaml` first, then the presets of `config/presets` or the files that `peakmark run` names. `peakmark init`
+writes a configuration and a site file for you to edit. `docs/campaigns.md` explains how keys work together. This page is generated from
 the types in `peakmark.config.types`: `PEAKMARK_GOLDEN=1 pytest tests/unit/config/test_readme.py`.
 """
 EXAMPLES = """
