@@ -18,7 +18,7 @@ from testcluster import ClusterError
 from testcluster.processes import wait_until
 from tests.checkout import HOSTILE, TO_TABLES, assert_untouched, hostile_config
 
-from workflow import DISK, Workflow
+from workflow import CPU, DISK, NETWORK, Workflow
 
 ADDRESSES = {"node1": "10.77.0.11", "node2": "10.77.0.12"}
 # Half a CPU, with a pause often enough to be seen in every short time; before others, or a busy
@@ -48,12 +48,8 @@ def neighbour(cluster, node):
 
 
 def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
-    network = {"workloads": ["TCP", "LAT-TCP"], "blocks": ["1KiB"], "concurrency": [1]}
-    workflow.configure(
-        nodes="all",
-        cpu=[{"workloads": ["DP"], "concurrency": [1, 128]}],
-        network=[{**network, "references": {"ping": {"count": 3}}}],
-    )
+    network = {**NETWORK, "workloads": ["TCP", "LAT-TCP"], "references": {"ping": {"count": 3}}}
+    workflow.configure(nodes="all", cpu=[{**CPU, "concurrency": [1, 128]}], network=[network])
     assert "SLURM account" not in workflow.snakemake()
     assert (workflow.results / "report.pdf").read_bytes().startswith(b"%PDF")
     records = workflow.records()
@@ -89,8 +85,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
 
 
 def test_each_end_of_a_network_cell_monitors_its_own_node(workflow):
-    grid = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1], "seconds": 1}
-    workflow.configure(network=[{**grid, "repetitions": 10}])
+    workflow.configure(network=[{**NETWORK, "seconds": 1, "repetitions": 10}])
     plan = str(workflow.results / "plan.json")
     workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml", "--write", plan)
     with neighbour(workflow.cluster, "node2"):
@@ -187,7 +182,7 @@ def test_hostile_names_reach_no_shell(cluster, tmp_path, monkeypatch):
     """Through a real Slurm: submission, job script, job step, measurement."""
     workflow = Workflow.make(cluster, tmp_path / f"{HOSTILE} %s \\")
     values = hostile_config(tmp_path / f"{HOSTILE} 'q'\n{{b}}", {"extra": "--nice=10"})
-    values["network"] = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
+    values["network"] = [NETWORK]
     workflow.configure(**{**values, "campaign": "short"})
     monkeypatch.setenv("HOSTILE", HOSTILE)  # jobs inherit the environment
     workflow.snakemake(*TO_TABLES)

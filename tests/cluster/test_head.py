@@ -8,7 +8,8 @@ import pytest
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-CPU = [{"workloads": ["DP"], "concurrency": [1]}]
+from workflow import CPU, NETWORK
+
 BLOCKS = ("4KiB", "8KiB", "16KiB")
 
 
@@ -70,13 +71,12 @@ def test_a_campaign_that_is_a_job_itself(equal_workflow):
     """On one of two nodes: its cells run on the other one, a network cell could never begin."""
     workflow, cluster = equal_workflow, equal_workflow.cluster
     script = f"PATH={os.environ['PATH']}; {shlex.join(workflow.argv)}"
-    network = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
     place = ("--nodelist=node1", "--mem=600", "--output=said")
-    workflow.configure(cpu=CPU, network=network)
+    workflow.configure(cpu=[CPU], network=[NETWORK])
     refused = cluster.sbatch(script, *place, cwd=workflow.directory)
     assert cluster.wait_for_job(refused, seconds=120)["JobState"] == "FAILED"
     assert f"inside job {refused}, which holds node1" in workflow.said
-    workflow.configure(cpu=CPU)
+    workflow.configure(cpu=[CPU])
     number = cluster.sbatch(script, *place, cwd=workflow.directory)
     assert cluster.wait_for_job(number, seconds=240)["JobState"] == "COMPLETED", workflow.said
     (record,) = workflow.records().values()

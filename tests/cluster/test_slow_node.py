@@ -14,7 +14,7 @@ from tests.programs import executable
 
 from peakmark.rows import build
 from peakmark.workflow import suspects
-from workflow import Workflow
+from workflow import CPU, Workflow
 
 GROUPS = Path("/sys/fs/cgroup/cpu")
 SLOW = "node3"
@@ -65,8 +65,7 @@ def test_a_slow_node_is_named_and_confirmed(fleet, tmp_path):
     workflow = Workflow.make(fleet, tmp_path / "checkout")
     # One job at a time: the nodes share the CPUs of this machine.
     site = workflow.site("{max_jobs: 1}")
-    cpu = [{"workloads": ["DP"], "concurrency": [1]}]
-    workflow.configure(nodes="all", cpu=cpu, repetitions=7, seconds=0.6, site=site)
+    workflow.configure(nodes="all", cpu=[CPU], repetitions=7, seconds=0.6, site=site)
     with ExitStack() as limits:
         for name in fleet.layout.names:
             quota_us = SLOW_US if name == SLOW else USUAL_US

@@ -9,7 +9,8 @@ import pytest
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-CPU = [{"workloads": ["DP"], "concurrency": [1]}]
+from workflow import CPU, NETWORK
+
 DOCTOR = [sys.executable, "-m", "peakmark", "doctor", "--slurm", "--site", "site.yaml"]
 SHORT = "{account: tests, partition: short}"
 
@@ -66,7 +67,7 @@ def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
     site_workflow, slurm, state, words
 ):
     workflow = site_workflow
-    workflow.configure(cpu=CPU, site=workflow.site(slurm))
+    workflow.configure(cpu=[CPU], site=workflow.site(slurm))
     before = workflow.queued("--states=all")
     with partition(workflow.cluster, "short", State=state):
         code, said = doctor(workflow)
@@ -112,8 +113,7 @@ def test_limits_that_sbatch_does_not_enforce(site):
 
 def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(site_workflow):
     workflow = site_workflow
-    network = [{"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}]
-    workflow.configure(cpu=CPU, network=network, site=workflow.site("{account: tests}"))
+    workflow.configure(cpu=[CPU], network=[NETWORK], site=workflow.site("{account: tests}"))
     before = workflow.queued("--states=all")
     with quality_of_service(workflow.cluster, "MaxTRESPerJob=node=1"):
         refused = workflow.snakemake(code=1)

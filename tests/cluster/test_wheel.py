@@ -4,15 +4,14 @@ import pytest
 from tests.checkout import records
 from tests.wheel import Installation
 
-from workflow import LIMIT_S, SHORT
+from workflow import CPU, LIMIT_S, NETWORK, SHORT
 
 
 @pytest.mark.packages
 def test_a_wheel_measures_on_the_nodes(cluster, tmp_path):
     installed = Installation.make(tmp_path / "a shared home")
-    network = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}
-    values = {"nodes": "all", "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
-    config = installed.write_config("short.yaml", {**SHORT, **values, "network": [network]})
+    values = {**SHORT, "nodes": "all", "cpu": [CPU], "network": [NETWORK]}
+    config = installed.write_config("short.yaml", values)
     argv = [str(installed.environment / "bin/peakmark"), "run", config.name, "--slurm"]
     where = {"cwd": installed.directory, "env": {**cluster.environment(), **installed.variables}}
     done = cluster.run(argv, check=False, timeout=LIMIT_S, **where)

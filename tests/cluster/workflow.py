@@ -35,6 +35,8 @@ SHORT: dict[str, Any] = {
     "network": [],
 }
 
+CPU = {"workloads": ["DP"], "concurrency": [1]}
+NETWORK = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
 
 # A reference tool that takes as long as a test wants: while the file `hold` is there, it waits.

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -17,12 +16,13 @@ from benchmarks.kernels.pairs import GROUPS, KIB, MIB, Plan, Row, Target
 from benchmarks.kernels.run import INSTRUMENTS, Run, Runner
 from benchmarks.kernels.table import Line, Pair, judge
 from tests.unit import campaign_data
+from tests.unit.cases import cases
+from tests.unit.hostile import KERNELS
 
 from peakmark import machine, statistics
 from peakmark.errors import Unavailable
 from peakmark.tools.base import Measurement
 
-KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 CACHES = (48 * KIB, MIB, 32 * MIB)
 ROWS = pairs.rows(Plan(seconds=0.5, cpus=2, small_pages=True, caches=CACHES))
 PEAK = next(one for one in ROWS if one.against == pairs.PEAK and one.ours.workload == "DP")
@@ -39,8 +39,7 @@ def measured(**details):
 
 
 def runner():
-    facts = json.loads((campaign_data.DATA / "machine" / "zen3-vm.json").read_text())
-    return Runner(KERNELS, Path(), facts, {})
+    return Runner(KERNELS, Path(), campaign_data.VM, {})
 
 
 def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none():
@@ -54,22 +53,11 @@ def test_the_ratio_is_the_median_of_the_pairs_ratios_and_failed_pairs_have_none(
     assert Line(PEAK, failed).values["n"] == 0 and Line(PEAK, failed).verdict == "no pair"
 
 
-@pytest.mark.parametrize(("target", "found", "word"), [
-    (Target(low=1.0), (1.2, 1.1, 1.3), "met"),
-    (Target(low=1.0), (1.2, 0.9, 1.3), "met?"),
-    (Target(low=1.0), (1.0, 1.0, 1.0), "met"),
-    (Target(low=1.0), (0.99999, 0.9, 0.99999), "missed"),
-    (Target(low=1.0), (0.99999, 0.9, 1.1), "missed?"),
-    (Target(low=1.0, strict=True), (1.0, 0.9, 1.1), "missed?"),
-    (Target(0.98, 1.02), (1.0, 0.5, 1.02), "met?"),
-    (Target(0.98, 1.02), (1.1, 1.05, 1.2), "missed"),
-    (Target(0.98, 1.02), (1.1, 0.9, 1.2), "missed?"),
-    (Target(high=1.0), (0.8, 0.7, 0.9), "met"),
-])  # fmt: skip
+@cases("numbers")
 def test_verdicts(target, found, word):
     ratio, low, high = found
     ratios = replace(statistics.summarise([ratio]), low=low, high=high)
-    assert judge(target, ratios) == word
+    assert judge(Target(**target), ratios) == word
 
 
 def test_the_table_scales_and_the_csv_is_in_si_units():

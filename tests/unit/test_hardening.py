@@ -1,11 +1,10 @@
 """The kernels are hardened against attacks, and none of it is in a loop that is timed."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
+from tests.unit.hostile import KERNELS as BUILD
 
-BUILD = Path(__file__).parents[2] / "build" / "kernels"
 PROGRAMS = ["cpubench", "rambench", "diskbench", "netbench"]
 
 

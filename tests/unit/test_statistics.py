@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.unit.cases import cases
 
 from peakmark import statistics
 
@@ -25,15 +26,7 @@ def test_what_is_no_measurement_is_rejected(function, values):
         getattr(statistics, function)(values)
 
 
-@pytest.mark.parametrize(("values", "expected"), [
-    ([100.0, 103.0, 97.0], {"n": 3, "mean": 100, "median": 100, "minimum": 97, "maximum": 103, "stdev": 3, "cv": 0.03,
-                            "low": 97, "high": 103, "level": 0.75, "enough": False}),
-    # One value has no spread.
-    ([5.0], {"mean": 5, "median": 5, "stdev": None, "cv": None, "low": 5, "high": 5,
-             "level": 0, "enough": False}),
-    ([0.1] * 9, {"stdev": 0, "cv": 0, "low": 0.1, "high": 0.1, "enough": True}),
-    ([1.0, -1.0], {"cv": None}),
-])  # fmt: skip
+@cases("numbers")
 def test_a_summary(values, expected):
     summary = statistics.summarise(values)
     assert {name: getattr(summary, name) for name in expected} == pytest.approx(expected)
@@ -47,13 +40,7 @@ def test_equal_values_show_nothing_and_one_value_has_no_spread():
         statistics.stdev([5.0])
 
 
-@pytest.mark.parametrize(
-    ("n", "rank", "level"),
-    # Ranks of the 95 % interval of the median as tabled in the literature (David and Nagaraja;
-    # Conover).
-    [(5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375), (10, 2, 0.978515625),
-     (15, 4, 0.96484375), (20, 6, 0.958610535), (30, 10, 0.957226053)],
-)  # fmt: skip
+@cases("numbers")
 def test_interval_of_the_median(n, rank, level):
     values = list(range(1, n + 1))
     random.Random(n).shuffle(values)  # noqa: S311

@@ -29,26 +29,18 @@ def test_this_machine_gives_valid_facts(tmp_path):
     json.dumps(facts, allow_nan=False)
 
 
-def test_facts_read_back_and_a_damaged_file_is_named(tmp_path):
+def test_facts_read_back_and_a_wrong_value_is_named(tmp_path):
     folder = tmp_path / "machine"
     facts = machine.cached(folder, tmp_path)
     path = folder / f"{platform.node()}.json"
     assert stored.read(path)["cpu"] == facts["cpu"]
     assert machine.cached(folder, Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
-    text = path.read_text()
-    path.write_text(text[: len(text) // 2])
-    with pytest.raises(RecordError, match=str(path)):
+    path.write_text(json.dumps({**facts, "cpu": {**facts["cpu"], "sockets": -1}}))  # no checksum
+    with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1") as caught:
         stored.read(path)
-    path.write_text(text.replace('"sockets": ', '"sockets": -'))
-    with pytest.raises(RecordError, match="checksum does not fit"):
-        stored.read(path)
+    assert str(path) in str(caught.value)
     assert machine.cached(folder, tmp_path)["cpu"] == facts["cpu"], "collected again"
-    assert stored.read(path)["cpu"] == facts["cpu"]
-    assert "-" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()
-    without_seal = {**facts, "cpu": {**facts["cpu"], "sockets": -1}}
-    path.write_text(json.dumps(without_seal))
-    with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1"):
-        stored.read(path)
+    assert "-1" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()
 
 
 def test_no_tool_and_an_empty_system_still_give_facts(tmp_path):

@@ -1,6 +1,6 @@
 """Counters of errors, drops and throttling, from a /sys and a /proc made of files."""
 
-import pytest
+from tests.unit.cases import cases
 from tests.unit.machine.hosts import files_of, host, listed
 
 from peakmark.machine import network, storage
@@ -38,15 +38,7 @@ def write(root, count, changed=""):
 TOTALS = ("tcp RetransSegs", "udp RcvbufErrors", "cpu MCE", "nvme0 aer_dev_correctable")
 
 
-@pytest.mark.parametrize(("count", "changed", "expected"), [
-    (1, "", {}),
-    (1, "/sys/devices/system/edac/mc/mc0/ce_count 6", {"mc0 ce_count": 2}),
-    (1, "/sys/class/net/eth0/device/net/eth0/statistics/rx_dropped 9", {"eth0 rx_dropped": 6}),
-    (1, "/sys/class/net/lo/statistics/rx_dropped 9", {}),  # no device
-    (1, "/sys/class/nvme/nvme0/hwmon1/temp1_alarm 1", {"nvme0 temp1_alarm": 1}),
-    (1, "/sys/devices/system/edac/mc/mc0/ce_count 1", {}),  # somebody set it back
-    (3, "", dict.fromkeys(TOTALS, 2)),  # of protocols, links and machine checks
-])  # fmt: skip
+@cases("machines")
 def test_only_what_moved_is_kept(tmp_path, count, changed, expected):
     write(tmp_path, 1)
     before = noise.read_counters(host(tmp_path), [0, 1])

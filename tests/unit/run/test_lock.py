@@ -114,29 +114,23 @@ def test_a_lock_that_is_closed_names_who_can_open_it(shared_folder, as_nobody, m
 
 
 def listening(path):
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(str(path))
-    server.close()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+def device(path):
+    if os.geteuid() != 0:
+        pytest.skip("only root makes devices")
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))
 
 
 @pytest.mark.parametrize(("make", "word"), [
-    (os.mkfifo, "named pipe"),
-    (listening, "socket"),
-    (os.mkdir, "folder"),
+    (os.mkfifo, "named pipe"), (listening, "socket"), (os.mkdir, "folder"), (device, "device"),
     (lambda path: path.symlink_to("/dev/zero"), "link"),
-], ids=["pipe", "socket", "folder", "link"])  # fmt: skip
+], ids=["pipe", "socket", "folder", "device", "link"])  # fmt: skip
 def test_what_is_no_file_is_refused_at_once(make, word, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     path = lock.path_of("campaign")
     make(path)
     with in_time():
         refuses(lambda: lock.acquire("campaign"), str(path), word, "remove it")
-
-
-def test_a_device_is_no_lock():
-    path = lock.path_of("campaign")
-    try:
-        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))
-    except PermissionError:
-        pytest.skip("only root makes devices")
-    refuses(lambda: lock.acquire("campaign"), str(path), "device", "remove it")

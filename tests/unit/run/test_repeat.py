@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 from tests.programs import executable
 from tests.unit import campaign_data as make
+from tests.unit.cases import cases
 from tests.unit.hostile import CELL, KERNELS
 
 from peakmark.errors import MeasurementError
@@ -96,14 +97,7 @@ def test_beside_a_program_that_ends_the_second_value_counts(request_of):
     assert attempt["context"]["started"] < record["context"]["started"]
 
 
-@pytest.mark.parametrize(("clocks", "repeats", "value", "others"), [
-    ([3e9], 2, 3e9, []),
-    ([2.7e9], 0, 2.7e9, []),
-    ([2.7e9, 3e9], 2, 3e9, [2.7e9]),
-    ([2.7e9, 2.8e9, 2.4e9], 2, 2.8e9, [2.7e9, 2.4e9]),  # the least disturbed
-    ([2.7e9], 2, 2.7e9, []),  # the second execution fails
-    ([], 2, None, []),  # the first does
-])  # fmt: skip
+@cases("campaign")
 def test_the_least_disturbed_value_counts(request_of, clocks, repeats, value, others):
     request = request_of(*clocks, repeats=repeats)
     if not clocks:

@@ -1,12 +1,11 @@
 """The facts of a node: damaged ones count for nothing and are collected again; equal nodes."""
 
 import copy
-import json
 import platform
 import shutil
 
 import pytest
-from tests.unit import campaign_data as make
+from tests.unit.campaign_data import VM
 from tests.unit.hostile import change, stored
 
 from peakmark import machine, plan
@@ -51,9 +50,6 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(damage, known, tmp_
     assert not path.exists() and not made.results.record_path(again).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
     assert machine.cached(folder / "machine")["host"] == facts.read(path)["host"] == host
-
-
-VM = json.loads((make.DATA / "machine" / "zen3-vm.json").read_text())
 
 
 def changed(part, name, value):

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 from tests.unit import hostile
+from tests.unit.cases import cases
 
 from peakmark import files
 from peakmark.catalogue import SHAPES
@@ -166,15 +167,7 @@ def test_no_damaged_text_gives_another_number(tmp_path, seed):
     assert finding.state == DAMAGED or finding.data == before
 
 
-@pytest.mark.parametrize(("started", "state"), [
-    ("2026-05-04T10:11:12+02:00", GOOD),
-    ("2026-05-04T10:11:12.345Z", GOOD),
-    ("9999-12-31T23:59:59.999-12:00", DAMAGED),
-    ("0001-01-01T00:00:00.000+12:00", DAMAGED),
-    ("2026-13-04T10:11:12+02:00", DAMAGED),
-    ("2026-05-04T10:11:12+99:00", DAMAGED),
-    ("2026-05-04T10:11:12 yesterday", DAMAGED),
-])  # fmt: skip
+@cases("campaign")
 @pytest.mark.parametrize("disturbed", [False, True])
 def test_a_record_of_no_time_does_not_count(tmp_path, started, state, disturbed):
     path = stored(tmp_path)

@@ -3,9 +3,10 @@
 import os
 import shutil
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
+from tests.unit.cases import cases
+from tests.unit.hostile import KERNELS
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell
 
@@ -15,32 +16,8 @@ from peakmark.run import execute, pair
 from peakmark.tools import REGISTRY
 from peakmark.tools.programs.iozone import Iozone
 
-KERNELS = Path(__file__).parents[3] / "build" / "kernels"
 MIB = 1 << 20
 CPUS = (min(os.sched_getaffinity(0)),)
-NEW = {"sync": "each", "fill": "new"}
-CELLS = [
-    cell("cpubench", "DP", "", None, 1, seconds=0.05, warmup=0, seed=1),
-    cell("rambench", "RWS", "block", 1024, 1, seconds=0.05, warmup=0, seed=1),
-    cell("rambench", "LAT", "", 16384, 1, accesses=100000, seed=1),
-    cell("diskbench", "WR", "psync", 4096, 2, total=MIB, size=MIB, warmup=0, seed=1),
-    cell("diskbench", "WS", "psync", 65536, 2, total=2 * MIB, size=MIB, **NEW),
-    cell("netbench", "UDP", "", 1024, 1, seconds=0.05, warmup=0),
-    cell("netbench", "LAT-TCP", "", 1, 1, round_trips=100, warmup=0),
-    cell("hpl", "DP", "", None, 1, budget_s=1.5, nb=64),
-    cell("pmbw", "LAT", "", 1024, 1),
-    cell("likwid-bench", "FP32", "", None, 1, seconds=0.1),
-    cell("likwid-bench", "RWS", "block", 1024, 1, seconds=0.1),
-    cell("iozone", "ALL", "psync", 65536, 1, size=MIB),
-    cell("iozone", "ALL", "psync", 65536, 1, size=MIB, ops=True),
-    cell("iozone", "ALL", "psync", 65536, 1, size=MIB, **NEW),
-    cell("fio", "WS", "psync", 65536, 1, seconds=0.1, size=MIB, seed=1),
-    cell("fio", "RR", "psync", 4096, 2, total=MIB, size=MIB),
-    cell("fio", "WR", "psync", 65536, 2, seconds=0.1, size=MIB, **NEW),
-    cell("iperf3", "TCP", "", 32768, 1, seconds=1),
-    cell("qperf", "ALL", "", 1, 1, seconds=1),
-    cell("ping", "LAT-ICMP", "", 1, 1, count=5),
-]
 
 
 def run(cell, directory):
@@ -69,8 +46,9 @@ def run(cell, directory):
     return instrument.parse(cell, done)
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.instrument}-{cell.point}")
-def test_the_real_tool(cell, tmp_path):
+@cases("tools", ids=lambda of: "-".join(map(str, of[:5])))
+def test_the_real_tool(of, tmp_path):
+    cell = samples.listed(of)
     parsed = run(cell, tmp_path)
     assert parsed.measurements
     known = {cell.workload, "RS", "WS", "RR", "WR", "LAT-TCP", "LAT-UDP", "LAT-ICMP"}

@@ -72,17 +72,7 @@ def test_iperf3_without_the_receivers_rate_needs_the_losses():
 
 
 @pytest.mark.parametrize("printed", ["nan", "-nan", "NaN", "inf", "-inf", "Infinity", "-nan(ind)"])
-@pytest.mark.parametrize(("case", "number", "name"), [
-    ("fio/rr-psync-x2", '"mean" : 154466.494637', "lat_ns.mean"),
-    ("iperf3/tcp-x2", '"bits_per_second":\t7908617042.6355276', "bits_per_second"),
-    ("iozone/single-1m", "2140873", "rewrite"),
-    ("iozone/t2-1m", "1771920.12", "rewrite"),
-    ("likwid-bench/dp-x2", "2.341073e+00", "Time"),
-    ("ping/loopback", "0.015", "avg"),
-    ("pmbw/lat-x2", "1.1063592407852982855e-08", "rate"),
-    ("hpl/xhpl-x2", "1.2646e+01", "Gflops"),
-    ("qperf/all", "12300 ns", "latency"),
-])  # fmt: skip
+@cases("tools")
 def test_what_is_no_number_is_told(case, number, name, printed):
     """One rule for all tools: the value that is read is named, and what it is."""
     text = samples.text_of(case)

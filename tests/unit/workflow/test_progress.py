@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from snakemake_interface_logger_plugins.common import LogEvent
 from tests.unit import campaign_data
+from tests.unit.cases import cases
 
 from peakmark.plan import durations
 from peakmark.storage.results import Results
@@ -120,19 +121,9 @@ def test_a_failure_is_named_with_the_end_of_its_log(run, tmp_path):
     assert printed.count("disk/fio/x/any/0") == 2
 
 
-@pytest.mark.parametrize(("level", "message", "printed"), [
-    (logging.WARNING, "careful", "careful\n"),
-    (logging.INFO, "chatter", ""),
-    (logging.ERROR, "\nError: campaign is wrong\n\n", "Error: campaign is wrong\n"),
-    (logging.ERROR, "WorkflowError:\nAt least one job did not complete successfully.", ""),
-    (logging.ERROR, "Exiting because a job execution failed. Look above for error messages", ""),
-    (logging.ERROR, "WorkflowError:\nsomething else", "WorkflowError:\nsomething else\n"),
-    (logging.INFO, "Report created.", None),
-    (logging.INFO, "Will exit after finishing currently running jobs (scheduler).", None),
-    (logging.INFO, "Unlocked working directory.", None),
-    (logging.INFO, "Would delete results/c/report.pdf", None),
-])  # fmt: skip
+@cases("workflow")
 def test_of_what_snakemake_says_reasons_and_answers_stay(run, level, message, printed):
+    level = getattr(logging, level)
     event = LogEvent.ERROR if level == logging.ERROR else None
     run.handler.setFormatter(logging.Formatter("%(message)s"))
     if printed is None:  # an answer, which is printed once

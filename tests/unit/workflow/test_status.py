@@ -59,27 +59,22 @@ def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six):
     assert {cell.id for cell in six.cells} <= {*lines}
 
 
-def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six):
-    for cell in six.cells:
-        record = make.record(cell, status="unavailable", reason="too many threads")
-        records.write(Path(six.record_name(cell)), record | {"raw": {}})
-    campaign = planned(six)
-    assert status.describe(campaign).splitlines()[-1] == "complete"
-    # Asked for later, it knows of no failure.
-    assert status.describe(campaign, only_failed=True).splitlines()[-1] == "complete"
-    last = status.describe(campaign, only_failed=True, ending="failed")
-    assert "report" in last
-    assert "complete" not in last.splitlines()
-    ended = status.describe(campaign, only_failed=True, ending="interrupted")
-    assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
-
-
 def measured(plan):
     """Records of all cells of a plan; the last lines that a failed run then prints."""
     for cell in plan.cells:
         record = make.record(cell, status="unavailable", reason="too many threads")
         records.write(Path(plan.record_name(cell)), record | {"raw": {}})
     return lambda: status.describe(planned(plan), only_failed=True, ending="failed")
+
+
+def test_a_run_that_failed_behind_its_cells_is_not_called_complete(six):
+    described, campaign = measured(six), planned(six)
+    assert status.describe(campaign).splitlines()[-1] == "complete"
+    # Asked for later, it knows of no failure.
+    assert status.describe(campaign, only_failed=True).splitlines()[-1] == "complete"
+    assert "report" in described() and "complete" not in described().splitlines()
+    ended = status.describe(campaign, only_failed=True, ending="interrupted")
+    assert "interrupted" in ended and "failed" not in ended and status.command(campaign) in ended
 
 
 def test_only_a_log_that_says_something_is_said_to_say_why(six):

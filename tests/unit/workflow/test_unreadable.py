@@ -1,7 +1,6 @@
 """Records of another user that this one may not read: whole, and never set aside."""
 
 import json
-import os
 import shutil
 from types import SimpleNamespace
 
@@ -82,10 +81,3 @@ def test_a_run_of_another_user_ends_before_it_changes_anything(shared, as_nobody
     said = as_nobody(begin)
     assert "nothing was measured or set aside" in said and f"chmod -R a+rX {path}" in said
     assert sorted(shared.rglob("*")) == before
-
-
-def test_an_unreadable_record_is_left_out_with_the_reason(shared, as_nobody):
-    (shared / RECORD).chmod(0o600)
-    said = as_nobody(lambda: Results.read(shared).left_out)
-    assert "cannot be read" in said and "damaged" not in said
-    assert os.access(shared / RECORD, os.R_OK)
