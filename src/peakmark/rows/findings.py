@@ -1,11 +1,11 @@
-"""What the rows of a table say, in few and exact sentences.
+"""Write findings: sentences on what the rows of a table show.
 
-Two choices are compared in *groups*: points that are equal but for the compared factor and share
-working set and cache level. A difference is stated of a group where, at every point, all values of
-one side lie beyond all of the other's and the medians differ by more than 5 %, and chance is ruled
-out (``is_shown``). Groups of points that were measured once or twice state their factor, marked so.
-Nothing is stated of a group that shows nothing. docs/method.md says how often a stated difference is
-false.
+Two choices, such as RS and RR, are compared at points that are otherwise equal. These pairs form
+*groups* that share the working set and the cache level. A difference is stated if it holds at every
+point of a group: all values of one choice are better than all of the other, the medians differ by more
+than 5 %, and the difference is significant (``is_shown``). If the points were measured once or twice,
+the sentence gives the factor and says so. A group without a clear result has no sentence.
+docs/method.md says how often a stated difference is false.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -32,19 +32,21 @@ from peakmark.rows.shapes import shape_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
 LEAST_DIFFERENCE = 1.05
-"""Factor between two medians up to which they are no difference, or level."""
+"""Factor between two medians up to which they count as level."""
 CHANCE = 0.05
-"""Probability of any false difference in an unchanged campaign."""
+"""Probability that a campaign without any real difference states one."""
 TESTED = 3
-"""Fewest repetitions of each side with which a difference can be stated as certain."""
+"""Fewest repetitions of both choices from which a difference is tested."""
 GAPS = {1: 2.0, 2: 0.5}
-"""Number of points of a group -> gap between the two ranges, as a multiple of the larger range, that
-makes up for a larger probability (simulated: docs/method.md).
+"""Number of points in a group -> gap between the two ranges that shows a difference, as a multiple of
+the larger range.
+
+So few points cannot reach a small p-value; a wide gap makes up for it (simulated: docs/method.md).
 """
 TWICE = 2.0
-"""Factor from which on a rate is so many *times* another; below, it is faster by a percentage."""
+"""Factor from which on sentences say *2.1 times* instead of a percentage."""
 FEW = 3
-"""Rows up to which a workload needs no sentence on its best and worst configuration."""
+"""Number of rows up to which a workload has no sentence on its best and worst configuration."""
 MOST = 1.05
 """Share of the limit above which a row is wrong."""
 WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -53,24 +55,46 @@ WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
     "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
     "network": (("TCP", "UDP"), ("LAT-TCP", "LAT-UDP")),
 }
-"""Subsystem -> workloads that readers compare."""
+"""Subsystem -> pairs of workloads that are compared."""
 NAMED = 8
-"""Number of slow nodes that are named."""
+"""Largest number of slow nodes that a sentence names."""
 
 Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
+Values = Mapping[tuple[str, str], Sequence[float]]
+"""(point, instrument) -> the kept values, in the order of the repetitions."""
+
+
+class Comparison(NamedTuple):
+    """Two choices of one factor that are compared with each other.
+
+    Attributes:
+        topic: heading of the sentences.
+        factor: column of ``rows`` that holds the choices.
+        first: the first choice, as in the column.
+        second: the second choice, as in the column.
+        first_name: the first choice, as in sentences.
+        second_name: the second choice, as in sentences.
+    """
+
+    topic: str
+    factor: str
+    first: Any
+    second: Any
+    first_name: str
+    second_name: str
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows at one point, or a row and its reference.
+    """Two rows that are compared: two choices at otherwise equal points, or a row and its reference.
 
     Attributes:
         point: name of the first row's point.
-        label: what tells the point from others of its group, such as ``2 threads``.
-        first: values of the first choice as speeds, so that a high one is good.
-        second: those of the second.
-        factor: how many times as fast the first choice is.
+        label: text that distinguishes the point within its group, such as ``2 threads``.
+        first: speeds of the first choice: rates, or reciprocals of times.
+        second: speeds of the second choice.
+        factor: speed of the first choice, as a multiple of the second one's.
     """
 
     point: str
@@ -81,12 +105,12 @@ class Pair:
 
     @property
     def n(self) -> int:
-        """Repetitions of the side that has fewer."""
+        """Number of repetitions of the choice that has fewer."""
         return min(len(self.first), len(self.second))
 
     @property
     def log_arrangements(self) -> float:
-        """Logarithm of the number of ways in which the values could be divided between the sides."""
+        """Logarithm of the number of ways to divide the values between the two choices."""
         both = len(self.first) + len(self.second)
         return math.log(math.comb(both, len(self.first)))
 
@@ -94,7 +118,7 @@ class Pair:
         """Return the gap between the ranges as a multiple of the larger range; negative if they overlap.
 
         Args:
-            direction: 1 where the first choice should be faster, -1 where the second.
+            direction: 1 if the first choice should be faster, -1 if the second choice should be.
         """
         fast, slow = (self.first, self.second) if direction > 0 else (self.second, self.first)
         gap = min(fast) - max(slow)
@@ -105,44 +129,44 @@ class Pair:
 
     @property
     def is_level(self) -> bool:
-        """Return whether all values of both sides lie within ``LEAST_DIFFERENCE`` of each other."""
+        """Return whether all values of both choices differ by at most ``LEAST_DIFFERENCE``."""
         every = [*self.first, *self.second]
         return max(every) <= LEAST_DIFFERENCE * min(every)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Points of one comparison that share all but what labels them.
+    """Pairs of one comparison that share the columns in ``SHARED``.
 
     Attributes:
         topic: heading of the sentence.
         first: name of the first choice.
-        second: that of the second.
-        where: what the points share, such as ``64 KiB``; empty for all points.
-        place: working set, as part of a sentence, such as ``in DRAM``.
-        pairs: the points.
+        second: name of the second choice.
+        shared: what the points share, such as ``64 KiB``; empty if the group has all points.
+        working_set: working set, as part of a sentence, such as ``in DRAM``.
+        pairs: a pair for each point.
     """
 
     topic: str
     first: str
     second: str
-    where: str
-    place: str
+    shared: str
+    working_set: str
     pairs: Sequence[Pair]
 
     @property
     def n(self) -> int:
-        """Repetitions of the side and point that has the fewest."""
+        """Smallest number of repetitions of a choice at any point."""
         return min(pair.n for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What a group shows.
+    """The result of a group: which choice is faster, or that both are level.
 
     Attributes:
-        group: the points.
-        direction: 1 where the first choice is faster, -1 where the second, 0 where both are level.
+        group: the group.
+        direction: 1 if the first choice is faster, -1 if the second is, 0 if they are level.
         certainty: ``in every repetition``, ``measured once``, ``measured twice`` or ``level``.
     """
 
@@ -152,69 +176,69 @@ class Statement:
 
     @property
     def factors(self) -> list[float]:
-        """Return how many times as fast the faster choice is, at each point."""
+        """Return the speed of the faster choice as a multiple of the slower one's, at each point."""
         if self.direction < 0:
             return [1 / pair.factor for pair in self.group.pairs]
         return [pair.factor for pair in self.group.pairs]
 
 
 def find(frames: schema.CampaignFrames) -> pd.DataFrame:
-    """Return ``findings`` of a judged campaign.
+    """Return the frame ``findings`` of a campaign.
 
     Args:
-        frames: with ``runs``, ``rows`` and ``fleet``.
+        frames: frames of the campaign; only ``runs``, ``rows`` and ``fleet`` are used.
     """
-    of_tables = {
+    rows_of_tables = {
         name: typical_rows(rows) for name, rows in frames.rows.groupby("table", sort=False)
     }
     values = values_of_rows(frames.runs)
-    groups = {name: list(groups_of(rows, values)) for name, rows in of_tables.items()}
+    groups = {name: list(groups_of(rows, values)) for name, rows in rows_of_tables.items()}
+    # The probability of a false difference is shared among all tests of the campaign.
     tested = 0
-    for of_table in groups.values():
-        tested += sum(group.n >= TESTED for group in of_table)
+    for groups_of_table in groups.values():
+        tested += sum(group.n >= TESTED for group in groups_of_table)
     lines: list[dict[str, Any]] = []
     for usual in TABLES:
-        if usual.name not in of_tables:
+        if usual.name not in rows_of_tables:
             continue
-        table = usual.fitted(of_tables[usual.name]["value"].dropna())
-        rows = list(schema.lines(of_tables[table.name]))
-        own = [row for row in rows if row.is_own and is_usable(row)]
+        table = usual.fitted(rows_of_tables[usual.name]["value"].dropna())
+        rows = list(schema.lines(rows_of_tables[table.name]))
+        usable = [row for row in rows if is_usable(row)]
+        own = [row for row in usable if row.is_own]
         labels = Labels(table)
         found = [
             *extremes(table, own),
             *shape_sentences(table, own, frames.runs),
             *comparisons(table, groups[table.name], tested),
-            *limit_shares(table, [row for row in rows if is_usable(row)]),
-            *machine(own),
-            *nodes_of(frames.rows[frames.rows["table"].eq(table.name)], labels),
-            *links_of(frames, labels),
+            *limit_shares(table, usable),
+            *machine_sentences(own),
+            *node_sentences(frames.rows[frames.rows["table"].eq(table.name)], labels),
+            *link_sentences(frames, labels),
         ]
         lines += [{"table": table.name, **line} for line in found]
     return schema.typed("findings", pd.DataFrame(lines))
 
 
-def values_of_rows(runs: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
-    """Return point and instrument -> the values that count, in the order of the repetitions."""
+def values_of_rows(runs: pd.DataFrame) -> Values:
+    """Return the kept values of each row, in the order of the repetitions."""
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
     grouped = kept.groupby(["point", "instrument"], sort=False)["value"]
     return {row: values.tolist() for row, values in grouped}  # type: ignore[misc]
 
 
 def is_usable(row: Line) -> bool:
-    """Return whether a row may stand beside others.
+    """Return whether a row may be compared with others: it has values, and none is wrong.
 
-    A value above a limit that the site file states is right where the limit is doubtful.
+    A row above a limit from the site file is usable: then the limit may be wrong instead.
     """
-    doubtful = {"above-limit"} if row.limit_origin == "site" else set()
-    return bool(row.n) and set(row.wrong_codes.split()) <= doubtful
+    tolerated = {"above-limit"} if row.limit_origin == "site" else set()
+    return bool(row.n) and set(row.wrong_codes.split()) <= tolerated
 
 
 # -- groups
 
 
-def groups_of(
-    rows: pd.DataFrame, values: Mapping[tuple[str, str], Sequence[float]]
-) -> Iterator[Group]:
+def groups_of(rows: pd.DataFrame, values: Values) -> Iterator[Group]:
     """Yield the groups of all comparisons of one table."""
     lines = [row for row in schema.lines(rows) if is_usable(row)]
     own = [row for row in lines if row.is_own]
@@ -222,25 +246,31 @@ def groups_of(
         return
     table = BY_NAME[own[0].table]
     labels = Labels(table)
-    for first, second in WORKLOADS[table.subsystem]:
-        names = labels.table.workload_label(first), labels.table.workload_label(second)
-        yield from groups(own, values, labels, "Workloads", "workload", (first, second), names)
-    blocks = sorted({row.block_bytes for row in own if row.block_bytes is not None})
-    for small, large in pairwise(blocks):
-        names = size_name(own, labels, large), size_name(own, labels, small)
-        yield from groups(own, values, labels, "Block size", "block_bytes", (large, small), names)
-    counts = sorted({row.concurrency for row in own})
-    if len(counts) > 1:
-        most, fewest = counts[-1], counts[0]
-        names = labels.many(most), labels.many(fewest)
-        topic = f"{labels.noun.title()}s"
-        yield from groups(own, values, labels, topic, "concurrency", (most, fewest), names)
+    for comparison in comparisons_of(own, labels):
+        yield from groups_of_comparison(comparison, own, values, labels)
     for program in table.references:
         yield from reference_groups(lines, values, labels, program)
 
 
+def comparisons_of(rows: Sequence[Line], labels: Labels) -> Iterator[Comparison]:
+    """Yield the comparisons of workloads, of neighbouring block sizes, and of most and fewest threads."""
+    table = labels.table
+    for first, second in WORKLOADS[table.subsystem]:
+        names = table.workload_label(first), table.workload_label(second)
+        yield Comparison("Workloads", "workload", first, second, *names)
+    blocks = sorted({row.block_bytes for row in rows if row.block_bytes is not None})
+    for small, large in pairwise(blocks):
+        names = size_name(rows, labels, large), size_name(rows, labels, small)
+        yield Comparison("Block size", "block_bytes", large, small, *names)
+    counts = sorted({row.concurrency for row in rows})
+    if len(counts) > 1:
+        most, fewest = counts[-1], counts[0]
+        names = labels.many(most), labels.many(fewest)
+        yield Comparison(f"{labels.noun.title()}s", "concurrency", most, fewest, *names)
+
+
 def size_name(rows: Iterable[Line], labels: Labels, block: int) -> str:
-    """Return a block as the labels write it."""
+    """Return the label of a block size."""
     return next(labels.block(row) for row in rows if row.block_bytes == block)
 
 
@@ -249,62 +279,60 @@ SHARED = {
     "block_bytes": ("node", "variant", "cache_level", "workload"),
     "concurrency": ("node", "variant", "cache_level", "workload"),
 }
-"""Compared factor -> what the points of a group share."""
+"""Compared factor -> columns that are equal at all points of a group."""
 
 
-def groups(
-    rows: Sequence[Line],
-    values: Mapping[tuple[str, str], Sequence[float]],
-    labels: Labels,
-    topic: str,
-    factor: str,
-    choices: tuple[Any, Any],
-    names: tuple[str, str],
+def groups_of_comparison(
+    comparison: Comparison, rows: Sequence[Line], values: Values, labels: Labels
 ) -> Iterator[Group]:
-    """Yield the groups of points that have both choices of a factor."""
+    """Yield the groups of one comparison: pairs of rows that differ in the compared factor alone."""
+    factor = comparison.factor
     keys = ("node", "workload", "variant", "cache_level", "block_bytes", "concurrency")
-    others = [key for key in keys if key != factor]
-    place_of = attrgetter(*others)
-    first_choice = {place_of(row): row for row in rows if getattr(row, factor) == choices[0]}
-    second_choice = {place_of(row): row for row in rows if getattr(row, factor) == choices[1]}
+    place_of = attrgetter(*[key for key in keys if key != factor])
+    first_at = {place_of(row): row for row in rows if getattr(row, factor) == comparison.first}
+    second_at = {place_of(row): row for row in rows if getattr(row, factor) == comparison.second}
     shared_of = attrgetter(*SHARED[factor])
     members: dict[tuple[Any, ...], list[tuple[Line, Line]]] = defaultdict(list)
-    for place, row in first_choice.items():
-        if place in second_choice:
-            members[shared_of(row)].append((row, second_choice[place]))
-    for both in members.values():
-        row = both[0][0]
-        where = labels.block(row) if factor == "workload" else labels.workload(row)
-        pairs = [pair_of(first, second, values, labels) for first, second in both]
-        yield Group(topic, *names, where, labels.working_set(row), pairs)
+    for place, row in first_at.items():
+        if place in second_at:
+            members[shared_of(row)].append((row, second_at[place]))
+    for matched in members.values():
+        row = matched[0][0]
+        yield Group(
+            topic=comparison.topic,
+            first=comparison.first_name,
+            second=comparison.second_name,
+            shared=labels.block(row) if factor == "workload" else labels.workload(row),
+            working_set=labels.working_set(row),
+            pairs=[pair_of(first, second, values, labels) for first, second in matched],
+        )
 
 
-def pair_of(
-    row: Line, other: Line, values: Mapping[tuple[str, str], Sequence[float]], labels: Labels
-) -> Pair:
-    """Return two rows at one point."""
+def pair_of(row: Line, other: Line, values: Values, labels: Labels) -> Pair:
+    """Return the pair of two rows, whose factor is the quotient of their median speeds."""
     first = speeds(values[row.point, row.instrument], labels.table)
     second = speeds(values[other.point, other.instrument], labels.table)
-    factor = statistics.median(first) / statistics.median(second)
-    label = labels.point(row, node=False)
-    return Pair(row.point, label, first, second, factor)
+    return Pair(
+        point=row.point,
+        label=labels.point(row, node=False),
+        first=first,
+        second=second,
+        factor=statistics.median(first) / statistics.median(second),
+    )
 
 
 def speeds(values: Sequence[float], table: Table) -> list[float]:
-    """Return values so that a high one is good: of a time its reciprocal."""
+    """Return rates as they are and the reciprocals of times, so that a higher number is better."""
     return [1 / value for value in values] if table.lower_is_better else list(values)
 
 
 def reference_groups(
-    rows: Sequence[Line],
-    values: Mapping[tuple[str, str], Sequence[float]],
-    labels: Labels,
-    program: Program,
+    rows: Sequence[Line], values: Values, labels: Labels, program: Program
 ) -> Iterator[Group]:
-    """Yield the points that a reference has measured too, by workload, working set and cache level.
+    """Yield the groups that compare peakmark's kernel with a reference, by workload and working set.
 
-    A pair's factor is the median over rounds in which both ran: medians of different rounds could
-    come from different machines.
+    The factor of a pair comes from the rounds in which both programs ran. Medians of different rounds
+    could come from different machines.
     """
     own = {row.point: row for row in rows if row.is_own}
     members: dict[tuple[str, ...], list[Pair]] = defaultdict(list)
@@ -312,27 +340,33 @@ def reference_groups(
     for row in rows:
         if row.instrument != program.instrument or not row.is_comparable or row.point not in own:
             continue
-        pair = pair_of(own[row.point], row, values, labels)
+        # ``ratio`` is the kernel's value over the reference's: the median over their common rounds.
         factor = 1 / row.ratio if labels.table.lower_is_better else row.ratio
-        shared = (row.node, row.workload, row.variant, row.cache_level)
-        members[shared].append(Pair(pair.point, pair.label, pair.first, pair.second, factor))
-        firsts.setdefault(shared, row)
-    heading = labels.table.own.heading
-    for place_of_pairs, pairs in members.items():
-        row = firsts[place_of_pairs]
-        where, place = labels.workload(row), labels.working_set(row)
-        yield Group("Reference", heading, program.heading, where, place, pairs)
+        pair = replace(pair_of(own[row.point], row, values, labels), factor=factor)
+        key = (row.node, row.workload, row.variant, row.cache_level)
+        members[key].append(pair)
+        firsts.setdefault(key, row)
+    for shared, pairs in members.items():
+        row = firsts[shared]
+        yield Group(
+            topic="Reference",
+            first=labels.table.own.heading,
+            second=program.heading,
+            shared=labels.workload(row),
+            working_set=labels.working_set(row),
+            pairs=pairs,
+        )
 
 
 # -- what groups show
 
 
 def statement_of(group: Group, tested: int) -> Statement | None:
-    """Return what a group shows, None where it shows nothing.
+    """Return which choice is faster in a group, or that they are level; None without a clear result.
 
     Args:
-        group: its points.
-        tested: number of groups of the campaign that are tested.
+        group: the group.
+        tested: number of groups that are tested in the whole campaign.
     """
     if group.n < TESTED:
         certainty = "measured once" if group.n == 1 else "measured twice"
@@ -349,11 +383,16 @@ def statement_of(group: Group, tested: int) -> Statement | None:
 
 
 def is_shown(group: Group, direction: int, tested: int) -> bool:
-    """Return whether one choice is shown to be faster at every point of a group.
+    """Return whether a group shows that one choice is faster at every point.
 
-    All its values must lie beyond all of the other's, and the medians must differ by more than
-    ``LEAST_DIFFERENCE``. Chance is ruled out where so clear a division has at most the probability
-    ``CHANCE / tested``, or where the gap between the ranges is large enough (``GAPS``).
+    At each point the values of both choices must not overlap, and the medians must differ by more
+    than ``LEAST_DIFFERENCE``. In addition, either the p-value of such a division of the values is at
+    most ``CHANCE / tested`` (permutation test), or the gap between the ranges reaches ``GAPS``.
+
+    Args:
+        group: the group.
+        direction: 1 to test the first choice, -1 to test the second.
+        tested: number of groups that are tested in the whole campaign.
     """
     gaps = [pair.gap(direction) for pair in group.pairs]
     if min(gaps) <= 0:
@@ -367,32 +406,29 @@ def is_shown(group: Group, direction: int, tested: int) -> bool:
 
 
 def comparisons(table: Table, groups: Iterable[Group], tested: int) -> Iterator[dict[str, Any]]:
-    """Yield a sentence for each pair of choices and what its groups show."""
+    """Yield a sentence for each comparison and result; groups with the same result share a sentence."""
     merged: dict[tuple[Any, ...], list[Statement]] = defaultdict(list)
     totals: dict[tuple[Any, ...], int] = defaultdict(int)
     for group in groups:
-        pair = (group.topic, group.first, group.second, group.place)
-        totals[pair] += len(group.pairs)
+        choices = (group.topic, group.first, group.second, group.working_set)
+        totals[choices] += len(group.pairs)
         found = statement_of(group, tested)
         if found:
-            merged[pair, found.direction, found.certainty].append(found)
-    for (pair, direction, certainty), statements in merged.items():
-        yield sentence(table, statements, direction, certainty, totals[pair])
+            merged[choices, found.direction, found.certainty].append(found)
+    for (choices, _, _), statements in merged.items():
+        yield sentence(table, statements, totals[choices])
 
 
-def sentence(
-    table: Table, statements: Sequence[Statement], direction: int, certainty: str, total: int
-) -> dict[str, Any]:
-    """Return the line of several groups of which the same is said.
+def sentence(table: Table, statements: Sequence[Statement], total: int) -> dict[str, Any]:
+    """Return the line of ``findings`` for several groups with the same result.
 
     Args:
-        table: of the groups.
-        statements: of one pair of choices.
-        direction: of all of them.
-        certainty: of all of them.
-        total: number of points that have both choices.
+        table: table of the groups.
+        statements: statements with the same choices, direction and certainty.
+        total: number of points that have both choices, with or without a clear result.
     """
-    group = statements[0].group
+    group, direction = statements[0].group, statements[0].direction
+    certainty = statements[0].certainty
     better, worse = group.first, group.second
     if direction < 0:
         better, worse = worse, better
@@ -401,18 +437,18 @@ def sentence(
     for statement in statements:
         factors += statement.factors
         pairs += statement.group.pairs
-    where = where_of(statements, len(pairs), total)
-    place = f"{group.place}, ".removeprefix(", ")
+    where = covered_points(statements, len(pairs), total)
+    prefix = f"{group.working_set}, " if group.working_set else ""
     if direction == 0:
         text = f"{better} and {worse} are level{where}"
     elif table.lower_is_better:
         text = f"{worse} {longer(worse, factors)} {better}{where}, {certainty}"
     elif group.topic == "Reference" and direction < 0:
-        # Peakmark's kernel stays the subject.
+        # Keep peakmark's kernel as the subject of the sentence.
         text = f"{worse} is {percents([1 - 1 / factor for factor in factors])} slower than {better}{where}, {certainty}"
     else:
         text = f"{better} {faster(better, factors)} {worse}{where}, {certainty}"
-    text = place + text
+    text = prefix + text
     return {
         "topic": group.topic,
         "better": better,
@@ -425,11 +461,19 @@ def sentence(
     }
 
 
-def where_of(statements: Sequence[Statement], points: int, total: int) -> str:
-    """Return `` at all 7 points``, `` at 64 KiB and 1 MiB``, `` at 2 of 7 points``."""
+def covered_points(statements: Sequence[Statement], points: int, total: int) -> str:
+    """Return the part of a sentence that says at which points it holds.
+
+    Examples are `` at all 7 points``, `` at 64 KiB and 1 MiB`` and `` at 2 of 7 points``.
+
+    Args:
+        statements: statements that the sentence merges.
+        points: number of points of these statements.
+        total: number of points that have both choices.
+    """
     if points == total:
         return {1: "", 2: " at both points"}.get(total, f" at all {total} points")
-    names = list(dict.fromkeys(each.group.where for each in statements))
+    names = list(dict.fromkeys(each.group.shared for each in statements))
     if all(names):
         preposition = "for" if statements[0].group.topic != "Workloads" else "at"
         return f" {preposition} {listed(names)}"
@@ -453,7 +497,7 @@ def longer(subject: str, factors: Sequence[float]) -> str:
 
 
 def is_plural(subject: str) -> bool:
-    """Return whether a choice is several things, such as ``2 threads``."""
+    """Return whether the name of a choice is plural, such as ``2 threads``."""
     return subject[:1].isdigit() and subject.endswith("s")
 
 
@@ -472,7 +516,7 @@ def times(factors: Sequence[float]) -> str:
 
 
 def value_range(low: str, high: str) -> str:
-    """Return two ends as ``12 to 31``, or as one number where they are equal."""
+    """Return ``12 to 31``, or one number if both are equal."""
     return low if low == high else f"{low} to {high}"
 
 
@@ -480,7 +524,7 @@ def value_range(low: str, high: str) -> str:
 
 
 def extremes(table: Table, rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
-    """Yield the best and the worst configuration of each workload and working set."""
+    """Yield a sentence on the best and worst configuration of each workload and working set."""
     labels = Labels(table)
     by_workload: dict[str, list[Line]] = defaultdict(list)
     for row in rows:
@@ -506,24 +550,24 @@ def extremes(table: Table, rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
 
 
 def limit_shares(table: Table, rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
-    """Yield what share of the limit each program reaches, over all rows of one cache level."""
+    """Yield a sentence for each program and cache level: lowest and highest share of the limit."""
     labels = Labels(table)
     for program in table.series:
         by_level: dict[str, list[Line]] = defaultdict(list)
         for row in rows:
             is_of_program = row.instrument == program.instrument
-            is_reference = row.is_own or row.is_comparable
-            if is_of_program and is_reference and row.efficiency is not None:
+            is_judged = row.is_own or row.is_comparable
+            if is_of_program and is_judged and row.efficiency is not None:
                 by_level[row.cache_level].append(row)
         for level, members in by_level.items():
-            inside = sorted(members, key=lambda row: row.efficiency)
-            inside = [row for row in inside if row.efficiency <= MOST]
-            if not inside:
+            possible = [row for row in members if row.efficiency <= MOST]
+            if not possible:
                 continue
-            low, high = inside[0], inside[-1]
-            where = f"In {level}, " if level else ""
+            ordered = sorted(possible, key=lambda row: row.efficiency)
+            low, high = ordered[0], ordered[-1]
+            prefix = f"In {level}, " if level else ""
             reached = f"{percent(low.efficiency)} % of the limit"
-            if len(inside) > 1:
+            if len(ordered) > 1:
                 reached = (
                     f"{percent(low.efficiency)} ({labels.point(low, variant=True)}) to"
                     f" {percent(high.efficiency)} % of the limit ({labels.point(high, variant=True)})"
@@ -533,36 +577,39 @@ def limit_shares(table: Table, rows: Sequence[Line]) -> Iterator[dict[str, Any]]
                 "better": program.heading,
                 "factor_low": low.efficiency,
                 "factor_high": high.efficiency,
-                "points": json.dumps([row.point for row in inside], ensure_ascii=False),
-                "text": f"{where}{program.heading} reaches {reached}.",
+                "points": json.dumps([row.point for row in ordered], ensure_ascii=False),
+                "text": f"{prefix}{program.heading} reaches {reached}.",
             }
 
 
-def machine(rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
-    """Yield what keeps the limit of a machine below what its CPU could have, each once."""
+def machine_sentences(rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
+    """Yield a sentence for each reason why the machine's limit is lower than its CPU would allow."""
     for text in dict.fromkeys(row.limit_finding for row in rows if row.limit_finding):
-        said = schema.message_of(json.loads(text))
-        yield {"topic": "Machine", "points": "[]", "text": said.full_sentence}
+        reason = schema.message_of(json.loads(text))
+        yield {"topic": "Machine", "points": "[]", "text": reason.full_sentence}
 
 
 # -- nodes and links
 
 
-def nodes_of(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any]]:
-    """Yield how far many nodes spread in the points of one table, and which are slow."""
+def node_sentences(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any]]:
+    """Yield a sentence on the spread over the nodes of a table, and one on the slow nodes.
+
+    A table with at most ``fleet.MANY`` nodes has neither, as the table shows them one by one.
+    """
     single = rows[usable_nodes(rows) & ~is_pair(rows)]
     if single["node"].nunique() <= MANY:
         return
-    points = single.groupby(["node_class", "place"], sort=False)["value"]
-    spread = (points.max() - points.min()) / points.median()
-    spread = spread[points.size() > 1].sort_values(kind="stable")
+    values = single.groupby(["node_class", "place"], sort=False)["value"]
+    spread = (values.max() - values.min()) / values.median()
+    spread = spread[values.size() > 1].sort_values(kind="stable")
     if spread.empty:
         return
     lines = {(row.node_class, row.place): row for row in schema.lines(single)}
-    low, high = spread.index[0], spread.index[-1]
-    text = f"The nodes spread by {percents([spread.iloc[0]])} in {named(lines[low], labels)}"
+    narrowest, widest = lines[spread.index[0]], lines[spread.index[-1]]
+    text = f"The nodes spread by {percents([spread.iloc[0]])} in {label_of(narrowest, labels)}"
     if len(spread) > 1:
-        text += f" to {percents([spread.iloc[-1]])} in {named(lines[high], labels)}"
+        text += f" to {percents([spread.iloc[-1]])} in {label_of(widest, labels)}"
     yield {"topic": "Nodes", "points": "[]", "text": f"{text}."}
     slow = single[single["is_slow"]].groupby("node")["behind"].agg(["size", "max"])
     if slow.empty:
@@ -576,26 +623,30 @@ def nodes_of(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any]]:
     yield {"topic": "Apart", "points": "[]", "text": text}
 
 
-def named(row: Line, labels: Labels) -> str:
-    """Return a point without its node."""
+def label_of(row: Line, labels: Labels) -> str:
+    """Return the label of a row's point with the variant and without the node."""
     return labels.point(row, variant=True, node=False)
 
 
-def links_of(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str, Any]]:
-    """Yield what slows pairs of nodes down, each once, by the point in which it is furthest behind."""
+def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str, Any]]:
+    """Yield a sentence on each node, link or switch that slows pairs of nodes down.
+
+    The sentence gives the numbers of the point at which this part is furthest behind. If nothing is
+    slow, one sentence says so.
+    """
     name = labels.table.name
     rows = frames.rows[frames.rows["table"].eq(name) & is_pair(frames.rows) & frames.rows["is_own"]]
     measured = rows[rows["n"].gt(0)]
     if measured.empty:
         return
     points = measured["place"]
-    lines = dict(zip(points, schema.lines(measured), strict=True))
+    line_at = dict(zip(points, schema.lines(measured), strict=True))
     slow = frames.fleet[frames.fleet["table"].eq(name)]
     ordered = slow.sort_values(["confirmed", "behind"], ascending=False, kind="stable")
     worst = ordered.drop_duplicates(["kind", "name"])
-    often = slow.groupby(["kind", "name"]).size()
+    rows_of_part = slow.groupby(["kind", "name"]).size()
     for part in schema.lines(worst):
-        said = message(
+        found = message(
             "slow-link",
             case=part.kind if part.confirmed else "suspect",
             name=part.name.replace("+", " → "),
@@ -603,13 +654,13 @@ def links_of(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str
             low=part.behind_low,
             high=part.behind_high,
             pairs=part.pairs,
-            row=labels.point(lines[part.point], node=False),
-            rows=int(often[part.kind, part.name]),
+            row=labels.point(line_at[part.point], node=False),
+            rows=int(rows_of_part[part.kind, part.name]),
             of=points.nunique(),
         )
-        yield {"topic": "Links", "points": "[]", "text": said.full_sentence}
+        yield {"topic": "Links", "points": "[]", "text": found.full_sentence}
     if worst.empty:
         pairs = measured[points.eq(points.iloc[0])]["node"]
         nodes = set("+".join(pairs).split("+"))
-        said = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)
-        yield {"topic": "Links", "points": "[]", "text": said.full_sentence}
+        found = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)
+        yield {"topic": "Links", "points": "[]", "text": found.full_sentence}

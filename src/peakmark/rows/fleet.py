@@ -1,7 +1,8 @@
-"""Many nodes: classes of equal ones, and which nodes are slow.
+"""Sort nodes into classes of equal equipment, and find the nodes that are slower than their class.
 
-A node is slow in a row where the whole interval of its median is worse than its class by ``DELTA``
-and chance is ruled out. docs/method.md (Many nodes) says how often that is wrong.
+A node is slow in a row if the whole confidence interval of its median is worse than the class's value
+by more than ``DELTA``, and the difference is significant. docs/method.md (Many nodes) gives the error
+rates.
 """
 
 from __future__ import annotations
@@ -23,38 +24,38 @@ from peakmark.rows import schema
 from peakmark.rows.runs import ROW
 from peakmark.storage.facts import node_class
 from peakmark.storage.results import Results
-from peakmark.tools.tables import BY_NAME
 
 DELTA = 0.03
-"""Share of the class's value by which a node must be behind to be called slow: two runs of a healthy
-node seldom differ by more.
+"""Share of the class's value by which a slow node is behind at least: two runs of a healthy node
+seldom differ by more.
 """
 LEAST_REPETITIONS = statistics.ENOUGH
-"""Fewest repetitions of a row that counts: of fewer the interval of the median is too narrow."""
+"""Fewest repetitions of a judged row: with fewer, the interval of the median is too narrow."""
 LEAST_NODES = 4
-"""Fewest nodes of a class that say anything of each other."""
+"""Fewest nodes of a class that can be compared with each other."""
 LEAST_PARTNERS = 2
-"""Fewest partners of a node with which a slow node is told from a slow link."""
+"""Fewest partners of a node that distinguish a slow node from a slow link."""
 LEAST_PAIRS = 6
-"""Fewest pairs that are compared with each other alone: fewer say nothing of their nodes."""
+"""Fewest pairs of a kind that are compared only with each other."""
 RATE = 0.05
-"""Largest share of false ones among the nodes that are called slow."""
+"""False discovery rate: expected share of healthy nodes among those that are called slow."""
 MANY = 4
 """Number of nodes above which tables on paper have a line for each point, not for each node."""
 CUT = 2.5
-"""Standard deviations from the class's value beyond which a node is not part of its bulk."""
+"""Distance from the class's centre, in standard deviations, within which nodes belong to its bulk."""
 ROUNDS = 10
-"""Largest number of steps until the bulk no longer changes; two or three are usual."""
+"""Number of refinements of the bulk; it seldom changes after two or three."""
 NORMAL = NormalDist()
 
 Array = NDArray[np.float64]
 Place = tuple[Any, Any]
-"""A node, and the place of one of its rows: see ``places_of``."""
+"""A node, and a point without its node: see ``places_of``."""
 Values = Mapping[Place, Sequence[float]]
+"""Node and place -> values of the row, in the order of the repetitions."""
 
 
 class Equipment(NamedTuple):
-    """What nodes of a class have in common, in words; empty where the facts do not tell it."""
+    """Equipment that the nodes of a class have in common, in words; empty if it is not known."""
 
     cpu: str = ""
     memory: str = ""
@@ -68,9 +69,9 @@ class SlowRow(NamedTuple):
 
     Attributes:
         behind: share of the class's value by which the node's median is worse.
-        low: the least that it may be behind, by the interval of the median.
-        high: the most.
-        p: chance of a healthy node of the class so far behind.
+        low: ``behind`` at the better end of the median's confidence interval.
+        high: ``behind`` at the worse end of the interval.
+        p: probability that a healthy node is this far behind.
     """
 
     behind: float
@@ -83,7 +84,7 @@ class SlowRow(NamedTuple):
 
 
 def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return ``nodes``: every node that rows name, with its class, the largest class first."""
+    """Return the frame ``nodes``: each node of the rows with its class, the largest class first."""
     names = set()
     for name in rows["node"].unique():
         names.update(name.split("+"))
@@ -106,7 +107,11 @@ def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
 
 
 def equipment_of(facts: Mapping[str, Any]) -> Equipment:
-    """Return what a node has, by its facts (``machine/<host>.json``)."""
+    """Return the equipment of a node.
+
+    Args:
+        facts: content of the node's ``machine/HOST.json``.
+    """
     known = node_class(facts)
     if known is None:
         return Equipment()
@@ -117,17 +122,19 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
     if cpu.get("turbo") is not None:
         turbo = "turbo on" if cpu["turbo"] else "turbo off"
     clock = ", ".join(filter(None, [cpu.get("governor"), turbo]))
-    return Equipment(known.cpu, known.memory, card, known.kernel, clock)
+    return Equipment(
+        cpu=known.cpu, memory=known.memory, network=card, kernel=known.kernel, clock=clock
+    )
 
 
 def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return name of each class -> its nodes, the largest class first; its name is empty if alone.
+    """Return name of each class -> its nodes, the largest class first. A single class has no name.
 
-    A class of fewer than ``LEAST_NODES`` nodes joins the one with the same CPU that has most in
-    common with it: what makes its nodes slow may be just what they have alone.
+    A class with fewer than ``LEAST_NODES`` nodes is merged into the most similar class with the same
+    CPU. Otherwise its nodes could not be judged, though their unusual equipment may be the fault.
 
     Args:
-        facts: node -> its facts.
+        facts: node -> facts of the node.
     """
     equipment = {node: equipment_of(known) for node, known in facts.items()}
     sizes = Counter(equipment.values())
@@ -137,11 +144,18 @@ def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
     largest_first = sorted(members.values(), key=lambda nodes: -len(nodes))
     if len(largest_first) == 1:
         return {"": largest_first[0]}
-    return {class_name(place): nodes for place, nodes in enumerate(largest_first)}
+    return {class_name(number): nodes for number, nodes in enumerate(largest_first)}
 
 
 def joined_class(own: Equipment, sizes: Mapping[Equipment, int]) -> Equipment:
-    """Return the equipment of the class that a node belongs to."""
+    """Return the equipment of the class that a node joins.
+
+    It is the large class of the same CPU with most in common, or without one the largest small class.
+
+    Args:
+        own: equipment of the node.
+        sizes: equipment -> number of nodes that have it.
+    """
     best, best_fit = own, (False, -1, -1)
     for other, size in sizes.items():
         if other.cpu != own.cpu:
@@ -154,18 +168,18 @@ def joined_class(own: Equipment, sizes: Mapping[Equipment, int]) -> Equipment:
     return best
 
 
-def class_name(place: int) -> str:
-    """Return ``A`` to ``Z``, then ``Z1`` and so on."""
-    return chr(ord("A") + place) if place < 26 else f"Z{place - 25}"
+def class_name(number: int) -> str:
+    """Return ``A`` to ``Z`` for the numbers 0 to 25, then ``Z1``, ``Z2`` and so on."""
+    return chr(ord("A") + number) if number < 26 else f"Z{number - 25}"
 
 
 # -- verdicts
 
 
 def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) -> pd.DataFrame:
-    """Add the class of each node, whether a row is judged, and where the node is slow.
+    """Add the node's class, whether the row is judged, and whether the node is slow in the row.
 
-    Pairs of nodes are judged by ``links``.
+    Rows of pairs of nodes are not judged here but in ``links``.
     """
     classes = nodes.set_index("node")["class"]
     rows = rows.assign(
@@ -174,9 +188,9 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
         is_judged=is_usable(rows) & ~is_pair(rows) & rows["n"].ge(LEAST_REPETITIONS),
     )
     verdicts: dict[Place, SlowRow] = {}
-    for _, family in rows[rows["is_judged"]].groupby("node_class"):
-        is_time = family["unit"].eq("s")
-        verdicts |= judge(values_of(family, runs), set(family.loc[is_time, "place"]))
+    for _, of_class in rows[rows["is_judged"]].groupby("node_class"):
+        is_time = of_class["unit"].eq("s")
+        verdicts |= judge(values_of(of_class, runs), set(of_class.loc[is_time, "place"]))
     places = zip(rows["node"], rows["place"], strict=True)
     found = [verdicts.get(place) for place in places]
     is_slow = pd.Series([verdict is not None for verdict in found], index=rows.index)
@@ -188,52 +202,55 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
 
 
 def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add to ``nodes`` in how many rows each has a value, and by how many it was judged.
+    """Add to each node its number of rows with a value, and of rows in which it was judged.
 
-    Those of pairs count for both of their nodes, and judge a node that has ``LEAST_PARTNERS`` among
-    at least ``LEAST_PAIRS`` pairs of one place.
+    A row of a pair counts for both nodes. It judges a node that has at least ``LEAST_PARTNERS``
+    partners there, if the place has at least ``LEAST_PAIRS`` pairs.
     """
+    # Rows of single nodes: the class must have enough nodes at the same place.
     single = rows[is_usable(rows) & ~is_pair(rows)]
-    judged = single[single["is_judged"]]
-    alike = judged.groupby(["node_class", "place"])["node"].transform("size")
+    candidates = single[single["is_judged"]]
+    class_size = candidates.groupby(["node_class", "place"])["node"].transform("size")
+    judged_alone = candidates["node"][class_size.ge(LEAST_NODES)]
+    # Rows of pairs, with a line for each of the two nodes.
     pairs = rows[is_mapped(rows)]
     ends = pairs.assign(node=pairs["node"].str.split("+")).explode("node")
     partners = ends.groupby(["place", "node"])["point"].transform("size")
-    of_place = pairs.groupby("place")["point"].transform("size")[ends.index]
-    known = pd.concat([single["node"], ends["node"]]).value_counts()
-    by_pairs = ends["node"][partners.ge(LEAST_PARTNERS) & of_place.ge(LEAST_PAIRS)]
-    counted = pd.concat([judged["node"][alike.ge(LEAST_NODES)], by_pairs]).value_counts()
-    of_node = nodes["node"]
+    pairs_of_place = pairs.groupby("place")["point"].transform("size")[ends.index]
+    judged_in_pairs = ends["node"][partners.ge(LEAST_PARTNERS) & pairs_of_place.ge(LEAST_PAIRS)]
+    measured = pd.concat([single["node"], ends["node"]]).value_counts()
+    judged = pd.concat([judged_alone, judged_in_pairs]).value_counts()
     return nodes.assign(
-        rows=of_node.map(known).fillna(0).astype("Int64"),
-        judged=of_node.map(counted).fillna(0).astype("Int64"),
+        rows=nodes["node"].map(measured).fillna(0).astype("Int64"),
+        judged=nodes["node"].map(judged).fillna(0).astype("Int64"),
     )
 
 
 def is_pair(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether ``node`` names client and server, ``node1+node2``."""
+    """Return for each row whether ``node`` names a client and a server, such as ``node1+node2``."""
     return rows["node"].str.contains("+", regex=False)
 
 
 def is_usable(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether peakmark's kernel has a value there that can be right."""
+    """Return for each row whether it is of peakmark's kernel and its value is not known to be wrong."""
     is_right = rows["severity"].ne("wrong") & rows["low"].gt(0)
     return rows["is_own"] & rows["n"].gt(0) & is_right
 
 
 def is_mapped(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether it has a value of a pair of nodes.
+    """Return for each row whether it has a usable value of a pair of nodes.
 
-    That of a link that ``tc`` slows down is right here, so ``shaped`` alone does not count.
+    A link that ``tc`` slows down is wrong as a result (``shaped``), but right for finding slow links.
     """
     has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
     return has_value & (rows["severity"].ne("wrong") | rows["wrong_codes"].eq("shaped"))
 
 
 def places_of(rows: pd.DataFrame) -> pd.Series:
-    """Return the point of each row without its node.
+    """Return the place of each row: its point without the node.
 
-    A word such as ``cores`` stays a word, so that nodes with different numbers of cores share a key.
+    A concurrency such as ``cores`` stays a word, so that nodes with unequal numbers of cores share a
+    place.
     """
     threads = rows["concurrency"].mask(rows["concurrency_word"].ne(""), 0)
     place = rows["table"].astype("str")
@@ -243,7 +260,7 @@ def places_of(rows: pd.DataFrame) -> pd.Series:
 
 
 def values_of(rows: pd.DataFrame, runs: pd.DataFrame) -> dict[Place, list[float]]:
-    """Return node and place -> the values of each row, in the order of the repetitions."""
+    """Return the kept values of each row, by node and place, in the order of the repetitions."""
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
     of_rows = kept.merge(rows[[*ROW, "place"]], on=ROW)
     grouped = of_rows.groupby(["node", "place"], sort=False)["value"]
@@ -258,67 +275,96 @@ def judge(
 ) -> dict[Place, SlowRow]:
     """Return the slow rows of the nodes of one class.
 
-    A node is slow in a row where the whole interval of its median is worse than the class's value
-    by more than ``delta``, and a healthy node would hardly be so: Simes's p of all rows of a node
-    decides among the nodes, and Benjamini and Hochberg's among the rows of those found, so that
-    the share of false ones among the nodes is at most ``rate``.
+    A node is slow in a row if the whole interval of its median is worse than the class's value by more
+    than ``delta``, and the difference is significant (``_is_significant``).
 
     Args:
         values: node and key -> repetitions, positive, in any unit. Rows with fewer than
-            ``LEAST_REPETITIONS`` are left out.
-        lower_is_better: keys of rows that are times.
+            ``LEAST_REPETITIONS`` repetitions are ignored.
+        lower_is_better: keys whose values are times.
         delta: share of the class's value.
         rate: false discovery rate.
 
     Returns:
-        Slow rows; none of fewer than ``LEAST_NODES`` nodes.
-
-    Source: Benjamini and Bogomolov, Journal of the Royal Statistical Society B 76 (2014), pages
-    297-318.
+        The slow rows; empty if there are fewer than ``LEAST_NODES`` nodes.
     """
-    from scipy import stats
-
     lines = _numbered(node for node, _ in values)
     columns = _numbered(key for _, key in values)
     if len(lines) < LEAST_NODES:
         return {}
-    is_time = np.array([key in lower_is_better for key in columns])
-    # Low end of the interval, median, and high end, by node and row, as logarithms of times.
-    medians = np.full((3, len(lines), len(columns)), np.nan)
+    # Low end of the interval, median, and high end, by node and key; nan if there is none.
+    logs = np.full((3, len(lines), len(columns)), np.nan)
     for (node, key), repetitions in values.items():
         if len(repetitions) >= LEAST_REPETITIONS:
-            sign = 1 if key in lower_is_better else -1
-            logs = np.sort(sign * np.log(repetitions))
-            rank, _ = statistics.median_rank(len(logs))
-            ends = logs[rank - 1], statistics.median(logs), logs[-rank]
-            medians[:, lines[node], columns[key]] = ends
-    centre, scale, freedom = np.array([_bulk(row) for row in medians[1].T]).T
-    worse = medians - centre
-    error = scale * np.sqrt(1 + 1 / (freedom + 1))
-    p = np.nan_to_num(stats.t.sf(worse[1] / error, freedom), nan=1.0)
-    by_row = stats.false_discovery_control(p, axis=1)
-    found = stats.false_discovery_control(by_row.min(axis=1)) <= rate
+            logs[:, lines[node], columns[key]] = _log_interval(repetitions, key in lower_is_better)
+    worse, p = _compare_with_class(logs)
+    is_time = np.array([key in lower_is_better for key in columns])
     behind = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
-    slow = found[:, None] & (by_row <= rate * found.mean()) & (behind[0] > delta)
-    verdicts = {}
+    is_slow = _is_significant(p, rate) & (behind[0] > delta)
+    slow_rows = {}
     for node, key in values:
         at = lines[node], columns[key]
-        if slow[at]:
+        if is_slow[at]:
             low, middle, high = behind[:, *at].tolist()
-            verdicts[node, key] = SlowRow(middle, low, high, float(p[at]))
-    return verdicts
+            slow_rows[node, key] = SlowRow(behind=middle, low=low, high=high, p=float(p[at]))
+    return slow_rows
 
 
 def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return each name once, with its number."""
+    """Return name -> number, in the order of their first occurrence."""
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
-def _bulk(values: Array) -> tuple[float, float, float]:
-    """Return centre and standard deviation of the bulk of a class, and its degrees of freedom.
+def _log_interval(repetitions: Sequence[float], is_time: bool) -> tuple[float, float, float]:
+    """Return low end, median and high end of the logarithms of times, or of the reciprocals of rates."""
+    logs = np.sort((1 if is_time else -1) * np.log(repetitions))
+    rank, _ = statistics.median_rank(len(logs))
+    return logs[rank - 1], statistics.median(logs), logs[-rank]
 
-    The bulk is the shortest half of the nodes, then those within ``CUT`` standard deviations of its
-    median, until they stay the same. More than a third of the nodes may be slow.
+
+def _compare_with_class(logs: Array) -> tuple[Array, Array]:
+    """Return by how much nodes are worse than their class, and the p-value of each median.
+
+    Args:
+        logs: low end, median and high end x nodes x keys, as logarithms; a high one is bad.
+
+    Returns:
+        ``logs`` minus the class's value, and one-sided p-values by node and key.
+    """
+    from scipy import stats
+
+    centre, scale, freedom = np.array([_bulk(medians) for medians in logs[1].T]).T
+    worse = logs - centre
+    # Standard error of a node's distance from the mean of a bulk of ``freedom + 1`` nodes.
+    error = scale * np.sqrt(1 + 1 / (freedom + 1))
+    return worse, np.nan_to_num(stats.t.sf(worse[1] / error, freedom), nan=1.0)
+
+
+def _is_significant(p: Array, rate: float) -> NDArray[np.bool_]:
+    """Return whether each node is significantly slow in each row, at a false discovery rate.
+
+    The rate limits the share of healthy nodes among those that are found. Source: Benjamini and
+    Bogomolov, Journal of the Royal Statistical Society B 76 (2014), pages 297-318.
+
+    Args:
+        p: p-values by node and row.
+        rate: false discovery rate.
+    """
+    from scipy import stats
+
+    # The smallest adjusted p-value of a node's rows is the p-value of the node (Simes).
+    by_row = stats.false_discovery_control(p, axis=1)
+    is_selected = stats.false_discovery_control(by_row.min(axis=1)) <= rate
+    # Within the selected nodes the rate is scaled by the share of nodes selected.
+    found: NDArray[np.bool_] = is_selected[:, None] & (by_row <= rate * is_selected.mean())
+    return found
+
+
+def _bulk(values: Array) -> tuple[float, float, float]:
+    """Return centre, standard deviation and degrees of freedom of the bulk of a class.
+
+    The bulk starts as the shortest interval that holds half of the nodes. Then it consists of the nodes
+    within ``CUT`` standard deviations of its median. More than a third of the nodes may be slow.
 
     Source: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987, chapter 4.
     """
@@ -329,47 +375,51 @@ def _bulk(values: Array) -> tuple[float, float, float]:
     widths = ordered[half - 1 :] - ordered[: 1 - half]
     first = int(widths.argmin())
     bulk = ordered[first : first + half]
-    end = NORMAL.inv_cdf((1 + half / ordered.size) / 2)
+    # Distance at which a normal distribution is cut if it keeps its middle half.
+    cut = NORMAL.inv_cdf((1 + half / ordered.size) / 2)
     for _ in range(ROUNDS):
         centre = float(np.median(bulk))
-        # Of a normal distribution only the middle is seen, up to so many standard deviations.
-        within = 2 * NORMAL.cdf(end) - 1
-        seen = 1 - 2 * end * NORMAL.pdf(end) / within
-        spread = float(bulk.std(ddof=1)) / math.sqrt(seen)
+        spread = float(bulk.std(ddof=1)) / math.sqrt(_truncated_variance(cut))
         scale = max(spread, statistics.LEAST_SPREAD)
-        end = CUT
-        bulk = ordered[np.abs(ordered - centre) <= end * scale]
+        cut = CUT
+        bulk = ordered[np.abs(ordered - centre) <= cut * scale]
     return centre, scale, bulk.size - 1.0
 
 
-# -- nodes that stand for all
+def _truncated_variance(cut: float) -> float:
+    """Return the variance of a standard normal distribution that is truncated at -cut and cut."""
+    inside = 2 * NORMAL.cdf(cut) - 1
+    return 1 - 2 * cut * NORMAL.pdf(cut) / inside
+
+
+# -- typical nodes
 
 
 def typical_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of one table on the node that stands for all, its node called ``any``.
+    """Return the rows of one table on its most typical node, with ``any`` as the name of the node.
 
-    That is the node of the largest class whose values come nearest to the class's medians. A table
-    of few nodes is returned as it is.
+    It is the node of the largest class with the most usable rows; of several, the node whose values
+    are nearest to the medians of the class. A table with at most ``MANY`` nodes is returned unchanged.
     """
     if rows["node"].nunique() <= MANY:
         return rows
     usable = rows[is_usable(rows)]
-    first = usable["node_class"].min()
-    usable = usable[usable["node_class"].eq(first)]
+    largest = usable["node_class"].min()
+    usable = usable[usable["node_class"].eq(largest)]
     medians = usable["value"].groupby(usable["place"]).transform("median")
-    off = (usable["value"] / medians - 1).abs().groupby(usable["node"])
-    nodes = pd.DataFrame({"rows": off.size(), "off": off.median()})
+    deviations = (usable["value"] / medians - 1).abs().groupby(usable["node"])
+    nodes = pd.DataFrame({"rows": deviations.size(), "deviation": deviations.median()})
     if nodes.empty:
         return rows
-    node = nodes.sort_values(["rows", "off"], ascending=[False, True], kind="stable").index[0]
-    return rows[rows["node"].eq(node)].assign(node="any")
+    by_rank = nodes.sort_values(["rows", "deviation"], ascending=[False, True], kind="stable")
+    return rows[rows["node"].eq(by_rank.index[0])].assign(node="any")
 
 
 # -- slow nodes
 
 
 def list_slow_nodes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return every node that is slow in a row of a subsystem, the slowest first."""
+    """Return a line of ``fleet`` for each node and subsystem in which it is slow, the slowest first."""
     judged = rows[rows["is_judged"]]
     counts = judged.groupby(["node", "subsystem"]).size().rename("judged")
     slow = judged[judged["is_slow"]].groupby(["node", "subsystem"], sort=False)
@@ -382,8 +432,3 @@ def list_slow_nodes(rows: pd.DataFrame) -> pd.DataFrame:
     nodes = found.join(counts).reset_index().rename(columns={"node": "name"})
     places = sorted(nodes.index, key=lambda at: (-nodes["behind"][at], natural(nodes["name"][at])))
     return nodes.loc[places].assign(kind="node", confirmed=True, table="", point="")
-
-
-def lower_is_better(table: str) -> bool:
-    """Return whether a low value of a table is good."""
-    return BY_NAME[table].lower_is_better

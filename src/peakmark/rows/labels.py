@@ -1,4 +1,4 @@
-"""What texts call the rows of a table: as its headings do, those of a layout where one prints it."""
+"""Name the rows of a table in sentences and figures, with the words of the layout that prints it."""
 
 from __future__ import annotations
 
@@ -14,28 +14,33 @@ from peakmark.tools.tables import BY_NAME, UNITS, Program, Table
 Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
 WORKING_SETS = {"block": "in caches", "pool": "in DRAM"}
-"""Variant of a memory row -> what sentences call it."""
+"""Variant of a memory row -> phrase for it in sentences."""
 USUAL = ("", "psync")
-"""Variants that need no words, as they are the default."""
+"""Default variants, which sentences do not name."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Names for the rows of a table; if a layout prints it, those of its ``layout_table``."""
+    """Names for the rows of a table.
+
+    Attributes:
+        table: the table.
+        layout_table: table of the layout that prints it, whose words are used; None without a layout.
+    """
 
     table: Table
     layout_table: LayoutTable | None = None
 
     @classmethod
     def of(cls, row: Line) -> Labels:
-        """Return the names for the table of a row, without a layout."""
+        """Return the labels of a row's table, without a layout."""
         return cls(BY_NAME[row.table])
 
     def workload(self, row: Line) -> str:
-        """Return ``RWS``, or what the layout writes instead.
+        """Return the name of a row's workload: ``RWS``, or the layout's name for it.
 
-        A layout may have a column for each workload: then it is the heading of the column, of
-        several the one of the fewest threads. Else it is the layout's word for the workload.
+        If the layout has columns of the workload, the name is the heading of the column with the
+        fewest threads. Otherwise it is the layout's word for the workload.
         """
         layout_table = self.layout_table
         if layout_table is None:
@@ -50,16 +55,22 @@ class Labels:
         return layout_table.names(row.workload, row.concurrency, row.block_bytes)["workload"]
 
     def block(self, row: Line) -> str:
-        """Return ``16 MiB``, or ``16MB`` where the layout has it so; empty without a block."""
+        """Return the block size of a row: ``16 MiB``, or as the layout writes it, such as ``16MB``.
+
+        It is empty if the row has no block.
+        """
         layout_table = self.layout_table
         if row.block_bytes is None or layout_table is None:
             return size(row.block_bytes)
         text = layout_table.names(row.workload, row.concurrency, row.block_bytes)["block"]
-        # A column of plain numbers has its unit in the heading; sentences and axes need it.
-        if layout_table.sizes == "in B" and text == str(row.block_bytes):
-            return size(row.block_bytes)
+        # ``sizes`` is IEC or KB, with the unit in the text, or "in B", "in KB" or "in MB": then the
+        # table has the unit in its heading, but sentences and axes need it with the number.
+        if not layout_table.sizes.startswith("in "):
+            return text
         unit = layout_table.sizes.removeprefix("in ")
-        return text if unit == layout_table.sizes else f"{text} {unit}"
+        if unit == "B" and text == str(row.block_bytes):
+            return size(row.block_bytes)
+        return f"{text} {unit}"
 
     def many(self, count: int) -> str:
         """Return ``1 thread``, ``8 streams``."""
@@ -67,20 +78,20 @@ class Labels:
 
     @property
     def noun(self) -> str:
-        """Return what the concurrency counts: ``thread`` or ``stream``."""
+        """Return the noun for the concurrency of the table: ``thread`` or ``stream``."""
         return SUBSYSTEMS[self.table.subsystem].counted
 
     def threads(self, row: Line) -> str:
-        """Return ``8 threads``, or ``8 threads (socket)`` where that was asked for."""
+        """Return ``8 threads``, or ``8 threads (socket)`` if the configuration has a word for them."""
         if row.concurrency_word and not row.concurrency:
             return str(row.concurrency_word)
         counted = self.many(row.concurrency)
         return f"{counted} ({row.concurrency_word})" if row.concurrency_word else counted
 
     def program(self, program: Program) -> str:
-        """Return the program as the headings call it.
+        """Return the name of a program in the headings of the layout, else of peakmark.
 
-        That is ``FileIO`` of ``FileIO Measured Throughput (MB/sec)``.
+        An example is ``FileIO`` from the heading ``FileIO Measured Throughput (MB/sec)``.
         """
         name = name_in(self.layout_table, program.instrument) if self.layout_table else ""
         return name or program.heading
@@ -92,7 +103,7 @@ class Labels:
 
     @property
     def unit(self) -> str:
-        """Return the unit as sentences write it: ``GB/s``."""
+        """Return the unit in which sentences state values, such as ``GB/s``."""
         return self._scale[1]
 
     @property
@@ -104,25 +115,25 @@ class Labels:
         return table.factor, unit
 
     def number(self, value: float, step: float = 0.0) -> str:
-        """Return a value in SI units in ``unit``, without it.
+        """Return a value as a number in ``unit``, without the name of the unit.
 
         Args:
-            value: in SI units.
-            step: smallest difference that the instrument tells, in SI units.
+            value: value in SI units.
+            step: smallest difference that the instrument resolves, in SI units.
         """
         return significant(value * self.factor, step=step * self.factor)
 
     def quantity(self, value: float) -> str:
-        """Return a value in SI units with the unit of the table: ``38.4 GigaOPS``."""
+        """Return a value, given in SI units, with the unit of the table: ``38.4 GigaOPS``."""
         return f"{self.number(value)} {self.unit}"
 
     def point(self, row: Line, *, variant: bool = False, node: bool = True) -> str:
-        """Return ``RR of 4 KiB, 8 threads on node1``.
+        """Return the name of a row's point: ``RR of 4 KiB, 8 threads on node1``.
 
         Args:
-            row: of the table.
-            variant: say the variant, where it says something.
-            node: say the node, where there are several.
+            row: a row of the table.
+            variant: whether to name the variant, unless it is the default.
+            node: whether to name the node, unless it is ``any``.
         """
         text = self.workload(row)
         if variant and self.table.variant and row.variant not in USUAL:
@@ -133,16 +144,19 @@ class Labels:
         return f"{text}, {self.threads(row)}{place}"
 
     def working_set(self, row: Line) -> str:
-        """Return what a row walks or uses, where that needs words.
+        """Return a phrase for the variant of a row; empty for the default.
 
-        For memory ``in caches`` or ``in DRAM``; for a disk the engine, if it is not the usual one.
+        It is ``in caches`` or ``in DRAM`` for memory, and names the I/O engine for a disk.
         """
         if self.table.name == "memory_throughput":
             return WORKING_SETS.get(row.variant, "")
         return f"with {row.variant}" if row.variant not in USUAL else ""
 
     def place(self, row: Line, group: Sequence[Line]) -> str:
-        """Return what tells a row from others of its group: ``16 MiB, 8 threads``."""
+        """Return the block and the threads of a row as far as its group differs in them.
+
+        An example is ``16 MiB, 8 threads``. The threads are named if nothing differs.
+        """
         blocks = {each.block_bytes for each in group}
         counts = {(each.concurrency, each.concurrency_word) for each in group}
         parts = [self.block(row)] if len(blocks) > 1 else []
@@ -153,12 +167,11 @@ class Labels:
     def line(self, row: Line, rows: Sequence[Line], *, block: bool = True) -> str:
         """Return the name of a row without its number of threads: ``RWS of 1 MiB in DRAM``.
 
-        Working set and node are named where ``rows`` differ in them.
-
         Args:
-            row: of the table.
-            rows: from which it is told apart.
-            block: say the block.
+            row: a row of the table.
+            rows: rows among which the name must be clear: the working set and the node are named only
+                if these differ in them.
+            block: whether to name the block.
         """
         words = [self.workload(row)]
         if block and row.block_bytes:

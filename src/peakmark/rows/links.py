@@ -1,15 +1,19 @@
-"""Which node, link or switch slows pairs of nodes down.
+"""Find the nodes, links and switches that slow pairs of nodes down.
 
-A pair is as slow as the slowest of its client, its server, its link and the uplinks between them; a
-round trip takes what they add. A node's share is the median over its pairs with healthy nodes, so
-that few pairs suffice: random rounds bring each node to other partners. What all nodes behind an
-uplink have in common is the uplink's. What nodes and uplinks do not explain is the link's; one
-slow pair is a suspect until its own repetitions confirm it.
+A pair of nodes may be slow because of its client, its server, its link, or an uplink between them. The
+slowest of these parts limits a rate; a round trip is the sum of their times. ``find`` blames the parts
+in this order:
 
-Times are compared as logarithms, of rates those of their reciprocals, so that a high number is bad. A
-pair is *behind* by the difference to the usual pair that crosses as many uplinks (its *kind*), a node
-by the median over its pairs with healthy nodes. ``_fit`` estimates both; ``_Network.without_nodes`` takes
-out of the pairs what slow nodes explain.
+1. a switch, if nearly all pairs through its uplink are slow;
+2. a node, if the median of its pairs with healthy nodes is slow;
+3. a link, if its pair is slower than its nodes and switches explain. The link is a suspect until the
+   repetitions of the pair confirm it.
+
+Random rounds measure each node with several partners, so that a few pairs for each node suffice.
+
+Values are compared as logarithms of times or of reciprocal rates, so that a higher number is slower. A
+pair is *behind* by its difference to the usual pair of its *kind*, which crosses as many uplinks. A
+node is behind by the median over its pairs with healthy nodes.
 """
 
 from __future__ import annotations
@@ -36,29 +40,35 @@ from peakmark.rows.fleet import (
 from peakmark.tools.tables import BY_NAME
 
 FEW = 3
-"""Pairs up to which a node is as far behind as the least of them: of three, two links may be slow."""
+"""Number of pairs up to which a node's fastest pair is used instead of the median: two of three links
+may be slow.
+"""
 PASSES = 6
-"""Largest number of passes; the healthy nodes no longer change after two or three."""
+"""Largest number of passes of ``_fit``; the healthy nodes seldom change after two or three."""
 FIRST_GUESS = 0.25
-"""Quantile of the first guess: that of the faster pairs, as most pairs of a slow rack are slow."""
+"""Quantile that the first pass of ``_fit`` takes as usual: most pairs of a slow rack are slow."""
+FASTEST_QUARTER = 0.25
+"""Quantile of its pairs that a slow switch slows down: three quarters of the pairs must be slow."""
 EFFICIENCY = 0.37
-"""Of the median absolute deviation: so many values count in it. Source: Rousseeuw and Croux,
-Alternatives to the median absolute deviation, JASA 88 (1993), pages 1273-1283.
+"""Efficiency of the median absolute deviation: n values determine it as well as 0.37 n determine a
+standard deviation. Source: Rousseeuw and Croux, Alternatives to the median absolute deviation, JASA 88
+(1993), pages 1273-1283.
 """
 
 Kind = Literal["node", "link", "switch"]
 
 
 class SlowPart(NamedTuple):
-    """What is slower than its like: a ``node``, a ``switch`` with its uplink, or a ``link``.
+    """A slow part of the network.
 
     Attributes:
-        name: of the node or the switch; of a link ``client+server``.
-        low: the least share by which it may be behind.
-        behind: share by which it is behind.
-        high: the most.
-        pairs: in how many pairs it was measured.
-        confirmed: False for a link that its own repetitions do not show yet.
+        kind: ``node``, ``link``, or ``switch`` for a switch with its uplink.
+        name: name of the node or switch; ``client+server`` for a link.
+        low: ``behind`` at the lower end of its confidence interval.
+        behind: share by which the part is behind.
+        high: ``behind`` at the upper end of the interval.
+        pairs: number of pairs from which this was estimated.
+        confirmed: False for a link that the repetitions of its pair do not confirm.
     """
 
     kind: Kind
@@ -70,13 +80,20 @@ class SlowPart(NamedTuple):
     confirmed: bool = True
 
 
+class _Limits(NamedTuple):
+    """By how much a part is behind, as a logarithm, with the ends of its confidence interval."""
+
+    low: float
+    middle: float
+    high: float
+
+
 class _Fit(NamedTuple):
     """By how much pairs and nodes are behind, as logarithms, and which nodes are healthy.
 
     Attributes:
-        pairs: pair -> by how much it is behind the usual pair of its kind; what its nodes explain is
-            still in it.
-        nodes: node -> the median of that over its pairs with healthy nodes.
+        pairs: pair -> by how much the pair is behind the usual pair of its kind, slow nodes included.
+        nodes: node -> median of ``pairs`` over the node's pairs with healthy nodes.
         healthy: nodes that are behind by at most ``DELTA``.
     """
 
@@ -86,11 +103,11 @@ class _Fit(NamedTuple):
 
 
 def list_slow_parts(rows: pd.DataFrame, runs: pd.DataFrame, known: Behind) -> pd.DataFrame:
-    """Return what is slow among the pairs of each point.
+    """Return a line of ``fleet`` for each slow part of the network, at each point.
 
     Args:
-        rows: see ``schema.ROWS``, with severities.
-        runs: see ``schema.RUNS``.
+        rows: frame ``rows`` with severities.
+        runs: frame ``runs``.
         known: switch or uplink -> nodes behind it.
     """
     mapped = rows[is_mapped(rows)]
@@ -108,16 +125,17 @@ def list_slow_parts(rows: pd.DataFrame, runs: pd.DataFrame, known: Behind) -> pd
 def find(
     measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
 ) -> list[SlowPart]:
-    """Return what is slow: switches, then nodes, then links.
+    """Return the slow parts of a network: switches, then nodes, then links.
 
     Args:
         measured: ``client+server`` -> the pair's repetitions, positive, in any unit.
-        lower_is_better: whether they are times.
+        lower_is_better: whether the repetitions are times.
         known: switch or uplink -> nodes behind it.
     """
     network = _Network.of(measured, lower_is_better, known)
     switches, behind = _slow_switches(network, known)
     fit = _fit(behind, network)
+    # Spread of pairs that no node slows down, for the significance of nodes and links.
     unexplained = network.without_nodes(fit, fit.nodes[fit.nodes > DELTA])
     spread = float(stats.median_abs_deviation(unexplained, scale="normal"))
     nodes = _slow_nodes(network, fit, spread)
@@ -130,13 +148,13 @@ class _Network:
     """The pairs of one point.
 
     Attributes:
-        logs: pair -> logarithms of its times, of rates of their reciprocals: a high one is bad.
-        ends: a line for each pair and each of its nodes: ``pair``, ``node``, ``other``.
-        paths: pair -> switches that it crosses.
-        kinds: pair -> number of switches, by which pairs are compared.
+        logs: pair -> logarithms of its times or reciprocal rates; a higher number is slower.
+        ends: frame with a line for each node of each pair: ``pair``, ``node`` and the ``other`` node.
+        paths: pair -> uplinks that the pair crosses.
+        kinds: pair -> number of uplinks; only pairs of the same kind are compared.
         sign: 1 for times, -1 for rates.
-        combine: how the shares of a pair's two nodes make its own: ``sum`` of times, which add up on
-            the way, ``max`` of rates, which the slower node limits.
+        combine: how two slow nodes slow down their pair. It is ``sum`` for times, which add up, and
+            ``max`` for rates, which the slower node limits.
     """
 
     logs: Mapping[str, np.ndarray]
@@ -150,7 +168,7 @@ class _Network:
     def of(
         cls, measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
     ) -> _Network:
-        """Build the tables of a network from the values of each pair."""
+        """Return the network of measured pairs; see ``find`` for the arguments."""
         sign = 1 if lower_is_better else -1
         ends = []
         for name in measured:
@@ -158,7 +176,7 @@ class _Network:
                 ends.append((name, node, other))
         paths = pd.Series({name: crossed(name.split("+"), known) for name in measured})
         kinds = paths.map(len)
-        # Too few pairs of a kind to be compared with each other count as the commonest kind.
+        # A kind with too few pairs for a comparison is merged into the most common kind.
         kinds[kinds.map(kinds.value_counts()) < LEAST_PAIRS] = kinds.mode()[0]
         return cls(
             logs={name: sign * np.log(values) for name, values in measured.items()},
@@ -169,65 +187,73 @@ class _Network:
             combine="sum" if lower_is_better else "max",
         )
 
-    @property
-    def pairs(self) -> int:
-        """Return the number of pairs."""
-        return len(self.logs)
-
     def without_nodes(self, fit: _Fit, slow: pd.Series) -> pd.Series:
-        """Return by how much pairs are behind, without what slow nodes explain.
+        """Return by how much pairs are behind, without the effect of slow nodes.
 
         Args:
-            fit: of the pairs.
-            slow: node -> by how much it is behind, of the slow nodes alone.
+            fit: estimates for the network.
+            slow: slow node -> by how much the node is behind.
         """
         of_ends = self.ends["node"].map(slow).fillna(0.0)
-        shares = of_ends.groupby(self.ends["pair"]).agg(self.combine)
-        return fit.pairs - shares[fit.pairs.index]
+        explained = of_ends.groupby(self.ends["pair"]).agg(self.combine)
+        return fit.pairs - explained[fit.pairs.index]
 
     def part(
-        self, kind: Kind, name: str, limits: Sequence[float], pairs: int = 1, confirmed: bool = True
+        self, kind: Kind, name: str, limits: _Limits, pairs: int = 1, confirmed: bool = True
     ) -> SlowPart:
-        """Return a slow part; ``limits`` are low, middle and high as logarithms."""
+        """Return a slow part, with the logarithms converted to shares."""
         low, middle, high = (float(self.sign * np.expm1(self.sign * limit)) for limit in limits)
-        return SlowPart(kind, name, low, middle, high, pairs, confirmed)
+        return SlowPart(
+            kind, name, low=low, behind=middle, high=high, pairs=pairs, confirmed=confirmed
+        )
 
 
 def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd.Series]:
-    """Return the slow switches, and the logarithm of each pair's time without what they explain.
+    """Return the slow switches, and the logarithm of each pair's time without their effect.
 
-    The switch with most nodes behind it comes first, as a slow upper switch explains the lower ones.
+    The switch with the most nodes behind it is judged first: a slow upper switch also slows down the
+    pairs of the switches below it.
     """
     behind = pd.Series({name: np.median(values) for name, values in network.logs.items()})
     fit = _fit(behind, network)
     found = []
     for name in sorted(known, key=lambda name: (-len(known[name]), name)):
         pairs = _PairsOfSwitch.of(name, network, known, fit.healthy)
-        shares = fit.pairs[pairs.with_healthy]
-        # Most of its pairs must be slow: the faster quarter is not.
-        if shares.size < LEAST_PAIRS or shares.quantile(FIRST_GUESS) <= DELTA:
-            continue
-        interval = statistics.median_interval(shares.to_numpy())
-        if interval.low <= DELTA:
+        limits = _limits_of_switch(fit.pairs[pairs.with_healthy])
+        if limits is None:
             continue
         slowed = pairs.through
-        # Pairs below it do not cross its uplink, but are slow where the switch itself is.
+        # Pairs inside do not cross the uplink; if they are slow too, the switch itself is.
         if pairs.inside.any() and fit.pairs[pairs.inside].median() > DELTA:
             slowed = pairs.through | pairs.inside
-        limits = interval.low, shares.median(), interval.high
         found.append(network.part("switch", name, limits, pairs=int(slowed.sum())))
-        behind = behind - shares.median() * slowed
+        # Subtract what the switch explains before the next one is judged.
+        behind = behind - limits.middle * slowed
         fit = _fit(behind, network)
     return found, behind
 
 
+def _limits_of_switch(pairs: pd.Series) -> _Limits | None:
+    """Return by how much a switch is behind, None if it is not slow.
+
+    Args:
+        pairs: by how much its pairs with healthy nodes on the other side are behind.
+    """
+    if pairs.size < LEAST_PAIRS or pairs.quantile(FASTEST_QUARTER) <= DELTA:
+        return None
+    interval = statistics.median_interval(pairs.to_numpy())
+    if interval.low <= DELTA:
+        return None
+    return _Limits(low=interval.low, middle=pairs.median(), high=interval.high)
+
+
 class _PairsOfSwitch(NamedTuple):
-    """Masks of the pairs of a network that a switch concerns, in the order of ``_Network.logs``.
+    """Masks that select pairs by their path through a switch, in the order of ``_Network.logs``.
 
     Attributes:
-        through: those that cross it.
-        with_healthy: those of them that have a healthy node on its other side.
-        inside: those with both nodes behind it.
+        through: pairs that cross the uplink of the switch.
+        with_healthy: pairs that cross it, with a healthy node on the far side.
+        inside: pairs with both nodes behind the switch.
     """
 
     through: np.ndarray
@@ -238,13 +264,13 @@ class _PairsOfSwitch(NamedTuple):
     def of(
         cls, name: str, network: _Network, known: Behind, healthy: frozenset[str]
     ) -> _PairsOfSwitch:
-        """Return the masks of a switch."""
-        others = healthy - known[name]
+        """Return the masks of the switch ``name``."""
+        healthy_outside = healthy - known[name]
         nodes = [set(pair.split("+")) for pair in network.logs]
         through = np.array([name in path for path in network.paths])
-        has_healthy = np.array([not others.isdisjoint(both) for both in nodes])
+        has_healthy = np.array([not healthy_outside.isdisjoint(both) for both in nodes])
         inside = np.array([known[name].issuperset(both) for both in nodes])
-        return cls(through, through & has_healthy, inside)
+        return cls(through=through, with_healthy=through & has_healthy, inside=inside)
 
 
 def _slow_nodes(network: _Network, fit: _Fit, spread: float) -> list[SlowPart]:
@@ -252,86 +278,93 @@ def _slow_nodes(network: _Network, fit: _Fit, spread: float) -> list[SlowPart]:
 
     Args:
         network: the pairs.
-        fit: of the pairs.
+        fit: estimates for the network.
         spread: standard deviation of pairs that nothing slows down.
     """
     pairs_of_node = network.ends.groupby("node").size()[fit.nodes.index]
-    # The standard error of a median of normal values.
+    # Standard error of the median of normally distributed values.
     errors = spread * np.sqrt(np.pi / 2 / pairs_of_node.to_numpy())
     found = []
-    for name, low, middle, high in _beyond(fit.nodes, errors, network.pairs):
-        limits = low, middle, high
+    for name, limits in _significantly_slow(fit.nodes, errors, count=len(network.logs)):
         found.append(network.part("node", name, limits, pairs=int(pairs_of_node[name])))
     return found
 
 
 def _slow_links(network: _Network, links: pd.Series, spread: float) -> list[SlowPart]:
-    """Return the slow links, confirmed where their own repetitions show it.
+    """Return the slow links; those that the repetitions of their pair show too are confirmed.
 
     Args:
         network: the pairs.
-        links: pair -> by how much it is behind, without what slow nodes explain.
+        links: pair -> by how much the pair is behind, without the effect of slow nodes.
         spread: standard deviation of pairs that nothing slows down.
     """
     found = []
     errors = np.full(len(links), spread)
-    for name, low, middle, high in _beyond(links, errors, network.pairs):
-        # The interval of its own repetitions around their median, moved to the link's share.
+    for name, tested in _significantly_slow(links, errors, count=len(network.logs)):
+        # Interval of the pair's median, relative to the median.
         scatter = network.logs[name] - np.median(network.logs[name])
         interval = statistics.median_interval(scatter)
-        is_confirmed = interval.enough and middle + interval.low > DELTA
-        if is_confirmed:
-            limits = middle + interval.low, middle, middle + interval.high
-        else:
-            limits = low, middle, high
+        own_limits = _Limits(
+            low=tested.middle + interval.low,
+            middle=tested.middle,
+            high=tested.middle + interval.high,
+        )
+        is_confirmed = interval.enough and own_limits.low > DELTA
+        limits = own_limits if is_confirmed else tested
         found.append(network.part("link", name, limits, confirmed=is_confirmed))
     return found
 
 
 def _fit(behind: pd.Series, network: _Network) -> _Fit:
-    """Return medians of nodes over their pairs with healthy nodes, until these stay the same.
+    """Estimate by how much pairs and nodes are behind.
+
+    Both are relative to healthy nodes, and which nodes are healthy depends on both. The estimate is
+    repeated until the healthy nodes no longer change.
 
     Args:
-        behind: logarithm of each pair's time, without what slow switches explain.
-        network: its pairs.
+        behind: logarithm of each pair's time, without the effect of slow switches.
+        network: the pairs.
     """
     ends = network.ends
     healthy = every = frozenset(ends["node"])
-    share = FIRST_GUESS
+    quantile = FIRST_GUESS
     for _ in range(PASSES):
-        clean = ends["node"].isin(healthy).groupby(ends["pair"]).all()[behind.index]
-        usual = behind.where(clean).groupby(network.kinds).transform("quantile", share)
-        pairs = behind - usual.fillna(behind.quantile(share))
-        known = ends[ends["other"].isin(healthy)]
-        shares = known["pair"].map(pairs).groupby(known["node"])
-        count = shares.size()
-        middle = shares.quantile(share, interpolation="lower").where(count > FEW, shares.min())
+        # Pairs relative to the usual pair of healthy nodes of the same kind.
+        is_healthy = ends["node"].isin(healthy).groupby(ends["pair"]).all()[behind.index]
+        usual = behind.where(is_healthy).groupby(network.kinds).transform("quantile", quantile)
+        pairs = behind - usual.fillna(behind.quantile(quantile))
+        # Nodes: median over the pairs with healthy partners.
+        with_healthy = ends[ends["other"].isin(healthy)]
+        of_node = with_healthy["pair"].map(pairs).groupby(with_healthy["node"])
+        count = of_node.size()
+        middle = of_node.quantile(quantile, interpolation="lower")
+        middle = middle.where(count > FEW, of_node.min())
         nodes = middle[count >= LEAST_PARTNERS]
         before, healthy = healthy, every - {*nodes.index[nodes > DELTA]}
-        if share == 0.5 and before == healthy:
+        if quantile == 0.5 and before == healthy:
             break
-        share = 0.5
-    return _Fit(pairs, nodes, healthy)
+        quantile = 0.5
+    return _Fit(pairs=pairs, nodes=nodes, healthy=healthy)
 
 
-def _beyond(
+def _significantly_slow(
     behind: pd.Series, errors: np.ndarray, count: int
-) -> Iterator[tuple[str, float, float, float]]:
-    """Yield name, low, middle and high of what is behind by more than ``DELTA``, the slowest first.
+) -> Iterator[tuple[str, _Limits]]:
+    """Yield name and limits of the nodes or links that are significantly slow, the slowest first.
 
-    The whole interval must be, at a false discovery rate of ``RATE``.
+    The whole confidence interval lies above ``DELTA``, at a false discovery rate of ``RATE``.
 
     Args:
-        behind: name -> by how much it is behind, as logarithms.
-        errors: their standard errors, in the same order.
+        behind: name -> by how much the node or link is behind, as a logarithm.
+        errors: standard errors of ``behind``, in the same order.
         count: number of values from which the errors were estimated.
     """
     freedom = max(1, int(EFFICIENCY * count))
     errors = np.maximum(errors, np.finfo(float).eps)
     half = pd.Series(stats.t.ppf(0.975, freedom) * errors, index=behind.index)
-    chances = stats.t.sf(behind / errors, freedom).tolist()
-    is_slow = np.array(statistics.discoveries(chances, RATE), dtype=bool)
+    p_values = stats.t.sf(behind / errors, freedom).tolist()
+    is_slow = np.array(statistics.discoveries(p_values, RATE), dtype=bool)
     found = behind[is_slow & (behind - half > DELTA)]
     for key, middle in found.sort_values(ascending=False).items():
         name = str(key)
-        yield name, middle - half[name], middle, middle + half[name]
+        yield name, _Limits(low=middle - half[name], middle=middle, high=middle + half[name])

@@ -1,4 +1,4 @@
-"""The physical limit of each point, from what its runs say about the machine."""
+"""Compute the physical limit of each point, from the facts that its runs recorded of the machine."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
 CLOCKS = ("nominal", "maximum")
-"""Clocks at which the share of the limit is given too."""
+"""Clocks for which rows also state their share of the limit."""
 
 
 def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.DataFrame:
-    """Return the limit of each point, by its name, with the columns ``limit`` to ``limit_host``.
+    """Return the limit of each point, with the columns ``limit`` to ``limit_host``; the point is the index.
 
     Args:
-        runs: see ``schema.RUNS``.
-        unequal: (point, instrument) -> in what the nodes differ that measured it, empty where they
-            are equal: no limit holds for unequal nodes.
-        results: the campaign.
+        runs: frame ``runs``.
+        unequal: (point, instrument) -> text of the facts in which the nodes of a row differ; empty if
+            they are equal. There is no limit for unequal nodes.
+        results: records and facts of the campaign.
     """
     columns = []
     for point in schema.lines(describe_points(runs)):
@@ -47,9 +47,9 @@ _COLUMNS = [
 
 
 def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return what the limit of each point depends on.
+    """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
-    That is how peakmark's kernel ran; where it did not, the first other program by its name.
+    They come from the runs of peakmark's kernel, or from the first other program if it has no runs.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
@@ -77,12 +77,13 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_places(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return what the threads of each point could reach.
+    """Return for each point the cores, sockets, NUMA nodes and cache that its threads could use.
 
-    Where repetitions were placed differently, the best place counts: no limit is too low.
+    If repetitions were placed differently, the one with the most resources is taken: a limit may be
+    too high, but never too low.
     """
     placed = runs[runs["placed_cores"].notna()]
-    in_order = placed.assign(nodes=placed["placed_numa_nodes"].str.count(",")).sort_values(
+    most_first = placed.assign(nodes=placed["placed_numa_nodes"].str.count(",")).sort_values(
         ["placed_cores", "placed_sockets", "nodes"], ascending=False, kind="stable"
     )
     columns = {
@@ -91,22 +92,22 @@ def best_places(runs: pd.DataFrame) -> pd.DataFrame:
         "placed_numa_nodes": "numa_nodes",
         "placed_cache_bytes": "last_level_bytes",
     }
-    best = in_order.drop_duplicates("point").set_index("point")
+    best = most_first.drop_duplicates("point").set_index("point")
     return best[list(columns)].rename(columns=columns)
 
 
 def kernel_of(table: str) -> str:
-    """Return peakmark's kernel for a table."""
+    """Return the name of peakmark's kernel for a table."""
     return BY_NAME[table].own.instrument
 
 
 def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
-    """Return the limit of one point, by the names of the columns.
+    """Return the columns of one point's limit, by name.
 
     Args:
         point: a line of ``describe_points``.
-        unequal: in what its nodes differ; empty where they are equal.
-        results: the campaign.
+        unequal: text of the facts in which the point's nodes differ; empty if they are equal.
+        results: records and facts of the campaign.
     """
     host, limit, question = best_answer(point, results)
     if unequal:
@@ -139,21 +140,24 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
 
 
 def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Question]:
-    """Return host, limit and question of the host with the highest limit.
+    """Return host, limit and question for the host with the highest limit.
 
-    Nodes of one class may have different ones; none is held to a limit that is too low for it. An
-    unknown limit counts as the highest.
+    The limits of the hosts may differ. The highest is taken, so that no host is compared with a limit
+    that is too low for it. An unknown limit counts as the highest.
     """
 
     def share_of_one(answer: tuple[str | None, Limit, Question]) -> float:
-        """Return the share of the limit that a value of 1 would reach: low for a high limit."""
+        """Return the share of the limit that a value of 1 would reach: the higher the limit, the lower."""
         return answer[1].share(1.0) or 0.0
 
     return min(answers_of(point, results), key=share_of_one)
 
 
 def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Question]]:
-    """Return host, limit and question for each host that measured a point."""
+    """Return host, limit and question for each host that measured a point and has facts.
+
+    If no host has facts, return one answer without a host.
+    """
     answers: list[tuple[str | None, Limit, Question]] = []
     measured = [] if point.hosts is None else sorted(point.hosts, key=natural)
     known = [host for host in measured if host in results.facts]
@@ -164,7 +168,7 @@ def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Qu
 
 
 def question_of(point: Any, host: str | None, results: Results) -> Question:
-    """Return what the limit of a point depends on, in the terms of ``peakmark.limits``."""
+    """Return the question to ``peakmark.limits`` that asks for the limit of a point on a host."""
     table = BY_NAME[point.table]
     facts = results.facts_for(point.node, host)
     if point.link:
@@ -195,7 +199,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
 
 
 def answer(question: Question, point: Any) -> Limit:
-    """Return the limit of a question; a number of threads that is not known yet has none."""
+    """Return the limit of a point. It is unknown while the number of threads behind a word is unknown."""
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)
     return for_row(question)
@@ -204,17 +208,17 @@ def answer(question: Question, point: Any) -> Limit:
 def limit_at(clock_name: str, limit: Limit, question: Question, point: Any) -> float | None:
     """Return the limit at the nominal or maximum clock.
 
-    None where the limit does not depend on a clock, or that clock is unknown.
+    Return None if the limit does not depend on a clock, or if this clock is unknown.
     """
     clock = question.clocks.get(clock_name)
     if not limit.clock or clock is None:
         return None
-    # It was not observed under the work.
+    # ``clock_loaded`` is False because this clock was not observed during the work.
     return answer(replace(question, clock_hz=clock.hz, clock_loaded=False), point).value
 
 
 def json_text(message: Message | None) -> str:
-    """Return a message as JSON, an empty text for none."""
+    """Return a message as JSON; an empty text if there is none."""
     return "" if message is None else json.dumps(schema.to_json(message), ensure_ascii=False)
 
 

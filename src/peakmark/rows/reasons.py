@@ -1,4 +1,7 @@
-"""What a slow node has unlike its class, and time that its threads lacked. Nothing here is a proof."""
+"""List possible reasons for slow nodes: facts in which they differ from their class, and lost CPU time.
+
+None of them proves a cause.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +21,24 @@ from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
 RARE = 0.05
-"""Largest p-value of a fact that slow nodes have and others have not."""
+"""Largest p-value of Fisher's test for a fact that slow nodes have more often than healthy ones."""
 ALIKE = 1.25
-"""Largest factor between lost time and lost rate at which one explains the other."""
+"""Largest factor between the share of CPU time and the speed at which lost time explains lost speed."""
 SHOWN = 3
-"""Number of facts that are named of a node."""
+"""Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({
     "above-limit", "disagreement", "drift", "few", "hosts", "residual", "run-above-limit",
     "short-runs", "spread", "stores", "unsure",
 })  # fmt: skip
-"""Codes of warnings that say what a row shows, not what may have caused it."""
+"""Codes of warnings that describe a result, not a possible cause of it."""
 
 
 class Feature(NamedTuple):
     """A fact or warning of a node.
 
     Attributes:
-        key: by what it equals another node's: the fact's text, or the warning's code.
-        text: how it is shown.
+        key: the fact's text or the warning's code; two nodes share a feature if the keys are equal.
+        text: text of the fact or warning for readers.
     """
 
     key: str
@@ -43,9 +46,9 @@ class Feature(NamedTuple):
 
 
 NOTHING = Feature("", "")
-"""What a node has that lacks a fact or warning."""
+"""Feature of a node without the fact or warning."""
 Features = dict[str, Feature]
-"""Title of a fact, or ``warning`` and its code -> the feature."""
+"""Title of a fact, or ``warning CODE`` -> feature of one node."""
 
 
 def add_reasons(
@@ -56,7 +59,7 @@ def add_reasons(
     nodes: pd.DataFrame,
     results: Results,
 ) -> pd.DataFrame:
-    """Add to slow nodes the time that their threads lacked, and the facts in which they differ."""
+    """Add the column ``reasons``: the lost CPU time of each slow node, and the facts that differ."""
     class_of = dict(zip(nodes["node"], nodes["class"], strict=True))
     features: dict[str, dict[str, Features]] = {}
     texts = []
@@ -67,20 +70,23 @@ def add_reasons(
         if slow.subsystem not in features:
             of_subsystem = rows[rows["subsystem"].eq(slow.subsystem)]
             features[slow.subsystem] = features_of_nodes(of_subsystem, warnings, results)
-        is_like = fleet["subsystem"].eq(slow.subsystem) & fleet["table"].eq("")
-        like = set(fleet.loc[is_like & fleet["kind"].eq("node"), "name"])
+        is_slow = fleet["subsystem"].eq(slow.subsystem) & fleet["table"].eq("")
+        slow_nodes = set(fleet.loc[is_slow & fleet["kind"].eq("node"), "name"])
         members = [node for node, name in class_of.items() if name == class_of.get(slow.name)]
-        found = [
-            *lost_time(rows, runs, slow.name, slow.subsystem),
-            *differing(features[slow.subsystem], slow.name, members, like)[:SHOWN],
-        ]
+        differences = differing(
+            features[slow.subsystem], node=slow.name, nodes=members, slow=slow_nodes
+        )
+        found = [*lost_time(rows, runs, slow.name, slow.subsystem), *differences[:SHOWN]]
         values = [schema.to_json(each) for each in found]
         texts.append(json.dumps(values, ensure_ascii=False))
     return fleet.assign(reasons=texts)
 
 
 def lost_time(rows: pd.DataFrame, runs: pd.DataFrame, node: str, subsystem: str) -> list[Message]:
-    """Say that the threads of a node had less of their CPUs' time, where that makes it slow."""
+    """Return a message if a slow node lost about as much CPU time as speed, compared with its class.
+
+    The message is about the first such row; the list is empty if there is none.
+    """
     kept = runs[runs["kept"] & runs["cpu_share"].gt(0)]
     shares = kept.groupby(ROW)["cpu_share"].median().rename("cpu_share")
     usable = rows[rows["is_own"] & rows["subsystem"].eq(subsystem) & rows["severity"].ne("wrong")]
@@ -91,6 +97,7 @@ def lost_time(rows: pd.DataFrame, runs: pd.DataFrame, node: str, subsystem: str)
         if others.empty:
             continue
         own, usual, behind = float(row["cpu_share"]), float(others.median()), row["behind"]
+        # Speed and CPU time of the node, both as shares of its class.
         speed = 1 - behind
         if BY_NAME[row["table"]].lower_is_better:
             speed = 1 / (1 + behind)
@@ -106,14 +113,14 @@ def features_of_nodes(
     """Return for each node the facts and warnings of its rows.
 
     Args:
-        rows: of one subsystem.
-        warnings: of the campaign.
-        results: the campaign.
+        rows: rows of one subsystem.
+        warnings: warnings of all rows.
+        results: records and facts of the campaign.
     """
     own_rows = rows[rows["is_own"] & rows["n"].gt(0)]
     causes = warnings[~warnings["code"].isin(NO_CAUSE) & warnings["scope"].eq("point")]
     features: dict[str, Features] = defaultdict(dict)
-    # All rows of a node have the same facts: those of its hosts.
+    # One row is enough: all rows of a node have the same hosts, and so the same facts.
     for row in schema.lines(own_rows.drop_duplicates("node")):
         known = facts_of(json.loads(row.hosts), row.subsystem, row.instrument, results)
         known |= json.loads(row.recorded)
@@ -130,7 +137,10 @@ def features_of_nodes(
 def facts_of(
     hosts: Sequence[str], subsystem: str, instrument: str, results: Results
 ) -> dict[str, str]:
-    """Return the facts of hosts that matter to rows of a program, by title; what differs is listed."""
+    """Return the facts of hosts that matter to rows of a program, by title.
+
+    If the hosts differ in a fact, its text lists all of theirs: ``A or B``.
+    """
     known: dict[str, dict[str, None]] = {}
     for host in hosts:
         for name, text in flat(results.facts.get(host)):
@@ -142,37 +152,51 @@ def facts_of(
 def differing(
     features: Mapping[str, Features], node: str, nodes: Sequence[str], slow: set[str]
 ) -> list[Message]:
-    """Return what a slow node has unlike most others of its class, by Fisher's exact test.
+    """Return messages on the features that distinguish a slow node from the healthy nodes of its class.
+
+    The most significant feature comes first (Fisher's exact test).
 
     Args:
-        features: of each node.
-        node: the slow one.
-        nodes: those of its class.
-        slow: the slow ones of all classes.
+        features: features of each node.
+        node: name of the slow node.
+        nodes: names of the nodes of its class.
+        slow: names of the slow nodes of all classes.
     """
     from scipy import stats
 
-    others = [features[name] for name in nodes if name not in slow and name in features]
-    alike = [features[name] for name in nodes if name in slow and name in features]
+    healthy = [features[name] for name in nodes if name not in slow and name in features]
+    slow_ones = [features[name] for name in nodes if name in slow and name in features]
     found = []
-    for what, own in features.get(node, {}).items():
-        usual = Counter(other.get(what, NOTHING) for other in others)
+    for title, own in features.get(node, {}).items():
+        usual = Counter(other.get(title, NOTHING) for other in healthy)
         if not usual:
             continue
-        most, count = usual.most_common(1)[0]
-        with_it = sum(other.get(what, NOTHING).key == own.key for other in others)
-        slow_with_it = sum(other.get(what, NOTHING).key == own.key for other in alike)
-        table = [[slow_with_it, len(alike) - slow_with_it], [with_it, len(others) - with_it]]
-        p = float(stats.fisher_exact(table, alternative="greater").pvalue)
-        # Where all nodes differ, it is the name of something and no difference.
-        is_common = own.key == most.key or 2 * count <= len(others)
-        if is_common or (p > RARE and with_it):
+        most_common, count = usual.most_common(1)[0]
+        # A feature that differs on every node is an identifier (a serial number), not a cause.
+        is_identifier = 2 * count <= len(healthy)
+        if is_identifier or own.key == most_common.key:
             continue
-        said = message(
+        healthy_with_it = sum(other.get(title, NOTHING).key == own.key for other in healthy)
+        slow_with_it = sum(other.get(title, NOTHING).key == own.key for other in slow_ones)
+        table = [
+            [slow_with_it, len(slow_ones) - slow_with_it],
+            [healthy_with_it, len(healthy) - healthy_with_it],
+        ]
+        p = float(stats.fisher_exact(table, alternative="greater").pvalue)
+        # A feature that no healthy node has is reported whatever its p-value.
+        if p > RARE and healthy_with_it:
+            continue
+        difference = message(
             "differs",
-            case="warning" if what.startswith("warning ") else "",
-            what=what, value=own.text, usual=most.text or "unknown", slow=slow_with_it, of=len(alike),
-            others=with_it, rest=len(others), p=p,
-        )  # fmt: skip
-        found.append((p, what, said))
-    return [said for _, _, said in sorted(found, key=lambda each: each[:2])]
+            case="warning" if title.startswith("warning ") else "",
+            what=title,
+            value=own.text,
+            usual=most_common.text or "unknown",
+            slow=slow_with_it,
+            of=len(slow_ones),
+            others=healthy_with_it,
+            rest=len(healthy),
+            p=p,
+        )
+        found.append((p, title, difference))
+    return [difference for _, _, difference in sorted(found, key=lambda each: each[:2])]

@@ -1,4 +1,4 @@
-"""What matrices and curves say beyond their rows: slow pairs, measured caches, latency under load."""
+"""Write findings on matrices and curves: slow pairs, measured cache sizes, latency under load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from peakmark.catalogue import PAGES
 from peakmark.formatting import binary
@@ -19,24 +21,24 @@ from peakmark.rows.curves import curve_of, knee_of, loaded_curve, matrix_of, med
 from peakmark.tools.tables import Table
 
 OUTLIER = 1.5
-"""Multiple of the median of its kind from which on a pair is named."""
+"""Factor to the median of its row above which a pair counts as slow."""
 MOST_NAMED = 3
-"""Number of slow pairs that are named."""
+"""Largest number of slow pairs that a sentence names."""
 LEFT = 2.0
-"""Multiple of its plateau at which a curve has left it."""
+"""Multiple of a plateau's latency at which the curve has left the plateau."""
 LEVEL_UNTIL = 1.25
-"""Rise to the next plateau up to which the size of a cache cannot be told."""
+"""Factor to the next plateau's latency up to which the end of a plateau is not visible."""
 
 Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""
 Runs = Mapping[str, Sequence[Line]]
-"""Point -> the runs of peakmark's kernel that count."""
+"""Point -> the kept runs of peakmark's kernel."""
 
 
 def shape_sentences(
     table: Table, rows: Sequence[Line], runs: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a matrix or curve says, as lines of ``findings``."""
+    """Yield the lines of ``findings`` on the matrices or curves of a table."""
     of_table = runs[runs["table"].eq(table.name) & runs["kept"]]
     runs_of: dict[str, list[Line]] = defaultdict(list)
     for run in schema.lines(of_table[of_table["instrument"].eq(table.own.instrument)]):
@@ -53,7 +55,10 @@ def shape_sentences(
 
 
 def slow_pairs(table: Table, rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
-    """Yield pairs of CPUs or NUMA nodes that are much slower than others as far apart."""
+    """Yield a message on the pairs of CPUs or NUMA nodes that are slower than others equally far apart.
+
+    A row holds the pairs of one distance, such as all pairs within a socket.
+    """
     places = "CPUs" if table.metric == "core_to_core" else "NUMA nodes"
     for row in rows:
         matrix = matrix_of(runs[row.point])
@@ -77,29 +82,29 @@ def slow_pairs(table: Table, rows: Sequence[Line], runs: Runs) -> Iterator[Messa
 
 
 def measured_caches(rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
-    """Yield up to which working set a ladder of latencies on one node stays on each plateau.
+    """Yield a message on the cache sizes that a ladder of latencies shows, for each kind of pages.
 
-    It has left a plateau at ``LEFT`` times its latency, at most at the geometric mean with the next.
+    A ladder of several nodes has no such message.
     """
     if len({row.node for row in rows}) != 1:
         return
     for pages in PAGES:
         levels = [row for row in rows if row.variant.endswith(pages)]
+        if len(levels) < 2:
+            continue
+        curve = medians(curve_of([runs[row.point] for row in levels]))
         parts = []
-        for level, beyond in pairwise(levels):
-            curve = medians(curve_of([runs[row.point] for row in levels]))
-            places, values = curve[:, 0], curve[:, 1]
-            rise = beyond.value / level.value
-            if rise <= LEVEL_UNTIL:
+        for level, next_level in pairwise(levels):
+            end = end_of_plateau(curve, level.value, next_level.value)
+            if end is None:
                 continue
-            inside = places[values < level.value * min(LEFT, math.sqrt(rise))]
             stated = runs[level.point][0].cache_bytes
             parts.append(
                 message(
                     "measured-caches",
                     case="level",
                     level=level_of(level),
-                    measured=str(binary(inside.max(initial=0))),
+                    measured=str(binary(end)),
                     stated=str(binary(stated)),
                 )
             )
@@ -107,14 +112,33 @@ def measured_caches(rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
             yield message("measured-caches", pages=pages, levels=tuple(parts))
 
 
+def end_of_plateau(curve: NDArray[np.float64], latency: float, next_latency: float) -> float | None:
+    """Return the largest working set on a plateau of a ladder, B; None if its end is not visible.
+
+    The curve leaves the plateau at ``LEFT`` times its latency, or at the geometric mean with the next
+    plateau's latency if that is lower.
+
+    Args:
+        curve: working sets, B, and latencies, s.
+        latency: latency of the plateau, s.
+        next_latency: latency of the next plateau, s.
+    """
+    rise = next_latency / latency
+    if rise <= LEVEL_UNTIL:
+        return None
+    working_sets, latencies = curve[:, 0], curve[:, 1]
+    on_plateau = working_sets[latencies < latency * min(LEFT, math.sqrt(rise))]
+    return float(on_plateau.max(initial=0))
+
+
 def level_of(row: Line) -> str:
-    """Return ``L1`` to ``DRAM`` of a ladder's row."""
+    """Return the level of a ladder's row, ``L1`` to ``DRAM``."""
     level, _, _ = row.variant.partition("-")
     return str(level.upper())
 
 
 def latency_under_load(row: Line, runs: Sequence[Line]) -> Message:
-    """Return idle latency, saturation and knee of a row."""
+    """Return a message on the idle latency, the saturation and the knee of a row's curve."""
     points = loaded_curve(runs)
     saturation = max(points, key=lambda point: point.rate)
     knee = knee_of(points)
