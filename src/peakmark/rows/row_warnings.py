@@ -1,7 +1,7 @@
-"""Make ``warnings``: all messages about rows, and what they come to in ``rows``.
+"""Compute the frame ``warnings``, with all messages about rows, and their summary in ``rows``.
 
-``add_warnings`` lists the steps. What is missing comes first, then what the checks say about each
-program, then how programs and limits compare.
+``add_warnings`` lists the steps. The messages of a point are ordered: missing values, then the checks of
+each program, then comparisons of programs and remarks on the limit.
 """
 
 from __future__ import annotations
@@ -29,34 +29,36 @@ from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME, Table
 
 DISAGREEMENT = 1.5
-"""Factor between the values of two programs from which on they disagree."""
+"""Factor between the values of two programs above which they disagree."""
 THROTTLED = 0.9
-"""Share of the best clock of such work below which the clock is a warning."""
+"""Share of the highest clock known for the same work below which a row has a warning."""
 MOSTLY = 0.5
-"""Share of the rows that can show a warning from which on it is stated once for the campaign."""
+"""Share of the rows that could show a warning from which on it is stated once for the campaign."""
 AT_LEAST = 4
-"""Fewest rows of which a warning is stated once for the campaign."""
+"""Fewest rows with a warning from which on it is stated once for the campaign."""
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
-"""Codes of what disturbs runs."""
+"""Codes of disturbances of runs."""
 SHARED = (*DISTURBANCES, "few", "short-runs")
-"""Codes of what can hold for a whole campaign."""
+"""Codes of warnings that may be stated once for the campaign."""
 CLEARLY_WORSE = 2.0
-"""Multiple of the campaign's usual disturbance from which on a row keeps a warning of its own."""
+"""Multiple of the campaign's usual disturbance above which a row keeps its own warning."""
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-"""Warnings of programs that a check reports too, with what to do about it. No check does for disks."""
+"""Warnings of programs that are dropped because a check reports the same with a remedy; not for disks,
+which have no such check.
+"""
 
 
 def add_warnings(
     rows: pd.DataFrame, runs: pd.DataFrame, results: Results
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return ``rows`` with a summary of the warnings on each, and the frame ``warnings``.
+    """Return ``rows`` with a summary of each row's warnings, and the frame ``warnings``.
 
     Args:
-        rows: see ``rows.build_rows``.
-        runs: with the mark ``kept``.
-        results: the campaign.
+        rows: frame from ``rows.build_rows``.
+        runs: frame with the column ``kept``, from ``rows.build_rows``.
+        results: records and facts of the campaign.
     """
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
     rows = add_clocks(rows, kept, results)
@@ -67,6 +69,7 @@ def add_warnings(
     doubted = {point.node for point in points if is_flush_doubted(notes[point.name], point)}
     for point in points:
         notes[point.name] += host_cache(notes[point.name], point, doubted)
+    # Last, as it counts the messages of all points.
     usual = widespread(points, notes)
     for point in points:
         if point.own:
@@ -82,9 +85,9 @@ class MeasuredPoint:
     """A point with the rows of all programs.
 
     Attributes:
-        own_line: the line of peakmark's kernel, also where it measured nothing.
-        measured: instrument -> its row, in the order of the instruments' names; none without runs.
-        failures: lines of ``runs`` of failed attempts of peakmark's kernel.
+        own_line: line of ``rows`` of peakmark's kernel, with or without values.
+        measured: instrument -> its row and runs, sorted by name, for instruments with values.
+        failures: lines of ``runs`` for failed attempts of peakmark's kernel.
         runs_above: instrument -> its lines of ``runs`` above the limit.
     """
 
@@ -100,7 +103,7 @@ class MeasuredPoint:
 
     @property
     def node(self) -> str:
-        """Return the node, or the pair, as planned."""
+        """Return the planned node, or the planned pair of nodes."""
         return str(self.own_line.node)
 
     @cached_property
@@ -110,14 +113,14 @@ class MeasuredPoint:
 
     @property
     def own(self) -> RowRuns | None:
-        """Return the row of peakmark's kernel, None where it measured nothing."""
+        """Return the row of peakmark's kernel; None if it has no values."""
         return self.measured.get(self.own_line.instrument)
 
 
 def measured_points(
     rows: pd.DataFrame, runs: pd.DataFrame, results: Results
 ) -> list[MeasuredPoint]:
-    """Return all points in the order of ``rows``, with the runs that count."""
+    """Return all points in the order of ``rows``, with their kept runs."""
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
     runs_of: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for run in schema.lines(kept):
@@ -146,7 +149,10 @@ def measured_points(
 
 
 def facts_of(row: Line, runs: Sequence[Line], results: Results) -> Mapping[str, Any]:
-    """Return the facts of the machine that the limit was made of, with the interface measured."""
+    """Return the facts of the machine from which the limit was computed.
+
+    The interface that was measured replaces the interface of the default route.
+    """
     facts = results.facts_for(row.node, row.limit_host or None)
     for run in runs:
         if run.link:
@@ -158,7 +164,7 @@ def facts_of(row: Line, runs: Sequence[Line], results: Results) -> Mapping[str, 
 
 
 def messages_of_point(point: MeasuredPoint) -> list[Message]:
-    """Return all messages about a point, but for those that depend on other points."""
+    """Return all messages about a point, except those that depend on other points."""
     return [
         *holes(point),
         *unequal_nodes(point),
@@ -174,7 +180,7 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
 
 
 def holes(point: MeasuredPoint) -> Messages:
-    """Report why values are missing, and cores that computed something wrong."""
+    """Report missing values with their reason, and cores that computed wrong results."""
     row = point.own_line
     if row.missing:
         yield message(
@@ -192,9 +198,9 @@ def holes(point: MeasuredPoint) -> Messages:
 
 
 def unequal_nodes(point: MeasuredPoint) -> Messages:
-    """Report nodes that are not equal: the value is of none of them.
+    """Report unequal nodes: the median over them is the value of no node.
 
-    A reference's value is not to be compared with peakmark's then.
+    If only a reference has unequal nodes, it must not be compared with peakmark's kernel.
     """
     own = point.own.row.unequal_nodes if point.own else ""
     if own:
@@ -207,7 +213,7 @@ def unequal_nodes(point: MeasuredPoint) -> Messages:
 
 
 def above_limit(point: MeasuredPoint) -> Messages:
-    """Report runs that no measurement of the row can reach."""
+    """Report runs above the limit of their row, which were left out."""
     for instrument, measured in point.measured.items():
         runs = point.runs_above.get(instrument, ())
         case = "bound" if measured.row.limit_kind == "at_most" else ""
@@ -218,7 +224,7 @@ def above_limit(point: MeasuredPoint) -> Messages:
 
 
 def checked(point: MeasuredPoint) -> Messages:
-    """Report what the checks say: all about peakmark's kernel, of a reference only the doubts."""
+    """Report the results of the checks: for references the warnings, for peakmark's kernel notes too."""
     for program in point.table.series:
         measured = point.measured.get(program.instrument)
         if measured is None:
@@ -232,7 +238,7 @@ def checked(point: MeasuredPoint) -> Messages:
 def disagreements(point: MeasuredPoint) -> Messages:
     """Report references that disagree with peakmark's kernel.
 
-    Of those that had other settings, ``setting_deviations`` says so.
+    References with other settings are left out, as ``setting_deviations`` reports them.
     """
     if point.own is None:
         return
@@ -249,7 +255,7 @@ def disagreements(point: MeasuredPoint) -> Messages:
 
 
 def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
-    """Return what two programs that disagree may do differently: *buffers, files*."""
+    """Return what two programs may do differently if they disagree, such as ``buffers, files``."""
     if point.table.subsystem == "disk" and any(own.known("huge_pages")):
         heading = point.table.own.heading
         return f"buffers ({heading} has huge pages, which a disk fills in fewer pieces), files"
@@ -257,7 +263,7 @@ def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
 
 
 def filled(point: MeasuredPoint) -> Messages:
-    """Report a reference whose build takes no such block, and the one that was run for it."""
+    """Report a program that measured in place of a reference whose build cannot use the block size."""
     headings = {program.instrument: program.heading for program in point.table.series}
     for instrument, measured in point.measured.items():
         other = measured.row.instead_of
@@ -267,7 +273,7 @@ def filled(point: MeasuredPoint) -> Messages:
 
 
 def setting_deviations(point: MeasuredPoint) -> Messages:
-    """Report references that compute or write otherwise than peakmark's kernel was asked to."""
+    """Report references that compute or write in another way than peakmark's kernel was asked to."""
     own = json.loads(point.own.row.settings) if point.own else {}
     for instrument, measured in point.measured.items():
         differ = deviations(own, instrument, json.loads(measured.row.settings))
@@ -276,7 +282,7 @@ def setting_deviations(point: MeasuredPoint) -> Messages:
 
 
 def other_streams(point: MeasuredPoint) -> Messages:
-    """Report echoes of another number of streams than the row's own."""
+    """Report that ping ran with another number of streams than the row has."""
     ping = point.measured.get("ping")
     streams = {run.measured_concurrency for run in ping.runs} if ping else set()
     wanted = point.own_line.concurrency
@@ -285,12 +291,12 @@ def other_streams(point: MeasuredPoint) -> Messages:
 
 
 def of_programs(point: MeasuredPoint) -> Messages:
-    """Report what programs warned of, and values that a program estimated instead of measuring."""
+    """Report the warnings that programs printed, and values that a program estimated."""
     for instrument, measured in point.measured.items():
         runs_with: Counter[str] = Counter()
         for text in measured.texts("program_warnings"):
-            once_a_run = dict.fromkeys(json.loads(text))
-            runs_with.update(once_a_run.keys())
+            # A run counts once, however often the program repeated its warning.
+            runs_with.update(list(dict.fromkeys(json.loads(text))))
         n = measured.row.n
         for warning, count in runs_with.items():
             if HAS_CHECK.match(warning) and point.table.subsystem != "disk":
@@ -302,15 +308,15 @@ def of_programs(point: MeasuredPoint) -> Messages:
 
 
 def of_limit(point: MeasuredPoint) -> Messages:
-    """Report what must be known about the limit, and pairs of nodes."""
+    """Report remarks on the limit, and the pairs of hosts that measured the point."""
     row = point.own_line
     for remark in messages_of(row.limit_remarks):
         yield message("limit", remark=remark)
     if row.limit_finding:
         finding = schema.message_of(json.loads(row.limit_finding))
         yield message("machine", remark=finding)
-    ends = zip(row.clients.split("; "), row.servers.split("; "), strict=True)
-    pairs = tuple(f"{client} → {server}" for client, server in ends if client != server)
+    hosts = zip(row.clients.split("; "), row.servers.split("; "), strict=True)
+    pairs = tuple(f"{client} → {server}" for client, server in hosts if client != server)
     if len(pairs) > 1:
         yield message("pairs", pairs=pairs)
 
@@ -319,7 +325,7 @@ def of_limit(point: MeasuredPoint) -> Messages:
 
 
 def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
-    """Report a clock that is clearly below the best that is known of such work."""
+    """Report a clock that is clearly below the highest clock known for the same work."""
     row = point.own_line
     if row.clock_share is not None and row.clock_share < THROTTLED:
         source = schema.message_of(json.loads(row.clock_source))
@@ -334,7 +340,7 @@ def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
 
 
 def is_flush_doubted(notes: Sequence[Message], point: MeasuredPoint) -> bool:
-    """Return whether the flush of a point tells that a host keeps the data in its memory."""
+    """Return whether the flush of a point suggests that the host of a virtual machine kept the data."""
     own = (point.own_line.instrument, "")
     return any(note.code == "flush" and note.is_warning and note.about in own for note in notes)
 
@@ -342,22 +348,27 @@ def is_flush_doubted(notes: Sequence[Message], point: MeasuredPoint) -> bool:
 def host_cache(
     notes: Sequence[Message], point: MeasuredPoint, doubted: set[str]
 ) -> Iterator[Message]:
-    """Report rows of a disk whose host keeps data in memory, as the flush of other rows tells.
+    """Report disk rows that may come from the memory of the host, as the flush of other rows suggests.
 
-    That memory may answer reads as well. It is stated once for the campaign.
+    The message is stated once for the campaign.
+
+    Args:
+        notes: messages about the point.
+        point: the point.
+        doubted: nodes with a flush that suggests this.
     """
     is_of_disk = point.table.subsystem == "disk" and point.node in doubted and point.own is not None
     if is_of_disk and not is_flush_doubted(notes, point):
-        doubt = message("host-cache", Severity.UNSURE, about=point.own_line.instrument)
-        yield replace(doubt, scope=Scope.CAMPAIGN)
+        warning = message("host-cache", Severity.UNSURE, about=point.own_line.instrument)
+        yield replace(warning, scope=Scope.CAMPAIGN)
 
 
 def widespread(
     points: Sequence[MeasuredPoint], notes: Mapping[str, Sequence[Message]]
 ) -> dict[str, float]:
-    """Return the codes that most measured rows have in common, with how strong each usually is.
+    """Return code -> median strength, for the codes of ``SHARED`` that most rows have in common.
 
-    A code is counted among the rows that can show it. A disturbance counts where it is a doubt.
+    Only rows that could show a code count, and disturbances count only if they are warnings.
     """
     having: Counter[str] = Counter()
     able: Counter[str] = Counter()
@@ -376,25 +387,25 @@ def widespread(
     return {code: median(amounts[code] or [0.0]) for code in common}
 
 
-TELLING = {
+COLUMN_FOR = {
     "clock_before_hz": {"clock-moved"},
     "held_up_known": {"crowded-core"},
     "probe_before": {"memory-load"},
     "noise_known": {"steal", "other-load"},
 }
-"""Column of ``runs`` -> codes that cannot be seen where no run has it."""
+"""Column of ``runs`` -> codes that cannot be found if no run has the column."""
 
 
 def codes_that_can_show(own: RowRuns) -> set[str]:
     """Return the codes of ``SHARED`` that the runs of peakmark's kernel could have shown.
 
-    Any other code is absent because nobody looked, not because nothing happened.
+    Any other code is absent because it was not recorded, not because nothing happened.
     """
     codes = set(SHARED)
-    for column, seen in TELLING.items():
+    for column, found_by_it in COLUMN_FOR.items():
         if not any(own.known(column)):
-            codes -= seen
-    # With fewer threads than cores no thread has to wait, so its absence says nothing.
+            codes -= found_by_it
+    # With fewer threads than cores no thread has to wait, even on a busy node.
     cores = [run.allowed_cores or run.job_cpus or 0 for run in own.runs]
     if own.row.concurrency < max(cores) or not own.known("cpu_share"):
         codes -= {"waited"}
@@ -402,18 +413,19 @@ def codes_that_can_show(own: RowRuns) -> set[str]:
 
 
 def amount_of(note: Message) -> float:
-    """Return how strong a disturbance was; 0 where nothing tells."""
+    """Return how strong a disturbance was, as the message's share; 0 if it has no share."""
     amount = dict(note.values).get("share")
     return float(amount) if isinstance(amount, int | float) else 0.0
 
 
 def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
-    """Return a message that is stated once for the campaign, where it is a common one.
+    """Return a message with the scope of the campaign if it is a common one, else unchanged.
+
+    A row that was disturbed clearly more than usual keeps its own message.
 
     Args:
-        note: about a row.
-        usual: code -> how strong the disturbance usually is; a row that was disturbed clearly more
-            strongly keeps its own.
+        note: message about a row.
+        usual: code of a common message -> median strength of the disturbance.
     """
     if note.code not in usual:
         return note
@@ -425,9 +437,9 @@ def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
 
 
 def summarise_warnings(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
-    """Add the heaviest severity of the warnings on each row, their kinds, and their codes.
+    """Add to each row the highest severity of its warnings, their kinds, and their codes.
 
-    ``wrong_codes`` are those of the warnings that say that the value is wrong.
+    ``wrong_codes`` are the codes of the warnings with the severity ``wrong``.
     """
     severities, kinds, codes, wrong = [], [], [], []
     for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
@@ -441,7 +453,10 @@ def summarise_warnings(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]
 
 
 def kinds_of(notes: Sequence[Message]) -> list[str]:
-    """Return ``wrong``, then the kinds of warnings; what the whole campaign shares is left out."""
+    """Return ``wrong`` if a message has this severity, then the kinds of the row's warnings.
+
+    Warnings that are stated once for the campaign are left out.
+    """
     named = {note.kind for note in notes if note.is_named and not note.is_shared}
     kinds = [str(kind) for kind in WarningKind if kind in named]
     if worst(notes) is Severity.WRONG:
@@ -450,7 +465,7 @@ def kinds_of(notes: Sequence[Message]) -> list[str]:
 
 
 def frame_of(notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
-    """Return all messages as ``warnings``."""
+    """Return the messages of all points as the frame ``warnings``."""
     lines = []
     for point, of_point in notes.items():
         lines += [schema.line_of_message(note, point) for note in of_point]

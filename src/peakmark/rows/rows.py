@@ -1,7 +1,7 @@
-"""Make ``rows`` of ``runs``: one line for each point and instrument.
+"""Compute the frame ``rows`` from ``runs``: one line for each point and instrument.
 
-Peakmark's kernel has a line at every point; where it measured nothing, its ``n`` is 0.
-``build_rows`` lists the steps.
+Peakmark's kernel has a line at every point, with ``n`` 0 if it has no values. ``build_rows`` lists the
+steps.
 """
 
 from __future__ import annotations
@@ -23,21 +23,27 @@ from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
 from peakmark.tools.tables import BY_NAME, TABLES
 
 MOST = 1.05
-"""Largest share of a physical limit that measuring itself explains; a higher value is wrong."""
+"""Largest share of a physical limit that errors of measurement explain; a higher value is wrong."""
 ALONE = ("ping",)
-"""Programs that stand beside a row and are no reference: the kernel answers an echo by itself."""
+"""Programs that are shown with a row but never compared with it: the OS kernel answers an echo, no
+process does.
+"""
+STATUS_ORDER = {"ok": 0, "missing": 1, "failed": 2, "unavailable": 3}
+"""Status of a run -> rank; the reason of the highest rank is shown. A refusal explains more than a failed
+attempt.
+"""
 HEADINGS: dict[str, str] = {}
-"""Instrument -> what columns call it."""
+"""Instrument -> heading of its column in tables."""
 for _table in TABLES:
     HEADINGS.update({program.instrument: program.heading for program in _table.series})
 
 
 def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return ``runs`` with the marks ``above_limit`` and ``kept``, and ``rows`` without warnings.
+    """Return ``runs`` with the columns ``above_limit`` and ``kept``, and ``rows`` without warnings.
 
     Args:
-        runs: see ``runs.read_runs``.
-        results: the campaign.
+        runs: frame from ``runs.read_runs``.
+        results: records and facts of the campaign.
     """
     unequal = find_unequal_nodes(runs, results)
     limits = find_limits(runs, unequal, results)
@@ -62,23 +68,24 @@ def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.D
     return runs, rows
 
 
-# -- what counts
+# -- runs that are kept
 
 
 def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
-    """Return for each row a text of the facts in which its nodes differ, empty for equal nodes.
+    """Return for each row a text of the facts in which its nodes differ; empty if they are equal.
 
-    The nodes of peakmark's kernel count for every row of the point. A client may differ from its
-    server.
+    The nodes of a reference are compared with each other and with those of peakmark's kernel. A client
+    is not compared with its server: these may differ.
     """
     counted = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
     columns = ["host", "server_host"]
     unequal: Any = pd.Series("", index=pd.MultiIndex.from_frame(counted[ROW].drop_duplicates()))
-    several = counted.groupby("point")[columns].nunique().max(axis=1).gt(1)
-    apart = counted[counted["point"].isin(several[several].index)]
-    own: dict[Any, pd.DataFrame] = dict(tuple(apart[is_own[apart.index]].groupby("point")[columns]))
-    for row, of_row in apart.groupby(ROW)[columns]:
+    has_several = counted.groupby("point")[columns].nunique().max(axis=1).gt(1)
+    several = counted[counted["point"].isin(has_several[has_several].index)]
+    own_runs = several[is_own[several.index]].groupby("point")[columns]
+    own: dict[Any, pd.DataFrame] = dict(tuple(own_runs))
+    for row, of_row in several.groupby(ROW)[columns]:
         point, _ = row
         both = pd.concat([own.get(point, of_row), of_row])
         differ = [*differing(both["host"], results), *differing(both["server_host"], results)]
@@ -88,7 +95,7 @@ def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
 
 
 def differing(hosts: pd.Series, results: Results) -> list[str]:
-    """Return in what hosts are not equal, by their facts."""
+    """Return the facts in which hosts differ, as texts."""
     names = sorted(set(hosts) - {""}, key=natural)
     if len(names) < 2:
         return []
@@ -96,34 +103,34 @@ def differing(hosts: pd.Series, results: Results) -> list[str]:
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
-    """Mark the runs that count: those that are neither disturbed nor above the limit.
+    """Mark the runs that are kept: all but disturbed ones and those above the limit.
 
-    If most of a row's runs are above the limit, the limit is wrong and not the runs: all count.
+    If more than half of a row's runs are above the limit, they are all kept: the limit must be wrong.
     """
     share = shares_of_runs(runs, limits)
-    counts = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
-    above = counts & share.gt(MOST)
+    is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
+    is_above = is_valid & share.gt(MOST)
     row = [runs["point"], runs["instrument"]]
-    mostly_above = above.groupby(row).transform("sum") * 2 > counts.groupby(row).transform("sum")
-    is_wrong = above & ~mostly_above
-    return runs.assign(above_limit=is_wrong, kept=counts & ~is_wrong, share=share)
+    above, valid = is_above.groupby(row).transform("sum"), is_valid.groupby(row).transform("sum")
+    is_wrong = is_above & (above * 2 <= valid)
+    return runs.assign(above_limit=is_wrong, kept=is_valid & ~is_wrong, share=share)
 
 
 def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
     """Return the share of the limit or bound that each run reaches.
 
-    Where the limit holds at the observed clock, a run is held against it at its own clock.
+    A limit at the observed clock of the row is scaled to the clock of the run.
     """
     of_run = runs[["point"]].join(limits, on="point")
-    most = of_run["limit"].astype(float).fillna(of_run["bound"].astype(float))
-    share = share_of(most, runs["value"], runs["unit"])
+    limit = of_run["limit"].astype(float).fillna(of_run["bound"].astype(float))
+    share = share_of(limit, runs["value"], runs["unit"])
     at_own_clock = share * of_run["limit_clock_hz"].astype(float) / runs["clock_hz"]
     has_clock = of_run["limit_clock"].eq("observed") & at_own_clock.notna()
     return share.mask(has_clock, at_own_clock)
 
 
 def share_of(limit: pd.Series, value: pd.Series, unit: pd.Series) -> pd.Series:
-    """Return the share of a limit that values reach: of a time it is the limit by the value."""
+    """Return the share of a limit that values reach: value over limit, or limit over value for times."""
     return (value / limit).mask(unit.eq("s"), limit / value).where(value > 0)
 
 
@@ -131,7 +138,7 @@ def share_of(limit: pd.Series, value: pd.Series, unit: pd.Series) -> pd.Series:
 
 
 def list_rows(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return a line for each program that measured at a point, and one for each of our kernels."""
+    """Return a line for each program with values at a point, and always one for peakmark's kernel."""
     shown = runs[runs["table"].ne("")]
     points = shown[["point", "subsystem", "unit", *schema.POINT]].drop_duplicates("point")
     own = points[["point"]].assign(instrument=points["table"].map(kernel_of))
@@ -143,10 +150,9 @@ def list_rows(runs: pd.DataFrame) -> pd.DataFrame:
 
 def summarise(kept: pd.DataFrame) -> pd.DataFrame:
     """Return number, centre, spread and interval of the values of each row, in SI units."""
-    values = kept.groupby(ROW)["value"]
     lines = {}
-    for row, of_row in values:
-        summary = statistics.summarise(of_row.to_numpy())
+    for row, values in kept.groupby(ROW)["value"]:
+        summary = statistics.summarise(values.to_numpy())
         lines[row] = {
             "n": summary.n,
             "mean": summary.mean,
@@ -163,31 +169,34 @@ def summarise(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Return lines as a frame whose index is the row, also where there are none."""
+    """Return lines as a frame whose index is the row: point and instrument. There may be no lines."""
     index = pd.MultiIndex.from_tuples(list(lines), names=ROW)
     return pd.DataFrame([*lines.values()], index=index, columns=columns)
 
 
 def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return for each row the numbers of values planned, missing, measured again and above the limit.
+    """Return for each row the number of values planned, missing, measured again and above the limit.
 
-    ``reason`` is that of the last missing one.
+    Add the ``reason`` why the last value is missing.
     """
-    is_again = runs["disturbed"].ne("")
     counted = runs[ROW].assign(
+        # A planned value has one line with attempt 0: the valid value, or the gap. Disturbed and failed
+        # attempts have additional lines.
         planned=runs["attempt"].eq(0) & runs["status"].ne("failed"),
         missing=runs["status"].isin(["missing", "unavailable"]),
         above_limit=runs["above_limit"],
     )
+    is_again = runs["disturbed"].ne("")
     again = runs[is_again].groupby(ROW)["record"].nunique().rename("measured_again")
-    # A refusal tells more than a failed attempt: it is sorted last.
-    told = runs[runs["reason"].ne("")].sort_values("status", kind="stable")
-    reasons = told.groupby(ROW)["reason"].last()
+    with_reason = runs[runs["reason"].ne("")]
+    order = with_reason["status"].map(STATUS_ORDER)
+    by_rank = with_reason.assign(order=order).sort_values("order", kind="stable")
+    reasons = by_rank.groupby(ROW)["reason"].last()
     return counted.groupby(ROW).sum().join(again).join(reasons)
 
 
 def find_percentiles(kept: pd.DataFrame) -> pd.DataFrame:
-    """Return percentiles of the operations of all runs of a row, with intervals over its runs."""
+    """Return percentiles of the operations of all runs of a row, with their intervals over the runs."""
     is_time = kept["table"].isin(["disk_latency", "network_latency"])
     lines: dict[Any, dict[str, Any]] = {}
     for row, runs in kept[is_time].groupby(ROW)[[*PERCENTILES, "longest", "histogram"]]:
@@ -202,10 +211,11 @@ def find_percentiles(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def percentile(runs: pd.DataFrame, name: str) -> tuple[float | None, float | None, float | None]:
-    """Return a percentile with its interval over runs.
+    """Return a percentile of one row, and the ends of its interval over the runs.
 
-    Without histograms it is the median of the runs' own, without an interval. A percentile that
-    equals the longest time had too few operations: there is none.
+    The percentile is computed from the merged histograms of the runs. Without histograms it is the
+    median of the runs' percentiles, without an interval. If a run's percentile equals its longest time,
+    there were too few operations: all three are None.
     """
     values = runs[name]
     is_known = values.gt(0) & values.ne(runs["longest"])
@@ -223,7 +233,11 @@ def percentile(runs: pd.DataFrame, name: str) -> tuple[float | None, float | Non
 
 
 def find_details(kept: pd.DataFrame) -> pd.DataFrame:
-    """Return what rows show beside their values, from the runs in the order of the repetitions."""
+    """Return resolution, energy, instruction set and hosts of each row.
+
+    Args:
+        kept: runs that are kept, in the order of the repetitions.
+    """
     runs = kept.assign(
         joules=kept["joules"].where(kept["joules"].gt(0)),
         watts=kept["watts"].where(kept["watts"].gt(0)),
@@ -240,24 +254,27 @@ def find_details(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def names_of(hosts: pd.Series) -> str:
-    """Return the names of hosts as JSON, each once, node2 before node10."""
+    """Return the names of hosts as JSON, without duplicates, node2 before node10."""
     return json.dumps(sorted(set(hosts) - {""}, key=natural), ensure_ascii=False)
 
 
 def find_hosts(kept: pd.DataFrame) -> pd.DataFrame:
-    """Return the hosts of clients and servers of a point, pair by pair; of loopback the one machine."""
+    """Return the hosts of the clients and of the servers of each point, pair by pair.
+
+    For loopback both are the one machine, unless other runs of the point crossed a network.
+    """
     server = kept["server_host"].mask(kept["server_host"].eq(""), kept["host"])
     pairs = kept[["point", "host"]].assign(server=server).drop_duplicates()
-    is_apart = pairs["host"].ne(pairs["server"])
-    has_network = is_apart.groupby(pairs["point"]).transform("any")
-    alone = pairs[~is_apart & ~has_network].assign(server=lambda pair: pair["host"])
-    apart = pairs[is_apart].sort_values(["host", "server"])
-    both = pd.concat([apart, alone])
+    is_remote = pairs["host"].ne(pairs["server"])
+    has_network = is_remote.groupby(pairs["point"]).transform("any")
+    loopback = pairs[~is_remote & ~has_network]
+    remote = pairs[is_remote].sort_values(["host", "server"])
+    both = pd.concat([remote, loopback])
     return both.groupby("point").agg(clients=("host", "; ".join), servers=("server", "; ".join))
 
 
 def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Add what was asked of each row and what its first record tells."""
+    """Add ``settings``, which were asked for, and ``recorded``, which the first record of the row states."""
     records = {record.path: record for record in results.records}
     lines: dict[Any, dict[str, str]] = {}
     first = kept.drop_duplicates(ROW)[[*ROW, "record", "measurement", "workload"]]
@@ -265,31 +282,35 @@ def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
         record = records[run.record]
         measurement = record.data["measurements"][run.measurement]
         details, context = measurement["details"], record.data["context"]
-        asked = settings_of(record.cell, run.workload, details)
-        told = recorded_of(record.cell, context, details)
+        settings = settings_of(record.cell, run.workload, details)
+        recorded = recorded_of(record.cell, context, details)
         lines[run.point, run.instrument] = {
-            "settings": json.dumps(asked, ensure_ascii=False),
-            "recorded": json.dumps(told, ensure_ascii=False),
+            "settings": json.dumps(settings, ensure_ascii=False),
+            "recorded": json.dumps(recorded, ensure_ascii=False),
         }
     return rows.join(by_row(lines, ["settings", "recorded"]), on=ROW)
 
 
 def fill_holes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Put 0 and empty texts where a row has no runs, and give every column its type."""
+    """Set the counts of rows without runs to 0, and give every column its type.
+
+    ``planned`` and ``missing`` are 0 for references: only values of peakmark's kernel are planned.
+    """
     counts = ["n", "planned", "missing", "above_limit", "measured_again"]
     own = rows["is_own"]
     zeros = {name: rows[name].fillna(0).astype(int) for name in counts}
     zeros["planned"] = zeros["planned"].where(own, 0)
     zeros["missing"] = zeros["missing"].where(own, 0)
+    # Later steps need these columns, which the file does not have.
     at_clock = rows[["limit_at_nominal", "limit_at_maximum", "maximum_hz", "nominal_hz"]]
     typed = schema.typed("rows", rows.assign(**zeros))
     return typed.join(at_clock.astype(float))
 
 
 def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Add the value that tables show, and its share of limits.
+    """Add the value that tables show, and its shares of the limits.
 
-    HPL has no efficiency at any clock where its matrix is too small to show its rate.
+    HPL has no efficiency if its matrix was too small to reach its rate.
     """
     value, unit = rows["median"], rows["unit"]
     too_small = rows_with(rows, kept, kept["too_small"])
@@ -306,34 +327,36 @@ def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Mark the references that have measured the same as peakmark's kernel, on equal nodes.
+    """Mark the rows of references that may be compared with peakmark's kernel.
 
-    An estimate from other values is no reference, nor is HPL where its matrix is too small.
+    They were measured on equal nodes. Estimates, and HPL with too small a matrix, are not comparable.
     """
     is_guess = rows_with(rows, kept, kept["estimated"] | kept["derived"] | kept["too_small"])
-    is_alike = rows["unequal_nodes"].eq("") & ~rows["instrument"].isin(ALONE)
     is_measured = rows["n"].gt(0) & ~is_guess
-    return rows.assign(is_comparable=~rows["is_own"] & is_alike & is_measured)
+    is_reference = ~rows["is_own"] & ~rows["instrument"].isin(ALONE)
+    is_comparable = is_reference & is_measured & rows["unequal_nodes"].eq("")
+    return rows.assign(is_comparable=is_comparable)
 
 
-def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, is_so: pd.Series) -> pd.Series:
-    """Return for each row whether any of its runs is so."""
-    found = pd.MultiIndex.from_frame(kept.loc[is_so, ROW])
+def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, mask: pd.Series) -> pd.Series:
+    """Return for each row whether the mask of the kept runs is true for any of its runs."""
+    found = pd.MultiIndex.from_frame(kept.loc[mask, ROW])
     return pd.Series(pd.MultiIndex.from_frame(rows[ROW]).isin(found), index=rows.index)
 
 
 PLACE = ["point", "host", "server_host"]
-"""Columns that tell where a value was measured."""
+"""Columns that identify the point and the hosts of a value."""
 
 
 def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Add the ratio of peakmark's value to a reference's: median, lowest and highest.
 
-    It is the quotient of values, also of times. Sources, of which the first that exists counts:
+    It is the quotient of two values, for times too. Each ratio compares values from the same conditions
+    as far as possible:
 
-    1. the rounds (repetitions) that both ran on one node, as the machine may be another in each;
-    2. for a node without such a round, the medians of both on it, which count as one round;
-    3. without a node that both ran on, the medians of all values.
+    1. values of the same round (repetition) on the same node;
+    2. on a node without a common round, the medians of both programs, which count as one round;
+    3. without a common node, the medians of all values.
     """
     runs = kept[kept["value"].gt(0)]
     own = runs.merge(rows.loc[rows["is_own"], ROW], on=ROW)[[*PLACE, "repetition", "value"]]
@@ -351,12 +374,12 @@ def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 def medians_without_round(
     others: pd.DataFrame, own: pd.DataFrame, rounds: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return the medians of a reference and of peakmark's kernel on nodes where they share no round.
+    """Return the medians of a reference and of peakmark's kernel on nodes without a common round.
 
     Args:
         others: runs of references.
-        own: those of peakmark's kernel.
-        rounds: pairs of both of one repetition on one node.
+        own: runs of peakmark's kernel.
+        rounds: pairs of a reference's run and the kernel's run of the same round on the same node.
     """
     key = [*PLACE, "instrument"]
     theirs = others.groupby(key)["value"].median().reset_index()

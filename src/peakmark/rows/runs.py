@@ -1,7 +1,7 @@
-"""Read the records of a campaign into ``runs``: one line for each measured value, in SI units.
+"""Read the records of a campaign into the frame ``runs``: one line for each measured value, in SI units.
 
-A planned value that is missing has a line without a value, with the reason. ``read_runs`` lists the
-steps.
+A planned value that is missing has a line too, with the reason and without a value. ``read_runs`` lists
+the steps.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ from peakmark.tools.programs import hpl
 from peakmark.tools.tables import subsystem_tables
 
 ECHO = "LAT-ICMP"
-"""Workload of ping, which stands beside TCP and UDP."""
+"""Workload of ping, which tables show in the rows of TCP and UDP latencies."""
 WAITED = 0.03
-"""Share of the time for which a thread that computes may be without its CPU (docs/method.md)."""
+"""Share of the time for which a computing thread may wait for its CPU (docs/method.md)."""
 ROW = ["point", "instrument"]
-"""Columns that tell one row from another."""
+"""Columns that identify a row."""
 
 Line = dict[str, Any]
+"""Columns of one line of ``runs``, by name."""
 Known = Mapping[str, Any]
-"""What a record tells of one value, by name: its context, overridden by the value's details."""
+"""Recorded facts about one value, by name: the context of its record, overridden by its details."""
 
 
 def read_runs(results: Results) -> pd.DataFrame:
-    """Return all values of a campaign, and planned values that are missing.
+    """Return the frame ``runs``: all values of a campaign, and the planned values that are missing.
 
-    They have the columns of ``schema.RUNS``; ``above_limit`` and ``kept`` are not known yet: see
-    ``rows.build_rows``. Words and areas are resolved first, as they are part of a point's name.
+    ``rows.build_rows`` fills the columns ``above_limit`` and ``kept`` later.
     """
     lines = [*lines_with_value(results), *lines_without_value(results)]
+    # Words and chosen areas are replaced first, as the name of a point contains them.
     return (
         schema.typed("runs", pd.DataFrame(lines))
         .pipe(replace_words_by_threads)
@@ -58,14 +59,14 @@ def read_runs(results: Results) -> pd.DataFrame:
 
 
 def lines_with_value(results: Results) -> Iterator[Line]:
-    """Yield a line for each value of each execution, also of those that were disturbed."""
+    """Yield a line for each value of each execution, disturbed executions included."""
     best_dram_rates = find_best_dram_rates(results)
     for record in results.records:
         warnings = json.dumps(record.data["warnings"], ensure_ascii=False)
         for attempt, execution in enumerate(record.attempts):
             for index, measurement in enumerate(execution.measurements):
                 threads = execution.context["host"], measurement["concurrency"]
-                # What DRAM gave at its best tells whether others used it meanwhile.
+                # If DRAM is slower than its best rate, another program may have used it.
                 context = {**execution.context, "dram_compared": best_dram_rates[threads]}
                 line = line_of(results, record.cell, measurement, context)
                 line |= {
@@ -82,7 +83,7 @@ def lines_with_value(results: Results) -> Iterator[Line]:
 
 
 def find_best_dram_rates(results: Results) -> dict[tuple[str, int], float]:
-    """Return for each host and number of threads the best rate at which they read DRAM, B/s."""
+    """Return the highest rate at which DRAM was read, for each host and number of threads, B/s."""
     best: dict[tuple[str, int], float] = defaultdict(float)
     for record in results.records:
         for attempt in record.attempts:
@@ -93,7 +94,10 @@ def find_best_dram_rates(results: Results) -> dict[tuple[str, int], float]:
 
 
 def lines_without_value(results: Results) -> Iterator[Line]:
-    """Yield a line for each value that peakmark's kernel was to measure and has not."""
+    """Yield a line for each planned value of peakmark's kernel that is missing.
+
+    Workloads that need instructions or NUMA nodes that the machine lacks have no line.
+    """
     impossible = {
         record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
     }
@@ -126,7 +130,7 @@ def lines_without_value(results: Results) -> Iterator[Line]:
 
 
 def gaps(results: Results) -> Iterator[tuple[Cell, str, StoredRecord | None]]:
-    """Yield the cells without values: missing ones, impossible ones, and failed attempts."""
+    """Yield cell, status and record of each cell without values, and of each failed attempt."""
     for cell in results.missing:
         yield cell, "missing", None
     for record in results.refused:
@@ -136,7 +140,14 @@ def gaps(results: Results) -> Iterator[tuple[Cell, str, StoredRecord | None]]:
 
 
 def line_of(results: Results, cell: Cell, measurement: Known, context: Known) -> Line:
-    """Return what is known of one value, by the names of the columns."""
+    """Return the columns of one value that its record determines.
+
+    Args:
+        results: plan and host facts of the campaign.
+        cell: cell of the value.
+        measurement: the value, as in the record.
+        context: when, where and how the value was measured; empty for a missing value.
+    """
     details = {name: value for name, value in measurement["details"].items() if value is not None}
     known = {**context, **details}
     return {
@@ -152,10 +163,10 @@ def line_of(results: Results, cell: Cell, measurement: Known, context: Known) ->
 
 
 def identity(cell: Cell, measurement: Known) -> Line:
-    """Return what was measured: the point of a value, and the program.
+    """Return the columns that say what was measured: the point of a value, and the program.
 
-    ``measured_*`` stay as measured; the plain columns are replaced later, where a word stands for a
-    number of threads or the node chose the area of a walk.
+    ``measured_*`` keep the record's values. The columns without this prefix are replaced later if the
+    configuration gave a word for the threads, or if the node chose the area of LAT.
     """
     workload, block = measurement["workload"], measurement["block"]
     concurrency, metric = measurement["concurrency"], measurement["metric"]
@@ -182,7 +193,7 @@ def identity(cell: Cell, measurement: Known) -> Line:
 
 
 def table_of(cell: Cell, workload: str, block: int | None, metric: str) -> str:
-    """Return the name of the table that shows a value, empty where none does."""
+    """Return the name of the table that shows a value; empty if no table does."""
     return _table_of(cell.subsystem, cell.instrument, workload, block, metric)
 
 
@@ -198,7 +209,10 @@ def _table_of(
 
 
 def held_up_cores(known: Known, threads: int) -> int:
-    """Return on how many cores others held up threads that did not wait and share no core."""
+    """Return on how many cores another program held up the threads.
+
+    It is 0 if the threads share cores or waited for their CPUs: then they held each other up.
+    """
     cores = (known.get("placed") or {}).get("cores", threads)
     lost_time = 1 - known.get("cpu_share", 1.0)
     if cores < threads or lost_time > WAITED:
@@ -210,7 +224,7 @@ def held_up_cores(known: Known, threads: int) -> int:
 
 
 def disturbances(results: Results, cell: Cell, threads: int, known: Known) -> Line:
-    """Return what changed a value: ``causes``, ``memory_load`` and ``held_up_cores``."""
+    """Return the columns on disturbances that changed a value: ``causes`` and their amounts."""
     cpu = results.facts_for(cell.place, known.get("host")).get("cpu") or {}
     spare = noise.spare_cpus(cell.subsystem, threads, cpu.get("threads"))
     causes = [*noise.find(cell.subsystem, known, known, spare)]
@@ -226,7 +240,7 @@ def disturbances(results: Results, cell: Cell, threads: int, known: Known) -> Li
 
 
 def execution(instrument: str, context: Known, details: Known) -> Line:
-    """Return when, where and by which program a value was measured."""
+    """Return the columns that say when, where and by which program a value was measured."""
     started = context.get("started")
     return {
         "host": context.get("host"),
@@ -245,7 +259,7 @@ def execution(instrument: str, context: Known, details: Known) -> Line:
 
 
 def clocks_and_places(known: Known) -> Line:
-    """Return the clocks of a run, and which cores it had."""
+    """Return the columns on the clocks of a run, and on its cores."""
     placed, allowed = known.get("placed") or {}, known.get("allowed") or {}
     cpus = known.get("cpus")
     return {
@@ -266,7 +280,13 @@ def clocks_and_places(known: Known) -> Line:
 
 
 def other_load(context: Known, name: str, prefix: str) -> Line:
-    """Return what else went on during a run, on its node or on that of its server."""
+    """Return the columns on other activity during a run.
+
+    Args:
+        context: context of the record.
+        name: key of the context: ``noise`` for the node, ``server_noise`` for the server's node.
+        prefix: prefix of the columns.
+    """
     noise_of_node = context.get(name)
     during = (noise_of_node or {}).get("during") or {}
     return {
@@ -283,7 +303,7 @@ def other_load(context: Known, name: str, prefix: str) -> Line:
 
 
 def of_subsystem(known: Known) -> Line:
-    """Return the columns of one subsystem each: memory, then disk, network and HPL."""
+    """Return the columns that only one subsystem has: memory's, then those of disk, network and HPL."""
     network = known.get("network") or {}
     link = network.get("link") or {}
     direct = known.get("direct")
@@ -315,7 +335,7 @@ def of_subsystem(known: Known) -> Line:
 
 
 def times_and_points(details: Known) -> Line:
-    """Return the times of single operations, the points of a matrix or curve, and the energy."""
+    """Return the columns on single operations, on energy, and on the points of a matrix or curve."""
     return {
         "p50": details.get("p50"),
         "p90": details.get("p90"),
@@ -331,7 +351,7 @@ def times_and_points(details: Known) -> Line:
 
 
 def json_text(value: Any) -> str:
-    """Return a list or mapping as JSON; an empty text where it is empty or missing."""
+    """Return a list or mapping as JSON; an empty text if it is empty or missing."""
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 
@@ -339,7 +359,7 @@ def json_text(value: Any) -> str:
 
 
 def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
-    """Replace a word such as ``cores`` by the threads that it meant: the most where hosts differ."""
+    """Set ``concurrency`` to the threads that a word such as ``cores`` meant, the most of all hosts."""
     place = [runs["node"], runs["concurrency_word"]]
     threads = runs["placed_threads"].groupby(place).transform("max").astype("Int64")
     is_known = runs["concurrency_word"].ne("") & threads.notna()
@@ -347,19 +367,19 @@ def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def replace_chosen_areas(runs: pd.DataFrame) -> pd.DataFrame:
-    """Replace the area of LAT that nodes chose themselves by the largest of them."""
+    """Set ``block_bytes`` of LAT to the largest area, if the nodes chose their areas themselves."""
     automatic = runs[runs["is_automatic"]]
-    asked = automatic["concurrency_word"].mask(
+    threads = automatic["concurrency_word"].mask(
         automatic["concurrency_word"].eq(""), automatic["concurrency"].astype("str")
     )
-    areas = automatic["block_bytes"].groupby([automatic["node"], asked]).transform("max")
+    areas = automatic["block_bytes"].groupby([automatic["node"], threads]).transform("max")
     blocks = runs["block_bytes"].copy()
     blocks[areas.index] = areas
     return runs.assign(block_bytes=blocks)
 
 
 def add_point(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the name of the point: what the repetitions and programs of one line of a table share."""
+    """Add ``point``, the name that all repetitions and programs of a table's line have in common."""
     point = runs[schema.POINT[0]].astype("str")
     for name in schema.POINT[1:]:
         point = point.str.cat(runs[name].astype("string").fillna(""), sep="/")
@@ -367,7 +387,10 @@ def add_point(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
-    """Let a missing cell of a matrix or curve count in each row that other repetitions filled."""
+    """Copy the line of a missing cell of a matrix or curve to each row of this cell.
+
+    A missing cell names no row: other repetitions of the cell show which rows it would have filled.
+    """
     is_shape = runs["workload"].isin([*SHAPES]) & runs["table"].ne("")
     has_value = runs["value"].notna()
     columns = ["point", *schema.POINT]
@@ -380,10 +403,10 @@ def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
-    """Give each point of TCP and UDP latencies a copy of ping's lines, which stand beside both.
+    """Copy ping's lines to each point of TCP and UDP latencies, whose tables show ping too.
 
-    These are the echoes of as many streams; where there are none, those of the fewest. Lines that
-    no table shows keep their own.
+    A point gets the lines with its number of streams, or else with the fewest. Lines that no point got
+    are kept without a table.
     """
     is_echo = runs["workload"].eq(ECHO) & runs["table"].ne("")
     others, echoes = runs[~is_echo], runs[is_echo]
@@ -396,12 +419,11 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
     distance = streams.mask(streams.eq(copies["concurrency"]), 0)
     nearest = distance.groupby(copies["point"]).transform("min")
     chosen = copies.loc[distance.eq(nearest), list(runs)]
-    # What stands beside no point is part of no row, but was measured.
-    alone = echoes[~echoes["record"].isin(chosen["record"])].assign(table="")
-    return pd.concat([others, chosen, alone], ignore_index=True)
+    unused = echoes[~echoes["record"].isin(chosen["record"])].assign(table="")
+    return pd.concat([others, chosen, unused], ignore_index=True)
 
 
 def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the clock under the work; where none is known, that before and after it."""
+    """Add the clock during the work, or if it is unknown the median of the clocks before and after."""
     idle = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan).median(axis=1)
     return runs.assign(clock_hz=runs["clock_work_hz"].replace(0, np.nan).fillna(idle))

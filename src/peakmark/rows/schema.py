@@ -1,7 +1,7 @@
-"""The files in ``results/C/rows/``: their columns, and the only code that writes and reads them.
+"""Define, write and read the files in ``results/C/rows/``. No other code writes or reads them.
 
-Whatever shows a campaign reads these files and nothing else. Values are in SI base units. A missing
-number is an empty field, a missing text is an empty text.
+All output about a campaign (tables, figures, reports) is made from these files alone. Values are in SI
+base units. A missing number is an empty field; a missing text is an empty text.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class SchemaColumn(NamedTuple):
     """One column of a file.
 
     Attributes:
-        name: heading.
+        name: heading of the column.
         kind: ``text``, ``int``, ``float``, ``flag`` (True or False) or ``json`` (a text that holds
-            a JSON value, empty for none).
-        meaning: one line, with the unit where it has one.
+            a JSON value, empty if there is none).
+        meaning: one line for the documentation, with the unit if there is one.
     """
 
     name: str
@@ -47,7 +47,7 @@ class SchemaColumn(NamedTuple):
 
 
 def _columns(text: str) -> tuple[SchemaColumn, ...]:
-    """Read columns from lines of ``name kind meaning``."""
+    """Return the columns of a file from lines of ``name kind meaning``."""
     columns = []
     for line in text.strip().splitlines():
         name, kind, meaning = line.split(maxsplit=2)
@@ -56,127 +56,127 @@ def _columns(text: str) -> tuple[SchemaColumn, ...]:
 
 
 POINT = ("table", "node", "workload", "variant", "block_bytes", "concurrency", "concurrency_word")
-"""Columns that tell one point from another; ``point`` joins them."""
+"""Columns that identify a point; its name joins them."""
 
 _POINT = """
 point               text   name of the point: table, node, workload, variant, block, concurrency and word, joined by "/"
-table               text   table that shows the value, such as memory_throughput; empty where none does
+table               text   table that shows the value, such as memory_throughput; empty if no table does
 subsystem           text   cpu, memory, disk or network
-node                text   node as planned, "any" for any node of one class, "client+server" for a pair
+node                text   node as planned; "any" for any node of a class, "client+server" for a pair
 workload            text   workload, such as RWS
-variant             text   working set, engine, mode, distance or level; empty where there is no choice
-block_bytes         int    block, record, message or area, B
-concurrency         int    threads, processes or streams; 0 where a word was asked for and nothing measured it
-concurrency_word    text   word that was asked for instead of a number: numa, socket, cores or cpus
-instrument          text   program that measures, by its name in the configuration
+variant             text   working set, engine, mode, distance or level; empty if the workload has no variants
+block_bytes         int    size of the block, record, message or area, B
+concurrency         int    number of threads, processes or streams; 0 for a word whose number was never measured
+concurrency_word    text   word in the configuration that stands for the number: numa, socket, cores or cpus
+instrument          text   program that measured the value, by its name in the configuration
 """
 
 RUNS = _columns(
     """
 cell                text   path of the cell's record below cells/, without .json
-record              text   path of the record, or of the failed attempt, below the campaign
-attempt             int    0 for the execution that counts, then those that were disturbed and measured again
-measurement         int    place of the value in its record
+record              text   path of the record, or of the failed attempt, below the campaign's folder
+attempt             int    0 for the execution that counts, 1 and up for disturbed executions that were measured again
+measurement         int    position of the value in its record, from 0
 status              text   ok, missing (no record), unavailable (not possible here) or failed
-reason              text   why it is unavailable or failed
-wrong_core          int    core, by its first CPU, whose wrong result made the cell fail
+reason              text   why the cell is unavailable or failed
+wrong_core          int    core that computed a wrong result, by its first CPU; the cell failed
 """
     + _POINT.strip()
     + """
-is_automatic        flag   the node chose the block: the area of LAT
-measured_workload   text   workload as in the record
-measured_block_bytes int   block as in the record, B
-measured_concurrency int   concurrency as in the record
-host                text   host that measured, or failed to, or of the client
+is_automatic        flag   the node chose the block itself, as for the area of LAT
+measured_workload   text   workload in the record
+measured_block_bytes int   block in the record, B
+measured_concurrency int   concurrency in the record
+host                text   host that measured or failed; for a pair, host of the client
 server_host         text   host of the server
 repetition          int    number of the repetition, from 0
-started             text   when the cell was begun, ISO 8601 with its offset from UTC
-time                float  the same as seconds since 1970, s
-cell_seconds        float  how long the cell took, s
-run_seconds         float  how long the program measured, s
-job_id              text   number of the Slurm job
+started             text   start of the cell, ISO 8601 with its offset from UTC
+time                float  start of the cell, seconds since 1970
+cell_seconds        float  duration of the cell, s
+run_seconds         float  duration of the measurement by the program, s
+job_id              text   ID of the Slurm job
 tool_version        text   version of the program
-metric              text   what the value is: rate, throughput, latency, iops, ...
+metric              text   kind of the value: rate, throughput, latency, iops, ...
 unit                text   SI unit of the value
 value               float  measured value, in SI units
-resolution          float  smallest difference that the program tells, in SI units; 0 where it prints all digits
-estimated           flag   the value is an estimate from others
+resolution          float  smallest difference that the program's output shows, in SI units; 0 if it prints all digits
+estimated           flag   the program estimated the value from others
 derived             flag   the value was computed from other values of the program
-too_small           flag   HPL solved too small a matrix to show its rate
-disturbed           text   codes of what disturbed the execution, which was measured again
-causes              text   codes of what changed the value, which counts all the same
-above_limit         flag   no measurement of the row can be so good
-kept                flag   the value is part of its row's summary
-clock_hz            float  clock under the work; where that is unknown, the median of before and after, Hz
-clock_work_hz       float  clock under the work itself, Hz
+too_small           flag   the matrix of HPL was too small to reach its rate
+disturbed           text   codes of the disturbances because of which the execution was measured again
+causes              text   codes of disturbances that changed the value, although it counts
+above_limit         flag   the value is above its limit and does not count
+kept                flag   the value counts: it is part of its row's summary
+clock_hz            float  clock during the work; if it is unknown, median of the clocks before and after, Hz
+clock_work_hz       float  clock during the work, Hz
 clock_before_hz     float  clock before the work, Hz
 clock_after_hz      float  clock after the work, Hz
-placed_threads      int    threads that were placed
-placed_cores        int    cores that the threads were placed on
-placed_sockets      int    sockets that the threads were placed on
+placed_threads      int    number of threads that were placed on cores
+placed_cores        int    number of cores that the threads were placed on
+placed_sockets      int    number of sockets that the threads were placed on
 placed_numa_nodes   json   NUMA nodes that the threads were placed on
-placed_cache_bytes  int    last-level caches that these cores share, B
-allowed_cores       int    cores that the job was given
-node_cores          int    cores of the whole node
-job_cpus            int    CPUs that the cell used
-cpu_quota           float  CPUs' worth of time that the cgroup allows
-cpu_share           float  share of the time for which the threads had their CPUs
-held_up_known       flag   the record tells whether others held up the threads
-held_up_cores       int    cores on which others held up threads that did not wait and share no core
-noise_known         flag   the record tells what else went on
-noise_seconds       float  how long other load was watched, s
+placed_cache_bytes  int    total size of the last-level caches of these cores, B
+allowed_cores       int    number of cores that the job was given
+node_cores          int    number of cores of the whole node
+job_cpus            int    number of CPUs that the cell used
+cpu_quota           float  CPU time that the cgroup allows, in CPUs
+cpu_share           float  share of the time in which the threads had their CPUs
+held_up_known       flag   the record states whether another program held up the threads
+held_up_cores       int    number of cores on which another program held up threads; 0 if they waited or share cores
+noise_known         flag   the record states other activity on the node
+noise_seconds       float  time for which other activity was observed, s
 steal               float  share of the CPUs' time that the hypervisor took
-others              float  CPUs' worth of time that other programs used
-busy                int    other programs that used more than a tenth of a CPU
-users               int    other users they belong to
+others              float  CPU time that other programs used, in CPUs
+busy                int    number of other programs that used more than a tenth of a CPU
+users               int    number of other users who own these programs
 throttled_seconds   float  time for which the CPU quota held the threads back, s
-hot                 float  times that heat slowed a core down
-counters            json   device and kernel counter of errors -> by how much it went on
-server_noise_known  flag   the same of the server's node, to server_counters
-server_noise_seconds float how long other load was watched there, s
-server_steal        float  share of the CPUs' time that the hypervisor took there
-server_others       float  CPUs' worth of time that other programs used there
-server_busy         int    other programs there that used more than a tenth of a CPU
-server_users        int    other users there they belong to
-server_throttled_seconds float time for which the CPU quota held threads back there, s
-server_hot          float  times that heat slowed a core down there
-server_counters     json   device and kernel counter of errors there -> by how much it went on
+hot                 float  number of times that heat slowed down a core
+counters            json   device and error counter of the kernel -> increase during the run
+server_noise_known  flag   the record states other activity on the server's node
+server_noise_seconds float time for which activity on the server's node was observed, s
+server_steal        float  share of the CPUs' time that the hypervisor took on the server's node
+server_others       float  CPU time that other programs used on the server's node, in CPUs
+server_busy         int    number of other programs on the server's node that used more than a tenth of a CPU
+server_users        int    number of other users who own these programs
+server_throttled_seconds float time for which the CPU quota held the threads back on the server's node, s
+server_hot          float  number of times that heat slowed down a core of the server's node
+server_counters     json   device and error counter of the server's kernel -> increase during the run
 probe_before        float  rate at which the threads read DRAM before the work, B/s
-probe_after         float  the same after the work, B/s
-memory_load         float  share by which DRAM was slower than its best in the campaign; 0 where that is usual
-store               text   how a memory row writes: temporal, streaming or libc
-isa                 text   instruction set that ran
-working_set_bytes   float  area that the threads walk together, B
-huge_pages          float  share of the area, or number, on huge pages
-cache_bytes         float  size that the machine states for the cache of a ladder's level, B
+probe_after         float  rate at which the threads read DRAM after the work, B/s
+memory_load         float  share by which DRAM was slower than its best in the campaign; 0 if it is within the usual range
+store               text   kind of store instructions of a memory row: temporal, streaming or libc
+isa                 text   instruction set that the program used
+working_set_bytes   float  size of the area that all threads walk together, B
+huge_pages          float  huge pages of the area: their share of it, or their number
+cache_bytes         float  size of the cache of a ladder's level, as the machine states it, B
 flush_seconds       float  duration of the final flush, s
-work                float  bytes or operations moved
-device_bytes        float  bytes that the device moved, B
+work                float  number of bytes or operations that the program moved
+device_bytes        float  number of bytes that the device moved, B
 direct              text   whether the files were opened with O_DIRECT: yes, no or empty
-filesystem          text   filesystem of the scratch folder
-io_limits           json   cgroup's limits of the disk, B/s and 1/s
-loopback            flag   client and server were one machine
+filesystem          text   file system of the scratch folder
+io_limits           json   limits of the cgroup for the disk, B/s and 1/s
+loopback            flag   client and server ran on one machine
 interface           text   network interface
-link                json   facts of the interface that was measured
+link                json   facts of the network interface that was measured
 shaping             text   traffic shaping that was found on the path
 loss                float  share of messages that were lost
-lost                float  messages or round trips that were lost
-sent                float  messages that were sent
-round_trips         float  round trips
+lost                float  number of messages or round trips that were lost
+sent                float  number of messages that were sent
+round_trips         float  number of completed round trips
 residual            float  scaled residual of HPL
-p50                 float  time that half of the operations took at most, s
-p90                 float  time that 90 % of the operations took at most, s
-p99                 float  time that 99 % of the operations took at most, s
-p999                float  time that 99.9 % of the operations took at most, s
-longest             float  longest operation, s
-histogram           text   operations by time, 128 buckets for each power of two, in ns
-joules              float  energy of processors and memory in the measured time, J
+p50                 float  median time of an operation, s
+p90                 float  90th percentile of the time of an operation, s
+p99                 float  99th percentile of the time of an operation, s
+p999                float  99.9th percentile of the time of an operation, s
+longest             float  longest time of an operation, s
+histogram           text   number of operations by time in ns, 128 buckets for each power of two
+joules              float  energy of processors and memory during the measurement, J
 watts               float  mean power, W
-instead_of          text   instrument for which this one stands in, as that one's build cannot
+instead_of          text   instrument that this one replaces, because its build cannot use the block size
 chosen_isa          text   instruction set that the configuration asks for
-points              json   points of a matrix or curve: lists of place, place or value, value
+points              json   points of a matrix or curve: [place, place, value], or [place, value, ...]
 order               json   CPUs in the order of the topology
-program_warnings    json   warnings of the program
+program_warnings    json   warnings that the program printed
 """
 )
 
@@ -185,97 +185,97 @@ ROWS = _columns(
     + """
 program             text   heading of the instrument in tables
 is_own              flag   the instrument is peakmark's kernel
-n                   int    values that count
-planned             int    values that were planned; of peakmark's kernel
-missing             int    planned values without a measurement; of peakmark's kernel
-measured_again      int    repetitions that were disturbed and measured again
-above_limit         int    values that no measurement of the row can reach
-reason              text   why the last of them is missing
+n                   int    number of values that count
+planned             int    number of planned values of peakmark's kernel; 0 for other programs
+missing             int    number of planned values of peakmark's kernel without a measurement; 0 for other programs
+measured_again      int    number of repetitions that were disturbed and measured again
+above_limit         int    number of values above the limit that do not count
+reason              text   why the last missing value is missing
 unit                text   SI unit of all values of the row
-value               float  centre that tables show
+value               float  value that tables show: the median
 mean                float  mean
 median              float  median
-sd                  float  standard deviation, with n - 1
+sd                  float  standard deviation of the sample (n - 1)
 min                 float  lowest value
 max                 float  highest value
-low                 float  lower end of the interval of the median
-high                float  upper end of the interval of the median
-level               float  level of that interval, as a share
-resolution          float  smallest difference that the program tells
+low                 float  lower end of the median's confidence interval
+high                float  upper end of the median's confidence interval
+level               float  confidence level of that interval, as a share
+resolution          float  smallest difference that the program's output shows
 p50                 float  median time of all operations, s
-p50_low             float  lower end of its interval over repetitions, s
-p50_high            float  upper end of its interval over repetitions, s
-p90                 float  90th percentile, s
-p90_low             float  lower end of its interval over repetitions, s
-p90_high            float  upper end of its interval over repetitions, s
-p99                 float  99th percentile, s
-p99_low             float  lower end of its interval over repetitions, s
-p99_high            float  upper end of its interval over repetitions, s
-p999                float  99.9th percentile, s
-p999_low            float  lower end of its interval over repetitions, s
-p999_high           float  upper end of its interval over repetitions, s
+p50_low             float  lower end of the interval of p50 over repetitions, s
+p50_high            float  upper end of the interval of p50 over repetitions, s
+p90                 float  90th percentile of the time of all operations, s
+p90_low             float  lower end of the interval of p90 over repetitions, s
+p90_high            float  upper end of the interval of p90 over repetitions, s
+p99                 float  99th percentile of the time of all operations, s
+p99_low             float  lower end of the interval of p99 over repetitions, s
+p99_high            float  upper end of the interval of p99 over repetitions, s
+p999                float  99.9th percentile of the time of all operations, s
+p999_low            float  lower end of the interval of p999 over repetitions, s
+p999_high           float  upper end of the interval of p999 over repetitions, s
 joules              float  median energy of a repetition, J
-watts               float  median of the mean power, W
-cache_level         text   level that a memory row measures: L1 to DRAM; empty where it is between two, or unknown
-limit               float  physical limit; empty where it is unknown
-bound               float  instead of a limit: what nothing can exceed
-limit_kind          text   limit, at_most (a bound) or none
-limit_origin        text   measured, read, site, datasheet or unknown
-limit_name          text   what it is the limit of, where the machine has another limit too
-limit_formula       text   formula with its numbers
-limit_detail        text   what stands in brackets behind it
-limit_sources       json   where the numbers are from
-limit_clock         text   clock at which the limit holds: observed, nominal or maximum; empty where it has none
+watts               float  median over repetitions of the mean power, W
+cache_level         text   level that a memory row measures, L1 to DRAM; empty if it is unknown or between two levels
+limit               float  physical limit of the value; empty if it is unknown
+bound               float  value that the machine cannot exceed, if the limit itself is unknown
+limit_kind          text   limit, at_most (bound) or none
+limit_origin        text   origin of the limit: measured, read, site, datasheet or unknown
+limit_name          text   name of the limit, if the machine has another limit too
+limit_formula       text   formula of the limit with its numbers
+limit_detail        text   explanation that follows the formula in brackets
+limit_sources       json   sources of the numbers in the formula
+limit_clock         text   clock at which the limit holds: observed, nominal or maximum; empty if it does not depend on a clock
 limit_clock_hz      float  clock that was observed while the row was measured, Hz
-limit_bandwidth     float  bandwidth of the memory, of a latency under load, B/s
-limit_reason        json   message that says why there is no limit
-limit_remarks       json   messages about what a reader must know of the limit
-limit_finding       json   message about what keeps the limit below what the CPU could have
-limit_host          text   host of whose facts the limit was made
+limit_bandwidth     float  for a latency under load: bandwidth of the memory, B/s
+limit_reason        json   message that explains why there is no limit
+limit_remarks       json   messages with remarks on the limit
+limit_finding       json   message that explains why the machine's limit is lower than its CPU would allow
+limit_host          text   host from whose facts the limit was computed
 efficiency          float  share of the limit that the value reaches
-share               float  share of the limit or, without one, of the bound
-efficiency_at_nominal float share of the limit that holds at the nominal clock
-efficiency_at_maximum float share of the limit that holds at the maximum clock
-is_comparable       flag   a reference that measured the same on equal nodes
-ratio               float  value of peakmark's kernel by this one's: median over the rounds in which both ran
-ratio_low           float  lowest of these ratios
-ratio_high          float  highest of these ratios
-unequal_nodes       text   in what the nodes differ that measured the row
-instead_of          text   instrument for which this one stands in
-clock_hz            float  clock under the work, of undisturbed repetitions, Hz
-clock_share         float  share of the best clock that is known of such work
+share               float  share of the limit that the value reaches; without a limit, share of the bound
+efficiency_at_nominal float share that the value reaches of the limit at the nominal clock
+efficiency_at_maximum float share that the value reaches of the limit at the maximum clock
+is_comparable       flag   the row is a reference that may be compared with peakmark's kernel
+ratio               float  value of peakmark's kernel divided by this row's value: median over the rounds in which both ran
+ratio_low           float  lowest ratio of these rounds
+ratio_high          float  highest ratio of these rounds
+unequal_nodes       text   facts in which the nodes of the row differ; empty if they are equal
+instead_of          text   instrument that this one replaces
+clock_hz            float  median clock during the work, over undisturbed repetitions, Hz
+clock_share         float  share of the highest clock known for the same work
 hosts               json   hosts that measured
-clients             text   hosts of the clients, pair by pair, joined by "; "
-servers             text   hosts of the servers, pair by pair
-loopback            flag   measured within one machine
+clients             text   hosts of the clients, one for each pair, joined by "; "
+servers             text   hosts of the servers, in the same order, joined by "; "
+loopback            flag   a repetition was measured within one machine
 isa                 text   instruction set of the first repetition
-settings            json   what was asked of the row and how it writes, by title
-recorded            json   what the first record tells that matters to a comparison, by title
-severity            text   heaviest severity of its warnings: wrong, unsure or empty
-wrong_codes         text   codes of the warnings that say that it is wrong, joined by blanks
-warning_kinds       text   kinds of its warnings: wrong, varies, programs disagree, not the device
-warnings            text   codes of its warnings and notes, joined by blanks
-place               text   point without its node; a word stands there without its number
-node_class          text   name of the class of equal nodes; empty where there is one class only
-is_judged           flag   the row counts in the verdict on its node
-behind              float  share of the class's value by which the node is worse
-behind_low          float  the least that it may be, by the interval of the median
-behind_high         float  the most that it may be
-behind_p            float  chance of a healthy node so far behind
+settings            json   settings that were asked for, and how the row accesses memory or disk, by title
+recorded            json   facts in the first record that matter to a comparison, by title
+severity            text   highest severity of the row's warnings: wrong, unsure or empty
+wrong_codes         text   codes of the warnings of severity wrong, joined by blanks
+warning_kinds       text   kinds of the row's warnings: wrong, varies, programs disagree, not the device
+warnings            text   codes of the row's warnings and notes, joined by blanks
+place               text   point without its node; a word in place of the concurrency stays a word
+node_class          text   name of the node's class of equal nodes; empty if there is only one class
+is_judged           flag   the node was compared with its class in this row
+behind              float  share by which the node is worse than its class
+behind_low          float  share by which it is worse at the better end of the median's interval
+behind_high         float  share by which it is worse at the worse end of the median's interval
+behind_p            float  probability that a healthy node is this far behind
 is_slow             flag   the node is slower than its class in this row
 """
 )
 
 WARNINGS = _columns(
     """
-point               text   point that it is about
-about               text   instrument that it is about; empty for the point as such
+point               text   point that the message is about
+about               text   instrument that the message is about; empty for the whole point
 code                text   name of the message
-case                text   which text of the message
+case                text   variant of the message's text
 severity            text   wrong, unsure or note
-scope               text   point, or campaign: printed once
-kind                text   kind that the column of warnings names; empty for none
-values              json   values of the text's fields
+scope               text   point, or campaign if the message is printed once for all rows
+kind                text   kind that tables name in their column of warnings; empty for none
+values              json   values of the fields in the text
 text                text   what happened
 remedy              text   what to do
 """
@@ -283,78 +283,78 @@ remedy              text   what to do
 
 FINDINGS = _columns(
     """
-table               text   table whose rows say it
-topic               text   heading
-better              text   the better choice, configuration or program
-worse               text   the worse one
-factor_low          float  lowest factor between them: how many times as fast; of a limit the lowest share
-factor_high         float  highest factor
+table               text   table whose rows the sentence is about
+topic               text   heading of the sentence
+better              text   better choice, configuration or program
+worse               text   worse choice, configuration or program
+factor_low          float  lowest factor by which the better is faster; for a limit, lowest share
+factor_high         float  highest factor by which the better is faster; for a limit, highest share
 certainty           text   in every repetition, measured once, measured twice or level
-points              json   points that it is about
+points              json   points that the sentence is about
 text                text   sentence
 """
 )
 
 NODES = _columns(
     """
-node                text   node
-class               text   name of its class of equal nodes; empty where there is one class only
-cpu                 text   processor and number of threads
-memory              text   memory
-network             text   driver and rate of the network card
+node                text   name of the node
+class               text   name of the node's class of equal nodes; empty if there is only one class
+cpu                 text   name of the processor and number of threads
+memory              text   installed memory
+network             text   driver and line rate of the network card
 kernel              text   version of the kernel
-clock               text   governor and turbo
-sockets             int    sockets
-cores               int    physical cores
-threads             int    hardware threads
-memory_bytes        int    memory, B
-rows                int    rows in which it has a value that may be right, those of its pairs included
-judged              int    of these, rows by which it was judged beside its class or by its pairs
+clock               text   frequency governor, and whether turbo is on
+sockets             int    number of sockets
+cores               int    number of physical cores
+threads             int    number of hardware threads
+memory_bytes        int    size of the memory, B
+rows                int    number of rows with a usable value of the node, rows of its pairs included
+judged              int    number of these rows in which the node was compared with its class or other pairs
 """
 )
 
 FACTS = _columns(
     """
-host                text   host
-key                 text   name of the fact: its parts joined by dots, places in lists as numbers
-value               json   value
+host                text   name of the host
+key                 text   name of the fact: its parts joined by dots; positions in lists as numbers
+value               json   value of the fact
 """
 )
 
 FLEET = _columns(
     """
-kind                text   node, switch, link, or suspect of a second measurement
-name                text   node, switch, or "client+server"
+kind                text   node, switch or link that is slow, or suspect of a second measurement
+name                text   name of the node or switch; "client+server" for a link
 subsystem           text   cpu, memory, disk or network
-table               text   table
-point               text   place of the pairs, as in rows.csv; of a node "" for all its rows of the subsystem
-behind              float  share by which it is worse than its like
-behind_low          float  the least that it may be
-behind_high         float  the most that it may be
-rows                int    rows in which a node or suspect is slow
-judged              int    rows that were judged: of the node in the subsystem, or of the suspect
-reasons             json   messages about what may be the reason
-pairs               int    pairs in which a node, switch or link was measured
-confirmed           flag   False for a link that its own repetitions do not show yet, and for a suspect that is not slow again
-beside              json   healthy nodes or links that a suspect was measured beside
+table               text   table whose pairs are slow; empty for a node that is slow within a subsystem, and for a suspect
+point               text   place of these pairs, as in rows.csv; empty if there is no table
+behind              float  share by which it is worse than healthy nodes, switches or links
+behind_low          float  this share at the lower end of its interval
+behind_high         float  this share at the upper end of its interval
+rows                int    number of rows in which the node or suspect is slow
+judged              int    number of rows in which the node (within its subsystem) or the suspect was judged
+reasons             json   messages on possible reasons
+pairs               int    number of pairs in which a node, switch or link was measured
+confirmed           flag   False for a link that the repetitions of its pair do not confirm, and for a suspect that is not slow again
+beside              json   healthy nodes or links that were measured together with a suspect
 """
 )
 
 FILES: Mapping[str, tuple[SchemaColumn, ...]] = dict(
     zip(FRAMES, (RUNS, ROWS, WARNINGS, FINDINGS, NODES, FACTS, FLEET), strict=True)
 )
-"""Name of a file without its ending -> its columns."""
+"""Name of a file without ``.csv`` -> columns of the file."""
 
 
 @dataclass(frozen=True)
 class CampaignFrames:
-    """A judged campaign: one frame a file, and what holds for the whole campaign.
+    """A judged campaign: a frame for each file, and the facts about the whole campaign.
 
     Attributes:
-        runs: a line for each measured value and each planned value that is missing.
-        rows: a line for each point and instrument, in the order of the tables; peakmark's kernel
-            has one at every point, with ``n`` 0 where it measured nothing.
-        warnings: a line for each message, in the order in which they are printed.
+        runs: a line for each measured value and for each planned value that is missing.
+        rows: a line for each point and instrument, in the order of the tables. Peakmark's kernel has a
+            line at every point, with ``n`` 0 if it has no values.
+        warnings: a line for each message, in the order of printing.
         findings: a line for each sentence about a table.
         nodes: a line for each node.
         facts: a line for each fact of each host.
@@ -373,11 +373,11 @@ class CampaignFrames:
 
 
 def typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with the columns of a file, in their order and types.
+    """Return a frame with exactly the columns of a file, in the file's order and types.
 
     Args:
-        name: of the file, such as ``rows``.
-        frame: columns that it lacks become empty; others are left out.
+        name: name of the file, such as ``rows``.
+        frame: frame with any columns. Missing columns become empty; unknown columns are dropped.
     """
     columns = {}
     for column in FILES[name]:
@@ -391,7 +391,15 @@ def typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write(campaign: Path, judged: CampaignFrames) -> None:
-    """Write the files of a judged campaign below its folder. Errors: PeakmarkError."""
+    """Write the files of a judged campaign.
+
+    Args:
+        campaign: folder of the campaign.
+        judged: frames of the campaign.
+
+    Raises:
+        PeakmarkError: a file cannot be written.
+    """
     folder = files.made_folder(campaign, FOLDER)
     for name in FILES:
         frame = typed(name, getattr(judged, name))
@@ -402,10 +410,13 @@ def write(campaign: Path, judged: CampaignFrames) -> None:
 
 
 def read(campaign: Path) -> CampaignFrames:
-    """Return a judged campaign, as its files hold it.
+    """Read the files of a judged campaign.
+
+    Args:
+        campaign: folder of the campaign.
 
     Raises:
-        RecordError: a file is missing, or is not as it was written.
+        RecordError: a file is missing, damaged, or has the columns of another version.
     """
     folder = campaign / FOLDER
     frames = {name: _read_frame(folder / f"{name}.csv", name) for name in FILES}
@@ -417,12 +428,12 @@ def read(campaign: Path) -> CampaignFrames:
 
 
 def _read_frame(path: Path, name: str) -> pd.DataFrame:
-    """Return a file as a frame with the types of its columns."""
+    """Read one file into a frame with the types of ``FILES``."""
     columns = FILES[name]
     dtypes = {column.name: DTYPES[column.kind] for column in columns}
     numbers = {column.name: [""] for column in columns if column.kind in ("int", "float")}
     try:
-        # Without the default list of missing values, as a host may be called NA.
+        # Only an empty number is missing: a host may be called NA, which pandas reads as missing.
         frame = pd.read_csv(
             path,
             dtype=dtypes,
@@ -447,15 +458,15 @@ def _damaged(path: Path, why: str) -> RecordError:
 
 def lines(frame: pd.DataFrame) -> Iterator[Any]:
     """Yield the lines of a frame as named tuples, with None for a missing number."""
-    known = frame.astype(object).where(frame.notna(), None)
-    yield from known.itertuples(name="Line")
+    with_none = frame.astype(object).where(frame.notna(), None)
+    yield from with_none.itertuples(name="Line")
 
 
 # -- messages as JSON
 
 
 def to_json(value: Value) -> Any:
-    """Return a value of a message as a JSON value, from which ``from_json`` makes it again."""
+    """Return a value of a message as a JSON value; ``from_json`` converts it back."""
     if isinstance(value, Message):
         values = {name: to_json(each) for name, each in value.values}
         return {"code": value.code, "case": value.case, "values": values}
@@ -469,7 +480,7 @@ def to_json(value: Value) -> Any:
 
 
 def from_json(value: Any) -> Value:
-    """Return the value of a message that ``to_json`` made a JSON value of."""
+    """Return the value of a message that ``to_json`` converted to JSON."""
     if isinstance(value, list):
         return tuple(from_json(each) for each in value)
     if not isinstance(value, dict):
@@ -482,13 +493,18 @@ def from_json(value: Any) -> Value:
 
 
 def message_of(value: Mapping[str, Any], **more: Any) -> Message:
-    """Return the message of a JSON object with ``code``, ``case`` and ``values``."""
+    """Return the message that ``to_json`` converted to JSON.
+
+    Args:
+        value: JSON object with ``code``, ``case`` and ``values``.
+        **more: other attributes of the message, such as its severity.
+    """
     values = tuple((name, from_json(each)) for name, each in value["values"].items())
     return Message(value["code"], values, case=value["case"], **more)
 
 
 def line_of_message(message: Message, point: str) -> dict[str, Any]:
-    """Return the line of a message in ``warnings``."""
+    """Return the line of ``warnings`` for a message about a point."""
     fact, remedy = _words_of(message.entry, message.values)
     return {
         "point": point,
@@ -506,7 +522,7 @@ def line_of_message(message: Message, point: str) -> dict[str, Any]:
 
 @cache
 def _words_of(entry: str, values: tuple[tuple[str, Value], ...]) -> tuple[str, str]:
-    """Return fact and remedy of a message: rows of many nodes have the same ones."""
+    """Return fact and remedy of a message. The cache helps as rows of many nodes share messages."""
     return texts(entry, dict(values))
 
 

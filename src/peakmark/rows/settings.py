@@ -1,6 +1,7 @@
-"""Settings of rows, as title -> text: what was asked, and what records say that matters to compare rows.
+"""Settings of rows, as title -> text, by which readers see whether rows are comparable.
 
-``data/comparability.csv`` says which fact matters to which rows.
+Settings were asked for; recorded facts are what the record of a row states. The file
+``data/comparability.csv`` lists the facts that matter, and the rows that they matter to.
 """
 
 from __future__ import annotations
@@ -12,43 +13,47 @@ from peakmark.cell import Cell
 from peakmark.comparability import fact, flat, is_listed, matters
 
 WRITTEN = ("instruction set", "stores", "sync", "fill")
-"""Titles in which a program may compute or write otherwise than peakmark's kernel was asked to."""
+"""Titles of settings in which a program may differ from what was asked of peakmark's kernel."""
 ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
-"""Program -> what it does whatever is asked."""
+"""Program -> settings that the configuration does not change."""
 
 
 def settings_of(cell: Cell, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
-    """Return what was asked of a value, and how it is written, by title."""
+    """Return the settings of a value by title: its options, and how it accesses memory or disk."""
     known = {}
     for name, text in flat({"options": cell.options}):
         if fact(name)["subsystems"]:
             known[fact(name)["title"]] = text
-    return known | ways_of(cell.subsystem, workload, {**cell.options, **details})
+    return known | access_of(cell.subsystem, workload, {**cell.options, **details})
 
 
-def ways_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
-    """Return how a value is read and written, by title.
+def access_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return how a value accesses memory or disk, by title.
 
-    That is what was asked for and what the program told of it, else what programs here do.
+    Args:
+        subsystem: subsystem of the value.
+        workload: workload of the value.
+        details: options of the cell, overridden by what the program reported. Missing details have
+            the default of peakmark's kernels.
     """
     is_writing = "W" in workload
     if subsystem == "memory" and is_writing and details.get("store"):
         return {"stores": str(details["store"])}
     if subsystem != "disk":
         return {}
-    ways = {"O_DIRECT": "yes"}
+    access = {"O_DIRECT": "yes"}
     if details.get("direct") is False:
-        ways["O_DIRECT"] = "no"
+        access["O_DIRECT"] = "no"
     if is_writing:
-        ways["sync"] = str(details.get("sync", "end"))
-        ways["fill"] = str(details.get("fill", "overwrite"))
-    return ways
+        access["sync"] = str(details.get("sync", "end"))
+        access["fill"] = str(details.get("fill", "overwrite"))
+    return access
 
 
 def recorded_of(
     cell: Cell, context: Mapping[str, Any], details: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return what a record tells of a value that matters to a comparison, by title."""
+    """Return the recorded facts of a value that matter to a comparison, by title."""
     known = {}
     for part, values in (("context", context), ("details", details)):
         for key, value in values.items():
@@ -62,14 +67,19 @@ def recorded_of(
 
 
 def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:
-    """Return the settings in which a program had to differ from what was asked of peakmark's kernel.
+    """Return the settings in which a program differs from peakmark's kernel, as texts.
 
-    Each reads ``fill overwrite, not new``.
+    A text reads ``fill overwrite, not new``.
+
+    Args:
+        own: settings of peakmark's kernel.
+        program: name of the other program.
+        other: settings of the other program.
     """
-    there = {**other, **ALWAYS.get(program, {})}
+    used = {**other, **ALWAYS.get(program, {})}
     found = []
-    for name in WRITTEN:
-        wanted = own.get(name, "auto")
-        if name in there and wanted not in ("auto", there[name]):
-            found.append(f"{name} {there[name]}, not {wanted}")
+    for title in WRITTEN:
+        wanted = own.get(title, "auto")
+        if title in used and wanted not in ("auto", used[title]):
+            found.append(f"{title} {used[title]}, not {wanted}")
     return found
