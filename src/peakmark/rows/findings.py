@@ -25,8 +25,7 @@ from peakmark import statistics
 from peakmark.formatting import counted, listed, percent, plural
 from peakmark.messages import message
 from peakmark.rows import schema
-from peakmark.rows.fleet import DELTA, MANY, is_pair, typical_rows
-from peakmark.rows.fleet import is_usable as usable_nodes
+from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
 from peakmark.rows.shapes import shape_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
@@ -597,7 +596,7 @@ def node_sentences(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any
 
     A table with at most ``fleet.MANY`` nodes has neither, as the table shows them one by one.
     """
-    single = rows[usable_nodes(rows) & ~is_pair(rows)]
+    single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
     if single["node"].nunique() <= MANY:
         return
     values = single.groupby(["node_class", "place"], sort=False)["value"]
@@ -635,7 +634,9 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
     slow, one sentence says so.
     """
     name = labels.table.name
-    rows = frames.rows[frames.rows["table"].eq(name) & is_pair(frames.rows) & frames.rows["is_own"]]
+    rows = frames.rows[
+        frames.rows["table"].eq(name) & schema.is_pair(frames.rows) & frames.rows["is_own"]
+    ]
     measured = rows[rows["n"].gt(0)]
     if measured.empty:
         return

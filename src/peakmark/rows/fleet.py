@@ -185,7 +185,7 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
     rows = rows.assign(
         node_class=rows["node"].map(classes).fillna(""),
         place=places_of(rows),
-        is_judged=is_usable(rows) & ~is_pair(rows) & rows["n"].ge(LEAST_REPETITIONS),
+        is_judged=schema.is_usable(rows) & ~schema.is_pair(rows) & rows["n"].ge(LEAST_REPETITIONS),
     )
     verdicts: dict[Place, SlowRow] = {}
     for _, of_class in rows[rows["is_judged"]].groupby("node_class"):
@@ -208,12 +208,12 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     partners there, if the place has at least ``LEAST_PAIRS`` pairs.
     """
     # Rows of single nodes: the class must have enough nodes at the same place.
-    single = rows[is_usable(rows) & ~is_pair(rows)]
+    single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
     candidates = single[single["is_judged"]]
     class_size = candidates.groupby(["node_class", "place"])["node"].transform("size")
     judged_alone = candidates["node"][class_size.ge(LEAST_NODES)]
     # Rows of pairs, with a line for each of the two nodes.
-    pairs = rows[is_mapped(rows)]
+    pairs = rows[schema.is_mapped(rows)]
     ends = pairs.assign(node=pairs["node"].str.split("+")).explode("node")
     partners = ends.groupby(["place", "node"])["point"].transform("size")
     pairs_of_place = pairs.groupby("place")["point"].transform("size")[ends.index]
@@ -224,26 +224,6 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         rows=nodes["node"].map(measured).fillna(0).astype("Int64"),
         judged=nodes["node"].map(judged).fillna(0).astype("Int64"),
     )
-
-
-def is_pair(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether ``node`` names a client and a server, such as ``node1+node2``."""
-    return rows["node"].str.contains("+", regex=False)
-
-
-def is_usable(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether it is of peakmark's kernel and its value is not known to be wrong."""
-    is_right = rows["severity"].ne("wrong") & rows["low"].gt(0)
-    return rows["is_own"] & rows["n"].gt(0) & is_right
-
-
-def is_mapped(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether it has a usable value of a pair of nodes.
-
-    A link that ``tc`` slows down is wrong as a result (``shaped``), but right for finding slow links.
-    """
-    has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
-    return has_value & (rows["severity"].ne("wrong") | rows["wrong_codes"].eq("shaped"))
 
 
 def places_of(rows: pd.DataFrame) -> pd.Series:
@@ -403,7 +383,7 @@ def typical_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """
     if rows["node"].nunique() <= MANY:
         return rows
-    usable = rows[is_usable(rows)]
+    usable = rows[schema.is_usable(rows)]
     largest = usable["node_class"].min()
     usable = usable[usable["node_class"].eq(largest)]
     medians = usable["value"].groupby(usable["place"]).transform("median")

@@ -29,14 +29,8 @@ from scipy import stats
 
 from peakmark import statistics
 from peakmark.plan.cluster import Behind, crossed
-from peakmark.rows.fleet import (
-    DELTA,
-    LEAST_PAIRS,
-    LEAST_PARTNERS,
-    RATE,
-    is_mapped,
-    values_of,
-)
+from peakmark.rows.fleet import DELTA, LEAST_PAIRS, LEAST_PARTNERS, RATE, values_of
+from peakmark.rows.schema import is_mapped
 from peakmark.tools.tables import BY_NAME
 
 FEW = 3

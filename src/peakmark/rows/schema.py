@@ -462,6 +462,28 @@ def lines(frame: pd.DataFrame) -> Iterator[Any]:
     yield from with_none.itertuples(name="Line")
 
 
+# -- which rows
+
+
+def is_pair(rows: pd.DataFrame) -> pd.Series:
+    """Mark the rows of pairs of nodes, whose ``node`` is ``client+server``."""
+    return rows["node"].str.contains("+", regex=False)
+
+
+def is_usable(rows: pd.DataFrame) -> pd.Series:
+    """Mark the rows of peakmark's kernel whose value is not known to be wrong."""
+    return rows["is_own"] & rows["n"].gt(0) & rows["severity"].ne("wrong") & rows["low"].gt(0)
+
+
+def is_mapped(rows: pd.DataFrame) -> pd.Series:
+    """Mark the rows of pairs of nodes whose value is that of their link.
+
+    A link that ``tc`` slows down is wrong as a result (``shaped``), but right for finding slow links.
+    """
+    has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
+    return has_value & rows["wrong_codes"].isin(["", "shaped"])
+
+
 # -- messages as JSON
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.rows.fleet import DELTA, Values, is_mapped, is_pair, is_usable, values_of
+from peakmark.rows.fleet import DELTA, Values, values_of
+from peakmark.rows.schema import is_mapped, is_pair, is_usable
 from peakmark.tools.tables import BY_NAME
 
 

@@ -24,6 +24,7 @@ from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 from peakmark.views.panel_figures import draw
 from peakmark.views.points import Line
+from peakmark.views.report.pictures import LADDER, RATES
 
 PANEL = (0.46, 1.7)
 """Share of the page's width, and height in inches, of a panel with a curve."""
@@ -32,8 +33,6 @@ TREND = (0.91, 1.45)
 TO_GIGABYTES = 1e-9
 DAY_S = 86400.0
 """Seconds of a day."""
-RATES, LADDER = "cpu", "memory_ladder_throughput"
-"""Tables of the roofline: its flat roofs, and its slopes of one thread."""
 LEAST_USES, MOST_USES = 1 / 64, 64
 """Range of the roofline's axis: operations on each byte."""
 FEW = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,31 +13,32 @@ import pandas as pd
 
 from peakmark.comparability import fact, flat, matters
 from peakmark.formatting import natural, size
+from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 
 ROW = ["point", "instrument"]
 KEY = [
     "table", "instrument", "workload", "variant", "block_bytes", "threads", "node", "percentile",
 ]  # fmt: skip
-"""Columns by which a row finds its like. ``threads`` is the word that was asked for, else the number:
-two threads and all cores of a node with two are not the same question.
+"""Columns that two rows must have alike to be compared. ``threads`` is the word that was asked for,
+else the number: two threads and all cores of a node with two cores are never compared.
 """
 PERCENTILES = {"": "", "p50": "p50", "p99": "p99", "p999": "p99.9"}
-"""What is compared of a row -> its heading: the value itself, and percentiles of latencies."""
+"""Percentile to be compared -> its heading; the empty one is the value of the row."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The rows of a campaign, as they are compared.
+    """The rows of a campaign for a comparison.
 
     Attributes:
-        name: of the campaign.
-        rows: the columns of ``KEY``, ``severity``, ``unequal_nodes`` and ``facts``: what was asked
-            and recorded of the row, by title. Its index numbers the rows.
-        values: for each row its values in SI units, a column for each repetition.
-        starts: when the repetitions were begun, in seconds since 1970, sorted.
+        name: name of the campaign.
+        rows: the columns of ``KEY``, ``severity``, ``unequal_nodes`` and ``facts``, the settings and
+            recorded facts of the row by title. Its index numbers the rows.
+        values: the values of each row in SI units, a column for each repetition.
+        starts: starts of the repetitions, in seconds since 1970, sorted.
         machine: all facts of the machines, by title.
-        hosts: that measured.
+        hosts: hosts that measured.
     """
 
     name: str
@@ -48,12 +50,12 @@ class Dataset:
 
     @property
     def nodes(self) -> list[str]:
-        """The nodes of the rows, in the order of their names."""
+        """Return the nodes of the rows, in the order of their names."""
         return sorted(set(self.rows["node"]), key=natural)
 
     @property
     def without_node(self) -> Dataset:
-        """The same rows without the name of their node."""
+        """Return the dataset without the names of its nodes."""
         return replace(self, rows=self.rows.assign(node=""))
 
 
@@ -72,22 +74,20 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
     every = pd.concat(parts, ignore_index=True)
     nodes = sorted(set(rows["node"]), key=natural)
     return Dataset(
-        name,
-        every[[*KEY, "severity", "unequal_nodes", "facts"]],
-        pd.concat(values, ignore_index=True).astype(float),
-        tuple(sorted(runs["time"].dropna())),
-        known.machine() | {"node": ", ".join(nodes)},
-        frozenset(frames.facts["host"]),
+        name=name,
+        rows=every[[*KEY, "severity", "unequal_nodes", "facts"]],
+        values=pd.concat(values, ignore_index=True).astype(float),
+        starts=tuple(sorted(runs["time"].dropna())),
+        machine=known.machine() | {"node": ", ".join(nodes)},
+        hosts=frozenset(frames.facts["host"]),
     )
 
 
 def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> pd.DataFrame:
     """Add ``threads`` and ``facts`` to rows."""
     threads = [threads_of(row) for row in rows.itertuples()]
-    ends = pd.concat(
-        [runs[[*ROW, "host"]], runs[[*ROW, "server_host"]].set_axis([*ROW, "host"], axis=1)]
-    )
-    hosts = ends.groupby(ROW)["host"].agg(frozenset)
+    ends = runs.melt(ROW, ["host", "server_host"], value_name="end")
+    hosts = ends.groupby(ROW)["end"].agg(frozenset)
     rows = rows.join(hosts.rename("ends"), on=ROW)
     facts: list[Any] = [facts_of(row, known) for row in rows.itertuples()]
     blocks = rows["block_bytes"].fillna(0).astype(int)
@@ -100,7 +100,7 @@ def threads_of(row: Any) -> str:
 
 
 def facts_of(row: Any, known: FactsOfHosts) -> dict[str, str]:
-    """Return what was asked of a row, and recorded of it and of its hosts, by title."""
+    """Return the settings of a row, and the facts recorded of it and of its hosts, by title."""
     hosts = row.ends if isinstance(row.ends, frozenset) else frozenset()
     facts: dict[str, str] = json.loads(row.settings or "{}")
     facts |= known.of_row(hosts, row.subsystem, row.instrument)
@@ -111,35 +111,33 @@ def facts_of(row: Any, known: FactsOfHosts) -> dict[str, str]:
 
 
 class FactsOfHosts:
-    """The facts of a campaign's hosts as texts; what differs between hosts is listed."""
+    """The facts of a campaign's hosts as texts; a text lists the values that differ between hosts."""
 
     def __init__(self, frames: CampaignFrames) -> None:
-        self._by_host: dict[str, dict[str, str]] = {}
-        for line in frames.facts.itertuples():
-            of_host = self._by_host.setdefault(str(line.host), {})
-            for name, text in flat(json.loads(str(line.value)), str(line.key)):
+        self._by_host: dict[str, dict[str, str]] = {host: {} for host in frames.facts["host"]}
+        for line in schema.lines(frames.facts):
+            for name, text in flat(json.loads(line.value), line.key):
                 if fact(name)["subsystems"] != "-":
-                    of_host[name] = text
+                    self._by_host[line.host][name] = text
         self._versions: list[str] = sorted(frames.campaign.get("versions", ()))
         self.of = cache(self._of)
         self.of_row = cache(self._of_row)
 
     def _of(self, hosts: frozenset[str]) -> dict[str, str]:
         """Return the facts of some hosts by dotted name."""
-        known: dict[str, set[str]] = {}
+        known: dict[str, set[str]] = defaultdict(set)
         for host in hosts:
             for name, text in self._by_host.get(host, {}).items():
-                known.setdefault(name, set()).add(text)
+                known[name].add(text)
         return {name: " or ".join(sorted(texts)) for name, texts in known.items()}
 
     def _of_row(self, hosts: frozenset[str], subsystem: str, instrument: str) -> dict[str, str]:
-        """Return those that matter to the rows of a program, by title."""
-        facts = self.of(hosts).items()
-        return {
-            fact(name)["title"]: text
-            for name, text in facts
-            if matters(name, subsystem, instrument)
-        }
+        """Return the facts of hosts that matter to the rows of a program, by title."""
+        titles = {}
+        for name, text in self.of(hosts).items():
+            if matters(name, subsystem, instrument):
+                titles[fact(name)["title"]] = text
+        return titles
 
     def machine(self) -> dict[str, str]:
         """Return the facts of all hosts, and the versions of peakmark that measured, by title."""
@@ -152,7 +150,9 @@ class FactsOfHosts:
 
 def describe(row: Any) -> str:
     """Return ``disk_throughput diskbench RS psync 1 MiB x4`` for a line with the columns of ``KEY``."""
-    node = row.node if row.node not in ("", "any") else ""
-    place = [size(row.block_bytes or None), f"x{row.threads}", node, PERCENTILES[row.percentile]]
-    parts = [row.table, row.instrument, row.workload, row.variant, *place]
+    parts = [row.table, row.instrument, row.workload, row.variant]
+    parts += [size(row.block_bytes or None), f"x{row.threads}"]
+    if row.node != "any":
+        parts.append(row.node)
+    parts.append(PERCENTILES[row.percentile])
     return " ".join(filter(None, parts))

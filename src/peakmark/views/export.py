@@ -15,7 +15,7 @@ from peakmark.tools.tables import BY_NAME
 from peakmark.views.datasets import threads_of
 
 TOLERANCE = 0.03
-"""Least share of the median that a threshold is away from it, as two runs differ by that."""
+"""Least distance of a threshold from the median, as a share of it: two runs may differ so much."""
 METRICS = {
     "op/s": "operations_per_second",
     "B/s": "bytes_per_second",
@@ -23,7 +23,7 @@ METRICS = {
     "s": "seconds",
     "1/s": "accesses_per_second",
 }
-"""SI unit -> unit in a name of OpenMetrics."""
+"""SI unit -> unit in the name of a metric of OpenMetrics."""
 RATIO = "peakmark_efficiency_ratio"
 LABELS = {
     "table": "table",
@@ -38,7 +38,7 @@ LABELS = {
 }
 """Label of a sample of OpenMetrics -> column of ``rows``."""
 STATISTICS = {"median": "value", "low": "low", "high": "high"}
-"""What a sample states -> column of ``rows``."""
+"""Statistic of a sample -> column of ``rows``."""
 
 
 def measured(frames: CampaignFrames) -> Iterator[Any]:
@@ -54,7 +54,7 @@ def json_lines(frames: CampaignFrames) -> str:
         values = row._asdict()
         del values["Index"]
         for name in holds_json:
-            values[name] = json.loads(values[name]) if values[name] else None
+            values[name] = json.loads(values[name] or "null")
         lines.append(f"{json.dumps(values, ensure_ascii=False)}\n")
     return "".join(lines)
 
@@ -62,34 +62,36 @@ def json_lines(frames: CampaignFrames) -> str:
 def reframe(frames: CampaignFrames) -> str:
     """Return the ``reference`` of a test of ReFrame: value, thresholds as shares of it, and unit.
 
-    A system is ``*``, or the node that was measured by itself. Rows that are wrong are left out.
+    A system is ``*``, or a node that was measured by itself. Wrong rows are left out.
 
     Source: ReFrame, reference guide, RegressionTest.reference.
     """
-    references: dict[str, dict[str, tuple[float, float | None, float | None, str]]] = {}
+    references: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in measured(frames):
         if row.severity == "wrong":
             continue
         system = "*" if row.node == "any" else row.node
         share = round(worst_value(row) / row.value - 1, 4)
-        lower, upper = share, None
+        thresholds = share, None
         if BY_NAME[row.table].lower_is_better:
-            lower, upper = None, share
-        references.setdefault(system, {})[name_of(row)] = (row.value, lower, upper, row.unit)
-    return f"reference = {pprint.pformat(references, width=100, sort_dicts=False)}\n"
+            thresholds = None, share
+        references[system][name_of(row)] = (row.value, *thresholds, row.unit)
+    return f"reference = {pprint.pformat(dict(references), width=100, sort_dicts=False)}\n"
 
 
 def name_of(row: Any) -> str:
     """Return an identifier: ``fio_disk_throughput_RS_psync_1MiB_x2``."""
-    size = format_size(row.block_bytes).replace(" ", "") if row.block_bytes else ""
-    parts = [row.instrument, row.table, row.workload, row.variant, size, f"x{threads_of(row)}"]
+    parts = [row.instrument, row.table, row.workload, row.variant]
+    if row.block_bytes:
+        parts.append(format_size(row.block_bytes).replace(" ", ""))
+    parts.append(f"x{threads_of(row)}")
     return "_".join(filter(None, parts)).replace("-", "_")
 
 
 def worst_value(row: Any) -> float:
-    """Return what a healthy node still reaches.
+    """Return the worst value of a healthy node.
 
-    That is the worse end of the interval, at least ``TOLERANCE`` from the median.
+    It is the worse end of the interval, at least ``TOLERANCE`` from the median.
     """
     if BY_NAME[row.table].lower_is_better:
         return float(max(row.high, row.value * (1 + TOLERANCE)))
@@ -97,9 +99,7 @@ def worst_value(row: Any) -> float:
 
 
 def openmetrics(frames: CampaignFrames) -> str:
-    """Return gauges in the text format of OpenMetrics 1.0.
-
-    They are the median, the ends of its interval, and the efficiency.
+    """Return medians, the ends of their intervals, and efficiencies as gauges of OpenMetrics 1.0.
 
     Source: OpenMetrics 1.0, section Text format.
     """
@@ -121,7 +121,7 @@ def openmetrics(frames: CampaignFrames) -> str:
 
 
 def sample(metric: str, labels: dict[str, Any], value: float) -> str:
-    """Return one line; OpenMetrics quotes texts as JSON does."""
+    """Return the line of a sample; OpenMetrics quotes texts as JSON does."""
     pairs = []
     for name, label in labels.items():
         text = "" if label is None else str(label)

@@ -1,4 +1,4 @@
-"""What a figure shows: rows of a table with their runs, and the names that a layout gives them."""
+"""The data of a figure: rows of a table with their runs, and their names in a layout."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class FigureData:
     """A figure before it is drawn.
 
     Attributes:
-        name: of its files, without ending.
-        table: with the unit and the programs that are printed, see ``layouts.table_of``.
-        rows: lines of ``frames.rows`` that have a value, of the points that the figure shows.
+        name: name of its files, without ending.
+        table: gives unit and names of programs, see ``layouts.table_of``.
+        rows: lines of ``frames.rows`` that have a value, of the points in the figure.
         frames: the campaign, see ``layouts.arrange``.
-        layout: of the campaign.
-        drawing: what the layout says of the figure, None for a usual one.
+        layout: layout of the campaign.
+        drawing: the figure's entry in the layout, None for a usual figure.
     """
 
     name: str
@@ -40,18 +40,18 @@ class FigureData:
 
     @cached_property
     def own(self) -> pd.DataFrame:
-        """The rows of peakmark's kernel."""
+        """Return the rows of peakmark's kernel."""
         return self.rows[self.rows["is_own"]]
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """The runs of the rows; those that do not count are in it too."""
+        """Return the runs of the rows, with those that do not count."""
         runs = self.frames.runs[self.frames.runs["value"].notna()]
         return runs.merge(self.rows[["point", "instrument"]], on=["point", "instrument"])
 
     @cached_property
     def own_runs(self) -> Mapping[str, Sequence[Line]]:
-        """Point -> the runs of peakmark's kernel that count, in their order."""
+        """Return point -> the runs of peakmark's kernel that count, in their order."""
         instruments = self.own["instrument"].unique()
         is_shown = self.runs["kept"] & self.runs["instrument"].isin(instruments)
         found: dict[str, list[Line]] = defaultdict(list)

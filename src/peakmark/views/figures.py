@@ -25,14 +25,13 @@ SHAPES: Mapping[str, Callable[[FigureData], Figure]] = {
     "ladder_throughput": curve_figures.plot_ladder,
     "loaded_latency": curve_figures.plot_loaded,
 }
-"""Metric -> what draws the matrices or curves of its table."""
+"""Metric -> function that draws the matrices or curves of its table."""
 
 
 def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
-    """Write the figures of a campaign into a folder.
+    """Write the figures of a campaign into a folder, the same bytes for the same frames.
 
-    Equal frames give equal bytes. A table without a measurement has no figure; figures of an earlier
-    run stay.
+    A table without a measurement has no figure. Figures that were there before stay.
 
     Returns:
         The paths written.
@@ -50,13 +49,12 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
 
     Args:
         frames: the campaign, see ``layouts.arrange``.
-        layout: of the campaign.
+        layout: layout of the campaign.
     """
     if len(frames.nodes) > 1:
-        first = FLEET, node_figures.plot_fleet(frames)
+        name, figure = FLEET, node_figures.plot_fleet(frames)
     else:
-        first = OVERVIEW, node_figures.plot_overview(frames)
-    name, figure = first
+        name, figure = OVERVIEW, node_figures.plot_overview(frames)
     if figure is not None:
         yield name, figure
     for data in figures_of(frames, layout):
@@ -66,7 +64,7 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
 
 
 def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[FigureData]:
-    """Yield what each figure of a table shows, of those that have rows. Arguments: ``drawn_figures``."""
+    """Yield the data of each figure of a table that has rows. Arguments: ``drawn_figures``."""
     for usual in TABLES:
         for picture in pictures_of(frames, usual, layout):
             if picture.rows.empty:
@@ -76,7 +74,7 @@ def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Figure
 
 
 def draw(figure: FigureData) -> Figure | None:
-    """Return the drawing of a figure; None where it would show nothing."""
+    """Return the drawing of a figure, None if it would show nothing."""
     if figure.name == ROOFLINE:
         return curve_figures.plot_roofline(figure)
     if figure.name.endswith("_links"):

@@ -197,10 +197,7 @@ def unjudged(frames: CampaignFrames) -> Iterator[str]:
         yield (
             f"Not judged, as their class has fewer than {rule['nodes']} nodes: {counted(few, NAMED)}."
         )
-    rows = frames.rows
-    is_right = rows["severity"].ne("wrong") & rows["low"].gt(0)
-    is_single = ~rows["node"].str.contains("+", regex=False)
-    usable = rows[rows["is_own"] & rows["n"].gt(0) & is_right & is_single]
+    usable = frames.rows[schema.is_usable(frames.rows) & ~schema.is_pair(frames.rows)]
     is_judged = usable.groupby("place")["is_judged"].any()
     short = int((~is_judged).sum())
     if short:

@@ -35,6 +35,7 @@ from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 from peakmark.views.figure_style import Look
 from peakmark.views.points import Line
+from peakmark.views.report.pictures import VALUES
 
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""
@@ -56,8 +57,6 @@ VARIANTS = {
 """Variant of a memory row -> what titles of panels call it."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """Column of a percentile -> share of the operations that took no longer."""
-VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
-"""What a drawing shows -> its column in ``rows``."""
 HOLLOW = Look(figure_style.INK, "o", "none")
 """Look of runs that no summary has."""
 

@@ -1,4 +1,4 @@
-"""The points of a table: what each program measured there, and what is to be known about it."""
+"""The points of a table: the rows of all programs that measured each, and the messages about it."""
 
 from __future__ import annotations
 
@@ -35,30 +35,29 @@ class Point:
 
     @property
     def is_measured(self) -> bool:
-        """Whether peakmark's kernel measured it."""
+        """Return whether peakmark's kernel measured the point."""
         return bool(self.own.n)
 
     @cached_property
     def remarks(self) -> tuple[Message, ...]:
-        """The messages without those that are printed once for the campaign."""
+        """Return the messages without those that are printed once for the campaign."""
         return tuple(note for note in self.notes if not note.is_shared)
 
     @cached_property
     def endpoints(self) -> tuple[tuple[str, str], ...]:
-        """Host of the client and of the server of every pair; empty within one machine."""
+        """Return the hosts of client and server of every pair, none where both are one machine."""
         clients, servers = self.own.clients.split("; "), self.own.servers.split("; ")
         pairs = zip(clients, servers, strict=True)
         return tuple(pair for pair in pairs if pair[0] != pair[1])
 
     def in_column_of(self, instrument: str) -> Line | None:
-        """Return the line that fills an instrument's column.
-
-        That is its own, or that of the program that stands in for it.
-        """
+        """Return the line in the column of an instrument: its own, else that of its substitute."""
+        if instrument in self.measured:
+            return self.measured[instrument]
         for line in self.measured.values():
-            if line.instead_of == instrument and instrument not in self.measured:
+            if line.instead_of == instrument:
                 return line
-        return self.measured.get(instrument)
+        return None
 
 
 def points_of(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
@@ -83,10 +82,10 @@ def notes_by_point(frames: CampaignFrames, rows: pd.DataFrame) -> Mapping[str, S
     """Return the messages about each point of rows."""
     wanted = frames.warnings[frames.warnings["point"].isin(rows["point"])]
     notes: dict[str, list[Message]] = defaultdict(list)
-    # Many points have the same message: it is read once.
+    # Many points have the same message, which is read once.
     known: dict[Any, Message] = {}
     for line in schema.lines(wanted):
-        words = line[2:]  # all but number and point
+        words = line[2:]  # all columns but index and point
         if words not in known:
             known[words] = schema.message_of_line(line)
         notes[line.point].append(known[words])

@@ -883,7 +883,7 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
         "subhead": subhead,
         "breaks": list(grid.breaks),
         "body": list(zip(*cells, strict=True)),
-        "notes": [[note.letter, note.text] for note in grid.notes],
+        "notes": list(grid.notes),
         "remarks": [*grid.remarks, *grid.shared],
         "general": list(grid.general),
     }

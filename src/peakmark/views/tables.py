@@ -13,7 +13,7 @@ from peakmark import files, output
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout
 from peakmark.formatting import format_size
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import TABLES, Program, Table, count
 from peakmark.views import latex, layouts
 from peakmark.views.points import rows_of
@@ -36,9 +36,9 @@ FORMER = (
     "suspects.csv",
     "checksums.txt",
 )
-"""Files of earlier versions that are deleted: they would show an earlier state of the campaign."""
+"""Files of earlier versions, deleted as they would show an earlier state of the campaign."""
 CLOCKS = ("nominal", "maximum")
-"""Clocks at which the share of the limit is given too."""
+"""Clocks at which the files also have the share of the limit."""
 RUNS = {
     "subsystem": "subsystem",
     "instrument": "instrument",
@@ -85,11 +85,10 @@ NODES = {
 
 
 def write_tables(frames: CampaignFrames, folder: Path) -> None:
-    """Write the tables of a campaign into a folder, and name the records that do not count.
+    """Write the tables of a campaign into a folder, and tell which records do not count.
 
-    ``NAME.csv`` for all tables and a brief ``NAME.tex`` of those with rows, ``runs.csv``, of
-    several nodes ``nodes.csv``, and the tables of the configured layout in a
-    folder of its name.
+    Each table has a ``NAME.csv``, and a brief ``NAME.tex`` if it has rows. ``runs.csv`` has all runs,
+    ``nodes.csv`` the nodes if there are several. The tables of a layout are in a folder of its name.
 
     Errors: PeakmarkError where a file cannot be written.
     """
@@ -97,7 +96,7 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
         output.tell(f"left out: {reason}")
     layout = layouts.layout_of(frames)
     arranged = layouts.arrange(frames, layout)
-    # Of rows that are gone, or of an earlier choice of nodes.
+    # They may be of rows that are gone, or of an earlier choice of nodes.
     former = [folder / name for name in FORMER]
     for stale in (*folder.glob("*.tex"), folder / "nodes.csv", *former):
         stale.unlink(missing_ok=True)
@@ -121,8 +120,7 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
         rows = rows_of(frames, layout_table.table)
         write_csv(folder / f"{layout_table.name}.csv", layouts.frame(frames, layout_table, rows))
         grid = layouts.table(frames, layout_table, rows, layout.called(layout_table.table))
-        # A page of a paper has no room for a column of warnings: its notes say them. A column of a
-        # page has stars.
+        # A column of a paper has marks for the warnings, a page has them in its notes.
         if layout.narrow:
             grid = latex.starred(grid)
         else:
@@ -143,9 +141,9 @@ class CsvColumn(NamedTuple):
     """A column of a table's CSV file.
 
     Attributes:
-        heading: its first line.
-        values: by the name of the point.
-        meaning: what stands in it, for the documentation.
+        heading: first line of the column.
+        values: values by point.
+        meaning: explanation for the documentation.
     """
 
     heading: str
@@ -154,14 +152,14 @@ class CsvColumn(NamedTuple):
 
 
 def frame(table: Table, frames: CampaignFrames, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its headings, values in its unit with full precision.
+    """Return the content of a table's CSV file: values in the table's unit with full precision.
 
-    The columns of a program that measured nothing are there and empty.
+    The columns of a program that measured nothing are empty.
 
     Args:
         table: one of ``TABLES``.
         frames: the campaign, see ``layouts.arrange``.
-        rows: lines of ``frames.rows`` of the table.
+        rows: the lines of ``frames.rows`` of the table.
     """
     columns = columns_of(table, rows, frames.warnings)
     return pd.DataFrame({column.heading: column.values for column in columns})
@@ -194,7 +192,7 @@ def columns_of(table: Table, rows: pd.DataFrame, warnings: pd.DataFrame) -> list
 
 
 def key_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield what makes a row: node, workload, concurrency, block and variant."""
+    """Yield the columns that identify a row: node, workload, concurrency, block and variant."""
     if own["node"].nunique() > 1:
         meaning = "Node that was measured; only where there are several."
         yield CsvColumn("Node", own["node"], meaning)
@@ -216,7 +214,7 @@ def key_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
 def measured_column(
     table: Table, program: Program, rows: pd.DataFrame, own: pd.DataFrame
 ) -> CsvColumn:
-    """Return the column of what a program measured."""
+    """Return the column of the values of a program."""
     heading = f"{program.heading} {of_quantity(table, 'Measured')}"
     values = of_program(program, "value", rows, own) * table.factor
     return CsvColumn(heading, values, f"Median of what {program.heading} measured.")
@@ -230,13 +228,13 @@ def efficiency_column(program: Program, rows: pd.DataFrame, own: pd.DataFrame) -
 
 
 def of_program(program: Program, name: str, rows: pd.DataFrame, own: pd.DataFrame) -> pd.Series:
-    """Return a column of a program's rows by point, empty where it measured nothing."""
+    """Return a column of ``rows`` for a program by point, empty where it measured nothing."""
     of_rows = rows[rows["instrument"].eq(program.instrument)].set_index("point")[name]
     return of_rows.reindex(own.index)
 
 
 def clock_columns(own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the clock under the work, and what share it is of the best that was seen."""
+    """Yield the columns of the clock during the work, and of its share of the best clock seen."""
     meaning = "Clock under the work, of repetitions that nothing disturbed."
     yield CsvColumn("Clock (GHz)", own["clock_hz"] / 1e9, meaning)
     meaning = "Share of the best clock seen with the same work."
@@ -244,7 +242,7 @@ def clock_columns(own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 
 def energy_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the joules of the node, and what it did for each; a time is no rate."""
+    """Yield the columns of the node's energy, and for rates of the work done with each joule."""
     meaning = "Energy of processors and memory of the node in the measured time."
     yield CsvColumn("Energy (J)", own["joules"], meaning)
     if not table.lower_is_better:
@@ -254,7 +252,7 @@ def energy_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 
 def spread_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield deviation, repetitions and interval of peakmark's kernel."""
+    """Yield the columns of deviation, repetitions and interval of peakmark's kernel."""
     meaning = "Of the repetitions of peakmark's kernel, with n - 1."
     yield CsvColumn("Standard Deviation", own["sd"] * table.factor, meaning)
     yield CsvColumn("n", own["n"], "Repetitions of peakmark's kernel.")
@@ -266,7 +264,7 @@ def spread_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 
 def limit_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the kind of the limit, the bound that stands in its place, and the kinds of warnings."""
+    """Yield the columns of the kind of limit, of the bound in its place, and of kinds of warnings."""
     yield CsvColumn("Limit Kind", own["limit_kind"])
     yield CsvColumn(f"Bound{unit_of(table)}", own["bound"] * table.factor)
     meaning = "Kinds of the warnings: wrong, varies, programs disagree, not the device."
@@ -281,14 +279,14 @@ def at_clock(name: str, own: pd.DataFrame) -> CsvColumn:
 
 
 def end_columns(own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the hosts of clients and servers, pair by pair; over loopback both are the machine."""
+    """Yield the columns of the hosts of clients and servers, pair by pair."""
     for name in ("client", "server"):
         meaning = f"Host of the {name}, of each pair."
         yield CsvColumn(name.title(), own[f"{name}s"], meaning)
 
 
 def notes_of(rows: pd.DataFrame, own: pd.DataFrame, warnings: pd.DataFrame) -> pd.Series:
-    """Return the sentences of each point, each once, behind the program that they are about."""
+    """Return the sentences of each point, each once, after the program that it is about."""
     programs = rows.set_index(["point", "instrument"])["program"]
     notes = warnings[warnings["point"].isin(own.index)].join(programs, on=["point", "about"])
     about = notes["program"].add(": ").fillna("")
@@ -300,7 +298,7 @@ def notes_of(rows: pd.DataFrame, own: pd.DataFrame, warnings: pd.DataFrame) -> p
 
 
 def percentile_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield percentiles of peakmark's kernel, with intervals where repetitions have histograms."""
+    """Yield the columns of percentiles, with their intervals where repetitions have histograms."""
     has_interval = own["p50_low"].notna().any()
     meaning = "Percentile of the operations of all repetitions of peakmark's kernel."
     end = "End of the interval of the percentile, over repetitions."
@@ -317,12 +315,12 @@ def percentile_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 
 def runs_frame(frames: CampaignFrames) -> pd.DataFrame:
-    """Return every value that was measured, in the order in which the cells were begun.
+    """Return every measured value in the order of time, as ``runs.csv`` has it.
 
-    ``left_out`` has the codes of why a value is not part of its row's summary.
+    ``left_out`` has the reason why a row leaves a value out, as a code.
     """
     runs = frames.runs[frames.runs["value"].notna()]
-    # An echo stands beside several points.
+    # An echo is in ``runs`` once for each point beside which it stands.
     runs = runs.drop_duplicates(["record", "attempt", "measurement"])
     in_time = runs.sort_values(["time", "record", "attempt", "measurement"])
     left_out = in_time["disturbed"].mask(in_time["above_limit"], "above-limit")
@@ -337,22 +335,18 @@ def joined(warnings: str) -> str:
 
 
 def nodes_frame(frames: CampaignFrames) -> pd.DataFrame:
-    """Return every node at every point, in SI units, beside the median of its class."""
+    """Return the value of every node at every point, and the median of its class, in SI units."""
     own = frames.rows[frames.rows["is_own"]]
-    is_word = own["concurrency_word"].ne("")
-    place = own[["table", "node_class", "workload", "variant", "block_bytes", "concurrency_word"]]
-    place = place.assign(concurrency=own["concurrency"].mask(is_word, 0))
-    number = place.groupby(list(place), sort=False, dropna=False).ngroup()
-    is_right = own["severity"].ne("wrong") & own["low"].gt(0)
-    usable = own.assign(place=number)[own["n"].gt(0) & is_right]
-    median = usable.groupby("place")["value"].transform("median")
+    order = own.groupby(["node_class", "place"], sort=False).ngroup()
+    usable = own.assign(order=order)[is_usable(own)]
+    median = usable.groupby("order")["value"].transform("median")
     share = usable["value"] / median - 1
     worse = share.where(usable["unit"].eq("s"), -share)
     shown = usable.assign(
         median_of_nodes=median,
         behind=usable["behind"].where(usable["is_slow"], worse),
         slow=usable["is_slow"].map({True: "slow", False: ""}),
-        table_place=pd.factorize(usable["table"])[0],
+        table_order=pd.factorize(usable["table"])[0],
     )
-    in_order = shown.sort_values(["table_place", "node_class", "place"], kind="stable")
+    in_order = shown.sort_values(["table_order", "node_class", "order"], kind="stable")
     return in_order[list(NODES)].rename(columns=NODES)

@@ -18,8 +18,7 @@ from peakmark.formatting import parse_size
 from peakmark.plan import grids
 from peakmark.plan.cluster import crossed
 from peakmark.rows import schema
-from peakmark.rows.fleet import is_mapped
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import CampaignFrames, is_mapped
 
 CONTROLS = 2
 """Number of healthy nodes of a class, or links of a kind, that are measured with the suspects. A

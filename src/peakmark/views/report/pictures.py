@@ -1,4 +1,4 @@
-"""Which figures a table has, which rows each shows, and its caption."""
+"""The figures of each table: their rows and their captions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pandas as pd
 
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
 from peakmark.tools.tables import Table
 from peakmark.views.node_groups import is_many
 from peakmark.views.points import rows_of
 
 OVERVIEW = "overview"
-"""Figure of page one: the share of the limit that each resource reaches."""
+"""Figure on page one of a node: the share of the limit that each resource reaches."""
 FLEET = "fleet"
-"""Figure of page one of several nodes: how far they lie apart."""
+"""Figure on page one of several nodes: how much they differ."""
 LADDER = "memory_ladder_throughput"
 """Table whose rows are the roofs of the roofline."""
 ROOFLINE = "roofline"
@@ -26,6 +26,8 @@ RATES = "cpu"
 """Table of the rates of the roofline."""
 ROOFS = ("DP", "FP32")
 """Workloads of the CPU that are roofs of the roofline."""
+VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
+"""Value in a figure of a layout -> its column in ``rows``."""
 
 Choose = Callable[[pd.DataFrame], pd.Series]
 
@@ -35,9 +37,9 @@ class Picture:
     """A figure of a table.
 
     Attributes:
-        name: of its files, without ending.
-        rows: the lines of ``rows`` that it shows; none where it is not drawn.
-        drawing: what the layout says of it, None for a usual one.
+        name: name of its files, without ending.
+        rows: the lines of ``frames.rows`` in it; a figure without rows is not drawn.
+        drawing: its entry in the layout, None for a usual figure.
     """
 
     name: str
@@ -48,16 +50,6 @@ class Picture:
 def is_single(rows: pd.DataFrame) -> pd.Series:
     """Mark rows of single nodes."""
     return ~is_pair(rows)
-
-
-def is_pair(rows: pd.DataFrame) -> pd.Series:
-    """Mark rows of pairs of nodes."""
-    return rows["node"].str.contains("+", regex=False)
-
-
-def is_mapped(rows: pd.DataFrame) -> pd.Series:
-    """Mark rows of pairs that are right; that of a link which ``tc`` slows down is right here."""
-    return is_pair(rows) & rows["is_own"] & rows["wrong_codes"].isin(["", "shaped"])
 
 
 def is_cached(rows: pd.DataFrame) -> pd.Series:
@@ -83,37 +75,40 @@ PARTS: Mapping[str, Choose] = {
     "_percentiles": has_percentiles,
     "_links": is_mapped,
 }
-"""What follows the table's name in that of a figure -> the rows that the figure shows."""
+"""End of a figure's name, after the table's -> function that marks the rows in the figure."""
 
 
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
-    """Return the figures of a table: the usual ones, or those that a layout names of it.
+    """Return the figures of a table: those of the layout if it has any, else the usual ones.
 
-    One without rows is there and empty.
+    Some may have no rows.
     """
     rows = rows_of(frames, table)
     measured = rows[rows["n"].gt(0)]
     found = []
-    for drawing in layout.drawings if layout else ():
-        if drawing.table.name == table.name:
-            found.append(Picture(drawing.name, measured[fits(drawing, measured)], drawing))
+    if layout is not None:
+        for drawing in layout.drawings:
+            if drawing.table.name == table.name:
+                found.append(Picture(drawing.name, measured[fits(drawing, measured)], drawing))
     if found:
         return found
     if table.metric == "core_to_core" and not holds_matrix(frames, measured):
         measured = measured.head(0)
     for part, choose in PARTS.items():
         name = f"{table.name}{part}"
-        if name in captions():
-            is_left_out = part == "_percentiles" and is_many(frames)
-            shown = measured[choose(measured)]
-            found.append(Picture(name, shown.head(0) if is_left_out else shown))
+        if name not in captions():
+            continue
+        shown = measured[choose(measured)]
+        if part == "_percentiles" and is_many(frames):
+            shown = shown.head(0)
+        found.append(Picture(name, shown))
     if table.name == LADDER:
         found.append(Picture(ROOFLINE, roofs(frames)))
     return found
 
 
 def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows that belong into a figure of a layout and have what it shows."""
+    """Mark the rows of a figure of a layout, of points that have the value in the figure."""
     found = pd.Series(True, index=rows.index)
     if drawing.workloads:
         found &= rows["workload"].isin(drawing.workloads)
@@ -121,17 +116,16 @@ def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
         found &= rows["variant"].isin(drawing.variants)
     if drawing.kind == "panels":
         return found
-    column = {"efficiency": "efficiency", "deviation": "sd", "measured": "value"}[drawing.value]
-    has_value = rows["is_own"] & rows[column].notna()
+    has_value = rows["is_own"] & rows[VALUES[drawing.value]].notna()
     if drawing.value == "deviation":
         has_value &= rows["n"].gt(1)
     return found & rows["point"].isin(rows.loc[has_value, "point"])
 
 
 def roofs(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the rows of one thread and of the most that are roofs of the roofline.
+    """Return the roofs of the roofline for one thread and for the most threads.
 
-    There are none of several nodes, or without rates of one thread and the ladder.
+    A roofline needs a ladder and a rate of one thread, and is drawn for a campaign of one node.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     rows = rows[rows["table"].isin([RATES, LADDER, "memory_throughput"]) & is_roof(rows)]
@@ -143,9 +137,9 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
 
 
 def is_roof(rows: pd.DataFrame) -> pd.Series:
-    """Mark floating-point rates, and levels of the ladder on huge pages.
+    """Mark floating-point rates, levels of the ladder on huge pages, and memory of several threads.
 
-    Of more than one thread they are sweeps of a cache, and reads from DRAM.
+    The latter are sweeps of a cache, and reads from DRAM.
     """
     is_read = rows["workload"].eq("RS") & rows["variant"].eq("pool")
     is_level = rows["workload"].isin(ROOFS) | rows["variant"].str.endswith("-huge")
@@ -154,13 +148,13 @@ def is_roof(rows: pd.DataFrame) -> pd.Series:
 
 
 def holds_matrix(frames: CampaignFrames, rows: pd.DataFrame) -> bool:
-    """Return whether rows of core-to-core latencies have more than one number."""
+    """Return whether any run of core-to-core latencies has more than one number."""
     runs = frames.runs[frames.runs["point"].isin(rows["point"])]
     return any(len(json.loads(points or "[]")) > 1 for points in runs["points"])
 
 
 def without_rows(drawing: Drawing) -> str:
-    """Return why a figure of the layout is not there, in a sentence."""
+    """Return a sentence on why a figure of the layout is missing."""
     reason = {
         "efficiency": "no row has a known limit",
         "deviation": "no row was measured more than once",
@@ -173,7 +167,7 @@ def caption(name: str, noun: str = "nodes") -> str:
     """Return the caption of a figure on one line.
 
     Args:
-        name: of the figure, or of its kind.
-        noun: what its dots are.
+        name: name of the figure, or its kind.
+        noun: what a dot of the figure stands for: nodes or pairs.
     """
     return f"{message('caption', case=name, noun=noun).fact}."
