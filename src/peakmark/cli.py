@@ -798,14 +798,11 @@ def compare(options: argparse.Namespace) -> int:
     from peakmark.views import compare
     from peakmark.views.datasets import dataset_of
 
+    rules = compare.Rules(options.confidence, options.tolerance, options.changed)
     with pack.opened(options.a) as before, pack.opened(options.b) as after:
-        text, counts = compare.report(
-            dataset_of(before.name, build.load(before)),
-            dataset_of(after.name, build.load(after)),
-            options.confidence,
-            options.tolerance,
-            options.changed,
-        )
+        first = dataset_of(before.name, build.load(before))
+        second = dataset_of(after.name, build.load(after))
+    text, counts = compare.report(first, second, rules)
     output.say(text)
     worse, drift = counts["worse"], counts["worse or drift"]
     if options.fail_on == "worse" and drift:

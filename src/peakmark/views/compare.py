@@ -1,10 +1,11 @@
-"""Compare two campaigns row by row, and say it."""
+"""Compare two campaigns row by row, and report it as text."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,13 @@ TOLERANCE = 0.03
 differ by less.
 """
 LIKE = ["table", "percentile", "variant", "node", "is_alike"]
-"""Columns of rows that are judged together, as they spread alike."""
+"""Columns that are equal in rows that are judged together, as such rows spread alike."""
 TIMES = 1.5
-"""Factor from which on a ratio reads ``1.7 times faster``, below it ``12 % faster``."""
+"""Least factor that reads ``1.7 times faster``; a smaller one reads ``12 % faster``."""
 LEVEL = 0.5
 """Change below which a ratio reads ``level``, %."""
 NAMED = 6
-"""Most facts that the third sentence names; the list behind it has all."""
+"""Largest number of facts that the third sentence names; the list below it has all."""
 UNITS: Mapping[str, Sequence[tuple[float, str]]] = {
     "op/s": ((1e12, "TeraOPS"), (1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
@@ -42,51 +43,62 @@ UNITS: Mapping[str, Sequence[tuple[float, str]]] = {
 """SI unit -> factors and the units that people write, the largest first."""
 
 
-def compare(
-    before: Dataset,
-    after: Dataset,
-    confidence: float = 0.95,
-    tolerance: float = TOLERANCE,
-    changed: Sequence[str] = (),
-) -> tuple[pd.DataFrame, int, int]:
-    """Return the rows that two campaigns both have, each with its verdict.
+@dataclass(frozen=True)
+class Rules:
+    """The rules by which rows get their verdicts.
+
+    Attributes:
+        confidence: confidence of the intervals. The false discovery rate over all rows is at most
+            1 - confidence.
+        tolerance: share by which a row may differ without a verdict.
+        changed: titles of facts that differ on purpose, and so need not be alike.
+    """
+
+    confidence: float = 0.95
+    tolerance: float = TOLERANCE
+    changed: Sequence[str] = ()
+
+
+USUAL = Rules()
+
+
+def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.DataFrame, int, int]:
+    """Return the rows that both campaigns have, each with its verdict.
 
     Args:
         before: campaign A.
         after: campaign B.
-        confidence: of the intervals; the false discovery rate over all rows is at most the rest.
-        tolerance: share by which a row may differ without a verdict.
-        changed: titles of facts that differ on purpose: they stop no verdict.
+        rules: for the verdicts.
 
     Returns:
         A line for each row in the order of A, with the columns of ``KEY`` and
 
         - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
-        - ``severity_a``, ``severity_b``: ``wrong`` or ``unsure`` where a figure is in doubt;
-        - ``differ``: what was asked or recorded otherwise, sentences by title;
-        - ``change``, ``half``, ``p``: logarithm of B / A, half of its interval, p; above 0 is more,
-          which may be worse;
-        - ``specific``, ``specific_p``: the same without what the other rows of the table have in
-          common, where the campaigns lie apart in time;
-        - ``verdict``: ``better`` and ``worse`` are larger than the tolerance and than chance brings
-          among all rows, at two times also than the change of the table; ``better or drift`` and
-          ``worse or drift`` may be the table's; ``cannot tell`` has too few values; of ``not
-          alike`` something in ``differ`` matters.
+        - ``severity_a``, ``severity_b``: ``wrong`` or ``unsure``, empty for a value without doubt;
+        - ``differ``: settings and facts that differ, sentences by title;
+        - ``change``, ``half``, ``p``: logarithm of B / A, half of its interval, p. A positive change
+          is worse in a table of times;
+        - ``specific``, ``specific_p``: change and p without the change that all rows of the table
+          share, if the campaigns lie apart in time;
+        - ``verdict``: ``better`` or ``worse`` if the change is larger than the tolerance and than
+          chance explains, and is not the change of the whole table; ``better or drift`` or ``worse or
+          drift`` if it may be the table's; ``cannot tell`` with too few values; ``not alike`` if
+          something in ``differ`` matters.
 
         Then the number of rows that only A has, and of those that only B has.
     """
     pairs = matched(before, after)
     if len(pairs):
         differ: list[Any] = [differences_of(pair) for pair in pairs.itertuples()]
-        alike = [set(each) <= set(changed) for each in differ]
+        alike = [set(each) <= set(rules.changed) for each in differ]
         pairs = pairs.assign(differ=differ, is_alike=alike)
-        pairs = pairs.pipe(add_changes, before, after, confidence)
-        pairs = add_verdicts(pairs, tolerance, 1 - confidence)
+        pairs = pairs.pipe(add_changes, before, after, rules.confidence)
+        pairs = pairs.pipe(add_verdicts, rules.tolerance, 1 - rules.confidence)
     return pairs, len(before.rows) - len(pairs), len(after.rows) - len(pairs)
 
 
 def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
-    """Return the rows of both; names of nodes do not matter where each side has one."""
+    """Return the rows that both have; two campaigns of one node each match whatever its name."""
     if len(before.nodes) == len(after.nodes) == 1:
         before, after = before.without_node, after.without_node
     first, second = before.rows.reset_index(names="row"), after.rows.reset_index(names="row")
@@ -94,7 +106,7 @@ def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
 
 
 def differences_of(pair: Any) -> dict[str, str]:
-    """Return what the two sides of a row do not have alike: title -> sentence."""
+    """Return the facts and settings that differ between the two sides of a row, as sentences by title."""
     found = sentences_on(differences(pair.facts_a, pair.facts_b))
     mixed = pair.unequal_nodes_a or pair.unequal_nodes_b
     if mixed:
@@ -104,7 +116,7 @@ def differences_of(pair: Any) -> dict[str, str]:
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return what both sides know and one has otherwise: title -> text of each side."""
+    """Return the facts that both sides know and that differ: title -> text of each side."""
     found = {}
     for name, text in before.items():
         other = after.get(name, text)
@@ -127,7 +139,7 @@ def sentences_on(differences: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 def add_changes(
     pairs: pd.DataFrame, before: Dataset, after: Dataset, confidence: float
 ) -> pd.DataFrame:
-    """Add by how much each row changed, judged beside the rows that spread like it."""
+    """Add the change of each row, with an interval from all rows that spread alike."""
     apart = is_apart(before, after)
     groups = []
     for _, group in pairs.groupby(LIKE, sort=False):
@@ -155,9 +167,9 @@ def add_changes(
 
 
 def is_apart(before: Dataset, after: Dataset) -> bool:
-    """Return whether one campaign was measured before the other, so that time may have changed it.
+    """Return whether one campaign was measured before the other, or may have been.
 
-    Where the times are not known, it may have.
+    The machine may have changed in the time between them.
     """
     first, second = before.starts, after.starts
     if not first or not second:
@@ -168,7 +180,7 @@ def is_apart(before: Dataset, after: Dataset) -> bool:
 
 
 def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.DataFrame:
-    """Add verdicts, of which a share of ``level`` may be false."""
+    """Add verdicts, at most a share of ``level`` of which is false."""
     limit = math.log1p(tolerance)
     judged = pairs[pairs["is_alike"] & pairs["p"].notna()]
     sign = np.copysign(1.0, judged["change"])
@@ -194,33 +206,28 @@ def is_time(table: str) -> bool:
 # -- text
 
 
-def report(
-    before: Dataset,
-    after: Dataset,
-    confidence: float = 0.95,
-    tolerance: float = TOLERANCE,
-    changed: Sequence[str] = (),
-) -> tuple[str, Counter[str]]:
-    """Return the comparison as text, and how often each verdict was given.
+def report(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[str, Counter[str]]:
+    """Return the comparison as text, and the number of rows with each verdict.
 
     Three sentences come first: the verdicts, the largest change, the facts that differ. Arguments
     are those of ``compare``.
 
     Raises:
-        ConfigError: the two have no row in common, or a fact in ``changed`` does not differ.
+        ConfigError: the two have no row in common, or a fact in ``rules.changed`` does not differ.
     """
-    pairs, *only = compare(before, after, confidence, tolerance, changed)
+    pairs, *only = compare(before, after, rules)
     if pairs.empty:
         raise ConfigError(
             f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
         )
     counts = Counter(pairs["verdict"])
-    facts = facts_that_differ(before, after, pairs, changed)
-    pairs = by_size(pairs)
+    facts = facts_that_differ(before, after, pairs, rules.changed)
+    # The largest change comes first.
+    pairs = pairs.sort_values("change", key=abs, ascending=False, kind="stable")
     lines = [verdict_sentence(counts), largest_sentence(pairs), facts_sentence(facts)]
     if facts:
-        lines += ["", *fact_lines(facts, pairs, changed)]
-    percent = round(100 * confidence, 6)
+        lines += ["", *fact_lines(facts, pairs, rules.changed)]
+    percent = round(100 * rules.confidence, 6)
     head = (
         f"A is {before.name}, B is {after.name}: geometric means, and the speed of B against A with"
         f" {percent:g} % intervals"
@@ -229,25 +236,20 @@ def report(
     width = max(len(describe(row)) for row in rows)
     lines += ["", head, ""]
     lines += [line_of(row, width) for row in rows]
-    lines += ["", *notes(before, after, pairs, confidence, tolerance)]
+    lines += ["", *notes(before, after, pairs, rules)]
     if any(only):
         lines.append(f"{plural(only[0], 'row')} only in A, {plural(only[1], 'row')} only in B")
     return "\n".join(lines), counts
 
 
-def by_size(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Sort rows by the size of their change, the largest first."""
-    return pairs.sort_values("change", key=abs, ascending=False, kind="stable")
-
-
 def verdict_sentence(counts: Counter[str]) -> str:
-    """Return how often each verdict was given."""
+    """Return the number of rows with each verdict as a sentence."""
     given = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
     return f"Of {plural(counts.total(), 'row')}: {'; '.join(given)}."
 
 
 def largest_sentence(pairs: pd.DataFrame) -> str:
-    """Return the largest change that has a verdict: a claim where there is one."""
+    """Return a sentence on the largest change: of the rows with a claim, else of those with a drift."""
     for verdicts in (CLAIMS, DRIFTS):
         some = pairs[pairs["verdict"].isin(verdicts)]
         if len(some):
@@ -272,7 +274,7 @@ def facts_sentence(facts: Mapping[str, Sequence[str]]) -> str:
 def facts_that_differ(
     before: Dataset, after: Dataset, pairs: pd.DataFrame, changed: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return what the two sides do not have alike: title -> sentences, each once.
+    """Return the facts and settings that differ: title -> sentences, each once.
 
     Raises:
         ConfigError: a fact in ``changed`` does not differ.
@@ -314,17 +316,15 @@ def fact_lines(
     return lines
 
 
-def notes(
-    before: Dataset, after: Dataset, pairs: pd.DataFrame, confidence: float, tolerance: float
-) -> list[str]:
-    """Return what a reader of the verdicts must know."""
+def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) -> list[str]:
+    """Return the sentences that a reader of the verdicts must know."""
     found = shifts(pairs)
     if is_apart(before, after):
         found.append(how_far_apart(before, after))
-    percent = 100 - round(100 * confidence, 6)
+    percent = 100 - round(100 * rules.confidence, 6)
     found.append(
         f"without any change, at most {percent:g} % of comparisons call a row better or worse;"
-        f" a difference below {100 * tolerance:g} % gets no verdict (--tolerance)"
+        f" a difference below {100 * rules.tolerance:g} % gets no verdict (--tolerance)"
     )
     is_doubtful = pairs["severity_a"].ne("") | pairs["severity_b"].ne("")
     if is_doubtful.any():
@@ -341,7 +341,7 @@ def notes(
 
 
 def shifts(pairs: pd.DataFrame) -> list[str]:
-    """Return by how much tables moved as a whole."""
+    """Return the changes of tables that moved as a whole."""
     moved = pairs[pairs["verdict"].isin(DRIFTS)]
     found = []
     for (table, _), rows in moved.groupby(["table", "verdict"], sort=False):
@@ -355,7 +355,7 @@ def shifts(pairs: pd.DataFrame) -> list[str]:
 
 
 def how_far_apart(before: Dataset, after: Dataset) -> str:
-    """Return that the two were measured at two times, and what tells a drift from a change."""
+    """Return the time between the two, and how to tell a drift from a change."""
     if not before.starts or not after.starts:
         return (
             "it is not known when A or B was measured: a shift common to a table may be due to the"
@@ -375,12 +375,12 @@ def how_far_apart(before: Dataset, after: Dataset) -> str:
 
 
 def speed_of(table: Table, ratio: float) -> float:
-    """Return how many times as fast B is, from the ratio of the values."""
+    """Return the speed of B as a multiple of A's, from the ratio of the values."""
     return 1 / ratio if table.lower_is_better else ratio
 
 
 def speed_change(table: Table, ratio: float) -> str:
-    """Return a ratio as people say it."""
+    """Return a ratio in words: ``1.7 times faster``, ``12 % slower`` or ``level``."""
     speed = speed_of(table, ratio)
     direction = "faster" if speed > 1 else "slower"
     factor = max(speed, 1 / speed)
@@ -393,7 +393,7 @@ def speed_change(table: Table, ratio: float) -> str:
 
 
 def change_of(row: Any) -> str:
-    """Return the change of a row as people say it."""
+    """Return the change of a row in words."""
     return speed_change(BY_NAME[row.table], math.exp(row.change))
 
 
@@ -406,14 +406,16 @@ def line_of(row: Any, width: int) -> str:
     for side, severity in (("A", row.severity_a), ("B", row.severity_b)):
         if severity:
             doubts.append(f"{side} {severity}")
-    verdict = f"{row.verdict} ({', '.join(doubts)})" if doubts else row.verdict
+    verdict = row.verdict
+    if doubts:
+        verdict += f" ({', '.join(doubts)})"
     name = describe(row).ljust(width)
     values = f"{old:>14} -> {new:<14}"
     return f"{name}  {values} {change_of(row):<17} {interval_of(row):<21} {counts:<9} {verdict}"
 
 
 def interval_of(row: Any) -> str:
-    """Return the interval of a change of speed, empty where there are too few values."""
+    """Return the interval of a change of speed, empty for a row with too few values."""
     if math.isnan(row.p):
         return ""
     table = BY_NAME[row.table]
@@ -425,6 +427,5 @@ def interval_of(row: Any) -> str:
 def in_units(value: float, unit: str) -> str:
     """Return a value in SI units with four digits in the unit that people would use: ``60.82 GB/s``."""
     scales = UNITS.get(unit, ((1.0, unit),))
-    fitting = [scale for scale in scales if value >= scale[0]]
-    factor, name = (fitting or scales[-1:])[0]
+    factor, name = next((scale for scale in scales if value >= scale[0]), scales[-1])
     return f"{significant(value / factor)} {name}"

@@ -1,6 +1,6 @@
-"""Which nodes of a campaign are slow: what ``peakmark fleet`` prints, and page one of the report says.
+"""The slow nodes of a campaign, as ``peakmark fleet`` prints them and the report shows them.
 
-For the report: ``slow_paragraphs`` has the sentences, ``slow_table`` the lines of the slow rows.
+``slow_paragraphs`` has the sentences of page one, ``slow_table`` the table of the slow rows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import BY_NAME
+from peakmark.views import printed
 
 SENTENCES = 5
 """Largest number of sentences on slow nodes; further nodes are named in one line."""
@@ -27,18 +28,18 @@ NAMED = 8
 LINES = 200
 """Largest number of slow rows in the report: ``tables/nodes.csv`` has all."""
 LEAST_P = 1e-4
-"""Least p-value that is printed; smaller ones are only called so."""
+"""Least p-value that is printed; a smaller one is printed as ``< 0.0001``."""
 HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval", "p")
 
 Line = Any
 """A line of a frame, as ``schema.lines`` yields it."""
 
 
-# -- what the command prints
+# -- the command
 
 
 def describe(frames: CampaignFrames) -> list[str]:
-    """Return the lines of ``peakmark fleet``: which nodes are slow, then links and switches of pairs."""
+    """Return the lines of ``peakmark fleet``: slow nodes, then links and switches of pairs."""
     lines = [headline(frames)]
     campaign = frames.campaign
     if campaign["missing"]:
@@ -50,7 +51,7 @@ def describe(frames: CampaignFrames) -> list[str]:
 
 
 def headline(frames: CampaignFrames) -> str:
-    """Return how many nodes are slow, or that no node could be judged."""
+    """Return the number of slow nodes, or that no node could be judged."""
     name = frames.campaign["name"]
     if is_judged(frames):
         return f"{name}: {plural(len(slow_nodes(frames)), 'slow node')}"
@@ -68,7 +69,7 @@ def is_judged(frames: CampaignFrames) -> bool:
 
 
 def slow_nodes(frames: CampaignFrames) -> list[str]:
-    """Return the nodes that are slow; a second measurement overrides the verdict on its suspects."""
+    """Return the slow nodes; a second measurement overrides the verdict on its suspects."""
     slow = set(of_kind(frames, "node")["name"])
     for suspect in schema.lines(of_kind(frames, "suspect")):
         if suspect.confirmed and "+" not in suspect.name:
@@ -87,18 +88,19 @@ def of_kind(frames: CampaignFrames, kind: str) -> pd.DataFrame:
 
 
 def slow_paragraphs(frames: CampaignFrames) -> list[str]:
-    """Return what page one says of several nodes, or of suspects; what slow means stands last."""
+    """Return the paragraphs of page one on several nodes, or on suspects."""
     if len(frames.nodes) < 2 and of_kind(frames, "suspect").empty:
         return []
     groups = alike(frames)
     paragraphs = [" ".join(classes(frames))]
     for reason, nodes in groups[:SENTENCES]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
-    rest = [node for _, nodes in groups[SENTENCES:] for node in nodes]
-    judged = int(frames.nodes["judged"].gt(0).sum())
+    rest = []
+    for _, nodes in groups[SENTENCES:]:
+        rest += [f"{node.name} ({SUBSYSTEMS[node.subsystem].title})" for node in nodes]
     if rest:
-        names = [f"{node.name} ({SUBSYSTEMS[node.subsystem].title})" for node in rest]
-        paragraphs.append(f"Slow too: {counted(names, 2 * NAMED)}.")
+        paragraphs.append(f"Slow too: {counted(rest, 2 * NAMED)}.")
+    judged = int(frames.nodes["judged"].gt(0).sum())
     if judged and of_kind(frames, "node").empty:
         paragraphs.append(f"Of {plural(judged, 'node')} that were judged none is slow in any row.")
     paragraphs += second_verdicts(frames)
@@ -112,9 +114,9 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
 
 
 def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
-    """Return the slow nodes of each subsystem of which the reasons read alike, with the reasons.
+    """Return the slow nodes by subsystem and reasons: the reasons in words, with their nodes.
 
-    Those that are slow in pairs alone are left out: the findings of the tables name them.
+    Nodes that are slow only in pairs are left out, as the findings of the tables name them.
     """
     nodes = of_kind(frames, "node")
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
@@ -140,7 +142,7 @@ def classes(frames: CampaignFrames) -> Iterator[str]:
 
 
 def slow_sentence(nodes: Sequence[Line]) -> str:
-    """Return that nodes are slow in one subsystem."""
+    """Return the sentence on nodes that are slow in one subsystem."""
     names = counted([node.name for node in nodes], NAMED)
     resource = SUBSYSTEMS[nodes[0].subsystem].named
     low = min(node.behind_low for node in nodes)
@@ -155,7 +157,7 @@ def slow_sentence(nodes: Sequence[Line]) -> str:
 
 
 def second_verdicts(frames: CampaignFrames) -> Iterator[str]:
-    """Yield of each suspect of a second measurement whether it is slow again."""
+    """Yield for each suspect of a second measurement whether it is slow again."""
     for suspect in schema.lines(of_kind(frames, "suspect")):
         name = shown(suspect.name)
         others = listed([shown(other) for other in json.loads(suspect.beside)])
@@ -214,8 +216,8 @@ def unjudged(frames: CampaignFrames) -> Iterator[str]:
 def slow_table(frames: CampaignFrames) -> dict[str, Any]:
     """Return the table of slow rows, the slowest node first; empty for one node.
 
-    Keys: ``headings``, ``lines``, ``breaks`` where another node or resource begins, and a ``remark``
-    where there are more lines.
+    Keys: ``headings``, ``lines``, ``breaks``, the numbers of lines with another node or resource,
+    and ``remark``, which is empty for all rows.
     """
     if len(frames.nodes) < 2:
         return {}
@@ -224,27 +226,18 @@ def slow_table(frames: CampaignFrames) -> dict[str, Any]:
     if len(lines) > LINES:
         remark = f"The first {LINES} of {len(lines)} slow rows; tables/nodes.csv has all."
     kept = lines[:LINES]
-    breaks = []
-    for number in range(1, len(kept)):
-        if kept[number][:2] != kept[number - 1][:2]:
-            breaks.append(number)
-    return {
-        "headings": HEADINGS,
-        "lines": kept,
-        "breaks": breaks,
-        "remark": remark,
-    }
+    breaks = printed.changes([line[:2] for line in kept])
+    return {"headings": HEADINGS, "lines": kept, "breaks": breaks, "remark": remark}
 
 
 def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
-    """Yield the slow rows, those of the slowest node first, of each node the slowest row first."""
+    """Yield the slow rows by node, the slowest node first, and the slowest row of each node first."""
     nodes = of_kind(frames, "node")
     nodes = nodes[nodes["table"].eq("")].reset_index(drop=True)
     order = nodes.assign(node=nodes["name"], order=nodes.index)[["node", "subsystem", "order"]]
     slow = frames.rows[frames.rows["is_slow"]].merge(order, on=["node", "subsystem"])
-    yield from schema.lines(
-        slow.sort_values(["order", "behind"], ascending=[True, False], kind="stable")
-    )
+    in_order = slow.sort_values(["order", "behind"], ascending=[True, False], kind="stable")
+    yield from schema.lines(in_order)
 
 
 def line_of(row: Line) -> list[str]:

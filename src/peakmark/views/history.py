@@ -1,10 +1,10 @@
-"""Follow the headline row of each subsystem over campaigns, and find where it changed.
+"""Follow the headline row of each subsystem over campaigns, and find its change points.
 
-The campaigns before and after a place are compared by the exact rank test: the nearest ``FAR`` on
-each side, and in long series the nearest ``NEAR`` too, as a change may have been undone. Of the
-places whose p, times the number of tests, is at most ``LEVEL``, the one that explains most of the
-variance is a change point; then both sides of it are searched. Otava (apache/otava) proceeds so with
-energy distances.
+An exact rank test compares the ``FAR`` campaigns before and after each place. In long series it also
+compares the nearest ``NEAR``, as a change may have been undone. A place counts if its p, times the
+number of tests, is at most ``LEVEL``. The one that explains most of the variance is a change point,
+and the campaigns before and after it are searched in turn. Otava (apache/otava) does this with energy
+distances.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from peakmark.views import compare, headlines
 from peakmark.views.datasets import KEY, FactsOfHosts, describe, threads_of
 
 LEAST = 4
-"""Campaigns on each side of a change point: of fewer the rank test shows nothing."""
+"""Fewest campaigns on each side of a change point: with fewer the rank test shows nothing."""
 NEAR, FAR = 8, 26
-"""Campaigns on each side of a place that are compared: the nearest, and as many as a year has half."""
+"""Numbers of campaigns on each side of a place that are compared; 26 weeks are half a year."""
 LEVEL = 0.05
-"""Largest share of unchanged rows that has a change point."""
+"""Largest share of unchanged rows with a change point."""
 STEP = 0.01
 """Smallest change that is reported, as the logarithm of a ratio."""
 FACTS = 8
-"""Most facts that are printed of a change."""
+"""Largest number of facts that are printed for a change."""
 PLACE = [name for name in KEY if name not in ("node", "percentile")]
-"""Columns that a row has alike in all campaigns and on all nodes."""
+"""Columns of a row that are equal in all campaigns and on all nodes."""
 
 
 @dataclass(frozen=True)
 class PastCampaign:
-    """A campaign as history sees it.
+    """A campaign with the rows that history may follow.
 
     Attributes:
-        name: of its folder.
-        began: when its first record was begun, in seconds since 1970.
+        name: name of its folder.
+        began: start of its first record, in seconds since 1970.
         facts: all facts of its machines, by title.
-        rows: those that can speak for a subsystem, the one that does first: ``PLACE``, ``node``,
-            ``low``, ``value`` and ``high`` in SI units, and ``facts`` of the row, by title.
+        rows: rows that can be the headline row of a subsystem, the headline row first. Columns:
+            ``PLACE``, ``node``, ``low``, ``value`` and ``high`` in SI units, and ``facts`` by title.
     """
 
     name: str
@@ -63,12 +63,12 @@ class PastCampaign:
 
     @property
     def time(self) -> datetime:
-        """When it was begun."""
+        """Return the start of its first record."""
         return datetime.fromtimestamp(self.began, UTC)
 
 
 def past_campaign(name: str, frames: CampaignFrames) -> PastCampaign:
-    """Return what history needs of a judged campaign."""
+    """Return a judged campaign for history."""
     hosts = sorted(set(frames.facts["host"]), key=natural)
     facts = FactsOfHosts(frames).machine() | {"nodes": listing(hosts)}
     began = frames.campaign["times"].get("began", 0.0)
@@ -76,31 +76,33 @@ def past_campaign(name: str, frames: CampaignFrames) -> PastCampaign:
 
 
 def speaking_rows(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the rows that can speak for a subsystem, the one that does first."""
+    """Return the rows that can be the headline row of a subsystem, the headline row first."""
     lines = []
     for subsystem in headlines.planned(frames):
         headline = headlines.headline_point(frames, subsystem)
-        points = [headline] if headline else []
-        if headline:
-            points += headlines.candidates(frames, BY_NAME[headline.own.table])
-        for point in points:
+        if headline is None:
+            continue
+        candidates = headlines.candidates(frames, BY_NAME[headline.own.table])
+        for point in (headline, *candidates):
             if is_trusted(point.own):
                 lines.append(line_of(point.own))
-    return pd.DataFrame(lines).drop_duplicates([*PLACE, "node"]) if lines else pd.DataFrame()
+    if not lines:
+        return pd.DataFrame()
+    return pd.DataFrame(lines).drop_duplicates([*PLACE, "node"])
 
 
 def is_trusted(row: Any) -> bool:
-    """Return whether a value counts: above a limit that a site file states, the limit is in doubt."""
-    doubts_limit = row.wrong_codes == "above-limit" and row.limit_origin == "site"
-    return bool(row.severity != "wrong" or doubts_limit)
+    """Return whether a value counts; one above the limit of a site file does, as that may be wrong."""
+    is_above_stated_limit = row.wrong_codes == "above-limit" and row.limit_origin == "site"
+    return bool(row.severity != "wrong" or is_above_stated_limit)
 
 
 def line_of(row: Any) -> dict[str, Any]:
-    """Return a row of peakmark's kernel as history keeps it."""
+    """Return a row of peakmark's kernel for ``PastCampaign.rows``."""
+    names = ("table", "instrument", "workload", "variant", "node", "low", "value", "high")
+    line = {name: getattr(row, name) for name in names}
     facts = json.loads(row.settings or "{}") | json.loads(row.recorded or "{}")
-    place = {name: getattr(row, name) for name in ("table", "instrument", "workload", "variant")}
-    place |= {"block_bytes": row.block_bytes or 0, "threads": threads_of(row), "node": row.node}
-    return place | {"low": row.low, "value": row.value, "high": row.high, "facts": facts}
+    return line | {"block_bytes": row.block_bytes or 0, "threads": threads_of(row), "facts": facts}
 
 
 # -- trends
@@ -111,11 +113,11 @@ class ChangePoint:
     """A campaign from which on a row is faster or slower.
 
     Attributes:
-        place: of the first campaign after it.
-        p: times the number of tests.
-        speed: by how much.
-        text: what, since when, from which level to which.
-        facts: sentences on what was recorded otherwise after it than before it.
+        place: number of this campaign among those that have the row.
+        p: p-value times the number of tests.
+        speed: size of the change.
+        text: sentence with the row, the campaign, and the levels before and after.
+        facts: sentences on recorded facts that changed.
     """
 
     place: int
@@ -131,9 +133,10 @@ class Trend:
 
     Attributes:
         row: a line with the columns of ``datasets.KEY``.
-        values: lower end, median and upper end in each campaign, in SI units; of several nodes the
-            medians of theirs.
-        facts: of each campaign, by title.
+        campaigns: campaigns that have the row.
+        values: lower end, median and upper end in each campaign, in SI units; with several nodes
+            their medians.
+        facts: facts of each campaign, by title.
     """
 
     row: Any
@@ -143,7 +146,7 @@ class Trend:
 
     @property
     def label(self) -> str:
-        """``cpu cpubench DP xcores``."""
+        """Return ``cpu cpubench DP xcores``."""
         return describe(self.row)
 
     def quantity(self, value: float) -> str:
@@ -152,7 +155,7 @@ class Trend:
 
     @cached_property
     def changes(self) -> Sequence[ChangePoint]:
-        """Its change points, in the order of time."""
+        """Return the change points, in the order of time."""
         medians = self.values[:, 1]
         found = [(0, 1.0), *change_points(medians), (len(medians), 1.0)]
         levels = []
@@ -165,7 +168,7 @@ class Trend:
 
     def _change(self, place: int, p: float, before: float, after: float) -> ChangePoint:
         """Return the change point at a place, between two levels."""
-        # One campaign more on each side, as a place may be one off.
+        # Compare the facts of one campaign more on each side, as a place may be one off.
         last, first = self.facts[max(0, place - 2)], self.facts[place + 1]
         speed = compare.speed_change(BY_NAME[self.row.table], after / before)
         campaign = self.campaigns[place]
@@ -183,7 +186,7 @@ def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
     """Yield the place of the first value of each new level, with its p, in the order of the values.
 
     Args:
-        values: of one row in the order of time, positive.
+        values: positive values of one row in the order of time.
 
     Source: Pettitt 1979 for one change point by ranks; Bonferroni's inequality over the tests.
     """
@@ -211,11 +214,11 @@ def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
 
 
 def follow(campaigns: Sequence[PastCampaign], node: str = "") -> list[Trend]:
-    """Return the row of each subsystem that most campaigns have; of several the newest headline.
+    """Return the row of each subsystem that most campaigns have, and if equal the newest headline.
 
     Args:
-        campaigns: in the order of time.
-        node: the only node to be followed; empty for the median of all.
+        campaigns: campaigns in the order of time.
+        node: node to follow, empty for the median of all nodes.
     """
     present: Counter[tuple[Any, ...]] = Counter()
     for campaign in reversed(campaigns):
@@ -225,23 +228,21 @@ def follow(campaigns: Sequence[PastCampaign], node: str = "") -> list[Trend]:
     chosen: dict[str, tuple[Any, ...]] = {}
     for place, _ in present.most_common():
         chosen.setdefault(BY_NAME[place[0]].subsystem, place)
-    trends = []
-    for subsystem in SUBSYSTEMS:
-        if subsystem in chosen:
-            trend = trend_of(campaigns, chosen[subsystem], node)
-            trends += [trend] if trend else []
-    return trends
+    in_order = [chosen[subsystem] for subsystem in SUBSYSTEMS if subsystem in chosen]
+    trends = [trend_of(campaigns, place, node) for place in in_order]
+    return [trend for trend in trends if trend]
 
 
 def trend_of(campaigns: Sequence[PastCampaign], place: tuple[Any, ...], node: str) -> Trend | None:
-    """Return one row over the campaigns that have it; None where none has it on the node."""
+    """Return one row over the campaigns that have it, None if none has it on the node."""
     wanted = pd.DataFrame([place], columns=PLACE)
+    if node:
+        wanted = wanted.assign(node=node)
     kept, values, facts = [], [], []
     for campaign in campaigns:
         if campaign.rows.empty:
             continue
-        rows = campaign.rows.merge(wanted, on=PLACE)
-        rows = rows[rows["node"].eq(node)] if node else rows
+        rows = campaign.rows.merge(wanted)
         if len(rows):
             kept.append(campaign)
             values.append(rows[["low", "value", "high"]].median().to_numpy(dtype=float))
@@ -257,7 +258,7 @@ def trend_of(campaigns: Sequence[PastCampaign], place: tuple[Any, ...], node: st
 
 
 def report(campaigns: Sequence[PastCampaign], trends: Sequence[Trend]) -> str:
-    """Return the trends as text: a line for each, then its change points with the facts."""
+    """Return the trends as text: a line for each, then the change points with their facts."""
     since, until = campaigns[0].time, campaigns[-1].time
     lines = [f"{plural(len(campaigns), 'campaign')}, {since:%F} to {until:%F}", ""]
     width = max(len(trend.label) for trend in trends)
@@ -287,10 +288,7 @@ def lines_of_change(change: ChangePoint) -> list[str]:
 
 
 def frame(trends: Sequence[Trend]) -> pd.DataFrame:
-    """Return a line for each row and campaign, in SI units.
-
-    ``p`` and ``change`` are known where a change point is.
-    """
+    """Return a line for each row and campaign, in SI units, with ``p`` and ``change`` if it changed."""
     lines = []
     for trend in trends:
         changes = {change.place: change for change in trend.changes}

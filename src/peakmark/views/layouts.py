@@ -1,6 +1,6 @@
-"""The tables of a layout: rows under its headings, in its lines and order.
+"""The tables of a layout: rows with its headings, lines and order.
 
-``arrange`` gives the frames the order and the names of a layout; all other views take the result.
+``arrange`` gives the frames the order and the names of a layout, for all other views.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ def layout_of(frames: CampaignFrames) -> Layout | None:
     """Return the layout that ``report.tables`` names, None without one. Errors: ConfigError."""
     report = frames.campaign["config"].get("report") or {}
     name = report.get("tables")
-    return layouts.load(str(name)) if name else None
+    if not name:
+        return None
+    return layouts.load(str(name))
 
 
 def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
-    """Return the frames with rows in the order of a layout, and programs by the names it gives.
-
-    Without a layout they stay as they are.
-    """
+    """Return the frames with the rows' order and the programs' names of a layout, if there is one."""
     if layout is None:
         return frames
     called = {name: layout.called(table) for name, table in BY_NAME.items()}
@@ -51,21 +50,21 @@ def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 
 
 def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """Return rows in the order of a layout, those that it does not show last, node by node."""
+    """Return rows by table and node, in the order of a layout; rows that it lacks come last."""
+    tables = list(BY_NAME)
     keys = []
-    for place, line in enumerate(schema.lines(rows)):
-        table = BY_NAME[line.table]
-        in_layout = layout.place(table, line.workload, line.variant)
-        keys.append((list(BY_NAME).index(line.table), natural(line.node), in_layout, place))
-    places = [place for *_, place in sorted(keys)]
+    for line in schema.lines(rows):
+        in_layout = layout.place(BY_NAME[line.table], line.workload, line.variant)
+        keys.append((tables.index(line.table), natural(line.node), in_layout))
+    places = sorted(range(len(keys)), key=keys.__getitem__)
     return rows.iloc[places].reset_index(drop=True)
 
 
 def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
-    """Return rows with the headings of programs that a layout has.
+    """Return rows with the headings of programs in a layout.
 
     Args:
-        rows: of all tables.
+        rows: rows of all tables.
         called: name of a table -> the table with the names of the layout.
     """
     headings = {}
@@ -78,7 +77,7 @@ def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataF
 
 
 def rename_warnings(warnings: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
-    """Return warnings whose texts name programs as a layout does. Arguments: ``rename_programs``."""
+    """Return warnings with the names of programs in a layout. Arguments: see ``rename_programs``."""
     named = warnings[warnings["code"].isin(NAMED_IN)]
     found = []
     for line in schema.lines(named):
@@ -90,28 +89,26 @@ def rename_warnings(warnings: pd.DataFrame, called: Mapping[str, Table]) -> pd.D
 
 
 def renamed(note: Message, usual: Table, called: Table) -> Message:
-    """Return a message with the names of programs of another table instead of the usual ones."""
+    """Return a message with the names of programs in the table ``called`` instead of the usual ones."""
     names = {}
     for program, other in zip(usual.series, called.series, strict=True):
         names[program.heading] = other.heading
-    values = []
-    for name, value in note.values:
-        new = value
-        if isinstance(value, str):
-            new = names.get(value, value)
+    values = dict(note.values)
+    for name, value in values.items():
         if name == "compare":
-            new = str(value).replace(usual.own.heading, called.own.heading)
-        values.append((name, new))
-    return replace(note, values=tuple(values))
+            values[name] = str(value).replace(usual.own.heading, called.own.heading)
+        elif isinstance(value, str):
+            values[name] = names.get(value, value)
+    return replace(note, values=tuple(values.items()))
 
 
 def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
-    """Return a table as it is printed: with unit and programs of the layout.
+    """Return a table with the unit and the names of programs that are printed.
 
-    Without a layout it has the largest unit in which none of the values of ``rows`` is below 1.
+    They are those of the layout. Without one the unit is the largest in which no value is below 1.
 
     Args:
-        layout: of the campaign.
+        layout: layout of the campaign.
         table: one of ``TABLES``.
         rows: all rows of the table.
     """
@@ -121,7 +118,7 @@ def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
 
 
 def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
-    """Return the names for a row of a table, those of a layout where it has one."""
+    """Return the names for a row of a table, those of the layout if there is one."""
     if layout is None:
         return Labels(table)
     return Labels(table, layout.layout_table_of(table, row.workload, row.variant))
@@ -134,10 +131,11 @@ class LayoutLine(NamedTuple):
     """A line of a layout table.
 
     Attributes:
-        names: what {workload}, {concurrency} and {block} stand for.
-        points: mostly one.
+        names: texts for {workload}, {concurrency} and {block}.
+        points: its points, mostly one.
         runs: point, instrument and repetition -> value of that run, in SI units.
-        centre: of which efficiencies are: ``value``, or ``mean`` where the table shows means.
+        centre: column of ``rows`` that efficiencies are of: ``value``, or ``mean`` in a table of
+            means.
     """
 
     names: Mapping[str, str]
@@ -153,25 +151,25 @@ def lines(
 
     Args:
         frames: the campaign, see ``arrange``.
-        layout_table: of the layout.
-        rows: lines of ``frames.rows``, of each point all; those that it does not show are left out.
+        layout_table: table of the layout.
+        rows: lines of ``frames.rows``, of each point all; the table may lack some of them.
     """
     taken = points_of(frames, rows[is_shown(layout_table, rows)])
     runs = runs_by_repetition(frames, layout_table)
-    shows_means = any(column.value == "mean" for column in layout_table.columns)
-    centre = "mean" if shows_means else "value"
+    has_means = any(column.value == "mean" for column in layout_table.columns)
+    centre = "mean" if has_means else "value"
     grouped: dict[tuple[str, ...], LayoutLine] = {}
     for point in sorted(taken, key=partial(position, layout_table)):
         own = point.own
         names = layout_table.names(own.workload, own.concurrency, own.block_bytes)
-        # Variants are never mixed: two of them have two lines.
+        # Each variant has its own line.
         group = (own.node, own.variant, *(names[part] for part in layout_table.group))
         grouped.setdefault(group, LayoutLine(names, [], runs, centre)).points.append(point)
     return list(grouped.values())
 
 
 def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether a layout table shows it."""
+    """Mark the rows that a layout table shows."""
     found = rows["table"].eq(layout_table.table.name)
     if layout_table.workloads:
         found &= rows["workload"].isin(layout_table.workloads)
@@ -183,10 +181,10 @@ def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:
 def runs_by_repetition(
     frames: CampaignFrames, layout_table: LayoutTable
 ) -> Mapping[tuple[str, str, int], float]:
-    """Return the values of the runs that count, where the layout table shows single ones."""
-    runs = frames.runs[frames.runs["table"].eq(layout_table.table.name) & frames.runs["kept"]]
+    """Return the values of the runs that count if the layout table has columns of runs, else none."""
     if not any(column.value == "run" for column in layout_table.columns):
         return {}
+    runs = frames.runs[frames.runs["table"].eq(layout_table.table.name) & frames.runs["kept"]]
     keys = zip(runs["point"], runs["instrument"], runs["repetition"], strict=True)
     return dict(zip(keys, runs["value"], strict=True))
 
@@ -194,19 +192,17 @@ def runs_by_repetition(
 def position(layout_table: LayoutTable, point: Point) -> tuple[Any, ...]:
     """Return the sort key of a point.
 
-    A label may split a workload in two, such as RWS and RWR of a latency: then the block decides
-    first.
+    A label may be for one block of a workload, such as RWS and RWR of a latency: then the key of the
+    workload has the block too.
     """
-    own, block, workloads = point.own, point.own.block_bytes or 0, layout_table.workloads
+    own, block = point.own, point.own.block_bytes or 0
     place: Any = layout_table.table.order(own.workload, own.variant, 0, 0)
-    if workloads:
-        place = workloads.index(own.workload)
-    is_split = (own.workload, block) in layout_table.labels
-    parts = {
-        "workload": (place, block if is_split else 0),
-        "concurrency": own.concurrency,
-        "block": block,
-    }
+    if layout_table.workloads:
+        place = layout_table.workloads.index(own.workload)
+    workload = (place, 0)
+    if (own.workload, block) in layout_table.labels:
+        workload = (place, block)
+    parts = {"workload": workload, "concurrency": own.concurrency, "block": block}
     return natural(own.node), *(parts[part] for part in layout_table.order)
 
 
@@ -222,16 +218,16 @@ def left_over(layout: Layout, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def frame(frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a layout table under its headings with full precision, as its CSV file has it.
+    """Return the content of the CSV file of a layout table, with full precision.
 
     Args:
         frames: the campaign, see ``arrange``.
-        layout_table: of the layout.
+        layout_table: table of the layout.
         rows: lines of ``frames.rows`` of its table, of each point all.
     """
     table_lines = lines(frames, layout_table, rows)
     columns: dict[str, list[Any]] = {}
-    where = where_of(table_lines)
+    where = printed.place_label(points_in(table_lines))
     if where:
         columns[where] = [printed.place(line.points) for line in table_lines]
     for column in layout_table.columns:
@@ -239,16 +235,16 @@ def frame(frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame)
     return pd.DataFrame(columns)
 
 
-def where_of(table_lines: Sequence[LayoutLine]) -> str:
-    """Return the label of the column that says where lines were measured, empty for one node."""
+def points_in(table_lines: Sequence[LayoutLine]) -> list[Point]:
+    """Return the points of all lines."""
     points = []
     for line in table_lines:
         points += line.points
-    return printed.place_label(points)
+    return points
 
 
 def cell(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> Any:
-    """Return what a column has in a line: a text, or a number in the unit of the table."""
+    """Return the content of a cell: a text, or a number in the unit of the table."""
     if column.text is not None:
         return column.text.format(**line.names)
     return value(layout_table, column, line)
@@ -257,24 +253,26 @@ def cell(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> A
 def value(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> float | None:
     """Return the number of a column in the unit of the table or in percent, None where unknown."""
     point = point_of(column, line)
-    number = None if point is None else si_value(column, point, line)
+    if point is None:
+        return None
+    number = si_value(column, point, line)
     if number is None or column.value == "efficiency":
         return number
     return number * layout_table.factor
 
 
 def point_of(column: LayoutColumn, line: LayoutLine) -> Point | None:
-    """Return the point of a line that a column speaks of."""
+    """Return the point of a line that a column shows; it may ask for a workload and a concurrency."""
     for point in line.points:
-        own = point.own
-        wanted = (column.workload or own.workload, column.concurrency or own.concurrency)
-        if wanted == (own.workload, own.concurrency):
+        is_workload = column.workload in (None, point.own.workload)
+        is_concurrency = column.concurrency in (None, point.own.concurrency)
+        if is_workload and is_concurrency:
             return point
     return None
 
 
 def si_value(column: LayoutColumn, point: Point, line: LayoutLine) -> float | None:
-    """Return the number of a column at a point, in SI units or in percent; None where unknown."""
+    """Return the number of a column at a point, in SI units or in percent, None where unknown."""
     limit, program = point.own.limit, point.in_column_of(column.instrument)
     if column.value == "theoretical":
         return limit  # type: ignore[no-any-return]  # of a line of a frame
@@ -294,18 +292,19 @@ def efficiency(
     """Return the share of the limit in percent, by the formula of the layout where it has one.
 
     Args:
-        column: of the layout.
-        limit: in SI units.
+        column: column of the layout.
+        limit: limit in SI units.
         program: line of ``rows`` of the program.
-        centre: ``value``, or ``mean`` where the layout table shows means.
+        centre: see ``LayoutLine``.
     """
     if program.efficiency is None or limit is None:
         return None
     measured = float(getattr(program, centre))
     if column.formula is not None:
         return evaluate(column.formula, {"measured": measured, "theoretical": limit})
-    share = limit / measured if program.unit == "s" else measured / limit
-    return 100 * share
+    if program.unit == "s":
+        return 100 * (limit / measured)
+    return 100 * (measured / limit)
 
 
 def tables(
@@ -315,7 +314,7 @@ def tables(
 
     Args:
         frames: the campaign, see ``arrange``.
-        layout: of the campaign.
+        layout: layout of the campaign.
         rows: lines of ``frames.rows``, of each point all.
     """
     found = []
@@ -334,20 +333,17 @@ def table(
 
     Args:
         frames: the campaign, see ``arrange``.
-        layout_table: of the layout.
+        layout_table: table of the layout.
         rows: lines of ``frames.rows`` of its table, of each point all.
         called: the table with the names of the layout, see ``table_of``.
     """
     table_lines = lines(frames, layout_table, rows)
-    points = []
-    for line in table_lines:
-        points += line.points
+    points = points_in(table_lines)
     notes = printed.notes_on(called, points)
     columns = []
-    if where_of(table_lines):
-        columns.append(
-            Column(label=where_of(table_lines), text=lambda line: printed.place(line.points))
-        )
+    where = printed.place_label(points)
+    if where:
+        columns.append(Column(label=where, text=lambda line: printed.place(line.points)))
     columns += [column_of(layout_table, column, table_lines) for column in layout_table.columns]
     columns.append(printed.warning_column(lambda line: line.points))
     columns.append(printed.notes_column(notes, lambda line: line.points))
@@ -368,39 +364,42 @@ def column_of(
     layout_table: LayoutTable, column: LayoutColumn, table_lines: Sequence[LayoutLine]
 ) -> Column:
     """Return a column of a layout table in print."""
-    heading, text = column.heading, partial(text_of, layout_table, column)
-    if column.text is None:
-        return Column(label=heading, text=text, kind="number")
-    # Texts that are numbers, such as thread counts, stand to the right as numbers do.
-    texts = [text(line) for line in table_lines]
-    are_digits = bool(texts) and all(each[:1].isdigit() and " " not in each for each in texts)
-    kind = "number" if are_digits else "text"
-    return Column(label=heading, text=text, kind=kind)
+    text = partial(text_of, layout_table, column)
+    kind = "number"
+    if column.text is not None:
+        # Texts that are numbers, such as thread counts, align to the right too.
+        texts = [text(line) for line in table_lines]
+        if not texts or not all(each[:1].isdigit() and " " not in each for each in texts):
+            kind = "text"
+    return Column(label=column.heading, text=text, kind=kind)
 
 
 def text_of(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> str:
-    """Return what a column of a layout table shows in a line."""
+    """Return the text of a cell of a layout table."""
     if column.text is not None:
         return column.text.format(**line.names)
     number, point = value(layout_table, column, line), point_of(column, line)
     if number is None or point is None:
-        is_hole = point is None or not point.is_measured
         is_own = column.instrument == layout_table.table.own.instrument
         is_value = column.value in ("measured", "mean")
-        return NOT_MEASURED if is_hole and is_own and is_value else ""
+        if is_own and is_value and not (point and point.is_measured):
+            return NOT_MEASURED
+        return ""
     if column.value == "efficiency":
         return percent(number / 100)
     if column.value == "deviation":
         return significant(number, 3)
     program = point.in_column_of(column.instrument)
-    step = (program.resolution or 0.0) if program else 0.0
-    return significant(number, step=step * layout_table.factor)
+    step = 0.0
+    if program and program.resolution:
+        step = program.resolution * layout_table.factor
+    return significant(number, step=step)
 
 
 def remarks_on(
     frames: CampaignFrames, layout_table: LayoutTable, called: Table, points: Sequence[Point]
 ) -> list[str]:
-    """Return the remarks below a layout table: on sizes, formulas and gaps."""
+    """Return the remarks below a layout table on sizes, formulas and gaps."""
     columns, remarks = layout_table.columns, []
     has_kilobytes = any((point.own.block_bytes or 0) >= 1024 for point in points)
     if layout_table.sizes == "KB" and has_kilobytes:

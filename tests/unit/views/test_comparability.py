@@ -17,7 +17,7 @@ def side(folder, records, **more):
 
 
 def lines(before, after, **more):
-    found, _, _ = compare.compare(before, after, **more)
+    found, _, _ = compare.compare(before, after, compare.Rules(**more))
     return list(found.itertuples())
 
 
@@ -97,7 +97,7 @@ def test_a_fact_that_does_not_differ_cannot_be_the_change(tmp_path):
     before = of_all(tmp_path / "a", 1.0, VM, {})
     after = of_all(tmp_path / "b", 1.0, changed(VM, "os.kernel", "6.99"), {})
     with pytest.raises(ConfigError, match="kernel"):
-        compare.report(before, after, changed=["microcode"])
+        compare.report(before, after, compare.Rules(changed=["microcode"]))
 
 
 def linked(folder, loopback):

@@ -50,7 +50,7 @@ def sides(rows, table="cpu", *, at_one_time=False):
 
 def lines(before, after, **more):
     """The compared rows, with the factor between them."""
-    found, _, _ = compare.compare(before, after, **more)
+    found, _, _ = compare.compare(before, after, compare.Rules(**more))
     return list(found.assign(ratio=np.exp(found["change"])).itertuples())
 
 
