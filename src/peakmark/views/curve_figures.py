@@ -1,9 +1,10 @@
-"""The shape of a node, of a network, and of time: ladders, latency under load, roofline, matrices,
-links between nodes, and rows over campaigns.
+"""Figures of curves and matrices: ladders, latency under load, rooflines, matrices of CPUs and of
+links, and rows over campaigns.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import permutations
@@ -29,31 +30,33 @@ from peakmark.views.report.pictures import LADDER, RATES
 PANEL = (0.46, 1.7)
 """Share of the page's width, and height in inches, of a panel with a curve."""
 TREND = (0.91, 1.45)
-"""The same of a row over campaigns."""
+"""Share of the page's width, and height in inches, of a panel with a row over campaigns."""
 TO_GIGABYTES = 1e-9
 DAY_S = 86400.0
 """Seconds of a day."""
 LEAST_USES, MOST_USES = 1 / 64, 64
-"""Range of the roofline's axis: operations on each byte."""
+"""Range of the roofline's axis, in operations on each byte."""
 FEW = 4
-"""Number of places up to which a heat map is small."""
+"""Largest number of places of a small heat map."""
 MOST_NUMBERS = 10
-"""Number of places up to which each field of a heat map holds its number."""
+"""Largest number of places of a heat map with a number in each field."""
 MOST_SHAPES = 128
-"""Number of places above which an SVG file holds a heat map as a picture."""
+"""Largest number of places of a heat map of shapes; an SVG file holds a larger one as a picture."""
 
 
 # -- curves
 
 
 def plot_ladder(figure: FigureData) -> Figure:
-    """Draw a ladder: a line for each kind of pages of each node, uprights at the caches."""
-    members: dict[str, list[Line]] = {}
+    """Draw a ladder: a line for each kind of pages of each node, and uprights at the caches."""
+    members: dict[str, list[Line]] = defaultdict(list)
     caches: dict[str, float] = {}
     for row in schema.lines(figure.own):
         level, _, pages = row.variant.partition("-")
-        node = f", {row.node}" if row.node != "any" else ""
-        members.setdefault(f"{pages} pages{node}", []).append(row)
+        name = f"{pages} pages"
+        if row.node != "any":
+            name += f", {row.node}"
+        members[name].append(row)
         held = figure.own_runs[row.point][0].cache_bytes
         if held:
             caches[f"{level.upper()}: {size(int(held))}"] = held
@@ -97,10 +100,10 @@ def curve(
 
     Args:
         figure: has the runs.
-        rows: of the curve, in their order.
-        panel: its title.
-        name: in the legend.
-        factors: from SI units to those of the axes.
+        rows: rows of the curve, in their order.
+        panel: title of its panel.
+        name: its name in the legend.
+        factors: factors from SI units to the units of the axes.
     """
     points = curve_of([figure.own_runs[row.point] for row in rows])
     path = pd.DataFrame(medians(points)[:, :2], columns=["x", "y"]).assign(kind="path")
@@ -113,7 +116,7 @@ def curve(
 
 
 def draw_uprights(axis: Axes, uprights: Mapping[str, float]) -> None:
-    """Mark places that have a name, which stands above the panel."""
+    """Draw a vertical line at each place, with its name above the panel."""
     for name, place in uprights.items():
         axis.axvline(place, color=figure_style.QUIET, linewidth=0.7, zorder=1)
         axis.text(
@@ -127,10 +130,10 @@ def draw_uprights(axis: Axes, uprights: Mapping[str, float]) -> None:
 
 
 def plot_roofline(figure: FigureData) -> Figure:
-    """Draw how fast a program can compute at most, by how often it uses each byte that it reads.
+    """Draw the largest rate of a program over the number of operations on each byte that it reads.
 
-    There is a panel for one thread, and one for the most. Whole lines are measured rows, dashed ones
-    their limits.
+    There is a panel for one thread, and one for the most threads. Solid lines are measured rows,
+    dashed ones their limits.
 
     Source: Williams, Waterman and Patterson, CACM 52 (2009).
     """
@@ -147,9 +150,10 @@ def plot_roofline(figure: FigureData) -> Figure:
         for row in schema.lines(of_threads):
             roof = {"panel": panel, "name": roof_name(row), "line": ""}
             for kind, value in (("path", row.value), ("limit", row.limit)):
-                if value is not None:
-                    for uses, height in corners_of_roof(row, value, rate, steepest):
-                        lines.append({**roof, "kind": kind, "x": uses, "y": height * rates.factor})
+                if value is None:
+                    continue
+                for uses, height in corners_of_roof(row, value, rate, steepest):
+                    lines.append({**roof, "kind": kind, "x": uses, "y": height * rates.factor})
     labels = "Operations on each byte", figure_style.vertical_label(rates)
     drawn, axes = draw(pd.DataFrame(lines), labels, panel=PANEL, sharey=True)
     for axis in axes.values():
@@ -163,7 +167,7 @@ def corners_of_roof(
 ) -> list[tuple[float, float]]:
     """Return both ends of a roof: operations on each byte, and operations a second.
 
-    A rate begins at the steepest slope, a slope ends at the highest rate.
+    A flat roof begins at the steepest slope. A slope ends at the highest flat roof.
     """
     if row.table == RATES:
         return [(value / steepest, value), (MOST_USES, value)]
@@ -186,7 +190,7 @@ def roof_name(row: Line) -> str:
 def plot_matrices(figure: FigureData) -> Figure:
     """Draw a heat map for each workload of each node.
 
-    CPUs stand in the order of the topology, so that those that lie near each other are neighbours.
+    CPUs are in the order of the topology, so that CPUs that share a cache are neighbours.
     """
     is_symmetric = figure.table.metric == "core_to_core"
     has_nodes = figure.own["node"].nunique() > 1
@@ -210,9 +214,9 @@ def plot_matrices(figure: FigureData) -> Figure:
 
 
 def plot_links(figure: FigureData) -> Figure:
-    """Draw a heat map for each point of pairs: from each client to each server.
+    """Draw a heat map for each point of pairs, from each client to each server.
 
-    Nodes stand in the order of the topology: below the largest switch, then the next smaller one.
+    Nodes are in the order of the topology: those below the largest switch, then the next smaller one.
     """
     behind = figure.frames.campaign["behind"]
     switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
@@ -237,10 +241,11 @@ def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str
     Args:
         table: gives the unit, and whether a low value is good.
         fields: title -> matrix; at least one.
-        names: of the horizontal and of the vertical axis.
+        names: labels of the horizontal and the vertical axis.
     """
     largest = max(len(field) for field in fields.values())
     side = 2.1 if largest <= FEW else figure_style.WIDTH / 2
+    colours = "viridis_r" if table.lower_is_better else "viridis"
     panel = (side * 1.15 / figure_style.WIDTH, side)
     titles = pd.DataFrame({"panel": list(fields)})
     grid = figure_style.facets(titles, names, panel, most=2)
@@ -250,9 +255,8 @@ def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str
         if len(field) <= MOST_NUMBERS:
             numbers = field.map(three_digits)
         sns.heatmap(
-            field, ax=axis, square=True, cmap="viridis_r" if table.lower_is_better else "viridis",
-            annot=numbers, fmt="", annot_kws={"fontsize": figure_style.SMALL},
-            rasterized=len(field) > MOST_SHAPES,
+            field, ax=axis, square=True, cmap=colours, annot=numbers, fmt="",
+            annot_kws={"fontsize": figure_style.SMALL}, rasterized=len(field) > MOST_SHAPES,
             cbar_kws={
                 "label": figure_style.vertical_label(table), "shrink": 0.9,
                 "format": figure_style.NUMBER,
@@ -278,11 +282,8 @@ def plot_trends(trends: pd.DataFrame) -> Figure:
     Args:
         trends: see ``history.frame``.
     """
-    titles = {}
-    for row, lines in trends.groupby("row", sort=False):
-        table = BY_NAME[lines["table"].iloc[0]]
-        titles[row] = f"{row}: {figure_style.vertical_label(table)}"
-    shown = trends.assign(panel=trends["row"].map(titles))
+    labels = {name: figure_style.vertical_label(table) for name, table in BY_NAME.items()}
+    shown = trends.assign(panel=trends["row"] + ": " + trends["table"].map(labels))
     grid = figure_style.facets(shown, ("", ""), TREND, most=1, sharex=True)
     for title, axis in grid.axes_dict.items():
         draw_trend(axis, shown[shown["panel"].eq(title)])

@@ -1,6 +1,6 @@
-"""How figures look, and how they are written.
+"""The style of all figures, and their files.
 
-Colours and markers survive colour blindness and grey printing; the fonts are matplotlib's own.
+Colours and markers are distinct to the colour-blind and in grey print. The fonts are matplotlib's own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NUMBER = "{x:.10g}"
 PADS = {"w_pad": 0.06, "h_pad": 0.06}
 LIMIT: dict[str, Any] = {"color": INK, "linewidth": 0.9, "dashes": (5, 2), "zorder": 1}
 METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
-"""Ending of a file -> what its format would say of when and by what it was made."""
+"""Ending of a file -> metadata that would differ between days or versions, left out."""
 DASHES: tuple[Any, ...] = (
     (None, None),
     (4, 1.6),
@@ -55,9 +55,9 @@ DASHES: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (after Okabe and Ito 2008), marker and its face.
+    """Colour (after Okabe and Ito 2008), marker, and colour of its face.
 
-    Peakmark's kernels and workloads are filled, references are open.
+    Markers of peakmark's kernels and of workloads are filled, those of references are open.
     """
 
     colour: str
@@ -70,9 +70,9 @@ MARKERS = "os^DvP"
 
 
 def look(position: int, is_open: bool = False) -> Look:
-    """Return the look of a program or workload by its place: 0 is peakmark's kernel.
+    """Return the look of a program or workload by its place; place 0 is peakmark's kernel.
 
-    Beyond six, colours come with other markers.
+    From place 6 on the colours repeat with other markers.
     """
     colour = COLOURS[position % len(COLOURS)]
     marker = MARKERS[(position + position // len(COLOURS)) % len(MARKERS)]
@@ -94,9 +94,9 @@ def named_lines(names: Sequence[str], width: float, height: float) -> tuple[Figu
     """Return a figure with a line for each name, the first on top, and room for all labels.
 
     Args:
-        names: at least one.
-        width: of the figure, in inches.
-        height: of a line, in inches.
+        names: labels of the lines, at least one.
+        width: width of the figure, in inches.
+        height: height of a line, in inches.
     """
     figure = Figure(figsize=(width, height * len(names) + 0.5))
     figure.set_layout_engine("constrained", **PADS)
@@ -116,14 +116,14 @@ def facets(
     most: int = 4,
     **shared: Any,
 ) -> sns.FacetGrid:
-    """Return a figure with a panel for each title in the column ``panel``, in even lines.
+    """Return a figure with a panel for each title in the column ``panel``, in lines of equal length.
 
     Args:
-        shown: what is drawn; at least one line.
-        labels: of the horizontal and of the vertical axis, which stand at the outer panels.
-        panel: its share of the page's width, and its height in inches.
-        most: panels side by side.
-        shared: which axes panels share.
+        shown: the data; at least one line.
+        labels: labels of the horizontal and the vertical axis, at the outer panels.
+        panel: share of the page's width, and height in inches, of a panel.
+        most: largest number of panels side by side.
+        shared: ``sharex`` and ``sharey`` of seaborn's ``FacetGrid``.
     """
     count = shown["panel"].nunique()
     rows = math.ceil(count / most)
@@ -140,9 +140,9 @@ def facets(
 
 
 def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
-    """Write few round numbers on vertical axes.
+    """Scale vertical axes and write few round numbers on them.
 
-    They are logarithmic where what is drawn spans more than a factor of ``SPAN``, else from zero.
+    An axis is logarithmic if its data span more than a factor of ``SPAN``, else it begins at zero.
     """
     for axis in axes:
         together = axes if is_shared else [axis]
@@ -159,11 +159,11 @@ def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
 
 
 def vertical_label(table: Table, value: str = "measured") -> str:
-    """Return ``Throughput (MB/s)``; a quantity that is its own unit stands alone.
+    """Return ``Throughput (MB/s)``, or the quantity alone if it is its own unit.
 
     Args:
         table: gives quantity and unit.
-        value: see ``layouts.Drawing``, such as ``deviation``: ``Standard deviation (MB/s)``.
+        value: see ``layouts.Drawing``; for ``deviation`` the label is ``Standard deviation (MB/s)``.
     """
     if value == "efficiency":
         return "% of the limit"
@@ -176,9 +176,9 @@ def vertical_label(table: Table, value: str = "measured") -> str:
 
 
 def begin() -> None:
-    """Set the style for all figures that follow.
+    """Set the style of all figures.
 
-    Texts become outlines and identifiers are stable, so that equal figures have equal bytes.
+    Texts become outlines and identifiers do not change, so that equal figures have equal bytes.
     """
     sns.set_theme(
         context="paper",
@@ -196,7 +196,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def drawn(figure: Figure, suffix: str) -> bytes:
-    """Return the content of a file of a figure, by the ending of the file."""
+    """Return a figure as the content of a file with an ending."""
     content = io.BytesIO()
     figure.savefig(content, format=suffix[1:], dpi=200, metadata=METADATA[suffix])
     return content.getvalue()

@@ -1,10 +1,12 @@
-"""Page one's shares of the limit, and nodes as dots on a line."""
+"""The figure of page one with shares of the limit, and figures with nodes as dots on a line."""
 
 from __future__ import annotations
 
 import math
 import zlib
+from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -23,22 +25,22 @@ from peakmark.views.node_groups import NodeGroup, group_points, noun, place_of
 from peakmark.views.points import Line, Point, points_of
 
 FARTHEST = 1.5
-"""Share of the limit at which references beyond it are drawn."""
+"""Largest share of the limit at which a reference is drawn; a larger one is drawn there too."""
 LINE, HEADLINE = 0.165, 0.5
-"""Inches that a line of dots takes in a table's figure, and on page one."""
+"""Height of a line of dots in a table's figure, and on page one, in inches."""
 NAMED = 2
-"""Number of slow nodes that have their names beside their dots, in each line."""
+"""Largest number of slow nodes in a line with their names beside their dots."""
 DELTA = 0.03
-"""Share of the class's value from which on a node can be slow: where the dashed lines are."""
+"""Least difference from the class's value of a slow node, as a share: place of the dashed lines."""
 
 
 # -- page one
 
 
 def plot_overview(frames: CampaignFrames) -> Figure | None:
-    """Draw the headline row of each resource as a share of its limit, None where none is known.
+    """Draw the headline row of each resource as a share of its limit, None if none has a limit.
 
-    A resource without a limit has no bar: a share of something else would be read as one of the
+    A resource without a limit has no bar, as readers would take a share of a bound for one of a
     limit.
     """
     chosen = headlines.with_limit(frames)
@@ -69,7 +71,10 @@ def runs_of(runs: pd.DataFrame, row: Line) -> pd.DataFrame:
 def draw_shares(
     axis: Axes, position: int, point: Point, runs: pd.DataFrame, labels: Labels
 ) -> None:
-    """Draw peakmark's runs as a bar and dots, the best reference as an open mark, both in words."""
+    """Draw peakmark's runs as a bar and dots, and the best reference as an open marker.
+
+    A text above them has the values.
+    """
     own = point.own
     height = position + 0.14
     colour = figure_style.look(0).colour
@@ -99,18 +104,17 @@ def draw_shares(
 
 
 def best_reference(point: Point) -> Line | None:
-    """Return the line of the best reference of a point, None without one."""
+    """Return the line of the best comparable reference of a point, None without one."""
     lines = [line for line in point.measured.values() if line.is_comparable]
-    is_time = BY_NAME[point.own.table].lower_is_better
-    choose = min if is_time else max
-    return choose(lines, key=lambda line: line.value, default=None)
+    best = min if BY_NAME[point.own.table].lower_is_better else max
+    return best(lines, key=attrgetter("value"), default=None)
 
 
 # -- many nodes
 
 
 def plot_fleet(frames: CampaignFrames) -> Figure | None:
-    """Draw every node in the row that speaks for each resource; None where nothing was measured."""
+    """Draw all nodes at the headline point of each resource, None if nothing was measured."""
     layout = layouts.layout_of(frames)
     lines = []
     for name in headlines.planned(frames):
@@ -124,10 +128,10 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
 
 
 def plot_nodes(figure: FigureData) -> Figure | None:
-    """Draw every node in every point of a table; None where nothing was measured."""
-    points: dict[object, list[NodeGroup]] = {}
+    """Draw all nodes at all points of a table, None if nothing was measured."""
+    points: dict[str, list[NodeGroup]] = defaultdict(list)
     for group in group_points(points_of(figure.frames, figure.rows)):
-        points.setdefault(place_of(group.middle), []).append(group)
+        points[place_of(group.middle)].append(group)
     lines = []
     for groups in points.values():
         middle = groups[0].middle.own
@@ -139,12 +143,12 @@ def plot_nodes(figure: FigureData) -> Figure | None:
 def plot_dots(
     lines: Sequence[tuple[str, Sequence[NodeGroup]]], width: float, height: float
 ) -> Figure | None:
-    """Draw a line for each name: each node as a share of its class's median.
+    """Draw a line for each name, with each node at its distance from the median of its class.
 
     Args:
-        lines: name -> the classes of nodes at a point.
-        width: of the figure, in inches.
-        height: of a line, in inches.
+        lines: names with the classes of nodes at a point.
+        width: width of the figure, in inches.
+        height: height of a line, in inches.
     """
     if not lines:
         return None
@@ -171,7 +175,7 @@ def signed_percent(share: float, _: object) -> str:
 
 
 def draw_dots(axis: Axes, position: int, groups: Sequence[NodeGroup]) -> None:
-    """Draw the nodes of one line; slow ones are open, and the slowest have their names."""
+    """Draw the nodes of one line, slow ones with open markers and the slowest with their names."""
     nodes = dots_of(groups)
     usual, slow = figure_style.look(0), figure_style.look(1, is_open=True)
     for is_slow, look in ((False, usual), (True, slow)):
@@ -196,9 +200,9 @@ def draw_dots(axis: Axes, position: int, groups: Sequence[NodeGroup]) -> None:
 
 
 def dots_of(groups: Sequence[NodeGroup]) -> pd.DataFrame:
-    """Return a line for each node: its share of its class's median, and the height of its dot.
+    """Return a line for each node: its distance from the class's median, and the height of its dot.
 
-    Each node has its height in all lines, so that dots do not hide each other.
+    The height depends on the node's name, so that few dots hide each other.
     """
     lines = []
     for group in groups:

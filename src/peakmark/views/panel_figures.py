@@ -1,13 +1,13 @@
-"""Rows as small multiples: lines or bars, with every repetition as a dot and dashed limits.
+"""Rows as small multiples: lines or bars, with a dot for every repetition and dashed limits.
 
 ``draw`` takes a frame with a line for each dot or corner of a line:
 
 panel   title of the panel
-name    in the legend, of the colour and the marker
-line    what the dashes stand for, in the legend too; empty without a meaning
-kind    path (summarised values, which are joined), run (a dot), left out (a run that no summary
-        has) or limit
-x, y    where it is
+name    program or workload, which has a colour and a marker in the legend
+line    block or number of threads, which has dashes in the legend; empty for a plain line
+kind    path (value of a row, joined to others), run (a dot), left out (a run that its row leaves out)
+        or limit
+x, y    its place
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from peakmark.views.report.pictures import VALUES
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""
 SLIM = 6
-"""The same of panels that have one or two places each."""
+"""Largest number of panels side by side if each has one or two places."""
 MAX_TICKS = 6
 """Largest number of labels side by side below a panel."""
 FEW = 5
@@ -48,17 +48,17 @@ FEW = 5
 SHARE_OF_AXIS = 1 / 50
 """Distance of one program from the next to its right, as a share of the axis."""
 SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")
-"""The end of a size, with or without a space before its unit."""
+"""End of a size, with or without a space before its unit."""
 VARIANTS = {
     "pool": "pool (DRAM)",
     "pool-temporal": "pool (DRAM, ordinary stores)",
     "block": "one block (cache)",
 }
-"""Variant of a memory row -> what titles of panels call it."""
+"""Variant of a memory row -> its name in titles of panels."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """Column of a percentile -> share of the operations that took no longer."""
 HOLLOW = Look(figure_style.INK, "o", "none")
-"""Look of runs that no summary has."""
+"""Look of runs that their rows leave out."""
 
 
 # -- panels
@@ -78,12 +78,12 @@ def draw(
 
     Args:
         shown: see the head of this module; at least one line.
-        labels: of the horizontal and of the vertical axis.
-        looks: of names; by default in their order.
-        has_bars: paths are bars.
-        has_own_limits: limits have the colour of their name.
-        left_to_right: paths go from left to right, else in the order of their lines.
-        dashed: what dashes stand for, in the order of the legend; by default in that of the lines.
+        labels: labels of the horizontal and the vertical axis.
+        looks: name -> its look; by default names have looks in their order.
+        has_bars: draw paths as bars.
+        has_own_limits: draw limits in the colours of their names.
+        left_to_right: draw paths from left to right, else in the order of their lines.
+        dashed: the values of ``line`` in the order of the legend; by default in that of the frame.
         panels: see ``figure_style.facets``.
 
     Returns:
@@ -94,24 +94,19 @@ def draw(
         looks = {name: figure_style.look(place) for place, name in enumerate(names)}
     dashed = dashed or list(shown["line"].unique())
     dashes = dict(zip(dashed, cycle(figure_style.DASHES), strict=False))
-    is_path = shown["kind"].eq("path")
-    paths = shown[is_path]
-    # A path without dots, and one of a single place, need marks of their own.
+    limit_looks = looks if has_own_limits else {}
     has_dots = bool(shown["kind"].eq("run").any())
-    corners = paths.groupby(["panel", "name", "line"])["x"].transform("size")
-    marks = paths.assign(is_tick=has_dots)
-    if has_dots:
-        marks = marks[corners.eq(1)]
     grid = figure_style.facets(shown, labels, **panels)
     for panel, axis in grid.axes_dict.items():
         of_panel = shown[shown["panel"].eq(panel)]
+        paths = of_panel[of_panel["kind"].eq("path")]
         if has_bars:
-            draw_bars(axis, paths[paths["panel"].eq(panel)], looks)
+            draw_bars(axis, paths, looks)
         else:
-            draw_paths(axis, paths[paths["panel"].eq(panel)], looks, dashes, left_to_right)
-            draw_marks(axis, marks[marks["panel"].eq(panel)], looks)
+            draw_paths(axis, paths, looks, dashes, left_to_right)
+            draw_marks(axis, paths, looks, has_dots)
         draw_dots(axis, of_panel, looks)
-        draw_limits(axis, of_panel[of_panel["kind"].eq("limit")], looks if has_own_limits else {})
+        draw_limits(axis, of_panel[of_panel["kind"].eq("limit")], limit_looks)
     grid.set_axis_labels(*labels)
     figure_style.scale_values(list(grid.axes.flat), bool(panels.get("sharey")))
     entries = entries_of(shown, looks, has_bars)
@@ -130,22 +125,18 @@ def draw_paths(
     dashes: Mapping[str, Any],
     left_to_right: bool,
 ) -> None:
-    """Draw lines: their colour is the name's, their dashes are the line's. Arguments: ``draw``."""
+    """Draw lines in the colours of their names, with the dashes of their ``line``."""
     if paths.empty:
         return
+    colours = {name: look.colour for name, look in looks.items()}
     sns.lineplot(
-        paths, x="x", y="y", hue="name", palette=colours_of(looks), style="line",
-        dashes=dict(dashes), estimator=None, sort=left_to_right, legend=False, linewidth=1.1, zorder=3, ax=axis,
+        paths, x="x", y="y", hue="name", palette=colours, style="line", dashes=dict(dashes),
+        estimator=None, sort=left_to_right, legend=False, linewidth=1.1, zorder=3, ax=axis,
     )  # fmt: skip
 
 
-def colours_of(looks: Mapping[str, Look]) -> dict[str, str]:
-    """Return the colour of each name."""
-    return {name: look.colour for name, look in looks.items()}
-
-
 def draw_bars(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw values as bars; few bars have their values above them."""
+    """Draw bars, and their values above them if there are few."""
     for name, bars in paths.groupby("name", sort=False):
         colour = looks[str(name)].colour
         drawn = axis.bar(bars["x"], bars["y"], width=0.4 * bars["x"], facecolor=colour, linewidth=0)
@@ -154,17 +145,20 @@ def draw_bars(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look]) -> Non
             axis.bar_label(drawn, texts, padding=2, fontsize=figure_style.SMALL)
 
 
-def draw_marks(axis: Axes, marks: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw marks at the corners of paths: ticks where dots show the runs."""
-    for (name, is_tick), of_name in marks.groupby(["name", "is_tick"], sort=False):
+def draw_marks(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look], has_dots: bool) -> None:
+    """Draw a marker at each corner of paths; if dots show the runs, a tick at paths of one corner."""
+    corners = paths.groupby(["name", "line"])["x"].transform("size")
+    if has_dots:
+        paths = paths[corners.eq(1)]
+    for name, of_name in paths.groupby("name", sort=False):
         look = looks[str(name)]
-        if is_tick:
+        if has_dots:
             look = Look(look.colour, "_", look.colour)
         scatter(axis, of_name, look, size=16)
 
 
 def draw_dots(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw runs as dots; those that no summary has are hollow."""
+    """Draw runs as dots, hollow for those that their rows leave out."""
     dots = of_panel[of_panel["kind"].eq("run")]
     for name, of_name in dots.groupby("name", sort=False):
         scatter(axis, of_name, looks[str(name)])
@@ -177,7 +171,7 @@ def scatter(axis: Axes, dots: pd.DataFrame, look: Look, size: float = 11) -> Non
     """Draw dots in a look. ``size`` is their area in square points."""
     colours: Any = {"facecolor": look.face, "edgecolor": look.colour}
     if look.marker == "_":
-        # It has no face.
+        # A tick has no face.
         colours = {"color": look.colour}
     axis.scatter(
         dots["x"], dots["y"], s=size, marker=look.marker, linewidth=0.7, zorder=4, **colours
@@ -185,7 +179,7 @@ def scatter(axis: Axes, dots: pd.DataFrame, look: Look, size: float = 11) -> Non
 
 
 def draw_limits(axis: Axes, limits: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw limits dashed: one line where all rows have the same, else each along its rows."""
+    """Draw a dashed line across the panel if all rows have one limit, else limits along their rows."""
     distinct = limits["y"].round(9).unique()
     if len(distinct) == 1:
         axis.axhline(distinct[0], **figure_style.LIMIT)
@@ -201,7 +195,7 @@ def draw_limits(axis: Axes, limits: pd.DataFrame, looks: Mapping[str, Look]) -> 
 def entries_of(
     shown: pd.DataFrame, looks: Mapping[str, Look], has_bars: bool
 ) -> list[Patch | Line2D]:
-    """Return the entries of the legend for the names."""
+    """Return the entries of names in the legend."""
     joined = set(shown.loc[shown["kind"].eq("path"), "name"])
     drawn = set(shown["name"])
     entries: list[Patch | Line2D] = []
@@ -214,7 +208,7 @@ def entries_of(
 
 
 def name_entry(name: str, look: Look, is_joined: bool) -> Line2D:
-    """Return the entry of a name: its marker, on a line where its values are joined."""
+    """Return the entry of a name in the legend: its marker, on a line if its values are joined."""
     linestyle: Any = "-" if is_joined else "none"
     return Line2D(
         [], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markersize=4,
@@ -223,7 +217,7 @@ def name_entry(name: str, look: Look, is_joined: bool) -> Line2D:
 
 
 def dashes_entry(name: str, dashes: Any) -> Line2D:
-    """Return the entry of what dashes stand for."""
+    """Return the entry of a ``line`` in the legend."""
     pattern = dashes or (None, None)
     return Line2D([], [], color=figure_style.QUIET, dashes=pattern, label=name)
 
@@ -234,10 +228,9 @@ def dashes_entry(name: str, dashes: Any) -> Line2D:
 def plot(figure: FigureData) -> Figure:
     """Draw the rows of a table.
 
-    Horizontal is the block size or the concurrency, whichever has more values. There is a panel for
-    each workload with all programs or, as a layout may ask for, one for each block or number of
-    threads with lines of all workloads. Bars stand over the concurrency, with the references as
-    open marks.
+    The horizontal axis is the block size or the concurrency, whichever has more values. A panel has
+    a workload with all programs or, if a layout asks for it, a block or number of threads with all
+    workloads. Bars stand over the concurrency, with open markers for the references.
     """
     kind, value = "panels", "measured"
     if figure.drawing is not None:
@@ -249,10 +242,12 @@ def plot(figure: FigureData) -> Figure:
     looks = looks_of(figure.table, rows, kind)
     if kind == "together" or value == "deviation":
         rows = rows[rows["is_own"]]
-    rows = rows.assign(name=rows["full_name"] if kind == "together" else rows["program"])
+    name = "full_name" if kind == "together" else "program"
+    rows = rows.assign(name=rows[name])
     shown = corners_of(figure, rows, value, kind, looks)
     names = dict(zip(rows["across"], rows["across_name"], strict=True))
     panel = (0.23, panel_height(figure, across))
+    most = SLIM if len(names) <= 2 else MAX_COLUMNS
     drawn, axes = draw(
         shown,
         (label_across(figure.table, across), figure_style.vertical_label(figure.table, value)),
@@ -261,7 +256,7 @@ def plot(figure: FigureData) -> Figure:
         has_own_limits=kind == "together",
         dashed=list(rows.sort_values("other_place", kind="stable")["line"].unique()),
         panel=panel,
-        most=SLIM if len(names) <= 2 else MAX_COLUMNS,
+        most=most,
         sharex=True,
         sharey=kind != "panels" or figure.table.subsystem != "cpu",
     )
@@ -281,31 +276,31 @@ def is_over_blocks(rows: pd.DataFrame) -> bool:
 
 
 def panel_height(figure: FigureData, across: str) -> float:
-    """Return the height of a panel in inches: sizes take two lines below it."""
+    """Return the height of a panel in inches, higher for the two lines of sizes below it."""
     if figure.drawing is not None:
         return 1.3
     return 1.14 if across == "block_bytes" else 1.02
 
 
 def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
-    """Return the rows of a figure with the names and places of what is across, and of the other.
+    """Return the rows of a figure with their names and places.
 
-    Columns: ``across`` and ``across_name`` on the axis, ``other_place`` and ``other_name``,
-    ``label`` of the workload, and ``full_name`` with its variant and node.
+    Columns: ``across`` and ``across_name``, the place and its name on the horizontal axis,
+    ``other_place`` and ``other_name``, the same for the column ``other``, ``label`` of the workload,
+    and ``full_name`` with its variant and node.
     """
     names = []
     for row in schema.lines(figure.rows):
         labels = figure.labels(row)
-        sizes = {
-            "block_bytes": (labels.block(row), labels.block(row)),
-            "concurrency": (str(row.concurrency), labels.many(row.concurrency)),
-        }
+        across_name, other_name = labels.block(row), labels.many(row.concurrency)
+        if across == "concurrency":
+            across_name, other_name = str(row.concurrency), labels.block(row)
         names.append(
             {
                 "across": getattr(row, across) or 0,
-                "across_name": sizes[across][0],
+                "across_name": across_name,
                 "other_place": getattr(row, other) or 0,
-                "other_name": sizes[other][1],
+                "other_name": other_name,
                 "label": labels.workload(row),
                 "full_name": full_name(labels, row),
             }
@@ -314,7 +309,7 @@ def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
 
 
 def full_name(labels: Labels, row: Line) -> str:
-    """Return the workload, with the variant and the node where there are several of them."""
+    """Return the workload with its variant and node, without those that are the usual ones."""
     parts = [labels.workload(row)]
     if labels.table.subsystem == "memory" and row.variant not in ("", "pool"):
         parts.append(row.variant)
@@ -324,10 +319,10 @@ def full_name(labels: Labels, row: Line) -> str:
 
 
 def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFrame:
-    """Add the title of each row's panel, and what its dashes stand for.
+    """Add the columns ``panel`` and ``line``, see the head of this module.
 
-    A block or number of threads that is not on the axis has a panel for itself where a workload
-    would else have several of them in one look, or where the table has but one workload.
+    Each block or number of threads that is not on the axis has its own panels if the table has one
+    workload, or if several of them would have the same look. Else each has its own dashes.
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads, count = distinct["full_name"].nunique(), distinct["other_place"].nunique()
@@ -336,29 +331,25 @@ def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFram
         is_split = workloads == 1 and 1 < count <= MAX_COLUMNS
     if is_split:
         rows = rows.sort_values("other_place", kind="stable")
-    empty = pd.Series("", index=rows.index)
-    variants = empty
-    if figure.table.variant and rows["variant"].nunique() > 1:
-        variants = rows["variant"].map(figure.table.variant_label).replace(VARIANTS)
-    parts = pd.DataFrame(
-        {
-            "label": rows["label"],
-            "other": rows["other_name"] if is_split else empty,
-            "variant": variants,
-            "node": rows["node"] if rows["node"].nunique() > 1 else empty,
-        }
-    )
-    if kind == "together":
-        parts = parts[["other"]]
-    has_dashes = kind == "panels" and not is_split and count > 1
-    return rows.assign(
-        panel=[", ".join(filter(None, each)) for each in parts.itertuples(index=False)],
-        line=rows["other_name"] if has_dashes else empty,
-    )
+    # Join what tells panels from each other.
+    parts = []
+    if kind != "together":
+        parts.append(rows["label"])
+    if is_split:
+        parts.append(rows["other_name"])
+    if kind != "together" and figure.table.variant and rows["variant"].nunique() > 1:
+        parts.append(rows["variant"].map(figure.table.variant_label).replace(VARIANTS))
+    if kind != "together" and rows["node"].nunique() > 1:
+        parts.append(rows["node"])
+    panels = [", ".join(filter(None, each)) for each in zip(*parts, strict=True)]
+    if kind == "panels" and not is_split and count > 1:
+        return rows.assign(panel=panels, line=rows["other_name"])
+    # A single panel may have no title.
+    return rows.assign(panel=panels or "", line="")
 
 
 def looks_of(table: Table, rows: pd.DataFrame, kind: str) -> dict[str, Look]:
-    """Return the look of each name in the legend: of workloads, or of programs."""
+    """Return the look of each name in the legend, which is a workload or a program."""
     if kind == "together":
         names = rows["full_name"].unique()
         return {name: figure_style.look(place) for place, name in enumerate(names)}
@@ -371,21 +362,19 @@ def looks_of(table: Table, rows: pd.DataFrame, kind: str) -> dict[str, Look]:
 def corners_of(
     figure: FigureData, rows: pd.DataFrame, value: str, kind: str, looks: Mapping[str, Look]
 ) -> pd.DataFrame:
-    """Return what is drawn of rows: values, runs and limits, see ``draw``."""
+    """Return the values, runs and limits of rows as lines for ``draw``."""
     table, has_bars = figure.table, kind == "bars"
     percent = 100.0
     factor = percent if value == "efficiency" else table.factor
-    octaves = math.log2(rows["across"].max() / rows["across"].min()) or 1
-    # Programs and workloads stand a little to the right of each other.
-    order = {name: place for place, name in enumerate(looks)}
-    shift = 2 ** (rows["name"].map(order) * octaves * SHARE_OF_AXIS)
-    rows = rows.assign(
-        x=rows["across"] if has_bars else rows["across"] * shift,
-        y=rows[VALUES[value]] * factor,
-        kind="path",
-    ).dropna(subset="y")
+    rows = rows.assign(x=rows["across"], y=rows[VALUES[value]] * factor, kind="path")
     if has_bars:
-        rows = rows.assign(kind=np.where(rows["is_own"], "path", "run"))
+        rows["kind"] = np.where(rows["is_own"], "path", "run")
+    else:
+        # Programs and workloads stand a little to the right of each other.
+        octaves = math.log2(rows["across"].max() / rows["across"].min()) or 1
+        order = {name: place for place, name in enumerate(looks)}
+        rows["x"] = rows["across"] * 2 ** (rows["name"].map(order) * octaves * SHARE_OF_AXIS)
+    rows = rows.dropna(subset="y")
     layers = [rows]
     if value == "efficiency":
         paths = rows[rows["kind"].eq("path")]
@@ -401,9 +390,7 @@ def corners_of(
 
 
 def dots_of(figure: FigureData, places: pd.DataFrame) -> pd.DataFrame:
-    """Return a dot for each run of rows.
-
-    A run that was disturbed is left out of the summary; one above the limit is not shown.
+    """Return a dot for each run of rows, without runs above the limit.
 
     Args:
         figure: gives the runs and the unit.
@@ -426,16 +413,17 @@ def label_across(table: Table, across: str) -> str:
 def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
     """Return the labels of the horizontal axis: blocks in two lines, or numbers.
 
-    Of two that would touch, the first stays.
+    A label is empty if it would touch the one before.
     """
     least = math.log2(places[-1] / places[0]) / MAX_TICKS
     written = []
     last = -math.inf
     for place in places:
-        is_free = math.log2(place) - last >= least
-        if is_free:
+        label = ""
+        if math.log2(place) - last >= least:
             last = math.log2(place)
-        written.append(SIZE.sub(r"\1\n\2", names[place]) if is_free else "")
+            label = SIZE.sub(r"\1\n\2", names[place])
+        written.append(label)
     return written
 
 
@@ -443,10 +431,10 @@ def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
 
 
 def plot_percentiles(figure: FigureData) -> Figure:
-    """Draw times of single operations over nines.
+    """Draw percentiles of the times of single operations, with an axis of nines.
 
-    There is a panel for each workload and a line for each number of threads or streams; each
-    repetition's percentiles are dots.
+    There is a panel for each workload and a line for each number of threads or streams. Dots are the
+    percentiles of each repetition.
     """
     own = figure.own
     names = []
@@ -460,11 +448,11 @@ def plot_percentiles(figure: FigureData) -> Figure:
     runs = figure.runs[figure.runs["kept"]]
     paths = melt_percentiles(own)
     dots = melt_percentiles(runs[runs["instrument"].isin(own["instrument"])])
-    # A percentile that the row lacks had too few operations in some run: no run shows it.
+    # A row lacks a percentile of which some run has too few operations; then no run shows it.
     dots = dots.merge(paths[["point", "percentile"]], on=["point", "percentile"])
     layers = [paths.assign(kind="path"), dots.assign(kind="run")]
     shown = pd.concat(layers, ignore_index=True).merge(places, on="point")
-    # So many nines has the share: 0.999 has three.
+    # 0.999 has three nines.
     nines = {name: -math.log10(1 - share) for name, share in PERCENTILES.items()}
     shown["x"] = shown["percentile"].map(nines)
     shown["y"] = shown["time"] * figure.table.factor

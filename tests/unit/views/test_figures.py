@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.rows.fleets import SLOW, campaign
@@ -11,7 +12,7 @@ from tests.unit.views.drawn import draw, shown
 from peakmark.rows import schema
 from peakmark.views import figures, layouts, node_figures
 from peakmark.views.node_groups import group_points
-from peakmark.views.points import points_of
+from peakmark.views.points import Point, points_of
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,39 @@ def test_the_overview_draws_the_limit_where_it_is_known(cpu):
     (text,) = (one.get_text() for one in axis.texts)
     assert "MyCPUBench" in text and "HPL" in text and text.count("%") == 2
     assert node_figures.plot_overview(without_limits(cpu)) is None
+
+
+def point_with(table, references):
+    """A point at which peakmark's kernel measured 10.
+
+    Args:
+        table: name of the table.
+        references: instrument -> value, and whether it is comparable.
+    """
+    values = {"diskbench": (10.0, False), **references}
+    lines = []
+    for name, (value, is_comparable) in values.items():
+        lines.append({"instrument": name, "value": value, "is_comparable": is_comparable})
+    rows = schema.typed("rows", pd.DataFrame(lines).assign(table=table))
+    measured = {line.instrument: line for line in schema.lines(rows)}
+    return Point(measured["diskbench"], measured, ())
+
+
+@pytest.mark.parametrize(("table", "fio", "iozone"), [
+    ("disk_throughput", 8.0, 9.0), ("disk_latency", 9.0, 8.0),
+])  # fmt: skip
+def test_the_best_of_several_references_is_the_fastest(table, fio, iozone):
+    point = point_with(table, {"fio": (fio, True), "iozone": (iozone, True)})
+    assert node_figures.best_reference(point).instrument == "iozone"
+
+
+def test_a_reference_that_is_not_comparable_is_no_best_one():
+    references = {"fio": (8.0, True), "iozone": (9.0, False)}
+    assert (
+        node_figures.best_reference(point_with("disk_throughput", references)).instrument == "fio"
+    )
+    references = {"fio": (8.0, False)}
+    assert node_figures.best_reference(point_with("disk_throughput", references)) is None
 
 
 def test_figures_carry_the_names_and_units_of_the_layout(tmp_path):

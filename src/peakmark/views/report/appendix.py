@@ -1,8 +1,4 @@
-"""What stands behind the results.
-
-How it was measured, every run, what went wrong, where the numbers come from, and what it takes to
-reproduce them.
-"""
+"""The chapters after the results: method, runs, failures, provenance and reproduction."""
 
 from __future__ import annotations
 
@@ -20,21 +16,21 @@ from peakmark.resources import ROOT
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
-from peakmark.tools.tables import SMALL_RECORD, TABLES, Table
+from peakmark.tools.tables import SMALL_RECORD, TABLES
 from peakmark.views import headlines, layouts, node_groups
 from peakmark.views.points import Line, rows_of
 from peakmark.views.report import nodes
 from peakmark.views.report.nodes import who
 
 WIDTH = 96
-"""Characters after which a line of the configuration ends."""
+"""Largest number of characters in a line of the configuration."""
 MISSING = "–"
 """Version of a program that did not run."""
 ECHO = "LAT-ICMP"
-"""Workload of an echo, which stands beside several rows and is listed once."""
+"""Workload of an echo, whose runs stand beside several rows and are listed once."""
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
 COUNTED: list[list[str]] = TEXT["counted"]
-"""Resource, workloads, and what one operation of theirs is."""
+"""Resource, workloads, and the operation that they count."""
 
 
 # -- method
@@ -42,13 +38,12 @@ COUNTED: list[list[str]] = TEXT["counted"]
 
 def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     """Return paragraphs by heading, the table of workloads, and the table of programs."""
-    arises = [typeset(text) for text in (*TEXT["arises"], *energy_texts(frames))]
+    small = size(SMALL_RECORD)
+    conditions = [each.full_sentence for each in headlines.conditions(frames)]
     parts = {
-        "How a number arises": arises,
-        "How to read a row": [text.format(small=size(SMALL_RECORD)) for text in TEXT["reading"]],
-        "Conditions of this campaign": [
-            typeset(each.full_sentence) for each in headlines.conditions(frames)
-        ],
+        "How a number arises": list(map(typeset, (*TEXT["arises"], *energy_texts(frames)))),
+        "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
+        "Conditions of this campaign": list(map(typeset, conditions)),
     }
     return {
         "parts": {title: paragraphs for title, paragraphs in parts.items() if paragraphs},
@@ -58,21 +53,16 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
 
 
 def counted(frames: CampaignFrames) -> list[list[str]]:
-    """Return what is counted, of the workloads that the campaign has."""
-    measured = set()
-    pairs = frames.rows[["subsystem", "workload"]].drop_duplicates()
-    for subsystem, workload in pairs.itertuples(index=False):
-        title = SUBSYSTEMS[subsystem].title
-        measured |= {(title, workload), (title, workload.partition("-")[0])}
-    lines = []
-    for line in COUNTED:
-        if any((line[0], workload) in measured for workload in line[1].split()):
-            lines.append(line)
-    return lines
+    """Return the lines of ``COUNTED`` that have a workload of the campaign."""
+    measured: dict[str, set[str]] = defaultdict(set)
+    for subsystem, workload in zip(frames.rows["subsystem"], frames.rows["workload"], strict=True):
+        family, _, _ = workload.partition("-")
+        measured[SUBSYSTEMS[subsystem].title] |= {workload, family}
+    return [line for line in COUNTED if not measured[line[0]].isdisjoint(line[1].split())]
 
 
 def energy_texts(frames: CampaignFrames) -> list[str]:
-    """Return whose energy the tables have, or why they have none; once for nodes that are alike."""
+    """Return sentences on whose energy the tables have, or why they have none, each once."""
     texts = dict[str, None]()
     for facts in nodes.facts_of(frames).values():
         names = (facts.get("cpu") or {}).get("energy")
@@ -87,20 +77,20 @@ def energy_texts(frames: CampaignFrames) -> list[str]:
 def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
     """Return name, version and path of each program, in the order of the tables.
 
-    The name has what tables call it; a program that is missing has the reason in place of the path.
+    A missing program has the reason in place of the path.
     """
     campaign, subsystems = frames.campaign, headlines.planned(frames)
-    known: dict[str, list[list[str]]] = {}
+    known: dict[str, list[list[str]]] = defaultdict(list)
     for table in TABLES:
         if table.subsystem in subsystems:
             for program in table.series:
                 known[program.instrument] = []
-    order = set(known)
+    # Programs that a layout does not ask for are not missing.
+    chosen = set(known)
+    if layout:
+        chosen = set(campaign["instruments"])
     for program in campaign["programs"]:
-        line = [program["version"], program["path"]]
-        known.setdefault(program["instrument"], []).append(line)
-    # A layout has its own choice of programs: others are not missing.
-    chosen = set(campaign["instruments"]) if layout else order
+        known[program["instrument"]].append([program["version"], program["path"]])
     titles = program_titles(layout)
     lines = []
     for name, versions in known.items():
@@ -112,7 +102,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
 
 def program_titles(layout: Layout | None) -> dict[str, str]:
-    """Return ``diskbench (MyDiskBench)`` for programs that tables call otherwise."""
+    """Return titles such as ``diskbench (MyDiskBench)`` for programs with other names in tables."""
     tables = list(TABLES)
     if layout:
         tables = [layout.called(each.table) for each in layout.layout_tables]
@@ -128,20 +118,20 @@ def program_titles(layout: Layout | None) -> dict[str, str]:
 
 
 def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
-    """Return groups of one program and unit: a line for each row with every repetition in its order.
+    """Return a group for each program and unit, with a line for each row and all its repetitions.
 
-    Many nodes have too many for a page.
+    There are no groups for many nodes, as a page has no room for them.
     """
     texts = TEXT["runs"]
     if node_groups.is_many(frames):
         return {"text": texts["elsewhere"], "groups": []}
     runs = runs_by_row(frames)
+    called = {}
+    for table in TABLES:
+        called[table.name] = layouts.table_of(layout, table, rows_of(frames, table))
     groups: dict[tuple[str, str], dict[tuple[str, str], None]] = defaultdict(dict)
     text = texts["here"]
-    called = {table.name: called_table(frames, layout, table) for table in TABLES}
-    for row in schema.lines(frames.rows):
-        if not row.n:
-            continue
+    for row in schema.lines(frames.rows[frames.rows["n"].gt(0)]):
         labels = layouts.labels_of(layout, called[row.table], row)
         values = runs[row.point, row.instrument]
         shown, name = values_of(labels, row, values), row_label(labels, row)
@@ -156,13 +146,8 @@ def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     return {"text": text, "groups": listed}
 
 
-def called_table(frames: CampaignFrames, layout: Layout | None, table: Table) -> Table:
-    """Return a table with the unit in which its rows are printed."""
-    return layouts.table_of(layout, table, rows_of(frames, table))
-
-
 def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:
-    """Return point and instrument -> its measured runs, those that do not count behind the others."""
+    """Return point and instrument -> its measured runs, those that do not count last."""
     measured = frames.runs[frames.runs["value"].notna() & frames.runs["table"].ne("")]
     kept = measured[measured["kept"]].sort_values("repetition", kind="stable")
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
@@ -173,7 +158,7 @@ def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:
 
 
 def values_of(labels: Labels, row: Line, runs: Sequence[Line]) -> list[str]:
-    """Return the values of a row; those that do not count stand in brackets."""
+    """Return the values of a row, those that do not count in brackets."""
     shown = []
     for run in runs:
         number = labels.number(run.value, row.resolution or 0.0)
@@ -183,12 +168,13 @@ def values_of(labels: Labels, row: Line, runs: Sequence[Line]) -> list[str]:
 
 def row_label(labels: Labels, row: Line) -> str:
     """Return ``RWS pool, 1 MiB, ×2``."""
-    variant = ""
-    if labels.table.variant and row.variant != "psync":
-        variant = row.variant
-    workload = f"{labels.workload(row)} {variant}".strip()
-    node = row.node if row.node != "any" else ""
-    return ", ".join(filter(None, (workload, labels.block(row), f"×{row.concurrency}", node)))
+    workload = labels.workload(row)
+    if labels.table.variant and row.variant not in ("", "psync"):
+        workload += f" {row.variant}"
+    parts = [workload, labels.block(row), f"×{row.concurrency}"]
+    if row.node != "any":
+        parts.append(row.node)
+    return ", ".join(filter(None, parts))
 
 
 # -- failures
@@ -197,15 +183,18 @@ def row_label(labels: Labels, row: Line) -> str:
 def list_problems(frames: CampaignFrames) -> dict[str, Any]:
     """Return cells that could not be measured, attempts that failed, and cells without a record.
 
-    What befell a point on several nodes or in several repetitions is one line.
+    Failures of a point on several nodes or in several repetitions share a line.
     """
     lines = []
     for failure in frames.campaign["failures"]:
         places = failure["nodes"]
-        often = f" ({len(places)} times)" if len(places) > 1 else ""
+        what = failure["what"]
+        if len(places) > 1:
+            what += f" ({len(places)} times)"
         name = f"{failure['cells']} {who(list(dict.fromkeys(places)))}"
-        lines.append([name, f"{failure['what']}{often}", failure["reason"]])
-    return {"text": TEXT["problems" if lines else "no_problems"], "lines": lines}
+        lines.append([name, what, failure["reason"]])
+    text = TEXT["problems"] if lines else TEXT["no_problems"]
+    return {"text": text, "lines": lines}
 
 
 # -- provenance
@@ -221,10 +210,8 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     if jobs:
         slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
     done = campaign["cells"] - campaign["missing"]
-    cells, failed = (
-        plural(campaign["cells"], "cell"),
-        plural(campaign["attempts"], "failed attempt"),
-    )
+    cells = plural(campaign["cells"], "cell")
+    failed = plural(campaign["attempts"], "failed attempt")
     checksums, sums = campaign["checksums"], TEXT["no_checksums"]
     if checksums["outputs"]:
         outputs = plural(checksums["outputs"], "raw output")
@@ -244,18 +231,19 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def config_text(campaign: Mapping[str, Any]) -> str:
-    """Return the configuration as YAML; the name of the preset stands for what is as there."""
-    preset, shown = campaign["preset"], campaign["settings"]
+    """Return the configuration as YAML, or the name of its preset."""
+    preset, shown, head = campaign["preset"], campaign["settings"], ""
     if preset:
         shown = {"campaign": campaign["config"].get("campaign")}
+        head = f"# as the preset {preset}, but for\n"
     text: str = yaml.safe_dump(
         shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=WIDTH
     )
-    return f"# as the preset {preset}, but for\n{text}" if preset else text
+    return head + text
 
 
 def describe_reproduction(frames: CampaignFrames) -> dict[str, Any]:
-    """Return steps as sentence and command, the expected results, and what they take."""
+    """Return steps as sentence and command, the expected results, and their costs."""
     campaign = frames.campaign
     config = campaign["preset"] or f"{campaign['name']}.yaml"
     steps = []
@@ -266,7 +254,7 @@ def describe_reproduction(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def costs(campaign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield how long the campaign took, and the disk space that it needed."""
+    """Yield the times that the campaign took, and the disk space that it needed."""
     times = campaign["times"]
     if not times["records"]:
         yield "Measuring", "no record yet"

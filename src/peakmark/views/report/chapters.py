@@ -1,8 +1,8 @@
-"""The chapters that an author writes in Markdown, and the one on the kernels.
+"""The chapters that an author writes in Markdown, and the chapter on the kernels.
 
-Markdown becomes a tree of plain values, so that PDF and HTML report take it as data, never as markup
-of the author's. A node has ``kind``, the type of markdown-it, ``level`` of a heading, ``text``, ``to``
-of a link, and the ``parts`` in it.
+Markdown becomes a tree of plain values, so that the author's markup reaches neither PDF nor HTML. A
+node has ``kind``, its type in markdown-it; ``level`` of a heading; ``text``; ``to``, the target of a
+link; and ``parts``, the nodes in it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Node = dict[str, Any]
 LARGEST = 16 << 20
 """Largest text of a chapter, B."""
 BEFORE = ("introduction", "design")
-"""Chapters that stand before the results; the others stand behind them."""
+"""Chapters before the results; the others come after them."""
 KERNELS_TEXT = ROOT / "docs" / "kernels.md"
 SHARED = "What they share"
-"""Heading in that text of what holds for all kernels."""
+"""Heading in that text of the section on all kernels."""
 NO_HEADING = 9
-"""Level of a block that is no heading: below all headings."""
+"""Level of a block that is no heading, below all headings."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 GROUPING = ("root", "inline", "thead", "tbody")
@@ -39,16 +39,16 @@ GROUPING = ("root", "inline", "thead", "tbody")
 
 
 def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the author's chapters, and the one on the kernels where there are any.
+    """Return the author's chapters; if there are any, also the chapter on the kernels.
 
     Args:
         frames: the campaign.
         sections: the chapters of the resources.
 
     Returns:
-        ``before`` and ``behind`` the results: chapters with ``title`` and ``blocks``; ``subsystems``:
-        title of a resource's chapter -> blocks below the table of a title, or below all with the
-        title ""; ``kernels``: blocks.
+        ``before`` and ``behind``, the chapters before and after the results, with ``title`` and
+        ``blocks``; ``subsystems``, title of a resource's chapter -> title of a table -> blocks below
+        it, with the title "" for blocks below all tables; ``kernels``, blocks.
 
     Raises:
         ConfigError: a file holds what no report can show.
@@ -60,14 +60,19 @@ def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict
         # Headings and comments alone are no chapter.
         if chapter["blocks"]:
             written[key] = chapter
-    behind = [key for key in written if key not in (*BEFORE, *SUBSYSTEMS)]
+    before, behind = [], []
+    for key, chapter in written.items():
+        if key in BEFORE:
+            before.append(chapter)
+        elif key not in SUBSYSTEMS:
+            behind.append(chapter)
     of_kernels = []
     if written:
         of_kernels = kernels(set(frames.campaign["instruments"]) & set(KERNELS.values()))
     return {
-        "before": [written[key] for key in BEFORE if key in written],
+        "before": before,
         "subsystems": in_sections(written, sections),
-        "behind": [written[key] for key in behind],
+        "behind": behind,
         "kernels": of_kernels,
     }
 
@@ -75,7 +80,7 @@ def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict
 def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
     """Return chapter -> its file in the folder that ``report.text`` names, in the order of the report.
 
-    A folder that is not here, as on another machine, is told.
+    Tell the user if the folder is not on this machine.
     """
     name = report.get("text")
     if not isinstance(name, str):
@@ -91,7 +96,7 @@ def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def read_chapter(key: str, path: Path) -> dict[str, Any]:
-    """Return title and blocks of a chapter; a first heading of level 1 is the title.
+    """Return title and blocks of a chapter, whose title is a first heading of level 1.
 
     Raises:
         ConfigError: the file cannot be read, or holds an image.
@@ -111,7 +116,7 @@ def read_chapter(key: str, path: Path) -> dict[str, Any]:
 def in_sections(
     written: Mapping[str, Mapping[str, Any]], sections: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what the author writes of each resource, by the table it stands below; see ``build``."""
+    """Return the author's blocks on each resource by the table above them, see ``build``."""
     keys = {resource.title: key for key, resource in SUBSYSTEMS.items()}
     placed = {}
     for section in sections:
@@ -133,7 +138,7 @@ def in_sections(
 
 
 def kernels(names: Collection[str]) -> list[Node]:
-    """Return the sections of docs/kernels.md on these kernels, and the one on all."""
+    """Return the sections of docs/kernels.md on these kernels, and the section on all kernels."""
     blocks = parse_markdown(KERNELS_TEXT.read_text(encoding="utf-8"), str(KERNELS_TEXT))
     kept, is_taken = [], False
     for block in blocks:
@@ -152,7 +157,7 @@ def parse_markdown(text: str, name: str) -> list[Node]:
 
     Args:
         text: Markdown.
-        name: stands in errors.
+        name: name of the text in errors.
 
     Raises:
         ConfigError: the text shows an image.
@@ -162,7 +167,7 @@ def parse_markdown(text: str, name: str) -> list[Node]:
 
 
 def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
-    """Return the blocks without headings that nothing follows before the next of their level."""
+    """Return the blocks without headings of empty sections."""
     kept: list[Node] = []
     level_behind = 0
     for block in reversed(blocks):
@@ -177,7 +182,7 @@ def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
 
 
 def nodes_of(node: SyntaxTreeNode, name: str) -> Iterator[Node]:
-    """Yield a node as plain values; of those that only group others, the others."""
+    """Yield a node as plain values, or the nodes in one that only groups others."""
     if node.type == "image":
         raise ConfigError(
             f"{name} shows an image, {node.attrs['src']!r}: a text of a report is words and tables; "
@@ -199,5 +204,5 @@ def nodes_of(node: SyntaxTreeNode, name: str) -> Iterator[Node]:
 
 
 def plain_text(nodes: Sequence[Node]) -> str:
-    """Return words without their marks."""
+    """Return the words of nodes without emphasis and links."""
     return "".join(word.get("text", "") + plain_text(word.get("parts", ())) for word in nodes)

@@ -1,6 +1,6 @@
-"""What the report says, as one JSON value for the templates: words and texts, no markup.
+"""The content of the report as one JSON value for the templates, without markup.
 
-``build`` lists it in the order of the report.
+``build`` has its parts in the order of the report.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ HEADINGS = {
     "artifact": "Reproduction",
     "runs": "Runs",
 }
-"""Key of a part -> heading of its chapter. Headings of one form alone stand in its template."""
+"""Key of a part -> heading of its chapter. A heading of only PDF or HTML is in that template."""
 
 
 def build(frames: CampaignFrames) -> dict[str, Any]:
-    """Return the whole report but for the extents of its figures: the key of each part -> its content."""
+    """Return key -> content of each part of the report, without the extents of its figures."""
     layout = layouts.layout_of(frames)
     arranged = layouts.arrange(frames, layout)
     of_resources = sections.build(arranged, layout)
@@ -57,20 +57,22 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def describe(frames: CampaignFrames) -> dict[str, Any]:
-    """Return what stands at the top of page one, and what the templates must know of the campaign."""
+    """Return the top of page one, and facts of the campaign that the templates need."""
     campaign = frames.campaign
     report = campaign["config"].get("report") or {}
     resources = [SUBSYSTEMS[subsystem].resource for subsystem in headlines.planned(frames)]
     several = "nodes" if len(nodes.hosts(frames)) > 1 else "machine"
     lead = appendix.TEXT["lead"][several]
-    newest = datetime.fromisoformat(campaign["times"]["newest"])
+    newest, day = datetime.fromisoformat(campaign["times"]["newest"]), "nothing measured yet"
+    if newest.timestamp():
+        day = date(newest)
     authors = authors_of(report)
     return {
         "title": str(report.get("title") or "Performance report"),
         "author": author_line(authors),
         "authors": [author["name"] for author in authors],
         "course": str(report.get("course") or ""),
-        "date": date(newest) if newest.timestamp() else "nothing measured yet",
+        "date": day,
         "campaign": campaign["name"],
         "lead": lead.format(machine=nodes.short(frames), resources=listed(resources)),
         "partial": bool(campaign["missing"]),
@@ -83,7 +85,7 @@ def describe(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def authors_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return name and affiliation of those of ``authors``, else of the one that ``author`` names."""
+    """Return name and affiliation of each of ``authors``, or of the one in ``author``."""
     named = report.get("authors") or []
     if not named and report.get("author"):
         named = [{"name": report["author"]}]
@@ -96,12 +98,14 @@ def authors_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
 def author_line(authors: list[dict[str, str]]) -> str:
     """Return ``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``.
 
-    An affiliation stands behind the last of those who share it.
+    An affiliation follows the last of the authors who share it.
     """
     parts = []
     for affiliation, members in groupby(authors, key=itemgetter("affiliation")):
         names = ", ".join(author["name"] for author in members)
-        parts.append(f"{names} ({affiliation})" if affiliation else names)
+        if affiliation:
+            names += f" ({affiliation})"
+        parts.append(names)
     return ", ".join(parts)
 
 
@@ -115,7 +119,7 @@ def build_headlines(frames: CampaignFrames) -> list[dict[str, str]]:
 
 
 def build_caveats(frames: CampaignFrames) -> list[str]:
-    """Return what a reader of page one must know."""
+    """Return the caveats of page one."""
     texts = [typeset(caveat.full_sentence) for caveat in headlines.build_caveats(frames)]
     layout = layouts.layout_of(frames)
     if layout and node_groups.is_many(frames):
@@ -129,7 +133,7 @@ def must_be_complete(campaign: Mapping[str, Any], partial: bool, command: str, s
     Args:
         campaign: the content of ``campaign.json``.
         partial: allow missing cells.
-        command: what the user called.
+        command: name of the command that the user called.
         shown: the campaign as the user named it.
 
     Raises:

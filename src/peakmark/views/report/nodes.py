@@ -1,4 +1,4 @@
-"""What a report says of the machine: the facts of each node; what many have in common is said once."""
+"""The chapter on the machine: the facts of each node, or those of all nodes and their differences."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from peakmark.rows.schema import CampaignFrames
 
 Facts = Mapping[str, Any]
 Groups = dict[str, list[list[str]]]
-"""Title -> lines of what and value."""
+"""Title -> lines of the name and the value of a fact."""
 
 TEXT = ROOT / "reports" / "machine.yaml"
 SHORT = "In half a sentence"
-"""Group of the templates that is no group of facts."""
+"""Group of the templates with the machine in half a sentence; it is no group of facts."""
 UNREAD = "What could not be read, and how to supply it"
 UNKNOWN = "unknown"
 """Fact that holds reasons by the dotted names of other facts."""
 NAMED = 3
-"""Largest number of nodes that are named where they differ."""
+"""Largest number of nodes with a value of a fact that are named; more are counted."""
 VALUES = 4
-"""Largest number of values of a fact in a line, the most frequent ones."""
+"""Largest number of values of a fact in a line, which has the most frequent ones."""
 
 
 def hosts(frames: CampaignFrames) -> list[str]:
@@ -38,7 +38,7 @@ def hosts(frames: CampaignFrames) -> list[str]:
 
 
 def facts_of(frames: CampaignFrames) -> dict[str, dict[str, Any]]:
-    """Return host -> its facts, nested as they were collected."""
+    """Return host -> its facts as nested mappings and lists."""
     found: dict[str, dict[str, Any]] = {host: {} for host in hosts(frames)}
     for line in schema.lines(frames.facts):
         put(found[line.host], line.key.split("."), json.loads(line.value))
@@ -53,21 +53,22 @@ def put(facts: dict[str, Any], names: Sequence[str], value: Any) -> None:
 
 
 def with_lists(value: Any) -> Any:
-    """Return a value in which mappings from places are lists again."""
+    """Return a value with a list for each mapping whose keys are 0, 1, ..."""
     if not isinstance(value, dict):
         return value
     parts = {name: with_lists(part) for name, part in value.items()}
-    places = [str(place) for place in range(len(parts))]
-    return list(parts.values()) if parts and list(parts) == places else parts
+    if parts and list(parts) == [str(place) for place in range(len(parts))]:
+        return list(parts.values())
+    return parts
 
 
 def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
-    """Return the facts of the nodes, or what all have alike and what differs."""
+    """Return the facts of the only node, or those of all nodes and their differences."""
     return alike(facts_of_nodes(frames))
 
 
 def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the facts of many nodes as those of one: what all have alike, and what differs."""
+    """Return the facts of several nodes as one node: the equal facts, and those that differ."""
     if len(nodes) < 2:
         return [dict(node) for node in nodes]
     names_of: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
@@ -90,7 +91,7 @@ def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def values_with_nodes(names_by_value: Mapping[str, Sequence[str]]) -> str:
-    """Return ``A (60 nodes); B (node3 and node9)``, and how many other values there are."""
+    """Return ``A (60 nodes); B (node3 and node9)``, and the number of other values."""
     ordered = sorted(names_by_value.items(), key=lambda pair: -len(pair[1]))
     shown = [f"{value} ({who(names)})" for value, names in ordered[:VALUES]]
     if len(ordered) > VALUES:
@@ -99,12 +100,14 @@ def values_with_nodes(names_by_value: Mapping[str, Sequence[str]]) -> str:
 
 
 def who(names: Sequence[str]) -> str:
-    """Return ``node3 and node9``, or how many nodes."""
-    return listed(names) if len(names) <= NAMED else f"{len(names)} nodes"
+    """Return ``node3 and node9``, or the number of nodes if there are many."""
+    if len(names) > NAMED:
+        return f"{len(names)} nodes"
+    return listed(names)
 
 
 def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
-    """Return name and groups of facts of each node."""
+    """Return the name and the groups of facts of each node."""
     campaign, found = frames.campaign, []
     for host, facts in facts_of(frames).items():
         measured = {**facts, "network": campaign["networks"][host]}
@@ -124,7 +127,7 @@ def short(frames: CampaignFrames) -> str:
 
 
 def group(facts: Facts, core_types: Sequence[str] = ()) -> Groups:
-    """Return the facts of one machine by groups, without lines and groups that are empty."""
+    """Return the facts of one machine by groups, without empty lines and groups."""
     shown = {}
     for title, of_group in templates().items():
         if title == SHORT:
@@ -138,7 +141,7 @@ def group(facts: Facts, core_types: Sequence[str] = ()) -> Groups:
 
 @cache
 def templates() -> dict[str, dict[str, Template]]:
-    """Return group -> line -> its template."""
+    """Return group -> name of a fact -> its template."""
     environment = Environment(
         autoescape=False,  # noqa: S701 - texts as JSON, which each form of the report escapes
         undefined=ChainableUndefined,
@@ -159,15 +162,15 @@ def templates() -> dict[str, dict[str, Template]]:
 
 
 def text_of(value: Any) -> Any:
-    """Return a value of a template, an empty text for none."""
+    """Return a value for a template, an empty text for None."""
     return "" if value is None else value
 
 
 def typeset_known(text: str | None) -> str | None:
-    """Return a number with its unit as it is printed; nothing where it is unknown."""
+    """Return a number with its unit as it is printed, nothing for an unknown one."""
     return text and typeset(text)
 
 
 def pairs(values: Mapping[str, Any] | None, sign: str = ": ") -> str:
-    """Return ``name: value; name: value``, of values that are not empty."""
+    """Return ``name: value; name: value`` without empty values."""
     return "; ".join(f"{name}{sign}{value}" for name, value in (values or {}).items() if value)

@@ -1,8 +1,8 @@
-"""The report set as PDF by Typst and as one HTML file by Jinja2, from the same data, which are handed
-over as values, never as markup. What paper has no room for, the Typst template leaves out.
+"""The report as PDF, set by Typst, and as one HTML file, written by Jinja2, from the same data.
 
-The HTML file needs nothing else: its template escapes every text, and a content security policy
-forbids the page to load or to run anything that is not in it.
+The templates take all texts as values, never as markup. The Typst template leaves out parts that
+paper has no room for. The HTML file needs no other file: its template escapes every text, and a
+content security policy forbids the page to load or run anything that is not in it.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ TEMPLATES = ROOT / "reports" / "html"
 WIDTH_POINTS = 6.85 * 72
 """Width of the text, and of a figure that fills it."""
 HEIGHT_POINTS = 7.2 * 72
-"""Height from which on a figure is made smaller, so that its caption stays on the page."""
+"""Largest height of a figure, so that its caption stays on its page."""
 PIXELS = 4 / 3
 """Pixels in a point."""
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
 """In JSON: an escaped backslash (group 1), or a control character, which no font has."""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LINKS = ("https://", "http://", "mailto:", "#")
-"""What an author's link may lead to; another one is shown as text."""
+"""Beginnings of the targets of an author's links; a link to another target is shown as text."""
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
           "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ReportContent:
-    """What PDF and HTML report are set from.
+    """The content of PDF and HTML report.
 
     Attributes:
-        campaign: folder, in which the report is written.
-        data: see ``document.build``, and the extents of the ``figures``.
+        campaign: folder of the campaign, in which the report is written.
+        data: see ``document.build``; ``figures`` has the extents of the figures.
         pictures: name of each figure -> its SVG.
     """
 
@@ -62,12 +62,12 @@ class ReportContent:
 
 
 def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportContent:
-    """Return what the report of a campaign is set from.
+    """Return the content of the report of a campaign.
 
     Args:
         frames: the campaign.
         campaign: its folder.
-        figures: folder in which they lie.
+        figures: folder of its figures.
 
     Raises:
         ConfigError: see ``chapters.build``.
@@ -89,14 +89,13 @@ def extent(picture: bytes) -> dict[str, Any]:
 
 
 def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
-    """Write the report as PDF.
+    """Write the report as PDF, following PDF/A-2a and PDF/UA-1.
 
-    It follows PDF/A-2a and PDF/UA-1 and is the same to the byte when made again from the same
-    records.
+    The same records give the same bytes.
 
     Args:
-        report: what it says.
-        target: where to write; by default the campaign's ``report.pdf``.
+        report: its content.
+        target: file to write; by default the campaign's ``report.pdf``.
 
     Returns:
         The path written.
@@ -116,8 +115,8 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
 def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     """Return the PDF of a document's data.
 
-    Fonts of this machine are used only for characters that the
-    shipped ones lack, as others would give other bytes; what no font has is printed as U+FFFD.
+    The fonts of this machine are used only for characters that the shipped fonts lack, as they would
+    give other bytes on each machine. A character that no font has is printed as U+FFFD.
     """
     from matplotlib import get_data_path
     from matplotlib.ft2font import FT2Font
@@ -130,20 +129,20 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
         characters.update(FT2Font(str(shipped / f"{name}.ttf")).get_charmap())
     when = datetime.fromisoformat(data["meta"]["newest"])
     text = _CONTROL.sub(lambda found: found[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
-    shown = "".join(it if ord(it) in characters else "\ufffd" for it in text)
-    if text == shown:
+    missing = set(map(ord, text)) - characters
+    if not missing:
         return _compile(folder, text, when)
     try:
         return _compile(folder, text, when, system_fonts=True)
     except PeakmarkError:  # PDF/A forbids missing glyphs
-        compiled = _compile(folder, shown, when)
-    lost = " ".join(sorted(set(text) - set(shown)))
+        compiled = _compile(folder, text.translate(dict.fromkeys(missing, "\ufffd")), when)
+    lost = " ".join(map(chr, sorted(missing)))
     output.tell(f"no font here has all of {lost}: the report shows \ufffd, install a font for them")
     return compiled
 
 
 def _compile(folder: Path, text: str, when: datetime, system_fonts: bool = False) -> bytes:
-    """Return the PDF of a document's data as JSON."""
+    """Return the PDF of a document's data, which are JSON."""
     import typst
 
     (folder / "data.json").write_text(text, encoding="utf-8", errors="replace")
@@ -167,8 +166,8 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
     """Write the HTML report.
 
     Args:
-        report: what it says.
-        target: where to write; by default the campaign's ``report.html``.
+        report: its content.
+        target: file to write; by default the campaign's ``report.html``.
 
     Returns:
         The path written.
@@ -201,7 +200,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
 
 
 def code(text: str) -> Markup:
-    """Return a text in which code stands between backticks; a single backtick is none."""
+    """Return a text as HTML with ``<code>`` for the words between two backticks."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
@@ -211,9 +210,9 @@ def embedded(picture: bytes) -> str:
 
 
 def sort_value(text: str) -> float | None:
-    """Return the number by which a cell is sorted, of a size its bytes; None for other texts.
+    """Return the number by which a cell is sorted: its first number, or the bytes of a size.
 
-    Of several numbers the first counts.
+    It is None for other texts.
     """
     first = text.lstrip("×").partition("  ")[0]
     number, _, unit = first.partition(" ")

@@ -1,15 +1,12 @@
-"""The chapters of the resources.
-
-They have the tables of each with their figures, what the numbers say, and where the limits come from.
-"""
+"""The chapters of the resources: tables with findings, figures, and the formulas of the limits."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -21,7 +18,7 @@ from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
 from peakmark.views import headlines, layouts, node_groups, printed
-from peakmark.views.points import Point, points_of, rows_of
+from peakmark.views.points import Line, Point, points_of, rows_of
 from peakmark.views.printed import PrintedTable
 from peakmark.views.report import pictures
 from peakmark.views.report.pictures import FLEET, OVERVIEW, Picture, caption
@@ -32,17 +29,17 @@ Formulas = dict[str, list[Any]]
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 KINDS = {"at_most": "bound", "none": "unknown"}
-"""What the list of formulas calls what is no limit; a limit by where it is from."""
+"""Kind of limit -> its name in the list of formulas; other limits have the name of their origin."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedRows:
-    """A table as it is printed, and the points in it.
+    """A printed table with the rows in it.
 
     Attributes:
         grid: the table.
-        rows: lines of ``rows`` of the points in it.
-        is_of_layout: a layout asks for it.
+        rows: lines of ``frames.rows`` of the points in it.
+        is_of_layout: whether it is a table of the layout.
     """
 
     grid: PrintedTable
@@ -51,22 +48,21 @@ class PrintedRows:
 
     @property
     def points(self) -> frozenset[str]:
-        """The names of the points."""
+        """Return the names of the points."""
         return frozenset(self.rows["point"])
 
 
 def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]:
-    """Return title and parts of each chapter, in the order of the layout where there is one.
+    """Return title and parts of each chapter, in the order of the layout if there is one.
 
     Args:
         frames: the campaign, see ``layouts.arrange``.
-        layout: of the campaign; of many nodes none is printed.
+        layout: layout of the campaign; its tables are not printed for many nodes.
     """
     is_many = node_groups.is_many(frames)
-    printed_layout = None if is_many else layout
-    first = (
-        [each.table.subsystem for each in printed_layout.layout_tables] if printed_layout else []
-    )
+    first = []
+    if layout and not is_many:
+        first = [each.table.subsystem for each in layout.layout_tables]
     chapters = []
     said = set[str]()
     for subsystem in dict.fromkeys([*first, *SUBSYSTEMS]):
@@ -86,9 +82,9 @@ def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]
 
 
 def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Part]:
-    """Return the table of many nodes: a line for each point, then one for each row.
+    """Return two tables of many nodes: a line for each point, then a line for each node at each.
 
-    Paper has no room for the second.
+    The second is for HTML only, as paper has no room for it.
     """
     rows = rows_of(frames, table)
     points = points_of(frames, rows)
@@ -97,9 +93,10 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
     called = layouts.table_of(layout, table, rows)
     typical = node_groups.typical_points(points)
     part = part_of(printed.nodes_table(frames, called, rows))
-    part["findings"] = findings_of(frames, table, layout)
-    for picture in drawn_pictures(frames, table, layout):
-        part["figures"].append(picture_of_nodes(frames, picture))
+    part["findings"] = [finding for finding, _ in findings_with_points(frames, table, layout)]
+    part["figures"] = [
+        picture_of_nodes(frames, picture) for picture in drawn_pictures(frames, table, layout)
+    ]
     part["formulas"] = build_formulas(typical, layout)
     if part["formulas"]["lines"]:
         whose = f"Of {typical[0].own.node}, the node nearest to the median of all."
@@ -110,25 +107,17 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
 
 
 def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Part]:
-    """Return a part for each table of the layout, one for the rows that none of them shows, else one.
-
-    Two tables of the same rows have their notes once, below the last.
-    """
+    """Return the parts of a table: one for each table of the layout, and those of all other rows."""
     if layout and is_another_side(frames, table, layout):
         return []
     tables = list(printed_rows(frames, table, layout))
     if not tables:
         return []
-    parts: list[Part] = []
-    last_title: dict[frozenset[str], str] = {}
-    for each in reversed(tables):
-        grid = each.grid
-        if each.points in last_title and (grid.notes or grid.shared):
-            grid = grid.without_notes(last_title[each.points])
-        last_title.setdefault(each.points, grid.title)
-        parts.insert(0, part_of(grid))
-    add_findings(parts, tables, frames, table, layout)
-    add_pictures(parts, tables, frames, table, layout)
+    parts = [part_of(grid) for grid in with_notes_once(tables)]
+    for finding, names in findings_with_points(frames, table, layout):
+        fitting = parts_with(names, parts, tables)
+        (fitting or parts)[-1]["findings"].append(finding)
+    add_pictures(parts, tables, pictures.pictures_of(frames, table, layout))
     if any(each.is_of_layout for each in tables):
         points = points_of(frames, rows_of(frames, table))
         parts[-1]["formulas"] = build_formulas(points, layout)
@@ -141,24 +130,43 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
 def printed_rows(
     frames: CampaignFrames, table: Table, layout: Layout | None
 ) -> Iterator[PrintedRows]:
-    """Yield the tables in which the rows of a table are printed."""
-    rows = rows_of(frames, table)
+    """Yield the printed tables of the rows of a table: those of the layout, then of all other rows."""
+    rows = rest = rows_of(frames, table)
     called = layouts.table_of(layout, table, rows)
-    rest = rows
-    wanted = [each for each in layout.layout_tables if each.table is table] if layout else []
-    for layout_table in wanted:
-        shown = rows[layouts.is_shown(layout_table, rows)]
-        if len(shown):
-            grid = layouts.table(frames, layout_table, rows, called)
-            yield PrintedRows(grid, shown, is_of_layout=True)
-    if layout and wanted:
+    if layout is not None:
+        for layout_table in layout.layout_tables:
+            shown = rows[layouts.is_shown(layout_table, rows)]
+            if len(shown):
+                grid = layouts.table(frames, layout_table, rows, called)
+                yield PrintedRows(grid, shown, is_of_layout=True)
         rest = layouts.left_over(layout, rows)
     for usual, members in usual_tables(called, rest):
         yield PrintedRows(printed.table(frames, usual, members), members)
 
 
+def with_notes_once(tables: Sequence[PrintedRows]) -> list[PrintedTable]:
+    """Return the tables, of which several with the same rows have their notes below the last."""
+    grids: list[PrintedTable] = []
+    title_of: dict[frozenset[str], str] = {}
+    for each in reversed(tables):
+        grid = each.grid
+        if each.points in title_of and (grid.notes or grid.shared):
+            grid = grid.without_notes(title_of[each.points])
+        title_of.setdefault(each.points, grid.title)
+        grids.insert(0, grid)
+    return grids
+
+
+def parts_with(
+    points: Collection[str], parts: Sequence[Part], tables: Sequence[PrintedRows]
+) -> list[Part]:
+    """Return the parts whose table has all of some points."""
+    pairs = zip(parts, tables, strict=True)
+    return [part for part, each in pairs if each.points.issuperset(points)]
+
+
 def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.DataFrame]]:
-    """Yield the tables of rows that no layout shows: DRAM and caches stand apart, as figures do."""
+    """Yield the tables of rows that no layout shows, one for DRAM and one for caches."""
     is_cache = rows["variant"].eq("block")
     caches, others = rows[is_cache], rows[~is_cache]
     if len(others):
@@ -170,28 +178,25 @@ def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.D
 
 
 def is_another_side(frames: CampaignFrames, table: Table, layout: Layout) -> bool:
-    """Return whether the layout leaves a table out that is another side of rows it shows.
+    """Return whether a table is not in the layout, which shows all its points in another table.
 
-    Latencies are another side of IOPS.
+    Latencies are so another side of IOPS.
     """
-    tables = [each.table for each in layout.layout_tables]
-    if table in tables:
+    if table in [each.table for each in layout.layout_tables]:
         return False
-    shown = set[tuple[Any, ...]]()
-    for name in {each.name for each in tables if each.subsystem == table.subsystem}:
-        rows = rows_of(frames, BY_NAME[name])
-        shown |= places_of(rows) - places_of(layouts.left_over(layout, rows))
-    return places_of(rows_of(frames, table)) <= shown
+    shown = frames.rows.drop(layouts.left_over(layout, frames.rows).index)
+    of_subsystem = shown[shown["subsystem"].eq(table.subsystem)]
+    return places_of(rows_of(frames, table)) <= places_of(of_subsystem)
 
 
 def places_of(rows: pd.DataFrame) -> set[tuple[Any, ...]]:
-    """Return what rows have in common with the other side of them."""
+    """Return the points of rows without their table, so that those of two tables can be equal."""
     columns = [name for name in schema.POINT if name != "table"]
     return set(rows[columns].astype(str).itertuples(index=False, name=None))
 
 
 def part_of(grid: PrintedTable) -> Part:
-    """Return a table with nothing said of it yet."""
+    """Return the part of a table without findings, figures and formulas."""
     return {
         "title": grid.title,
         "on_paper": True,
@@ -206,31 +211,10 @@ def part_of(grid: PrintedTable) -> Part:
 # -- findings
 
 
-def add_findings(
-    parts: Sequence[Part],
-    tables: Sequence[PrintedRows],
-    frames: CampaignFrames,
-    table: Table,
-    layout: Layout | None,
-) -> None:
-    """Put each finding of a table into the last part that shows all its points, else into the last."""
-    for finding, points in findings_with_points(frames, table, layout):
-        fitting = [place for place, each in enumerate(tables) if points <= each.points]
-        place = fitting[-1] if fitting and points else len(parts) - 1
-        parts[place]["findings"].append(finding)
-
-
-def findings_of(
-    frames: CampaignFrames, table: Table, layout: Layout | None
-) -> list[dict[str, str]]:
-    """Return the findings of a table as the templates take them."""
-    return [finding for finding, _ in findings_with_points(frames, table, layout)]
-
-
 def findings_with_points(
     frames: CampaignFrames, table: Table, layout: Layout | None
-) -> Iterator[tuple[dict[str, str], set[str]]]:
-    """Yield each finding of a table, with programs called as the layout does, and its points."""
+) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """Yield each finding of a table with its points; programs have their names in the layout."""
     called = layout.called(table) if layout else table
     of_table = frames.findings[frames.findings["table"].eq(table.name)]
     for line in schema.lines(of_table):
@@ -238,51 +222,74 @@ def findings_with_points(
         for program, other in zip(table.series, called.series, strict=True):
             text = text.replace(program.heading, other.heading)
         finding = {"topic": line.topic, "text": typeset(text)}
-        yield finding, set(json.loads(line.points or "[]"))
+        yield finding, json.loads(line.points or "[]")
 
 
 # -- formulas
 
 
+class Formula(NamedTuple):
+    """The formula of a limit.
+
+    Attributes:
+        text: the formula, with the reason if the limit is unknown.
+        detail: where its numbers come from.
+        kind: bound, unknown, or the origin of the limit.
+        sources: cited literature.
+    """
+
+    text: str
+    detail: str
+    kind: str
+    sources: tuple[str, ...]
+
+
+def formula_of(own: Line, with_reason: bool) -> Formula:
+    """Return the formula of the limit of a row; its text may be empty."""
+    texts = [own.limit_formula]
+    if own.limit_reason and with_reason:
+        texts.append(schema.message_of(json.loads(own.limit_reason)).text)
+    sources = []
+    if own.limit_kind != "none":
+        sources = json.loads(own.limit_sources or "[]")
+    kind = KINDS.get(own.limit_kind, own.limit_origin)
+    return Formula("; ".join(filter(None, texts)), own.limit_detail, kind, tuple(sources))
+
+
 def build_formulas(points: Sequence[Point], layout: Layout | None = None) -> Formulas:
-    """Return where the limits of the points of a table come from.
+    """Return the formulas of the limits of points, each once, with their sources.
 
     Returns:
-        ``lines``: each formula once, as its rows, itself, its kind and the numbers of its sources;
+        ``lines``: rows of the formula, its text, its kind, and the numbers of its sources;
         ``sources``: numbered sentences.
     """
-    sources: dict[str, int] = {}
-    groups: dict[tuple[str, str, str, tuple[str, ...]], list[Point]] = {}
-    is_said_below = len(printed.unknown_reasons(points)) == 1
+    # A remark below the table has the reason if there is only one.
+    with_reasons = len(printed.unknown_reasons(points)) != 1
+    groups: dict[Formula, list[Point]] = defaultdict(list)
     for point in points:
-        own = point.own
-        why = ""
-        if own.limit_reason and not is_said_below:
-            why = schema.message_of(json.loads(own.limit_reason)).text
-        formula = "; ".join(filter(None, (own.limit_formula, why)))
-        if formula:
-            cited = () if own.limit_kind == "none" else tuple(json.loads(own.limit_sources))
-            kind = KINDS.get(own.limit_kind, own.limit_origin)
-            groups.setdefault((formula, own.limit_detail, kind, cited), []).append(point)
+        groups[formula_of(point.own, with_reasons)].append(point)
+    shown = {formula: members for formula, members in groups.items() if formula.text}
     lines = []
-    often = Counter(detail for _, detail, _, _ in groups)
-    for (formula, detail, kind, cited), members in groups.items():
-        shown, numbered = formula, list(cited)
-        if often[detail] > 1:
-            numbered.insert(0, detail)
-        elif detail:
-            shown = f"{formula} ({detail})"
-        numbers = [str(sources.setdefault(each, len(sources) + 1)) for each in numbered if each]
+    numbers: dict[str, int] = {}
+    often = Counter(formula.detail for formula in shown)
+    for formula, members in shown.items():
+        # A detail of several formulas is a source; of one formula it is part of its text.
+        text, sources = formula.text, list(formula.sources)
+        if often[formula.detail] > 1:
+            sources.insert(0, formula.detail)
+        elif formula.detail:
+            text = f"{text} ({formula.detail})"
+        cited = [numbers.setdefault(each, len(numbers) + 1) for each in sources if each]
         which = "all rows"
         if len(members) < len(points):
             which = name_points(members, layout)
-        lines.append([which, typeset(shown), kind, ", ".join(numbers)])
-    texts = [f"{number}. {typeset(source)}." for source, number in sources.items()]
+        lines.append([which, typeset(text), formula.kind, ", ".join(map(str, cited))])
+    texts = [f"{number}. {typeset(source)}." for source, number in numbers.items()]
     return {"lines": lines, "sources": texts}
 
 
 def name_points(points: Sequence[Point], layout: Layout | None) -> str:
-    """Return what the points of a formula have in common: workloads, blocks, concurrency."""
+    """Return the workloads, blocks and concurrencies of the points of a formula as text."""
     workloads, blocks, threads = dict[str, None](), dict[str, None](), dict[str, None]()
     for point in points:
         own = point.own
@@ -291,7 +298,8 @@ def name_points(points: Sequence[Point], layout: Layout | None) -> str:
         workloads[f"{labels.workload(own)} {variant}".rstrip()] = None
         if own.block_bytes is not None:
             blocks[labels.block(own)] = None
-        threads[f"×{own.concurrency}" if own.concurrency else own.concurrency_word] = None
+        count = f"×{own.concurrency}" if own.concurrency else own.concurrency_word
+        threads[count] = None
     return "; ".join(", ".join(names) for names in (workloads, blocks, threads) if names)
 
 
@@ -299,23 +307,17 @@ def name_points(points: Sequence[Point], layout: Layout | None) -> str:
 
 
 def add_pictures(
-    parts: Sequence[Part],
-    tables: Sequence[PrintedRows],
-    frames: CampaignFrames,
-    table: Table,
-    layout: Layout | None,
+    parts: Sequence[Part], tables: Sequence[PrintedRows], found: Sequence[Picture]
 ) -> None:
-    """Put each figure of a table into the first part that shows all its rows, else into the last.
+    """Add each figure to the first part whose table has all its rows, else to the last part.
 
-    A figure of the layout without rows is a remark.
+    A figure of the layout without rows is a remark there.
     """
-    for picture in pictures.pictures_of(frames, table, layout):
+    for picture in found:
         if len(picture.rows):
-            points = set(picture.rows["point"])
-            fitting = [place for place, each in enumerate(tables) if points <= each.points]
-            place = fitting[0] if fitting else len(parts) - 1
-            text = caption_of(picture)
-            parts[place]["figures"].append({"name": picture.name, "caption": text})
+            fitting = parts_with(picture.rows["point"], parts, tables)
+            figure = {"name": picture.name, "caption": caption_of(picture)}
+            (fitting or parts[-1:])[0]["figures"].append(figure)
         elif picture.drawing:
             remark = printed.closed(pictures.without_rows(picture.drawing))
             parts[-1]["table"]["remarks"].append(remark)
@@ -324,13 +326,12 @@ def add_pictures(
 def drawn_pictures(
     frames: CampaignFrames, table: Table, layout: Layout | None
 ) -> Iterator[Picture]:
-    """Yield the figures of a table that show anything.
-
-    Of many nodes these are the usual ones; points without a number to go by are not drawn.
-    """
+    """Yield the figures of a table that show anything; the layout's are not drawn for many nodes."""
     is_many = node_groups.is_many(frames)
-    for picture in pictures.pictures_of(frames, table, None if is_many else layout):
-        if not len(picture.rows):
+    if is_many:
+        layout = None
+    for picture in pictures.pictures_of(frames, table, layout):
+        if picture.rows.empty:
             continue
         if not is_many or node_groups.group_points(points_of_rows(frames, picture.rows)):
             yield picture
@@ -342,7 +343,7 @@ def points_of_rows(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
 
 
 def figure_names(frames: CampaignFrames) -> list[str]:
-    """Return the figures that the report shows, that of page one first."""
+    """Return the names of the figures in the report, that of page one first."""
     layout = layouts.layout_of(frames)
     first = overview(frames)
     names = [first["name"]] if first else []
@@ -353,9 +354,9 @@ def figure_names(frames: CampaignFrames) -> list[str]:
 
 
 def overview(frames: CampaignFrames) -> dict[str, str] | None:
-    """Return the figure of page one: the share of its limit that each resource reaches.
+    """Return the figure of page one: shares of the limits, or how much several nodes differ.
 
-    Of several nodes it is how far they lie apart. One bar alone would be the table's line again.
+    There is none if it would have a single bar.
     """
     if len(frames.nodes) > 1:
         name, fewest = FLEET, 1
@@ -369,7 +370,7 @@ def overview(frames: CampaignFrames) -> dict[str, str] | None:
 
 
 def picture_of_nodes(frames: CampaignFrames, picture: Picture) -> dict[str, str]:
-    """Return a figure of many nodes with its caption, which all of them have."""
+    """Return a figure of many nodes with its caption."""
     case = picture.name if picture.name.endswith("_links") else "nodes"
     noun = node_groups.noun(points_of_rows(frames, picture.rows))
     return {"name": picture.name, "caption": caption(case, noun)}
@@ -378,9 +379,10 @@ def picture_of_nodes(frames: CampaignFrames, picture: Picture) -> dict[str, str]
 def caption_of(picture: Picture) -> str:
     """Return the caption of a figure of a table's rows."""
     drawing, rows = picture.drawing, picture.rows
-    sentences, parts = [caption(picture.name if drawing is None else drawing.kind)], []
-    if drawing:
-        sentences.insert(0, f"{drawing.title}.")
+    if drawing is None:
+        sentences, parts = [caption(picture.name)], []
+    else:
+        sentences = [f"{drawing.title}.", caption(drawing.kind)]
         parts = parts_of_drawing(drawing, rows)
     shows_runs = drawing is None or drawing.value == "measured"
     if shows_runs and rows["measured_again"].gt(0).any():
@@ -390,9 +392,9 @@ def caption_of(picture: Picture) -> str:
 
 
 def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:
-    """Return what a figure of a layout shows beside the values of the own kernel.
+    """Return the cases of ``caption-part`` for a figure of a layout.
 
-    These are cases of ``caption-part``.
+    They are for what it shows in addition to the values of peakmark's kernel.
     """
     if drawing.kind == "panels":
         return []
