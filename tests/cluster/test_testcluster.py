@@ -68,9 +68,6 @@ def test_a_site_with_rules_refuses_and_lacks_fio_on_its_nodes(site):
     assert site.run([*node, "sh", "-c", "command -v fio"], check=False).stdout == ""
 
 
-# -- from the start to the end
-
-
 @pytest.fixture
 def machine():
     """The machine's mounts, interfaces, host name and configuration are the same afterwards."""

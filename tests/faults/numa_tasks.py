@@ -56,9 +56,6 @@ def _record(cell_json: Mapping[str, Any], order: Order) -> dict[str, Any]:
     return measure(Request(cell, path, folder, Path(order["kernels"])))
 
 
-# -- where the pages of rambench lie
-
-
 def pages(kernels: Path, cpus: list[int], words: Sequence[str] = SWEEP) -> dict[str, int]:
     """NUMA node -> pages of rambench's buffers while it measures ``words`` on these CPUs."""
     argv = [str(kernels / "rambench"), *words, "--pool", str(POOL)]

@@ -57,9 +57,6 @@ def test_a_bad_server_gives_no_number(bench, instrument, reset, monkeypatch):
     bench.assert_completes(cell)
 
 
-# -- others, while something is measured
-
-
 @contextmanager
 def serving(address="127.0.0.1", environment=KEY):
     """A netbench server: its process id and port. It is gone in the end by itself."""

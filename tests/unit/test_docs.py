@@ -125,7 +125,6 @@ def test_no_page_installs_from_an_index_what_no_index_has():
 
 
 def test_the_first_commands_are_those_of_a_checkout():
-    """Each can be typed right after the clone."""
     for page in (ROOT / "README.md", ROOT / "docs/tutorial/first-report.md"):
         words = [words for words in commands(page) if words[0] != "apt-get"]
         assert words[0] == ["make", "demo"], page

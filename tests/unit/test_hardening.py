@@ -27,7 +27,6 @@ def test_each_program_is_hardened(program):
 
 
 def test_no_timed_loop_pays_for_it():
-    """The files that hold the loops have neither guards of the stack nor checked copies."""
     patterns = ("cpu/kernels_*.o", "memory/sweep_*.o", "memory/chase.o")
     loops = [file for pattern in patterns for file in BUILD.glob(f"obj/{pattern}")]
     assert len(loops) > 3

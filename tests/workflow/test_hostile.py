@@ -34,7 +34,6 @@ def test_a_hostile_configuration_reaches_no_shell(checkout, tmp_path):
 
 
 def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout):
-    """A kernel that is cut off, a full standard output, a file in the way."""
     values = {**TINY, "memory": [], "disk": [], "network": [], "repetitions": 1}
     config = checkout.write_config(
         "tiny.yaml", {**values, "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}

@@ -165,7 +165,6 @@ def ids(path):
 
 
 def test_the_configuration_holds_every_key():
-    """A key that the schema gains is tried too."""
     assert EVERY_KEY.keys() == set(Campaign.__struct_fields__)
     assert EVERY_KEY["report"].keys() == set(Report.__struct_fields__)
     grids = [one for name in WORKLOADS for one in EVERY_KEY[name]]

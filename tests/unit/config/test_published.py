@@ -55,9 +55,7 @@ def check_sums(line, entries, scale):
 
 @pytest.mark.parametrize("line", _lines("sums.csv"), ids=str)
 def test_the_sums_are_those_of_the_report(line):
-    """Rows, and the sums of printed columns in the report's units, added up by a second reading of
-    the reports with another program; factor: printed value x factor = SI value.
-    """
+    """Added up by a second reading with another program; factor: printed value x factor = SI value."""
     measured = published.measured(line["set"])
     entries = [entry for entry in measured if line["run"] in ("", entry.run)]
     assert check_sums(line, entries, 1 / float(line["factor"])) == int(line["rows"])
@@ -65,7 +63,6 @@ def test_the_sums_are_those_of_the_report(line):
 
 @pytest.mark.parametrize("line", _lines("efficiencies.csv"), ids=str)
 def test_the_printed_efficiencies_are_kept_as_they_are(line):
-    """In percent, summed up as printed."""
     entries = [entry for entry in published.load(line["set"]) if entry.metric == "efficiency"]
     check_sums(line, entries, 100)
 

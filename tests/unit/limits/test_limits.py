@@ -71,9 +71,6 @@ def test_efficiency_is_one_at_the_limit_and_none_without_facts():
         assert limit.efficiency(1e9) is None
 
 
-# -- cpu
-
-
 PER_CYCLE = [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QPDOT", 64)]
 
 

@@ -71,7 +71,6 @@ def test_only_the_first_cell_on_a_node_starts_programs(tmp_path, monkeypatch):
     ("echo x", "x\n"), ("false", None), ("no-such-tool", None), ("env", "LC_ALL=C"),
 ])  # fmt: skip
 def test_what_a_tool_prints(argv, printed, monkeypatch):
-    """Nothing where it fails or is missing."""
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     text = run_tool(argv.split())
     assert text is None if printed is None else printed in str(text)

@@ -53,7 +53,6 @@ def arm(root):
     (xeon, [1, 9, 3, 11, 0], (2, 2, 3, 5)),  # two cores of socket 1, one CPU of socket 0
 ])  # fmt: skip
 def test_words(machine, cpus, counts, tmp_path):
-    """Words are numbers of what the job may use."""
     locations = machine(tmp_path)
     assert tuple(topology.resolve(locations, cpus, word) for word in topology.WORDS) == counts
 
@@ -67,7 +66,6 @@ def test_words(machine, cpus, counts, tmp_path):
     (epyc, "spread", range(32), [0, 8, 4, 12, 1, 9]),
 ])  # fmt: skip
 def test_order(machine, placement, cpus, first, tmp_path):
-    """One CPU of each core comes first."""
     assert topology.order(machine(tmp_path), cpus, placement)[: len(first)] == first
 
 

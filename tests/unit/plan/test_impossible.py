@@ -24,7 +24,6 @@ def test_more_cells_than_a_year_has_seconds_are_refused():
 
 @cases("configuration")
 def test_what_a_reference_cannot_do(values, row, words):
-    """The own kernel's row stays; the tool's column is empty there."""
     made = plan.make(values)
     assert words in made.impossible[row]
     assert row in "\n".join(startup.check(made, made.cells))

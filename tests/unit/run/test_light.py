@@ -72,7 +72,6 @@ def record(folder, cell):
 
 
 def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign):
-    """A cell's process loads neither Snakemake nor pandas, and no other tool."""
     modules = set(run(campaign, "--cell", CELLS[1].id)["modules"])
     assert not HEAVY & modules
     programs = {name for name in modules if name.startswith("peakmark.tools.programs.")}

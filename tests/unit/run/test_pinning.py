@@ -75,7 +75,6 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
     (1, 4, "spread"), (2, 8, "spread"), ("socket", 4, "compact"), ("cores", 8, "spread"),
 ])  # fmt: skip
 def test_placement_and_pool(threads, caches, placement):
-    """A word for a part of the node is that part; a pool lies beyond the caches it reaches."""
     assert pinning.placement_of(cell(threads)) == "compact"
     spread, locations = cell(threads, placement="spread"), sockets(300 << 20)
     assert pinning.placement_of(spread) == placement

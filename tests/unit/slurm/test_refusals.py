@@ -116,9 +116,6 @@ def test_the_doctor_of_a_cluster_ends_with_how_to_go_on(
     assert done.returncode == code and re.search(words, done.stdout.splitlines()[-1])
 
 
-# -- attempts of jobs that Slurm ended
-
-
 def kept(site, state, details):
     """The attempt of the first cell, whose job 5 ended so; it gets no second one."""
     cell = site.plan.cells[0]

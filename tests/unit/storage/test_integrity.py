@@ -151,7 +151,6 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path):
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_damaged_text_gives_another_number(tmp_path, seed):
-    """Bytes changed, taken out or put in."""
     chance = random.Random(seed)  # noqa: S311
     path = stored(tmp_path)
     before = records.read(path)

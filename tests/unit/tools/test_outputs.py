@@ -109,7 +109,6 @@ def test_something_else_is_refused(case):
 @settings(max_examples=200)
 @given(case=st.sampled_from(sorted(GOOD)), seed=st.integers(0, 2**32 - 1))
 def test_damaged_bytes_raise_nothing_else(case, seed):
-    """A few characters changed: parse ends with values, perhaps others, or a ParseError."""
     chance = random.Random(seed)  # noqa: S311
     letters = list(samples.text_of(case))
     for _ in range(chance.randint(1, 8)):

@@ -13,7 +13,6 @@ ASKED = {"pmbw", "likwid-bench"}
 
 @pytest.mark.parametrize("case", GOOD)
 def test_estimates_and_commands(case, tmp_path):
-    """The C locale, generous limits, placeholders only where a peer fills them."""
     cell, _ = samples.load(case)
     instrument = REGISTRY[cell.instrument]
     cost = instrument.estimate(cell)

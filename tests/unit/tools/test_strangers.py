@@ -74,7 +74,6 @@ def test_iperf3_without_the_receivers_rate_needs_the_losses():
 @pytest.mark.parametrize("printed", ["nan", "-nan", "NaN", "inf", "-inf", "Infinity", "-nan(ind)"])
 @cases("tools")
 def test_what_is_no_number_is_told(case, number, name, printed):
-    """One rule for all tools: the value that is read is named, and what it is."""
     text = samples.text_of(case)
     assert number in text
     bare = number.rpartition(":")[2].strip().partition(" ")[0]

@@ -165,10 +165,7 @@ def test_another_workflow_is_refused_in_a_sentence(monkeypatch):
 def test_the_executor_is_whole_when_its_thread_starts_and_a_disk_without_room_fails_a_job(
     tmp_path, monkeypatch
 ):
-    """The thread starts in the interface's own ``__init__``: whatever is missing then ends it, and
-    the run waits for ever. An error out of ``run_job`` would end Snakemake with a traceback, and
-    leave all other jobs alone.
-    """
+    """What the thread lacks ends it, and the run waits for ever; an error would end Snakemake."""
     present = set()
     monkeypatch.setattr(RemoteExecutor, "__init__", lambda self, *_: present.update(vars(self)))
     plan_of = SimpleNamespace(cluster=object(), directory=tmp_path)
