@@ -111,7 +111,7 @@ def widest(n: int) -> float:
 
 
 def is_wide(values: Sequence[float]) -> bool:
-    """Return whether the values spread more than those of a quiet machine would."""
+    """Return whether the values spread more than on a quiet machine."""
     summary = statistics.summarise(values)
     return summary.cv is not None and summary.cv > widest(summary.n)
 

@@ -1,7 +1,7 @@
 """Compare the clock of each CPU row with the highest clock known for the same work.
 
 The efficiency of a CPU row is its share of the limit at the observed clock. It stays high on a node
-whose clock is too low, so the clock needs a figure of its own.
+whose clock is too low, so the clock is compared separately.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ busy cores.
 def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
     """Add ``clock_hz``, ``clock_share`` and ``clock_source`` (a message as JSON) to CPU rows.
 
-    The clock of a host is the median over its undisturbed runs. The clock of a row is the median over
-    its hosts, and ``clock_share`` is its share of the highest clock known for the same work.
+    The clock of a host is the median over its undisturbed runs, and the clock of a row is the median
+    over its hosts. ``clock_share`` divides it by the highest clock known for the same work.
     """
     by_host = clean_clocks(rows, kept, results)
     clock = by_host.groupby("point")["clock_hz"].median()

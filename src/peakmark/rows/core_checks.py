@@ -81,7 +81,7 @@ def crowded(measured: RowRuns) -> Messages:
     """Report cores whose pipes another program used, so that the kernel was held up.
 
     The kernel's paced calls measure it: they last longer than their dependency chain of known length.
-    Threads that share a core by request, or waited for their CPUs, have messages of other checks.
+    Other checks report threads that share a core by request, or that waited for their CPUs.
     """
     held_up = [run.held_up_cores for run in measured.runs if run.held_up_cores]
     if held_up:

@@ -1,11 +1,11 @@
 """Write findings: sentences on what the rows of a table show.
 
 Two choices, such as RS and RR, are compared at points that are otherwise equal. These pairs form
-*groups* that share the working set and the cache level. A difference is stated if it holds at every
-point of a group: all values of one choice are better than all of the other, the medians differ by more
-than 5 %, and the difference is significant (``is_shown``). If the points were measured once or twice,
-the sentence gives the factor and says so. A group without a clear result has no sentence.
-docs/method.md says how often a stated difference is false.
+*groups* that share the working set and the cache level. A sentence states a difference that holds at
+every point of a group: all values of one choice are better than all of the other, the medians differ by
+more than 5 %, and the difference is significant. If the points were measured once or twice, the sentence
+gives the factor and says so. A group without a clear result has no sentence. docs/method.md says how
+often a stated difference is false.
 """
 
 from __future__ import annotations
@@ -255,17 +255,35 @@ def comparisons_of(rows: Sequence[Line], labels: Labels) -> Iterator[Comparison]
     """Yield the comparisons of workloads, of neighbouring block sizes, and of most and fewest threads."""
     table = labels.table
     for first, second in WORKLOADS[table.subsystem]:
-        names = table.workload_label(first), table.workload_label(second)
-        yield Comparison("Workloads", "workload", first, second, *names)
+        yield Comparison(
+            topic="Workloads",
+            factor="workload",
+            first=first,
+            second=second,
+            first_name=table.workload_label(first),
+            second_name=table.workload_label(second),
+        )
     blocks = sorted({row.block_bytes for row in rows if row.block_bytes is not None})
     for small, large in pairwise(blocks):
-        names = size_name(rows, labels, large), size_name(rows, labels, small)
-        yield Comparison("Block size", "block_bytes", large, small, *names)
+        yield Comparison(
+            topic="Block size",
+            factor="block_bytes",
+            first=large,
+            second=small,
+            first_name=size_name(rows, labels, large),
+            second_name=size_name(rows, labels, small),
+        )
     counts = sorted({row.concurrency for row in rows})
     if len(counts) > 1:
         most, fewest = counts[-1], counts[0]
-        names = labels.many(most), labels.many(fewest)
-        yield Comparison(f"{labels.noun.title()}s", "concurrency", most, fewest, *names)
+        yield Comparison(
+            topic=f"{labels.noun.title()}s",
+            factor="concurrency",
+            first=most,
+            second=fewest,
+            first_name=labels.many(most),
+            second_name=labels.many(fewest),
+        )
 
 
 def size_name(rows: Iterable[Line], labels: Labels, block: int) -> str:
@@ -384,9 +402,9 @@ def statement_of(group: Group, tested: int) -> Statement | None:
 def is_shown(group: Group, direction: int, tested: int) -> bool:
     """Return whether a group shows that one choice is faster at every point.
 
-    At each point the values of both choices must not overlap, and the medians must differ by more
-    than ``LEAST_DIFFERENCE``. In addition, either the p-value of such a division of the values is at
-    most ``CHANCE / tested`` (permutation test), or the gap between the ranges reaches ``GAPS``.
+    At each point the values of both choices must not overlap, and the medians must differ by more than
+    ``LEAST_DIFFERENCE``. The difference must also be significant: either the p-value of a permutation
+    test is at most ``CHANCE / tested``, or the gap between the ranges reaches ``GAPS``.
 
     Args:
         group: the group.
@@ -398,9 +416,11 @@ def is_shown(group: Group, direction: int, tested: int) -> bool:
         return False
     if any(pair.factor**direction <= LEAST_DIFFERENCE for pair in group.pairs):
         return False
+    # Two of all arrangements of the values divide them completely: one for each direction.
     log_p = math.log(2) - sum(pair.log_arrangements for pair in group.pairs)
     if log_p <= math.log(CHANCE / max(1, tested)):
         return True
+    # With three points or more, any gap suffices.
     return min(gaps) >= GAPS.get(len(group.pairs), 0.0)
 
 

@@ -1,8 +1,7 @@
 """Sort nodes into classes of equal equipment, and find the nodes that are slower than their class.
 
-A node is slow in a row if the whole confidence interval of its median is worse than the class's value
-by more than ``DELTA``, and the difference is significant. docs/method.md (Many nodes) gives the error
-rates.
+A node is slow in a row if it is significantly worse than its class, and the whole confidence interval of
+its median is worse by more than ``DELTA``. docs/method.md (Many nodes) gives the error rates.
 """
 
 from __future__ import annotations
@@ -202,10 +201,10 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
 
 
 def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add to each node its number of rows with a value, and of rows in which it was judged.
+    """Add to each node the number of its rows with a value, and the number in which it was judged.
 
-    A row of a pair counts for both nodes. It judges a node that has at least ``LEAST_PARTNERS``
-    partners there, if the place has at least ``LEAST_PAIRS`` pairs.
+    A row of a pair counts for both nodes. In such rows a node is judged if it has at least
+    ``LEAST_PARTNERS`` partners, and the place has at least ``LEAST_PAIRS`` pairs.
     """
     # Rows of single nodes: the class must have enough nodes at the same place.
     single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
@@ -255,8 +254,8 @@ def judge(
 ) -> dict[Place, SlowRow]:
     """Return the slow rows of the nodes of one class.
 
-    A node is slow in a row if the whole interval of its median is worse than the class's value by more
-    than ``delta``, and the difference is significant (``_is_significant``).
+    A node is slow in a row if it is significantly worse than its class (``_is_significant``), and the
+    whole interval of its median is worse by more than ``delta``.
 
     Args:
         values: node and key -> repetitions, positive, in any unit. Rows with fewer than

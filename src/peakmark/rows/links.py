@@ -74,7 +74,7 @@ class SlowPart(NamedTuple):
     confirmed: bool = True
 
 
-class _Limits(NamedTuple):
+class _Estimate(NamedTuple):
     """By how much a part is behind, as a logarithm, with the ends of its confidence interval."""
 
     low: float
@@ -193,10 +193,10 @@ class _Network:
         return fit.pairs - explained[fit.pairs.index]
 
     def part(
-        self, kind: Kind, name: str, limits: _Limits, pairs: int = 1, confirmed: bool = True
+        self, kind: Kind, name: str, estimate: _Estimate, pairs: int = 1, confirmed: bool = True
     ) -> SlowPart:
         """Return a slow part, with the logarithms converted to shares."""
-        low, middle, high = (float(self.sign * np.expm1(self.sign * limit)) for limit in limits)
+        low, middle, high = (float(self.sign * np.expm1(self.sign * limit)) for limit in estimate)
         return SlowPart(
             kind, name, low=low, behind=middle, high=high, pairs=pairs, confirmed=confirmed
         )
@@ -213,21 +213,21 @@ def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd
     found = []
     for name in sorted(known, key=lambda name: (-len(known[name]), name)):
         pairs = _PairsOfSwitch.of(name, network, known, fit.healthy)
-        limits = _limits_of_switch(fit.pairs[pairs.with_healthy])
-        if limits is None:
+        estimate = _estimate_of_switch(fit.pairs[pairs.with_healthy])
+        if estimate is None:
             continue
         slowed = pairs.through
         # Pairs inside do not cross the uplink; if they are slow too, the switch itself is.
         if pairs.inside.any() and fit.pairs[pairs.inside].median() > DELTA:
             slowed = pairs.through | pairs.inside
-        found.append(network.part("switch", name, limits, pairs=int(slowed.sum())))
+        found.append(network.part("switch", name, estimate, pairs=int(slowed.sum())))
         # Subtract what the switch explains before the next one is judged.
-        behind = behind - limits.middle * slowed
+        behind = behind - estimate.middle * slowed
         fit = _fit(behind, network)
     return found, behind
 
 
-def _limits_of_switch(pairs: pd.Series) -> _Limits | None:
+def _estimate_of_switch(pairs: pd.Series) -> _Estimate | None:
     """Return by how much a switch is behind, None if it is not slow.
 
     Args:
@@ -238,7 +238,7 @@ def _limits_of_switch(pairs: pd.Series) -> _Limits | None:
     interval = statistics.median_interval(pairs.to_numpy())
     if interval.low <= DELTA:
         return None
-    return _Limits(low=interval.low, middle=pairs.median(), high=interval.high)
+    return _Estimate(low=interval.low, middle=pairs.median(), high=interval.high)
 
 
 class _PairsOfSwitch(NamedTuple):
@@ -279,8 +279,8 @@ def _slow_nodes(network: _Network, fit: _Fit, spread: float) -> list[SlowPart]:
     # Standard error of the median of normally distributed values.
     errors = spread * np.sqrt(np.pi / 2 / pairs_of_node.to_numpy())
     found = []
-    for name, limits in _significantly_slow(fit.nodes, errors, count=len(network.logs)):
-        found.append(network.part("node", name, limits, pairs=int(pairs_of_node[name])))
+    for name, estimate in _significantly_slow(fit.nodes, errors, count=len(network.logs)):
+        found.append(network.part("node", name, estimate, pairs=int(pairs_of_node[name])))
     return found
 
 
@@ -298,14 +298,14 @@ def _slow_links(network: _Network, links: pd.Series, spread: float) -> list[Slow
         # Interval of the pair's median, relative to the median.
         scatter = network.logs[name] - np.median(network.logs[name])
         interval = statistics.median_interval(scatter)
-        own_limits = _Limits(
+        own_estimate = _Estimate(
             low=tested.middle + interval.low,
             middle=tested.middle,
             high=tested.middle + interval.high,
         )
-        is_confirmed = interval.enough and own_limits.low > DELTA
-        limits = own_limits if is_confirmed else tested
-        found.append(network.part("link", name, limits, confirmed=is_confirmed))
+        is_confirmed = interval.enough and own_estimate.low > DELTA
+        estimate = own_estimate if is_confirmed else tested
+        found.append(network.part("link", name, estimate, confirmed=is_confirmed))
     return found
 
 
@@ -343,8 +343,8 @@ def _fit(behind: pd.Series, network: _Network) -> _Fit:
 
 def _significantly_slow(
     behind: pd.Series, errors: np.ndarray, count: int
-) -> Iterator[tuple[str, _Limits]]:
-    """Yield name and limits of the nodes or links that are significantly slow, the slowest first.
+) -> Iterator[tuple[str, _Estimate]]:
+    """Yield name and estimate of each node or link that is significantly slow, the slowest first.
 
     The whole confidence interval lies above ``DELTA``, at a false discovery rate of ``RATE``.
 
@@ -361,4 +361,4 @@ def _significantly_slow(
     found = behind[is_slow & (behind - half > DELTA)]
     for key, middle in found.sort_values(ascending=False).items():
         name = str(key)
-        yield name, _Limits(low=middle - half[name], middle=middle, high=middle + half[name])
+        yield name, _Estimate(low=middle - half[name], middle=middle, high=middle + half[name])

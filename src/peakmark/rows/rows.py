@@ -74,8 +74,8 @@ def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.D
 def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
     """Return for each row a text of the facts in which its nodes differ; empty if they are equal.
 
-    The nodes of a reference are compared with each other and with those of peakmark's kernel. A client
-    is not compared with its server: these may differ.
+    The nodes of a reference are compared with each other and with the nodes of peakmark's kernel. A
+    client is not compared with its server: these may differ.
     """
     counted = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
@@ -196,7 +196,7 @@ def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def find_percentiles(kept: pd.DataFrame) -> pd.DataFrame:
-    """Return percentiles of the operations of all runs of a row, with their intervals over the runs."""
+    """Return percentiles of the time of an operation for each row, with intervals over its runs."""
     is_time = kept["table"].isin(["disk_latency", "network_latency"])
     lines: dict[Any, dict[str, Any]] = {}
     for row, runs in kept[is_time].groupby(ROW)[[*PERCENTILES, "longest", "histogram"]]:
@@ -261,7 +261,7 @@ def names_of(hosts: pd.Series) -> str:
 def find_hosts(kept: pd.DataFrame) -> pd.DataFrame:
     """Return the hosts of the clients and of the servers of each point, pair by pair.
 
-    For loopback both are the one machine, unless other runs of the point crossed a network.
+    Pairs within one machine (loopback) are left out if other runs of the point crossed a network.
     """
     server = kept["server_host"].mask(kept["server_host"].eq(""), kept["host"])
     pairs = kept[["point", "host"]].assign(server=server).drop_duplicates()

@@ -165,8 +165,8 @@ def line_of(results: Results, cell: Cell, measurement: Known, context: Known) ->
 def identity(cell: Cell, measurement: Known) -> Line:
     """Return the columns that say what was measured: the point of a value, and the program.
 
-    ``measured_*`` keep the record's values. The columns without this prefix are replaced later if the
-    configuration gave a word for the threads, or if the node chose the area of LAT.
+    The columns ``measured_*`` keep the recorded values. Their counterparts without the prefix change
+    later: ``replace_words_by_threads`` and ``replace_chosen_areas`` make them equal on all hosts.
     """
     workload, block = measurement["workload"], measurement["block"]
     concurrency, metric = measurement["concurrency"], measurement["metric"]
@@ -303,7 +303,7 @@ def other_load(context: Known, name: str, prefix: str) -> Line:
 
 
 def of_subsystem(known: Known) -> Line:
-    """Return the columns that only one subsystem has: memory's, then those of disk, network and HPL."""
+    """Return the columns that only one subsystem has: memory, then disk, network and HPL."""
     network = known.get("network") or {}
     link = network.get("link") or {}
     direct = known.get("direct")
@@ -389,7 +389,7 @@ def add_point(runs: pd.DataFrame) -> pd.DataFrame:
 def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
     """Copy the line of a missing cell of a matrix or curve to each row of this cell.
 
-    A missing cell names no row: other repetitions of the cell show which rows it would have filled.
+    One such cell fills several rows; the other repetitions of the cell show which rows they are.
     """
     is_shape = runs["workload"].isin([*SHAPES]) & runs["table"].ne("")
     has_value = runs["value"].notna()
