@@ -14,7 +14,6 @@ from peakmark.plan import jobs
 from peakmark.resources import ROOT
 
 SITES = ROOT / "config" / "sites"
-MEMORY = ("memory", "RWS", "pool", 1 << 10, 1, "throughput")
 
 
 def written(path, **keys):
@@ -33,14 +32,7 @@ def test_a_removed_key_names_what_is_there_in_its_place(key, tmp_path):
     refuses(lambda: site.load(path), f"{path}: the key {key} was removed: delete it; ")
 
 
-@pytest.mark.parametrize(("row", "value"), [
-    (("cpu", "DP", "", None, 4, "rate"), 73.6e9),
-    (("cpu", "DP", "", None, 1, "rate"), 36.8e9),
-    (("cpu", "SP", "", None, 2, "rate"), 2 * 2.3e9 * 8),
-    (MEMORY, 68.256e9),
-    (("network", "TCP", "", 1024, 1, "throughput"), 10e9 * 1448 / 1538),
-    (("disk", "RR", "", 1024, 1, "iops"), None),
-])  # fmt: skip
+@cases("limits")
 def test_the_limits_of_a_published_machine_are_computed(row, value):
     limit = limits.for_row(limits.Question(*row, {}, site.load(SITES / "hyperion.yaml")))
     assert limit.value == (value and pytest.approx(value))

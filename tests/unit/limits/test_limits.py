@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import math
 
 import pytest
 from tests.unit.campaign_data import DATA, VM, ZEN3
@@ -427,19 +428,9 @@ def design(name, **changes):
     return machine(cpu={"microarchitecture": name, "model_name": "guest"}, **changes)
 
 
-@pytest.mark.parametrize(("name", "row", "threads", "bound"), [
-    # One core: the path into its first cache; many: the best memory sold with such cores.
-    ("Zen 3", "RS-pool", 1, 32 * 3e9),
-    ("Zen 3", "RWR-pool", 1, 64 * 3e9),
-    ("Sapphire Rapids", "RS-pool", 1, 64 * 3e9),
-    ("Neoverse V2", "RS-pool", 1, 48 * 3e9),  # no source states a path to L2
-    ("Zen 5", "RS-pool", 64, 2 * 12 * 6400e6 * 8),
-    ("Neoverse N2", "RS-pool", 64, 64 * 48 * 3e9),  # what it is sold with is not known
-    # A cache whose width is not known, and a block between the last cache and memory.
-    ("Neoverse V2", "RS-block", 64, 64 * 48 * 3e9),
-    ("New Chip", "RS-pool", 1, None),
-])  # fmt: skip
-def test_a_guests_memory_has_a_bound(name, row, threads, bound):
+@cases("limits")
+def test_a_guests_memory_has_a_bound(name, row, threads, factors):
+    bound = factors and math.prod(factors)
     cores = {"limits": {"physical_cores_allowed": 64}}
     limit = memory(row, MIB, threads, design(name, **cores), clock_hz=3e9)
     assert (limit.kind, limit.bound) == ("at_most" if bound else "none", pytest.approx(bound))

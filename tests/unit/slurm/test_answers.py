@@ -257,26 +257,22 @@ def one_node(state, **more):
     return json.dumps({"nodes": [node], "meta": meta, "errors": [], "warnings": []}, indent=2)
 
 
-IN_JSON = {
-    one_node(["IDLE"]): {},
-    one_node(["MIXED", "PLANNED"], reason="State=DOWN"): {},
-    one_node(["IDLE", "CLOUD", "POWERED_DOWN"]): {},
-    one_node(["IDLE", "MAINTENANCE", "RESERVED"], reason=""): {"n1": "IDLE+MAINTENANCE+RESERVED"},
-    one_node(["DOWN", "NOT_RESPONDING"], reason="disk"): {"n1": "DOWN+NOT_RESPONDING (disk)"},
-    one_node(["IDLE", "DRAIN"], reason=None): {"n1": "IDLE+DRAIN"},
-    one_node(["IDLE", "REBOOT_ISSUED"]): {"n1": "IDLE+REBOOT_ISSUED"},
-    one_node("idle", state_flags=["NOT_RESPONDING"]): {"n1": "IDLE+NOT_RESPONDING"},
-    one_node("down", state_flags=[]): {"n1": "DOWN"},
-    one_node("mixed"): {},
-    "Welcome {}\n" + one_node(["DOWN"]) + "\nBye": {"n1": "DOWN"},
-    json.dumps(json.loads(one_node(["DOWN"]))): {"n1": "DOWN"},  # in one line
-}
-
-
-@pytest.mark.parametrize("output", list(IN_JSON))
-def test_states_in_json_of_every_version(programs, output):
+def unavailable(programs, output):
+    """What is told of n1 where scontrol prints this JSON."""
     programs(scontrol=f'case "$*" in *--json*) {printing(output)}\n;; *) exit 1;; esac')
-    assert slurm.nodes_unavailable(["n1"]) == IN_JSON[output]
+    return slurm.nodes_unavailable(["n1"])
+
+
+@cases("slurm")
+def test_states_in_json_of_every_version(programs, state, more, found):
+    expected = {"n1": found} if found else {}
+    assert unavailable(programs, one_node(state, **more)) == expected
+
+
+def test_json_in_one_line_and_between_banners_is_read(programs):
+    down = one_node(["DOWN"])
+    for output in (f"Welcome {{}}\n{down}\nBye", json.dumps(json.loads(down))):
+        assert unavailable(programs, output) == {"n1": "DOWN"}
 
 
 STATES = tables("slurm")["states_as_text"][1:]
