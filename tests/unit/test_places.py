@@ -84,7 +84,7 @@ def packages():
 def test_a_reference_tool_has_its_places(name):
     instrument = REGISTRY[name]
     assert any((UNIT / "data" / name).iterdir()), "real output"
-    assert any(case.startswith(f"{name}/") for case in GOOD), "tools/test_outputs.py"
+    assert any(case.startswith(f"{name}/") for case in GOOD), "data/cases/tools.yaml"
     assert name in {series.instrument for table in TABLES for series in table.references}
     line = f"{instrument.package} {instrument.component or 'optional'} {instrument.heading} columns"
     assert line in packages() or name in WITHOUT_PACKAGE, "envs/debian.bash"
