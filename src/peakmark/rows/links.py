@@ -4,7 +4,7 @@ A pair of nodes may be slow because of its client, its server, its link, or an u
 slowest of these parts limits a rate; a round trip is the sum of their times. ``find`` blames the parts
 in this order:
 
-1. a switch, if nearly all pairs through its uplink are slow;
+1. a switch, if at least three quarters of the pairs through its uplink are slow;
 2. a node, if the median of its pairs with healthy nodes is slow;
 3. a link, if its pair is slower than its nodes and switches explain. The link is a suspect until the
    repetitions of the pair confirm it.
@@ -42,7 +42,7 @@ PASSES = 6
 FIRST_GUESS = 0.25
 """Quantile that the first pass of ``_fit`` takes as usual: most pairs of a slow rack are slow."""
 FASTEST_QUARTER = 0.25
-"""Quantile of its pairs that a slow switch slows down: three quarters of the pairs must be slow."""
+"""Quantile that must be slow among the pairs of a slow switch: at least three quarters of them are slow."""
 EFFICIENCY = 0.37
 """Efficiency of the median absolute deviation: n values determine it as well as 0.37 n determine a
 standard deviation. Source: Rousseeuw and Croux, Alternatives to the median absolute deviation, JASA 88

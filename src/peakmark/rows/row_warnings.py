@@ -144,7 +144,14 @@ def measured_points(
     points = []
     for name, line in own_lines.items():
         by_name = dict(sorted(measured[name].items()))
-        points.append(MeasuredPoint(line, by_name, failures[name], above[name]))
+        points.append(
+            MeasuredPoint(
+                own_line=line,
+                measured=by_name,
+                failures=failures[name],
+                runs_above=above[name],
+            )
+        )
     return points
 
 
@@ -166,20 +173,20 @@ def facts_of(row: Line, runs: Sequence[Line], results: Results) -> Mapping[str, 
 def messages_of_point(point: MeasuredPoint) -> list[Message]:
     """Return all messages about a point, except those that depend on other points."""
     return [
-        *holes(point),
+        *missing_values(point),
         *unequal_nodes(point),
         *above_limit(point),
-        *checked(point),
+        *check_messages(point),
         *disagreements(point),
-        *filled(point),
+        *substitutes(point),
         *setting_deviations(point),
-        *other_streams(point),
-        *of_programs(point),
-        *of_limit(point),
+        *ping_streams(point),
+        *program_warnings(point),
+        *limit_remarks(point),
     ]
 
 
-def holes(point: MeasuredPoint) -> Messages:
+def missing_values(point: MeasuredPoint) -> Messages:
     """Report missing values with their reason, and cores that computed wrong results."""
     row = point.own_line
     if row.missing:
@@ -223,7 +230,7 @@ def above_limit(point: MeasuredPoint) -> Messages:
             yield message("run-above-limit", severity, case=case, about=instrument, **values)
 
 
-def checked(point: MeasuredPoint) -> Messages:
+def check_messages(point: MeasuredPoint) -> Messages:
     """Report the results of the checks: for references the warnings, for peakmark's kernel notes too."""
     for program in point.table.series:
         measured = point.measured.get(program.instrument)
@@ -262,7 +269,7 @@ def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
     return SUBSYSTEMS[point.table.subsystem].differs
 
 
-def filled(point: MeasuredPoint) -> Messages:
+def substitutes(point: MeasuredPoint) -> Messages:
     """Report a program that measured in place of a reference whose build cannot use the block size."""
     headings = {program.instrument: program.heading for program in point.table.series}
     for instrument, measured in point.measured.items():
@@ -281,7 +288,7 @@ def setting_deviations(point: MeasuredPoint) -> Messages:
             yield message("otherwise", about=instrument, ways="; ".join(differ))
 
 
-def other_streams(point: MeasuredPoint) -> Messages:
+def ping_streams(point: MeasuredPoint) -> Messages:
     """Report that ping ran with another number of streams than the row has."""
     ping = point.measured.get("ping")
     streams = {run.measured_concurrency for run in ping.runs} if ping else set()
@@ -290,7 +297,7 @@ def other_streams(point: MeasuredPoint) -> Messages:
         yield message("ping-streams", about="ping", echoes=min(streams), streams=wanted)
 
 
-def of_programs(point: MeasuredPoint) -> Messages:
+def program_warnings(point: MeasuredPoint) -> Messages:
     """Report the warnings that programs printed, and values that a program estimated."""
     for instrument, measured in point.measured.items():
         runs_with: Counter[str] = Counter()
@@ -307,7 +314,7 @@ def of_programs(point: MeasuredPoint) -> Messages:
             yield message("derived", about=instrument)
 
 
-def of_limit(point: MeasuredPoint) -> Messages:
+def limit_remarks(point: MeasuredPoint) -> Messages:
     """Report remarks on the limit, and the pairs of hosts that measured the point."""
     row = point.own_line
     for remark in messages_of(row.limit_remarks):

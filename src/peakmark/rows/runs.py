@@ -157,7 +157,7 @@ def line_of(results: Results, cell: Cell, measurement: Known, context: Known) ->
         **other_load(context, "noise", ""),
         **other_load(context, "server_noise", "server_"),
         **disturbances(results, cell, measurement["concurrency"], known),
-        **of_subsystem(known),
+        **subsystem_columns(known),
         **times_and_points(details),
     }
 
@@ -302,7 +302,7 @@ def other_load(context: Known, name: str, prefix: str) -> Line:
     }
 
 
-def of_subsystem(known: Known) -> Line:
+def subsystem_columns(known: Known) -> Line:
     """Return the columns that only one subsystem has: memory, then disk, network and HPL."""
     network = known.get("network") or {}
     link = network.get("link") or {}

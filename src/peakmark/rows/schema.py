@@ -66,8 +66,8 @@ node                text   node as planned; "any" for any node of a class, "clie
 workload            text   workload, such as RWS
 variant             text   working set, engine, mode, distance or level; empty if the workload has no variants
 block_bytes         int    size of the block, record, message or area, B
-concurrency         int    number of threads, processes or streams; 0 for a word whose number was never measured
-concurrency_word    text   word in the configuration that stands for the number: numa, socket, cores or cpus
+concurrency         int    number of threads, processes or streams; 0 if the number behind a word is not known
+concurrency_word    text   word that the configuration gives instead of a number: numa, socket, cores or cpus
 instrument          text   program that measured the value, by its name in the configuration
 """
 
@@ -103,7 +103,7 @@ resolution          float  smallest difference that the program's output shows, 
 estimated           flag   the program estimated the value from others
 derived             flag   the value was computed from other values of the program
 too_small           flag   the matrix of HPL was too small to reach its rate
-disturbed           text   codes of the disturbances because of which the execution was measured again
+disturbed           text   codes of the disturbances for which the execution was measured again
 causes              text   codes of disturbances that changed the value, although it counts
 above_limit         flag   the value is above its limit and does not count
 kept                flag   the value counts: it is part of its row's summary
@@ -150,7 +150,7 @@ working_set_bytes   float  size of the area that all threads walk together, B
 huge_pages          float  huge pages of the area: their share of it, or their number
 cache_bytes         float  size of the cache of a ladder's level, as the machine states it, B
 flush_seconds       float  duration of the final flush, s
-work                float  number of bytes or operations that the program moved
+work                float  number of bytes that the program moved, or of operations
 device_bytes        float  number of bytes that the device moved, B
 direct              text   whether the files were opened with O_DIRECT: yes, no or empty
 filesystem          text   file system of the scratch folder
@@ -252,10 +252,10 @@ isa                 text   instruction set of the first repetition
 settings            json   settings that were asked for, and how the row accesses memory or disk, by title
 recorded            json   facts in the first record that matter to a comparison, by title
 severity            text   highest severity of the row's warnings: wrong, unsure or empty
-wrong_codes         text   codes of the warnings of severity wrong, joined by blanks
+wrong_codes         text   codes of the warnings of severity wrong, joined by spaces
 warning_kinds       text   kinds of the row's warnings: wrong, varies, programs disagree, not the device
-warnings            text   codes of the row's warnings and notes, joined by blanks
-place               text   point without its node; a word in place of the concurrency stays a word
+warnings            text   codes of the row's warnings and notes, joined by spaces
+place               text   point without its node, and with the word of a concurrency instead of its number
 node_class          text   name of the node's class of equal nodes; empty if there is only one class
 is_judged           flag   the node was compared with its class in this row
 behind              float  share by which the node is worse than its class
