@@ -114,7 +114,7 @@ def test_the_second_measurement_confirms_or_not(tmp_path, peakmark, factors, cas
 def test_the_whole_interval_must_be_behind_each_healthy_node(
     own, others, lower_is_better, median, is_slow
 ):
-    found = suspects.behind(own, others, lower_is_better)
+    found = suspects.lag_of(own, others, lower_is_better)
     assert found.median == pytest.approx(median) and found.is_slow == is_slow
 
 
