@@ -1,4 +1,4 @@
-# Rows and figures -> the PDF and the HTML report. report() is for snakemake --report.
+# Rows and figures -> the PDF and the HTML report, and page one as text. report() is for snakemake --report.
 
 
 rule report:
@@ -18,6 +18,8 @@ rule report:
             category="Report",
             labels={"report": "HTML page"},
         ),
+        f"{RUN.folder}/summary.md",
+        f"{RUN.folder}/summary.json",
     log:
         f"{RUN.folder}/logs/report.log",
     localrule: True

@@ -748,6 +748,8 @@ def report(options: argparse.Namespace) -> None:
         return
     content = documents.collect(options.campaign, options.partial)
     output.say(str(rendering.write_pdf(content, options.output)))
+    if options.output is None:
+        rendering.write_summaries(content)
     if options.html:
         output.say(str(rendering.write_html(content)))
 
@@ -768,7 +770,7 @@ def html(options: argparse.Namespace) -> None:
 def summary(options: argparse.Namespace) -> None:
     from peakmark.workflow import status
 
-    output.say(status.summary(options.campaign))
+    status.print_summary(options.campaign)
 
 
 def bundle(options: argparse.Namespace) -> None:

@@ -289,7 +289,7 @@ WRITTEN = "written.sha256"
 """File in the campaign's folder that lists the documents written outside it: checksum and path, as
 ``sha256sum`` prints them.
 """
-DOCUMENTS = ("report.pdf", "report.html")
+DOCUMENTS = ("report.pdf", "report.html", "summary.md", "summary.json")
 """Documents in the campaign's own folder, which each command replaces."""
 
 

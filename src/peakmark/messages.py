@@ -127,6 +127,12 @@ class Message:
         return f"{self.text[:1].upper()}{self.text[1:]}."
 
     @property
+    def short(self) -> str:
+        """Return the message in at most six words; empty if its entry has no short text."""
+        text = catalogue()[self.entry].get("short", "")
+        return _Fields().vformat(text, (), dict(self.values))
+
+    @property
     def is_warning(self) -> bool:
         """Return whether the message casts doubt on a value."""
         return self.severity is not Severity.NOTE
@@ -177,7 +183,7 @@ def message(
 @cache
 def catalogue() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of ``messages.yaml``: code, with its case after a blank -> ``kind``,
-    ``text``, ``remedy`` and an ``example`` of its values.
+    ``text``, ``short``, ``remedy`` and an ``example`` of its values.
     """
     import yaml  # late: most cells have nothing to say
 

@@ -34,7 +34,19 @@ def _escaped(match: re.Match[str]) -> str:
 
 def say(text: str) -> None:
     """Print a text and flush it. Errors: OSError that names standard output."""
-    _or_named(lambda: print(plain(text), flush=True))
+    say_styled(plain(text))
+
+
+def say_styled(text: str) -> None:
+    """Print a text whose control characters are its colours. Errors: OSError as for ``say``."""
+    _or_named(lambda: print(text, flush=True))
+
+
+def is_coloured() -> bool:
+    """Return whether standard output is a terminal that takes colours (https://no-color.org)."""
+    return (
+        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
 
 
 def tell(*lines: str) -> None:

@@ -105,7 +105,9 @@ def test_no_code_stands_twice():
 
 def test_an_entry_has_an_example_of_its_fields_and_lines_without_a_full_stop():
     for code, entry in catalogue().items():
-        assert set(entry) <= {"kind", "text", "remedy", "example"}, code
+        assert set(entry) <= {"kind", "text", "short", "remedy", "example"}, code
         assert fields(entry) == set(entry.get("example", {})), code
-        for line in (entry["text"], entry.get("remedy", "")):
+        short = message(code, **entry.get("example", {})).short
+        assert len(short.split()) <= 6, code
+        for line in (entry["text"], short, entry.get("remedy", "")):
             assert "\n" not in line and not line.endswith((".", ";", " ")), code

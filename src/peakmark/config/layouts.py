@@ -24,7 +24,7 @@ from peakmark.tools.tables import BY_NAME, Program, Table
 from peakmark.validation import UNIQUE, Keys, allowed, read
 
 FOLDER = ROOT / "reports" / "layouts"
-RESERVED = ("overview", "fleet")
+RESERVED = ("fleet",)
 """Names of figures that belong to every report."""
 _SHOWN = {
     ("B/s", 1e-6): "MB/sec",

@@ -13,7 +13,7 @@ from peakmark.tools.tables import TABLES
 from peakmark.views import curve_figures, figure_style, layouts, node_figures, panel_figures
 from peakmark.views.figure_data import FigureData
 from peakmark.views.node_groups import is_many
-from peakmark.views.report.pictures import FLEET, OVERVIEW, ROOFLINE, pictures_of
+from peakmark.views.report.pictures import FLEET, ROOFLINE, pictures_of
 
 FOLDER = "figures"
 """Folder of the files below that of a campaign."""
@@ -52,11 +52,9 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
         layout: layout of the campaign.
     """
     if len(frames.nodes) > 1:
-        name, figure = FLEET, node_figures.plot_fleet(frames)
-    else:
-        name, figure = OVERVIEW, node_figures.plot_overview(frames)
-    if figure is not None:
-        yield name, figure
+        fleet = node_figures.plot_fleet(frames)
+        if fleet is not None:
+            yield FLEET, fleet
     for data in figures_of(frames, layout):
         figure = draw(data)
         if figure is not None:

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from peakmark import statistics
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listing, natural, plural
+from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import compare, headlines
+from peakmark.views import compare, score_card
 from peakmark.views.datasets import KEY, FactsOfHosts, describe, threads_of
 
 LEAST = 4
@@ -72,23 +73,18 @@ def past_campaign(name: str, frames: CampaignFrames) -> PastCampaign:
     hosts = sorted(set(frames.facts["host"]), key=natural)
     facts = FactsOfHosts(frames).machine() | {"nodes": listing(hosts)}
     began = frames.campaign["times"].get("began", 0.0)
-    return PastCampaign(name, began, facts, speaking_rows(frames))
+    return PastCampaign(name, began, facts, headline_rows(frames))
 
 
-def speaking_rows(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the rows that can be the headline row of a subsystem, the headline row first."""
+def headline_rows(frames: CampaignFrames) -> pd.DataFrame:
+    """Return the rows of each headline of the score card, the one on the card first."""
     lines = []
-    for subsystem in headlines.planned(frames):
-        headline = headlines.headline_point(frames, subsystem)
-        if headline is None:
-            continue
-        candidates = headlines.candidates(frames, BY_NAME[headline.own.table])
-        for point in (headline, *candidates):
-            if is_trusted(point.own):
-                lines.append(line_of(point.own))
-    if not lines:
-        return pd.DataFrame()
-    return pd.DataFrame(lines).drop_duplicates([*PLACE, "node"])
+    for headline, chosen in score_card.rows_of_headlines(frames):
+        others = score_card.rows_of_headline(frames.rows, headline)
+        for row in schema.lines(pd.concat([chosen, others])):
+            if row.n and row.is_own and is_trusted(row):
+                lines.append(line_of(row))
+    return pd.DataFrame(lines).drop_duplicates([*PLACE, "node"]) if lines else pd.DataFrame()
 
 
 def is_trusted(row: Any) -> bool:

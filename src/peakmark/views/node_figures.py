@@ -1,4 +1,4 @@
-"""The figure of page one with shares of the limit, and figures with nodes as dots on a line."""
+"""Nodes as dots on a line, on page one and in each point of a table."""
 
 from __future__ import annotations
 
@@ -6,27 +6,21 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import attrgetter
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
-from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import counted, percent
+from peakmark.formatting import counted, percent, size
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
-from peakmark.tools.tables import BY_NAME
-from peakmark.views import figure_style, headlines, layouts
+from peakmark.views import figure_style, score_card
 from peakmark.views.figure_data import FigureData
 from peakmark.views.node_groups import NodeGroup, group_points, noun, place_of
-from peakmark.views.points import Line, Point, points_of
+from peakmark.views.points import Point, points_of
 
-FARTHEST = 1.5
-"""Largest share of the limit at which a reference is drawn; a larger one is drawn there too."""
-LINE, HEADLINE = 0.165, 0.5
+LINE, HEADLINE = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""
 NAMED = 2
 """Largest number of slow nodes in a line with their names beside their dots."""
@@ -34,96 +28,14 @@ DELTA = 0.03
 """Least difference from the class's value of a slow node, as a share: place of the dashed lines."""
 
 
-# -- page one
-
-
-def plot_overview(frames: CampaignFrames) -> Figure | None:
-    """Draw the headline row of each resource as a share of its limit, None if none has a limit.
-
-    A resource without a limit has no bar, as readers would take a share of a bound for one of a
-    limit.
-    """
-    chosen = headlines.with_limit(frames)
-    if not chosen:
-        return None
-    layout = layouts.layout_of(frames)
-    titles = [title for title, _ in chosen]
-    figure, axis = figure_style.named_lines(titles, figure_style.WIDTH, 0.48)
-    for position, (_, point) in enumerate(chosen):
-        table = BY_NAME[point.own.table]
-        if layout is not None:
-            table = layout.called(table)
-        labels = layouts.labels_of(layout, table, point.own)
-        draw_shares(axis, position, point, runs_of(frames.runs, point.own), labels)
-    axis.set_xlim(0)
-    axis.xaxis.set_major_formatter(PercentFormatter(1, symbol=None))
-    axis.set_xlabel("% of the limit")
-    axis.axvline(1, color=figure_style.INK, linewidth=1.6, zorder=5)
-    return figure
-
-
-def runs_of(runs: pd.DataFrame, row: Line) -> pd.DataFrame:
-    """Return the runs of a row, with those that were disturbed."""
-    is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
-    return runs[is_of_row & (runs["kept"] | runs["disturbed"].ne("")) & runs["value"].notna()]
-
-
-def draw_shares(
-    axis: Axes, position: int, point: Point, runs: pd.DataFrame, labels: Labels
-) -> None:
-    """Draw peakmark's runs as a bar and dots, and the best reference as an open marker.
-
-    A text above them has the values.
-    """
-    own = point.own
-    height = position + 0.14
-    colour = figure_style.look(0).colour
-    axis.barh(height, own.value / own.limit, height=0.34, facecolor=colour, zorder=2)
-    for is_kept, area, face in ((True, 7, figure_style.INK), (False, 13, "none")):
-        shares = runs.loc[runs["kept"].eq(is_kept), "value"] / own.limit
-        axis.scatter(
-            shares, [height] * len(shares), s=area, facecolor=face, edgecolor=figure_style.INK,
-            linewidth=0.6, zorder=4,
-        )  # fmt: skip
-    caption = f"{labels.point(own)}: {own.program} {percent(own.value / own.limit)} %"
-    reference = best_reference(point)
-    if reference is not None:
-        theirs = reference.value / own.limit
-        look = figure_style.look(1, is_open=True)
-        axis.scatter(
-            min(theirs, FARTHEST), height, s=42, marker=look.marker, facecolor=look.face,
-            edgecolor=look.colour, linewidth=1.4, zorder=3,
-        )  # fmt: skip
-        caption += f", {reference.program} {percent(theirs)} %"
-    caption += f" of {labels.quantity(own.limit)}"
-    axis.annotate(
-        caption, (0, position - 0.2), xytext=(2, 0), textcoords="offset points", va="center",
-        fontsize=figure_style.SMALL,
-        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}, zorder=6,
-    )  # fmt: skip
-
-
-def best_reference(point: Point) -> Line | None:
-    """Return the line of the best comparable reference of a point, None without one."""
-    lines = [line for line in point.measured.values() if line.is_comparable]
-    best = min if BY_NAME[point.own.table].lower_is_better else max
-    return best(lines, key=attrgetter("value"), default=None)
-
-
-# -- many nodes
-
-
 def plot_fleet(frames: CampaignFrames) -> Figure | None:
-    """Draw all nodes at the headline point of each resource, None if nothing was measured."""
-    layout = layouts.layout_of(frames)
+    """Draw every node in the headlines of the score card; None where nothing was measured."""
     lines = []
-    for name in headlines.planned(frames):
-        groups = headlines.headline_groups(frames, name)
+    for headline, rows in score_card.rows_of_headlines(frames):
+        groups = group_points(points_of(frames, rows))
         if groups:
-            middle = groups[0].middle.own
-            labels = layouts.labels_of(layout, BY_NAME[middle.table], middle)
-            point = labels.point(middle, node=False)
-            lines.append((f"{SUBSYSTEMS[name].title}\n{point}", groups))
+            block = size(groups[0].middle.own.block_bytes)
+            lines.append((headline.title.format(block=block), groups))
     return plot_dots(lines, 7.0, HEADLINE)
 
 

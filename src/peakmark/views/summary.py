@@ -1,26 +1,148 @@
-"""What a run prints at its end, and ``peakmark summary``: the most telling numbers with their warnings."""
+"""Page one as text: for the terminal, and as Markdown to paste into a message or an issue."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from peakmark.messages import message
+from peakmark.output import plain
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import headlines, layouts
+from peakmark.views.score_card import Trust
 
+WIDTH = 80
+"""Columns of the card: those of a terminal as it opens."""
+BAR = 10
+"""Columns of a bar that reaches the limit."""
 DOCUMENTS = {"report": "report.pdf", "page": "report.html", "tables": "tables"}
-"""What the summary calls a result -> its place below the campaign."""
+"""Name of a result in the summary -> its place in the campaign's folder."""
+COLOURS = {Trust.OK: "green", Trust.CARE: "yellow", Trust.NO: "red"}
+"""Trust -> the colour of its word."""
 
 
-def summarise(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
-    """Return what ``summary.txt.j2`` shows of a campaign.
+def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
+    """Return page one for a terminal of 80 columns.
 
-    Keys: ``is_complete``; ``documents`` that there are, with their paths; ``verdicts``, a headline
-    of each subsystem; ``again``, a sentence on repetitions that were disturbed; ``impossible``,
-    reason -> cells.
+    Args:
+        page: see ``page_one.build``.
+        is_coloured: with the colours of ANSI terminals.
     """
-    arranged = layouts.arrange(frames, layouts.layout_of(frames))
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=WIDTH,
+        force_terminal=is_coloured,
+        color_system="standard" if is_coloured else None,
+        no_color=not is_coloured,
+        highlight=False,
+    )
+    console.print(pairs_table(page["box"]))
+    console.print()
+    console.print(card_table(page["card"]))
+    if any(line["reference_share"] is not None for line in page["card"]):
+        console.print(Text("◊ the best reference program", style="dim"))
+    for heading, lines in paragraphs(page):
+        console.print()
+        console.print(Text(heading, style="bold"))
+        for line in lines:
+            # A command that is broken cannot be pasted.
+            console.print(shown(line), soft_wrap=line.startswith("peakmark"))
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    return "\n".join(lines)
+
+
+def pairs_table(pairs: list[list[str]]) -> Table:
+    """Return a grid of names and texts."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    for name, text in pairs:
+        grid.add_row(shown(name), shown(text))
+    return grid
+
+
+def card_table(card: list[Mapping[str, Any]]) -> Table:
+    """Return the lines of the score card: what, value, share of the limit, bar and trust."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("measured", justify="right", no_wrap=True)
+    table.add_column("of limit", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("trust")
+    for line in card:
+        trust = Text(f"{line['trust']} ", style=COLOURS[line["trust"]])
+        # A line would break at the space before the sign.
+        trust.append_text(shown(line["reason"].replace("\u00a0%", "%")))
+        table.add_row(
+            shown(line["title"]), shown(line["text"]), line["share_text"], bar(line), trust
+        )
+    return table
+
+
+def shown(text: str) -> Text:
+    """Return a text as it is printed: without control characters, and with no markup in it."""
+    return Text(plain(text))
+
+
+def bar(line: Mapping[str, Any]) -> str:
+    """Return the share of the limit as a bar, with a mark where the reference is.
+
+    A value without a limit has none: a share of something else would be read as one of the limit.
+    """
+    if line["share"] is None:
+        return ""
+    filled = round(BAR * min(line["share"], 1.0))
+    cells = list("█" * filled + "·" * (BAR - filled))
+    if line["reference_share"] is not None:
+        place = round(BAR * min(line["reference_share"], 1.0))
+        cells[max(0, place - 1)] = "◊"
+    return "".join(cells)
+
+
+def paragraphs(page: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the heading and lines of each part below the card that is not empty."""
+    if page["causes"]:
+        yield "What limits it", list(page["causes"])
+    if page["steps"]:
+        lines = []
+        for command, purpose in page["steps"]:
+            lines += [command, f"  {purpose}"]
+        yield "Do next", lines
+    yield "Since the last run", [page["since"]]
+
+
+def markdown(page: Mapping[str, Any]) -> str:
+    """Return page one as Markdown."""
+    lines = [f"# {page['title']}", ""]
+    lines += [f"- {name}: {text}" for name, text in page["box"]]
+    lines += ["", "| | measured | of limit | reference | trust |", "|---|---:|---:|---|---|"]
+    for line in page["card"]:
+        trust = f"{line['trust']}: {line['reason']}".removesuffix(": ")
+        title = f"{line['title']}, {line['place']}"
+        cells = [title, line["text"], line["share_text"], line["reference_text"], trust]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    if page["causes"]:
+        lines += ["", "**What limits it**", "", *page["causes"]]
+    if page["steps"]:
+        lines += ["", "**Do next**", ""]
+        lines += [f"- `{command}` {purpose}" for command, purpose in page["steps"]]
+    lines += ["", f"**Since the last run** {page['since']}", ""]
+    return "\n".join(lines)
+
+
+def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
+    """Return what ``summary.txt.j2`` prints below the card.
+
+    Keys: ``is_complete``; ``documents`` that there are, with their paths; ``again``, a sentence on
+    repetitions that were disturbed; ``impossible``, reason -> cells.
+    """
     documents = []
     for name, place in DOCUMENTS.items():
         if (folder / place).exists():
@@ -30,7 +152,6 @@ def summarise(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
     return {
         "is_complete": not frames.campaign["missing"],
         "documents": documents,
-        "verdicts": headlines.headlines(arranged),
         "again": message("measured-again", count=again).text if again else "",
         "impossible": impossible(frames),
     }
@@ -38,8 +159,8 @@ def summarise(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
 
 def impossible(frames: CampaignFrames) -> dict[str, list[str]]:
     """Return reason -> cells that this machine cannot measure, the reason of most first."""
-    runs = frames.runs[frames.runs["status"].eq("unavailable")].drop_duplicates("cell")
+    runs: pd.DataFrame = frames.runs[frames.runs["status"].eq("unavailable")]
     reasons = {}
-    for reason, cells in runs.groupby("reason", sort=False)["cell"]:
+    for reason, cells in runs.drop_duplicates("cell").groupby("reason", sort=False)["cell"]:
         reasons[str(reason)] = cells.tolist()
     return dict(sorted(reasons.items(), key=lambda entry: -len(entry[1])))

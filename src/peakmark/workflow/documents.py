@@ -10,7 +10,7 @@ from peakmark import files
 from peakmark.config import texts
 from peakmark.rows import build
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import figures, tables
+from peakmark.views import figures, page_one, tables
 from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
 
@@ -57,15 +57,16 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
     can_write = os.access(campaign, os.W_OK)
     frames = build.load(campaign, keep=can_write)
     document.must_be_complete(frames.campaign, partial, command, campaign)
+    earlier = page_one.find_earlier(frames, campaign)
     if has_figures(frames, campaign):
-        return rendering.collect(frames, campaign, campaign / figures.FOLDER)
+        return rendering.collect(frames, campaign, campaign / figures.FOLDER, earlier)
     if can_write:
         write_figures(campaign)
-        return rendering.collect(frames, campaign, campaign / figures.FOLDER)
+        return rendering.collect(frames, campaign, campaign / figures.FOLDER, earlier)
     # The report of an archive, which is written elsewhere.
     with tempfile.TemporaryDirectory(prefix="peakmark-figures-") as name:
         figures.draw_figures(frames, Path(name))
-        return rendering.collect(frames, campaign, Path(name))
+        return rendering.collect(frames, campaign, Path(name), earlier)
 
 
 def state_of(frames: CampaignFrames) -> str:

@@ -335,7 +335,7 @@ class Run:
 
     def print_summary(self) -> None:
         """Print where the results are. Raises: PeakmarkError; OSError when that is impossible."""
-        output.say(status.summary(self.plan.directory))
+        status.print_summary(self.plan.directory)
 
     def print_failures(self) -> None:
         """Print what a failed or interrupted run lacks."""

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from peakmark import data, files, slurm
+from peakmark import data, files, output, slurm
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
@@ -189,24 +189,27 @@ def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
     return (newest, ahead) if ahead > AHEAD_S else None
 
 
-def summary(directory: Path) -> str:
-    """Return the summary of a run: its files, the most telling numbers with their warnings, cells that
-    are not possible, and commands to paste.
+def print_summary(directory: Path) -> None:
+    """Print page one, where the results are, cells that are not possible, and what to run next.
 
     Raises:
         RecordError: there is no campaign.
     """
     from peakmark.rows import build  # not for ``peakmark status``
-    from peakmark.views.summary import summarise
+    from peakmark.views import page_one
+    from peakmark.views.summary import results_of, terminal
 
     frames = build.load(directory, keep=False)
-    return data.rendered(
+    page = page_one.build(frames, page_one.find_earlier(frames, directory))
+    output.say_styled(terminal(page, is_coloured=output.is_coloured()))
+    results = data.rendered(
         "summary.txt.j2",
         folder=directory,
         run=run_command(directory, on_cluster=frames.campaign["on_cluster"]),
         peakmark=program("peakmark"),
-        **summarise(frames, directory),
+        **results_of(frames, directory),
     )
+    output.say(f"\n{results}")
 
 
 def _impossible(standings: Iterable[Standing]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from tests.unit.rows.checked import N, W
 from peakmark.cell import Cell
 from peakmark.rows import findings, schema
 from peakmark.rows.labels import Labels
-from peakmark.views import headlines, printed
+from peakmark.views import printed, score_card
 from peakmark.views.points import points_of
 
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
@@ -69,9 +69,8 @@ def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
     found = [(row.efficiency, row.severity) for row in rows]
     assert found == [(pytest.approx(0.95), "")] * 2
     assert not notes(frames, "hosts") and not notes(frames, "hosts-differ")
-    (head,) = headlines.headlines(frames)
-    assert head.point is not None
-    assert (head.point.own.concurrency, head.warning) == (2, None)
+    (line,) = score_card.build(frames)
+    assert (line.place, line.trust) == ("2 threads", "ok")
     make.tables(tmp_path / "c")
     with (tmp_path / "c" / "tables" / "runs.csv").open() as file:
         assert {line["host"] for line in csv.DictReader(file)} == set(hosts)
@@ -85,8 +84,8 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     assert (row.efficiency, row.limit, row.severity) == (None, None, W)
     (doubt,) = notes(frames, "hosts")
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
-    (head,) = headlines.headlines(frames)
-    assert head.text.code == "no-row" and head.warning is not None and "on b" in head.warning.text
+    (line,) = score_card.build(frames)
+    assert (line.share, line.trust, line.reason) == (None, "no", "nodes not equal")
     assert topics(frames) == set()
 
 
@@ -211,9 +210,8 @@ def test_shares_at_the_clocks_on_the_box_stand_beside_the_one_seen(tmp_path):
     assert shares == pytest.approx((0.475, 0.2375))
     (warning,) = notes(frames, "below-nominal")
     assert dict(warning.values)["nominal"] == 6e9
-    (head,) = headlines.headlines(frames)
-    assert "48%" in head.text.text and "24%" in head.text.text
-    assert head.warning == warning
+    (line,) = score_card.build(frames)
+    assert (line.trust, line.reason) == ("care", "clock below nominal")
     make.tables(tmp_path / "c")
     heading, line = (tmp_path / "c" / "tables" / "cpu.csv").read_text().splitlines()
     assert "at nominal clock (%)" in heading and "47.5" in line

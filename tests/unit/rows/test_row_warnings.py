@@ -6,7 +6,6 @@ from tests.unit.rows.checked import contains, noise, values_of
 
 from peakmark.messages import WarningKind
 from peakmark.rows import schema
-from peakmark.views import headlines
 
 
 def notes(frames, code, point=None):
@@ -58,8 +57,6 @@ def test_programs_that_disagree_are_a_finding_and_no_doubt(tmp_path, factor, dis
     (row,) = own_rows(frames, "cpu")
     assert row.severity == ""
     assert row.warning_kinds == ("programs disagree" if disagree else "")
-    headline = headlines.headline_point(frames, "cpu")
-    assert headline is not None and headline.own.point == row.point
 
 
 LOOPBACK = {"network": {"interface": "lo", "loopback": True}}

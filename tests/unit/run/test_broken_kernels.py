@@ -17,7 +17,7 @@ from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tools import base
-from peakmark.views import headlines
+from peakmark.views import caveats
 
 REAL = KERNELS / "cpubench"
 
@@ -118,11 +118,11 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
     cpu = min(os.sched_getaffinity(0))
     request = request_of(MEASURING + WRONG % (cpu, cpu))
 
-    def caveats():
+    def wrong_cores():
         frames = judge(Results.read(request.campaign))
         assert len(frames.rows) == 1
         assert set(frames.warnings.query("code == 'wrong-core'")["severity"]) == {"unsure"}
-        found = headlines.build_caveats(frames)
+        found = caveats.build_caveats(frames)
         return [dict(each.values) for each in found if each.code == "wrong-core"]
 
     plan = {"campaign": request.campaign.name, "cells": [CELL.to_json()], "config": {}}
@@ -130,7 +130,7 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
     for expected in ([], [{"host": gethostname(), "core": cpu, "count": 2}]):
         with pytest.raises(MeasurementError, match=f"wrong result on CPU {cpu}"):
             measure(request)
-        assert caveats() == expected
+        assert wrong_cores() == expected
 
 
 @pytest.mark.parametrize("line", ["", "hello", "[]", '{"server": null}'])

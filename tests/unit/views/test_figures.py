@@ -3,16 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.rows.fleets import SLOW, campaign
 from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
-from peakmark.views import figures, layouts, node_figures
+from peakmark.views import figures
 from peakmark.views.node_groups import group_points
-from peakmark.views.points import Point, points_of
+from peakmark.views.points import points_of
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def stems(frames, folder):
 
 
 def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
-    assert stems(cpu, tmp_path) == {"cpu", "overview"}
+    assert stems(cpu, tmp_path) == {"cpu"}
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert b"<dc:date>" not in before["cpu.svg"]
     for path in tmp_path.iterdir():
@@ -60,7 +59,6 @@ def test_dram_caches_and_a_single_point_are_figures(tmp_path):
     records = make.runs("rambench", "LAT", 1e-9, **place)
     for variant in ("pool", "block"):
         records += make.runs("rambench", "RS", 1e10, variant=variant, **place)
-    # Without limits there is no overview.
     assert stems(make.frames(tmp_path / "c", records), tmp_path / "drawn") == {
         "memory_latency", "memory_throughput_pool", "memory_throughput_block"
     }  # fmt: skip
@@ -90,63 +88,6 @@ def test_runs_show_no_percentile_that_had_too_few_operations(tmp_path, few):
     (path,) = axis.lines
     assert places == {round(float(x), 6) for x in path.get_xdata()}
     assert len(places) == 4 - len([name for name in few if name != "max"])
-
-
-# -- page one
-
-
-def test_the_overview_draws_the_limit_where_it_is_known(cpu):
-    (axis,) = node_figures.plot_overview(cpu).axes
-    assert [1, 1] in [[*line.get_xdata()] for line in axis.lines]
-    rows = cpu.rows[cpu.rows["is_own"]]
-    assert any(np.isclose(axis.patches[0].get_width(), rows["efficiency"]))
-    # HPL is an open mark, and the caption tells both shares.
-    (text,) = (one.get_text() for one in axis.texts)
-    assert "MyCPUBench" in text and "HPL" in text and text.count("%") == 2
-    assert node_figures.plot_overview(without_limits(cpu)) is None
-
-
-def point_with(table, references):
-    """A point at which peakmark's kernel measured 10.
-
-    Args:
-        table: name of the table.
-        references: instrument -> value, and whether it is comparable.
-    """
-    values = {"diskbench": (10.0, False), **references}
-    lines = []
-    for name, (value, is_comparable) in values.items():
-        lines.append({"instrument": name, "value": value, "is_comparable": is_comparable})
-    rows = schema.typed("rows", pd.DataFrame(lines).assign(table=table))
-    measured = {line.instrument: line for line in schema.lines(rows)}
-    return Point(measured["diskbench"], measured, ())
-
-
-@pytest.mark.parametrize(("table", "fio", "iozone"), [
-    ("disk_throughput", 8.0, 9.0), ("disk_latency", 9.0, 8.0),
-])  # fmt: skip
-def test_the_best_of_several_references_is_the_fastest(table, fio, iozone):
-    point = point_with(table, {"fio": (fio, True), "iozone": (iozone, True)})
-    assert node_figures.best_reference(point).instrument == "iozone"
-
-
-def test_a_reference_that_is_not_comparable_is_no_best_one():
-    references = {"fio": (8.0, True), "iozone": (9.0, False)}
-    assert (
-        node_figures.best_reference(point_with("disk_throughput", references)).instrument == "fio"
-    )
-    references = {"fio": (8.0, False)}
-    assert node_figures.best_reference(point_with("disk_throughput", references)) is None
-
-
-def test_figures_carry_the_names_and_units_of_the_layout(tmp_path):
-    records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
-    config = {"report": {"tables": "file-io-lab"}}
-    config |= {"site_facts": {"disk": {"throughput": {"RS": 1e9}}}}
-    frames = make.frames(tmp_path / "lab", records, config=config)
-    arranged = layouts.arrange(frames, layouts.layout_of(frames))
-    text = " ".join(one.get_text() for one in node_figures.plot_overview(arranged).axes[0].texts)
-    assert "FileIO" in text and "64KB" in text and "MyDiskBench" not in text and "KiB" not in text
 
 
 # -- many nodes

@@ -74,7 +74,7 @@ def figure(**keys):
     (column(value="efficiency", formula="import os"), ["X", "arithmetic"]),
     ({"compare": {"cpu": [["QP", "RS"]]}}, ["compare.cpu names 'RS': allowed are QP, HP"]),
     (figure(kind="panels", value="deviation"), ["'mine'", "kind panels", "together and bars"]),
-    (figure(name="overview"), ["two figures are called 'overview'"]),
+    (figure(name="fleet"), ["two figures are called 'fleet'"]),
     (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),
     (figure(kind="pie"), ["figures[0].kind", '"together"']),
     (figure(of="gpu"), ["figures[0].of", "disk_throughput"]),

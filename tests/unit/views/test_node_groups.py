@@ -5,32 +5,28 @@ import pytest
 from tests.unit.rows.fleets import SLOW, campaign
 
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import headlines, node_groups, tables
+from peakmark.views import score_card, tables
+from peakmark.views.node_groups import group_points
 from peakmark.views.points import points_of, rows_of
 
 
 def test_the_median_speaks_for_all_and_the_slowest_is_named(tmp_path):
     frames = campaign(tmp_path / "twelve", 12, SLOW)
-    (group,) = headlines.headline_groups(frames, "memory")
+    (*_, group) = group_points(points_of(frames, rows_of(frames, BY_NAME["memory_throughput"])))
     assert len(group.points) == 12
     assert group.median == pytest.approx(1.5e10, rel=0.005)
     assert group.middle.own.value == pytest.approx(group.median, rel=1e-4)
     assert group.high > group.median * 1.001  # which is another node
     assert [point.own.node for point in (group.worst, *group.slow)] == ["node10", "node10"]
-    _, memory = headlines.headlines(frames)
-    values = dict(memory.text.values)
-    nodes = dict(values["nodes"].values)
-    assert (values["value"], nodes["nodes"], nodes["slowest"]) == ("15.00 GB/s", 12, "node10")
-    assert nodes["behind"] == pytest.approx(0.12, abs=0.01)
+    assert group.behind(group.worst) == pytest.approx(0.12, abs=0.01)
 
 
 def test_the_median_of_two_nodes_lies_between_them(tmp_path):
     frames = campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}})
     points = points_of(frames, rows_of(frames, BY_NAME["cpu"]))
-    (*_, group) = node_groups.group_points(points)
+    (*_, group) = group_points(points)
     assert group.median == pytest.approx(sum(point.own.value for point in group.points) / 2)
-    values = dict(headlines.headlines(frames)[0].text.values)
-    assert values["value"] == f"{group.median / 1e9:.2f} GigaOPS"
+    assert score_card.build(frames)[0].value == group.median
 
 
 def test_every_node_is_in_the_csv_and_the_typical_one_in_latex(tmp_path):

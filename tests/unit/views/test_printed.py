@@ -64,5 +64,5 @@ def test_every_figure_has_a_caption(tmp_path):
     for table in BY_NAME.values():
         drawn |= {picture.name for picture in pictures_of(frames, table, None)}
     assert set(captions()) == {
-        "overview", "fleet", "nodes", "panels", "together", "bars", *drawn
+        "fleet", "nodes", "panels", "together", "bars", *drawn
     }  # fmt: skip

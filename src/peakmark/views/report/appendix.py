@@ -17,7 +17,7 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
-from peakmark.views import headlines, layouts, node_groups
+from peakmark.views import caveats, layouts, node_groups
 from peakmark.views.points import Line, rows_of
 from peakmark.views.report import nodes
 from peakmark.views.report.nodes import who
@@ -39,7 +39,7 @@ COUNTED: list[list[str]] = TEXT["counted"]
 def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     """Return paragraphs by heading, the table of workloads, and the table of programs."""
     small = size(SMALL_RECORD)
-    conditions = [each.full_sentence for each in headlines.conditions(frames)]
+    conditions = [each.full_sentence for each in caveats.conditions(frames)]
     parts = {
         "How a number arises": list(map(typeset, (*TEXT["arises"], *energy_texts(frames)))),
         "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
@@ -79,7 +79,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
     A missing program has the reason in place of the path.
     """
-    campaign, subsystems = frames.campaign, headlines.planned(frames)
+    campaign, subsystems = frames.campaign, caveats.planned_subsystems(frames)
     known: dict[str, list[list[str]]] = defaultdict(list)
     for table in TABLES:
         if table.subsystem in subsystems:

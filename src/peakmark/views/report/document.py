@@ -12,11 +12,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from peakmark.catalogue import SUBSYSTEMS
 from peakmark.errors import PeakmarkError
-from peakmark.formatting import date, listed, plural, typeset
+from peakmark.formatting import date, plural, typeset
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import fleet_report, headlines, layouts, node_groups
+from peakmark.views import caveats, fleet_report, layouts, node_groups, page_one
 from peakmark.views.report import appendix, chapters, nodes, sections
 
 HEADINGS = {
@@ -32,15 +31,20 @@ HEADINGS = {
 """Key of a part -> heading of its chapter. A heading of only PDF or HTML is in that template."""
 
 
-def build(frames: CampaignFrames) -> dict[str, Any]:
-    """Return key -> content of each part of the report, without the extents of its figures."""
+def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict[str, Any]:
+    """Return key -> content of each part of the report, without the extents of its figures.
+
+    Args:
+        frames: the campaign.
+        earlier: see ``page_one.build``.
+    """
     layout = layouts.layout_of(frames)
     arranged = layouts.arrange(frames, layout)
     of_resources = sections.build(arranged, layout)
     return {
         "headings": HEADINGS,
         "meta": describe(frames),
-        "verdicts": build_headlines(arranged),
+        "page_one": page_one.build(frames, earlier),
         "slow": fleet_report.slow_paragraphs(frames),
         "overview": sections.overview(arranged),
         "caveats": build_caveats(arranged),
@@ -60,9 +64,6 @@ def describe(frames: CampaignFrames) -> dict[str, Any]:
     """Return the top of page one, and facts of the campaign that the templates need."""
     campaign = frames.campaign
     report = campaign["config"].get("report") or {}
-    resources = [SUBSYSTEMS[subsystem].resource for subsystem in headlines.planned(frames)]
-    several = "nodes" if len(nodes.hosts(frames)) > 1 else "machine"
-    lead = appendix.TEXT["lead"][several]
     newest, day = datetime.fromisoformat(campaign["times"]["newest"]), "nothing measured yet"
     if newest.timestamp():
         day = date(newest)
@@ -74,7 +75,6 @@ def describe(frames: CampaignFrames) -> dict[str, Any]:
         "course": str(report.get("course") or ""),
         "date": day,
         "campaign": campaign["name"],
-        "lead": lead.format(machine=nodes.short(frames), resources=listed(resources)),
         "partial": bool(campaign["missing"]),
         "newest": newest.isoformat(),
         "partial_text": appendix.TEXT["partial"].format(
@@ -109,18 +109,9 @@ def author_line(authors: list[dict[str, str]]) -> str:
     return ", ".join(parts)
 
 
-def build_headlines(frames: CampaignFrames) -> list[dict[str, str]]:
-    """Return for each resource a sentence of page one with the warning below it."""
-    found = []
-    for entry in headlines.headlines(frames):
-        text, warning = typeset(entry.text.full_sentence), typeset(entry.caution)
-        found.append({"title": entry.title, "text": text, "warning": warning})
-    return found
-
-
 def build_caveats(frames: CampaignFrames) -> list[str]:
     """Return the caveats of page one."""
-    texts = [typeset(caveat.full_sentence) for caveat in headlines.build_caveats(frames)]
+    texts = [typeset(caveat.full_sentence) for caveat in caveats.build_caveats(frames)]
     layout = layouts.layout_of(frames)
     if layout and node_groups.is_many(frames):
         texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))

@@ -21,8 +21,8 @@ Groups = dict[str, list[list[str]]]
 """Title -> lines of the name and the value of a fact."""
 
 TEXT = ROOT / "reports" / "machine.yaml"
-SHORT = "In half a sentence"
-"""Group of the templates with the machine in half a sentence; it is no group of facts."""
+BOX = "On page one"
+"""Group of the templates of the box on page one."""
 UNREAD = "What could not be read, and how to supply it"
 UNKNOWN = "unknown"
 """Fact that holds reasons by the dotted names of other facts."""
@@ -116,27 +116,39 @@ def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
     return found
 
 
-def short(frames: CampaignFrames) -> str:
-    """Return the machine in half a sentence: ``vm, AMD EPYC (Zen 3), 2 cores,``, or ``8 nodes``."""
-    known = facts_of(frames)
-    if len(known) > 1:
-        return f"{len(known)} nodes"
-    for name, facts in known.items():
-        return templates()[SHORT]["Machine"].render(facts, name=name)
-    return "this machine"
-
-
 def group(facts: Facts, core_types: Sequence[str] = ()) -> Groups:
     """Return the facts of one machine by groups, without empty lines and groups."""
     shown = {}
     for title, of_group in templates().items():
-        if title == SHORT:
-            continue
-        lines = [[what, each.render(facts, cores=core_types)] for what, each in of_group.items()]
-        shown[title] = [line for line in lines if line[1]]
+        if title != BOX:
+            shown[title] = rendered(of_group, facts, core_types)
     unread = (facts.get(UNKNOWN) or {}).items()
     shown[UNREAD] = [[name, f"unknown: {how}"] for name, how in unread]
     return {title: lines for title, lines in shown.items() if lines}
+
+
+def rendered(
+    lines: Mapping[str, Template], facts: Facts, core_types: Sequence[str] = ()
+) -> list[list[str]]:
+    """Return the lines of a group of facts that are not empty."""
+    texts = [[what, template.render(facts, cores=core_types)] for what, template in lines.items()]
+    return [line for line in texts if line[1]]
+
+
+def box(frames: CampaignFrames) -> list[list[str]]:
+    """Return name and text of what a reader must know of the machine before its numbers.
+
+    Several nodes have the lines that all of them share, and each line that differs with its values.
+    """
+    found = []
+    for host, facts in facts_of(frames).items():
+        measured = {**facts, "network": frames.campaign["networks"][host]}
+        found.append({"name": host, "groups": {BOX: rendered(templates()[BOX], measured)}})
+    lines: list[list[str]] = []
+    for group_of_all in alike(found):
+        for of_group in group_of_all["groups"].values():
+            lines += of_group
+    return lines
 
 
 @cache

@@ -15,8 +15,6 @@ from peakmark.tools.tables import Table
 from peakmark.views.node_groups import is_many
 from peakmark.views.points import rows_of
 
-OVERVIEW = "overview"
-"""Figure on page one of a node: the share of the limit that each resource reaches."""
 FLEET = "fleet"
 """Figure on page one of several nodes: how much they differ."""
 LADDER = "memory_ladder_throughput"

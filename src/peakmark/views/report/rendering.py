@@ -26,6 +26,7 @@ from peakmark import files, output
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
+from peakmark.views import summary
 from peakmark.views.report import document
 from peakmark.views.report.sections import figure_names
 
@@ -61,13 +62,16 @@ class ReportContent:
     pictures: Mapping[str, bytes]
 
 
-def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportContent:
+def collect(
+    frames: CampaignFrames, campaign: Path, figures: Path, earlier: CampaignFrames | None = None
+) -> ReportContent:
     """Return the content of the report of a campaign.
 
     Args:
         frames: the campaign.
         campaign: its folder.
         figures: folder of its figures.
+        earlier: the campaign before it on the same machine, None if there is none.
 
     Raises:
         ConfigError: see ``chapters.build``.
@@ -76,7 +80,7 @@ def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportCont
     for name in figure_names(frames):
         pictures[name] = (figures / f"{name}.svg").read_bytes()
     extents = {name: extent(picture) for name, picture in pictures.items()}
-    return ReportContent(campaign, document.build(frames) | {"figures": extents}, pictures)
+    return ReportContent(campaign, document.build(frames, earlier) | {"figures": extents}, pictures)
 
 
 def extent(picture: bytes) -> dict[str, Any]:
@@ -197,6 +201,14 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
     )
     files.write_document(target, html.encode(), report.campaign)
     return target
+
+
+def write_summaries(report: ReportContent) -> None:
+    """Write page one as ``summary.md``, to paste, and as ``summary.json``."""
+    page = report.data["page_one"]
+    text = json.dumps(page, indent=1, ensure_ascii=False)
+    for name, content in (("summary.md", summary.markdown(page)), ("summary.json", f"{text}\n")):
+        files.write_document(report.campaign / name, content.encode(), report.campaign)
 
 
 def code(text: str) -> Markup:

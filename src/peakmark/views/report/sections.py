@@ -17,11 +17,11 @@ from peakmark.messages import message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
-from peakmark.views import headlines, layouts, node_groups, printed
+from peakmark.views import layouts, node_groups, printed, score_card
 from peakmark.views.points import Line, Point, points_of, rows_of
 from peakmark.views.printed import PrintedTable
 from peakmark.views.report import pictures
-from peakmark.views.report.pictures import FLEET, OVERVIEW, Picture, caption
+from peakmark.views.report.pictures import FLEET, Picture, caption
 
 Part = dict[str, Any]
 Formulas = dict[str, list[Any]]
@@ -354,19 +354,16 @@ def figure_names(frames: CampaignFrames) -> list[str]:
 
 
 def overview(frames: CampaignFrames) -> dict[str, str] | None:
-    """Return the figure of page one: shares of the limits, or how much several nodes differ.
-
-    There is none if it would have a single bar.
-    """
-    if len(frames.nodes) > 1:
-        name, fewest = FLEET, 1
-        points = [each.point for each in headlines.headlines(frames) if each.point]
-    else:
-        name, fewest = OVERVIEW, 2
-        points = [point for _, point in headlines.with_limit(frames)]
-    if len(points) < fewest:
+    """Return the figure of page one: how far several nodes lie apart. One node has none."""
+    if len(frames.nodes) < 2:
         return None
-    return {"name": name, "caption": caption(name, node_groups.noun(points))}
+    points: list[Point] = []
+    for _, rows in score_card.rows_of_headlines(frames):
+        for group in node_groups.group_points(points_of(frames, rows)):
+            points += group.points
+    if not points:
+        return None
+    return {"name": FLEET, "caption": caption(FLEET, node_groups.noun(points))}
 
 
 def picture_of_nodes(frames: CampaignFrames, picture: Picture) -> dict[str, str]:

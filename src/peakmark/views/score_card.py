@@ -1,0 +1,353 @@
+"""The score card: a line for each headline number of a campaign, and what a reader must know of it.
+
+The row of a headline is chosen by its kind: workload, cache level, largest block, all cores. Neither its
+value nor its warnings choose it. ``build`` returns what the terminal, Markdown, JSON, PDF and HTML show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pandas as pd
+
+from peakmark import statistics
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.formatting import percent, plural, quantity, size, typeset
+from peakmark.messages import Message, Severity, WarningKind, message
+from peakmark.rows import schema
+from peakmark.rows.labels import Labels
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import BY_NAME
+
+DIGITS = 3
+"""Significant digits of the numbers on the card: repetitions differ in the third."""
+
+
+class Trust(StrEnum):
+    """Whether a reader may use a number."""
+
+    OK = "ok"
+    """No warning."""
+    CARE = "care"
+    """Another run may give another value."""
+    NO = "no"
+    """Not a value of the device, wrong, or not measured."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a line of the card shows.
+
+    Attributes:
+        title: its words, with ``{block}`` for the row's block size.
+        table: table of its row.
+        workload: workload of its row.
+        unit: unit of its values, as ``formatting.quantity`` scales it.
+        level: cache level of its row; empty for any.
+        instrument: program that measures; empty for peakmark's kernel.
+    """
+
+    title: str
+    table: str
+    workload: str
+    unit: str
+    level: str = ""
+    instrument: str = ""
+
+
+HEADLINES = (
+    Headline("FP64 multiply-add", "cpu", "DP", "FLOP/s"),
+    Headline("FP64 on all pipes", "cpu", "DPMIX", "FLOP/s"),
+    Headline("INT8 dot product", "cpu", "QPDOT", "OP/s"),
+    Headline("L1 copy", "memory_throughput", "RWS", "B/s", level="L1"),
+    Headline("L3 copy", "memory_throughput", "RWS", "B/s", level="L3"),
+    Headline("DRAM copy", "memory_throughput", "RWS", "B/s", level="DRAM"),
+    Headline("DRAM triad", "memory_throughput", "TRIAD", "B/s", level="DRAM"),
+    Headline("DRAM latency", "memory_latency", "LAT", "s", level="DRAM"),
+    Headline("Disk, {block} random reads", "disk_iops", "RR", "IOPS"),
+    Headline("Disk, {block} reads", "disk_throughput", "RS", "B/s"),
+    Headline("Disk, {block} writes", "disk_throughput", "WS", "B/s"),
+    Headline("TCP", "network_throughput", "TCP", "bit/s"),
+    Headline("TCP round trip", "network_latency", "LAT-TCP", "s"),
+    Headline("HPL", "cpu", "DP", "FLOP/s", instrument="hpl"),
+)
+"""Lines of the card in its order. A line that the campaign does not measure is left out."""
+UNITS = {
+    "cpu": "OP/s",
+    "memory_throughput": "B/s",
+    "disk_throughput": "B/s",
+    "network_throughput": "bit/s",
+}
+"""Table of rates -> unit of its values on the card."""
+
+Line = Any
+"""A line of ``rows``, as ``schema.lines`` yields it."""
+
+
+@dataclass(frozen=True)
+class CardLine:
+    """A line of the card. Values are in the SI unit of the row's table.
+
+    Attributes:
+        title: what was measured, such as ``Disk, 4 KiB random reads``.
+        place: threads, processes or streams, such as ``2 threads``; for several nodes their number.
+        point: name of the row's point.
+        subsystem: subsystem of the row.
+        value: median of ``runs``; None if nothing was measured.
+        runs: values of the runs; for several nodes the value of each node.
+        text: the value with its unit.
+        share: share of the limit that the value reaches; None without a limit.
+        share_text: the share in percent; empty without a limit.
+        without_share: why there is no share, in a few words; empty with one.
+        run_shares: share of the limit that each of ``runs`` reaches; empty without a limit.
+        reference: reference program with the best value at the same point; empty without one.
+        reference_value: its value.
+        reference_share: share of the limit that it reaches.
+        reference_text: the program with its share of the limit, or with its value.
+        trust: whether a reader may use the value.
+        reason: why not, in at most six words.
+    """
+
+    title: str
+    place: str
+    point: str
+    subsystem: str
+    value: float | None
+    runs: tuple[float, ...]
+    text: str
+    share: float | None
+    share_text: str
+    without_share: str
+    run_shares: tuple[float, ...]
+    reference: str
+    reference_value: float | None
+    reference_share: float | None
+    reference_text: str
+    trust: Trust
+    reason: str
+
+
+def build(frames: CampaignFrames) -> list[CardLine]:
+    """Return the lines of the card that the campaign was to measure."""
+    lines = []
+    for headline, rows in rows_of_headlines(frames):
+        of_largest_class = rows[rows["node_class"].eq(rows["node_class"].min())]
+        lines.append(line_of(frames, headline, list(schema.lines(of_largest_class))))
+    return lines
+
+
+# -- the rows of a headline
+
+
+def rows_of_headlines(frames: CampaignFrames) -> Iterator[tuple[Headline, pd.DataFrame]]:
+    """Yield each headline that the campaign was to measure, with its row on each node.
+
+    A table of rates of which no headline shows anything has a line for its first workload.
+    """
+    tables = set(frames.rows["table"])
+    covered = {headline.table for headline in HEADLINES if has_rows(frames, headline)}
+    others = [headline_of(frames, name) for name in UNITS if name in tables - covered]
+    for headline in (*HEADLINES, *others):
+        rows = choose(rows_of_headline(frames.rows, headline), headline)
+        if not rows.empty:
+            yield headline, rows
+
+
+def has_rows(frames: CampaignFrames, headline: Headline) -> bool:
+    """Return whether the campaign was to measure a headline."""
+    return not rows_of_headline(frames.rows, headline).empty
+
+
+def headline_of(frames: CampaignFrames, table: str) -> Headline:
+    """Return a headline for the first workload of a table: ``Memory, sequential reads``."""
+    rows = frames.rows[frames.rows["table"].eq(table) & frames.rows["is_own"]]
+    workload = str(rows["workload"].iloc[0])
+    what = message("workload", case=workload).fact
+    title = f"{SUBSYSTEMS[BY_NAME[table].subsystem].title}, {what}"
+    return Headline(title, table, workload, UNITS[table])
+
+
+def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
+    """Return the row of the first headline of a subsystem that was measured, None without one."""
+    for _, rows in rows_of_headlines(frames):
+        measured = rows[rows["n"].gt(0) & rows["is_own"] & rows["subsystem"].eq(subsystem)]
+        if not measured.empty:
+            return middle_of(list(schema.lines(measured)))
+    return None
+
+
+def choose(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
+    """Return from the rows of a headline, of each node the one with the largest block.
+
+    A rate is that of the most threads. A time is that of the fewest threads, so that no request
+    waits for another. Of several variants the first one in the table is taken.
+    """
+    rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
+    if rows["block_bytes"].notna().any():
+        rows = rows[rows["block_bytes"].eq(rows["block_bytes"].max())]
+    is_time = BY_NAME[headline.table].lower_is_better
+    ordered = rows.sort_values("concurrency", ascending=is_time, kind="stable")
+    return ordered.drop_duplicates("node").sort_index()
+
+
+def rows_of_headline(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
+    """Return the rows that have the table, workload, cache level and program of a headline."""
+    rows = rows[rows["table"].eq(headline.table) & rows["workload"].eq(headline.workload)]
+    if headline.level:
+        rows = rows[rows["cache_level"].eq(headline.level)]
+    if headline.instrument:
+        return rows[rows["instrument"].eq(headline.instrument)]
+    return rows[rows["is_own"]]
+
+
+# -- a line
+
+
+def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) -> CardLine:
+    """Return the line of a headline from its row, or from the rows of several nodes.
+
+    Several nodes are shown by their median. The node nearest to it gives the limit, the reference
+    and the trust.
+    """
+    measured = [row for row in rows if row.n]
+    row = middle_of(measured) if measured else rows[0]
+    if len(measured) > 1:
+        runs = tuple(float(each.value) for each in measured)
+    else:
+        runs = values_of(frames.runs, row)
+    value = statistics.median(runs) if runs else None
+    shares: tuple[float, ...] = ()
+    if row.limit is not None and row.efficiency is not None:
+        shares = shares_of(runs, row)
+    reference = best_reference(frames.rows, row)
+    share = statistics.median(shares) if shares else None
+    trust, reason = judge(frames, row, measured)
+    return CardLine(
+        title=headline.title.format(block=size(row.block_bytes)),
+        place=place_of(row, measured),
+        point=row.point,
+        subsystem=row.subsystem,
+        value=value,
+        runs=runs,
+        text=amount(value, headline.unit),
+        share=share,
+        share_text="" if share is None else typeset(f"{percent(share)}%"),
+        without_share=without_share(row, share),
+        run_shares=shares,
+        reference=reference.program if reference else "",
+        reference_value=reference.value if reference else None,
+        reference_share=reference.efficiency if reference else None,
+        reference_text=reference_text(reference, headline.unit),
+        trust=trust,
+        reason=reason,
+    )
+
+
+def without_share(row: Line, share: float | None) -> str:
+    """Return why a line has no share of the limit; empty if it has one or was not measured."""
+    if share is not None or not row.n:
+        return ""
+    return "no limit known" if row.limit is None else "no share"
+
+
+def middle_of(rows: Sequence[Line]) -> Line:
+    """Return the row whose value is nearest to the median of all."""
+    median = statistics.median([row.value for row in rows])
+    return min(rows, key=lambda row: abs(row.value - median))
+
+
+def values_of(runs: pd.DataFrame, row: Line) -> tuple[float, ...]:
+    """Return the values of a row in the order of its repetitions."""
+    is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
+    kept = runs[is_of_row & runs["kept"]].sort_values("repetition", kind="stable")
+    return tuple(kept["value"].tolist())
+
+
+def shares_of(values: Sequence[float], row: Line) -> tuple[float, ...]:
+    """Return the share of the row's limit that each value reaches: for a time, limit / time."""
+    if BY_NAME[row.table].lower_is_better:
+        return tuple(row.limit / value for value in values)
+    return tuple(value / row.limit for value in values)
+
+
+def amount(value: float | None, unit: str) -> str:
+    """Return a value with its unit, such as ``270 GFLOP/s``; a dash without a value."""
+    if value is None:
+        return "–"
+    return typeset(quantity(value, unit, DIGITS))
+
+
+def place_of(row: Line, measured: Sequence[Line]) -> str:
+    """Return the number of threads, and of nodes if there are several: ``8 threads, 16 nodes``."""
+    words = Labels.of(row).many(row.concurrency) if row.concurrency else row.concurrency_word
+    if len(measured) < 2:
+        return str(words)
+    noun = "pair" if "+" in row.node else "node"
+    return f"{words}, {plural(len(measured), noun)}"
+
+
+def best_reference(rows: pd.DataFrame, row: Line) -> Line | None:
+    """Return the best reference of a point that may be compared with peakmark's kernel."""
+    if not row.is_own:
+        return None
+    others = rows[rows["point"].eq(row.point) & rows["is_comparable"] & ~rows["is_own"]]
+    is_time = BY_NAME[row.table].lower_is_better
+    ordered = others.sort_values("value", ascending=is_time, kind="stable")
+    return next(schema.lines(ordered), None)
+
+
+def reference_text(reference: Line | None, unit: str) -> str:
+    """Return a reference with its share of the limit, or with its value if no limit is known."""
+    if reference is None:
+        return ""
+    if reference.efficiency is None:
+        return f"{reference.program} {amount(reference.value, unit)}"
+    return typeset(f"{reference.program} {percent(reference.efficiency)}%")
+
+
+# -- whether to trust it
+
+
+def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[Trust, str]:
+    """Return whether a reader may use the value of a row, and the reason in a few words."""
+    if not row.n:
+        return Trust.NO, "not measured"
+    if not row.is_own:
+        too_small = solve_time_if_too_small(frames.runs, row)
+        if too_small:
+            return Trust.NO, f"{too_small} solve"
+    notes = [note for note in notes_of(frames, row) if note.short]
+    for note in notes:
+        is_of_device = note.kind is not WarningKind.NOT_DEVICE
+        if note.severity is Severity.WRONG or not is_of_device:
+            return Trust.NO, typeset(note.short)
+    for note in notes:
+        if note.is_warning:
+            return Trust.CARE, typeset(note.short)
+    slow = sum(bool(each.is_slow) for each in measured)
+    if slow:
+        return Trust.CARE, f"{slow} of {plural(len(measured), 'node')} slow"
+    if row.n == 1:
+        return Trust.CARE, "measured once"
+    return Trust.OK, ""
+
+
+def solve_time_if_too_small(runs: pd.DataFrame, row: Line) -> str:
+    """Return how long HPL solved if its matrix was too small to show its rate, else an empty text."""
+    is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
+    small = runs[is_of_row & runs["kept"] & runs["too_small"]]
+    if small.empty:
+        return ""
+    return quantity(float(small["run_seconds"].median()), "s", 2)
+
+
+def notes_of(frames: CampaignFrames, row: Line) -> list[Message]:
+    """Return the messages on the value of a row, the heaviest first."""
+    warnings = frames.warnings
+    is_of_row = warnings["point"].eq(row.point) & warnings["about"].isin(["", row.instrument])
+    notes = [schema.message_of_line(line) for line in schema.lines(warnings[is_of_row])]
+    order = [Severity.WRONG, Severity.UNSURE, Severity.NOTE]
+    return sorted(notes, key=lambda note: order.index(note.severity))

@@ -1,0 +1,186 @@
+"""The score card: which row a headline shows, whether to trust it, and page one around it."""
+
+import json
+import re
+
+import pytest
+from tests.unit.campaign_data import VM, cell, frames, placed, runs
+from tests.unit.rows.fleets import SLOW, campaign
+
+from peakmark.views import page_one, score_card, summary
+
+KIB, MIB = 1 << 10, 1 << 20
+QUIET = (1.0, 1.002, 0.998)
+WILD = (1.0, 1.5, 0.5)
+ETHERNET = {"network": {"interface": "eth1", "loopback": False}}
+
+
+def times(value, factors):
+    return [value * factor for factor in factors]
+
+
+def card(of):
+    """Title of each line -> the line."""
+    return {line.title: line for line in score_card.build(of)}
+
+
+def disk(block, value, moved=1.0, wobble=QUIET, workload="RS"):
+    """A disk's row of three repetitions of which so much reached the device."""
+    details = {"device_bytes": 1e9 * moved, "work": 1e9, "filesystem": "ext4"}
+    return runs("diskbench", workload, *times(value, wobble), block=block, details=details)
+
+
+# -- the row
+
+
+@pytest.mark.parametrize("wobble", [QUIET, WILD])
+def test_the_row_is_that_of_the_largest_block_and_all_threads_however_calm_others_are(
+    wobble, tmp_path
+):
+    records = disk(64 * KIB, 1e9) + disk(MIB, 5e8, wobble=wobble)
+    records += runs("cpubench", "DP", *times(5e10, QUIET))
+    records += runs("cpubench", "DP", *times(4e10, wobble), concurrency=2)
+    lines = card(frames(tmp_path / "c", records))
+    assert (lines["Disk, 1 MiB reads"].value, lines["FP64 multiply-add"].value) == (5e8, 4e10)
+    assert lines["FP64 multiply-add"].place == "2 threads"
+
+
+def test_a_time_is_that_of_the_fewest_streams(tmp_path):
+    records = runs("netbench", "LAT-TCP", *times(5e-5, QUIET), context=ETHERNET)
+    records += runs("netbench", "LAT-TCP", *times(1e-5, QUIET), concurrency=2, context=ETHERNET)
+    line = card(frames(tmp_path / "c", records))["TCP round trip"]
+    assert (line.text, line.place) == ("50 µs", "1 stream")
+
+
+def test_a_cache_does_not_stand_for_the_memory(tmp_path):
+    records = runs("rambench", "RWS", 9e11, variant="block") + runs("rambench", "RWS", 2e10)
+    assert card(frames(tmp_path / "c", records))["DRAM copy"].text == "20 GB/s"
+
+
+def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(tmp_path):
+    lines = card(campaign(tmp_path / "twelve", 12, SLOW))
+    line = lines["FP64 multiply-add"]
+    assert line.place.endswith("12 nodes") and len(line.runs) == 12
+    assert (line.trust, line.reason) == ("care", "1 of 12 nodes slow")
+
+
+# -- share and reference
+
+
+def test_the_limits_of_multiply_adds_and_of_all_pipes_are_both_on_the_card(tmp_path):
+    """VM is a Zen 3, whose limit is half as high again with additions."""
+    details = {"clock_hz_loaded": 2.5e9}
+    records = runs("cpubench", "DP", *times(7.8e10, QUIET), concurrency=2, details=details)
+    records += runs("cpubench", "DPMIX", *times(11e10, QUIET), concurrency=2, details=details)
+    lines = card(frames(tmp_path / "c", records, facts=VM))
+    texts = [(line.text, line.share_text) for line in lines.values()]
+    assert texts == [("78 GFLOP/s", "97.5\u00a0%"), ("110 GFLOP/s", "91.7\u00a0%")]
+    shares = sorted(lines["FP64 multiply-add"].run_shares)
+    assert shares == pytest.approx(times(0.975, sorted(QUIET)))
+
+
+@pytest.mark.parametrize(("workload", "ours", "theirs", "best"), [
+    ("RS", 10e9, {"fio": 8e9, "iozone": 9e9}, "IOZone"),
+    ("RR", 10.0, {"fio": 9e3, "iozone": 8e3}, "fio"),
+])  # fmt: skip
+def test_the_best_of_several_references_is_beside_the_value(workload, ours, theirs, best, tmp_path):
+    block, metric = (MIB, "throughput") if workload == "RS" else (4 * KIB, "iops")
+    place = {"block": block, "metric": metric, "subsystem": "disk", "variant": "psync"}
+    records = runs("diskbench", workload, *times(ours, QUIET), **place)
+    for name, value in theirs.items():
+        records += runs(name, workload, *times(value, QUIET), **place)
+    (line,) = score_card.build(frames(tmp_path / "c", records))
+    assert line.reference == best and line.reference_value == max(theirs.values())
+    assert line.reference_text.startswith(f"{best} ")
+
+
+# -- trust
+
+
+@pytest.mark.parametrize(("records", "title", "trust", "reason"), [
+    (disk(MIB, 16e9, moved=0.1), "Disk, 1 MiB reads", "no", "only 10\u00a0% reached the device"),
+    (disk(MIB, 16e9, wobble=WILD), "Disk, 1 MiB reads", "care", "spread 50\u00a0%"),
+    (disk(MIB, 16e9), "Disk, 1 MiB reads", "ok", ""),
+    (runs("cpubench", "DP", 5e10), "FP64 multiply-add", "care", "measured once"),
+    (runs("netbench", "TCP", *times(1e10, QUIET), context={"network": {"interface": "lo", "loopback": True}}), "TCP", "no", "loopback"),
+])  # fmt: skip
+def test_whether_to_trust_a_value_and_why_not(records, title, trust, reason, tmp_path):
+    line = card(frames(tmp_path / "c", records))[title]
+    assert (line.trust, line.reason) == (trust, reason)
+
+
+def test_hpl_that_solved_too_small_a_matrix_has_no_share_and_says_how_long_it_solved(tmp_path):
+    records = runs("cpubench", "DP", *times(7.8e10, QUIET), details={"clock_hz_loaded": 2.5e9})
+    details = {"n": 1920, "seconds": 0.035}
+    records += runs("hpl", "DP", 2e10, subsystem="cpu", metric="rate", details=details)
+    line = card(frames(tmp_path / "c", records, facts=VM))["HPL"]
+    assert (line.share, line.trust, line.reason) == (None, "no", "35 ms solve")
+
+
+def test_what_was_planned_and_not_measured_is_a_line_without_a_value(tmp_path):
+    hole = cell("rambench", "RWS", subsystem="memory", variant="pool", block=MIB)
+    of = frames(tmp_path / "c", runs("cpubench", "DP", 5e10), planned=[hole])
+    line = card(of)["DRAM copy"]
+    assert (line.value, line.text, line.trust, line.reason) == (None, "–", "no", "not measured")
+
+
+# -- page one
+
+
+def network(of_two, tmp_path):
+    trips = runs("netbench", "LAT-TCP", *times(5e-5, QUIET), context=ETHERNET)
+    trips += runs("netbench", "LAT-TCP", *times(of_two, QUIET), concurrency=2, context=ETHERNET)
+    return page_one.build(frames(tmp_path / "c", trips))["causes"]
+
+
+def test_a_lone_round_trip_that_is_much_longer_shows_the_waking_of_a_cpu(tmp_path):
+    assert any("wake" in text for text in network(1e-5, tmp_path / "a"))
+    assert not any("wake" in text for text in network(4e-5, tmp_path / "b"))
+
+
+@pytest.mark.parametrize(("alone", "is_limit"), [(4.4e10, True), (2.5e10, False)])
+def test_one_thread_that_takes_most_of_dram_is_a_cause(alone, is_limit, tmp_path):
+    place = {"variant": "pool", "block": MIB}
+    records = runs("rambench", "RS", *times(alone, QUIET), **place)
+    records += runs("rambench", "RS", *times(5e10, QUIET), concurrency=2, **place)
+    causes = page_one.build(frames(tmp_path / "c", records))["causes"]
+    assert any("44 GB/s" in text for text in causes) is is_limit
+
+
+def test_the_next_steps_are_commands_that_exist_and_are_few(tmp_path):
+    of = frames(tmp_path / "c", runs("rambench", "RS", *times(1e10, QUIET)))
+    steps = page_one.build(of)["steps"]
+    assert 1 <= len(steps) <= 3
+    assert all(command.startswith("peakmark ") for command, _ in steps)
+
+
+def test_since_the_last_run_only_headlines_whose_runs_lie_apart_changed(tmp_path):
+    def campaign_of(name, rate, latency, day):
+        context = {"started": f"2026-11-{day}T12:00:00+00:00"}
+        records = runs("cpubench", "DP", *times(rate, QUIET), context=context)
+        records += runs("rambench", "RWS", *times(latency, WILD), context=context)
+        return frames(tmp_path / name, records)
+
+    before = campaign_of("before", 5e10, 2e10, 10)
+    after = campaign_of("after", 4e10, 1.8e10, 11)
+    text = page_one.build(after, before)["since"]
+    assert "FP64 multiply-add 20.0\u00a0% lower and 1 headline level" in text
+    assert "No earlier run" in page_one.build(after)["since"]
+
+
+def test_the_terminal_has_eighty_columns_and_no_markup_or_escape_of_a_record(tmp_path):
+    facts = VM | {"os": {"distribution": "[red]\x1b[31mLinux"}}
+    records = runs("cpubench", "DP", *times(5e10, WILD), context=placed(1, 2))
+    page = page_one.build(frames(tmp_path / "c", records, facts=facts))
+    plain = summary.terminal(page)
+    assert max(len(line) for line in plain.splitlines()) <= summary.WIDTH
+    assert "[red]\\x1b[31mLinux" in plain and "\x1b" not in plain
+    assert re.search("\x1b\\[3[123]m(ok|care|no)", summary.terminal(page, is_coloured=True))
+
+
+def test_markdown_and_json_have_the_same_lines(tmp_path):
+    records = runs("cpubench", "DP", *times(5e10, QUIET)) + disk(MIB, 1e9)
+    page = page_one.build(frames(tmp_path / "c", records))
+    text = summary.markdown(page)
+    for line in json.loads(json.dumps(page))["card"]:
+        assert f"| {line['title']}, {line['place']} | {line['text']} |" in text
