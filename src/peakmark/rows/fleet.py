@@ -1,7 +1,7 @@
 """Sort nodes into classes of equal equipment, and find the nodes that are slower than their class.
 
-A node is slow in a row if it is significantly worse than its class, and the whole confidence interval of
-its median is worse by more than ``DELTA``. docs/method.md (Many nodes) gives the error rates.
+A node is slow in a row if it is significantly worse than its class. The whole confidence interval of its
+median must also be worse by more than ``DELTA``. docs/method.md (Many nodes) gives the error rates.
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def judge(
 ) -> dict[Place, SlowRow]:
     """Return the slow rows of the nodes of one class.
 
-    A node is slow in a row if it is significantly worse than its class (``_is_significant``), and the
-    whole interval of its median is worse by more than ``delta``.
+    A node is slow in a row if it is significantly worse than its class (``_is_significant``). The whole
+    confidence interval of its median must also be worse by more than ``delta``.
 
     Args:
         values: node and key -> repetitions, positive, in any unit. Rows with fewer than
