@@ -1,0 +1,7 @@
+/* What the driver and the kernel tell of the GPUs, as JSON. */
+#ifndef PEAKMARK_GPU_LIST_H
+#define PEAKMARK_GPU_LIST_H
+
+void list_gpus(int count);
+
+#endif

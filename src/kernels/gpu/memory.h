@@ -1,0 +1,25 @@
+/* The kernels of memory.ptx, as memory.c and link.c start them. */
+#ifndef PEAKMARK_GPU_MEMORY_H
+#define PEAKMARK_GPU_MEMORY_H
+
+#include "gpu/gpu.h"
+
+extern const char ptx_memory[];
+
+/* Blocks of 2^log_block bytes, 2^log_blocks of them, in a random order unless factor is 1. */
+struct sweep {
+    device_pointer source, target, sums;
+    unsigned log_block, log_blocks;
+    uint32_t factor, seed;
+};
+
+/* Queues a kernel that handles `width` times 512 bytes of a warp at once. */
+int sweep_launch(const struct gpu *gpu, void *function, unsigned width, const struct sweep *sweep);
+
+/* Word i of a pattern is i * PATTERN_STEP + seed. */
+#define PATTERN_STEP UINT32_C(0x9E3779B1)
+
+/* Whether all words are those of the pattern from word `first` on. */
+bool pattern_holds(const uint32_t *words, size_t count, uint64_t first, uint32_t seed);
+
+#endif

@@ -1,0 +1,150 @@
+/* gpubench as a process, without a driver and with one that makes mistakes: messages, exit codes,
+ * and that no result is reported which is not right. */
+#include "process.h"
+
+static char library[4096];
+
+/* With the driver of the tests, whose devices have these faults. */
+static struct process *gpubench(const char *faults, const char *const *argv) {
+    setenv("FAKE_GPU", faults, 1);
+    return process_run(library, argv);
+}
+
+#define MEASURE(...) ARGV("gpubench", "--seconds", "0.01", "--warmup", "0.01", __VA_ARGS__)
+
+static void no_driver_is_said(void **state) {
+    (void)state;
+    const char *missing = "PEAKMARK_LIBCUDA=/nowhere/libcuda.so.1";
+    process_expect(process_run(missing, MEASURE("--workload", "FP64")), 77,
+                   "no NVIDIA driver is installed");
+    process_expect(process_run(missing, ARGV("gpubench", "--list")), 77,
+                   "no NVIDIA driver is installed");
+}
+
+static void a_wrong_command_line_is_said(void **state) {
+    (void)state;
+    static const struct {
+        const char *option, *value, *text;
+    } cases[] = {{"--variant", "peer", "--variant peer does not belong to FP64"},
+                 {"--reference", "memcpy", "--reference memcpy does not measure FP64"},
+                 {"--block", "4KiB", "--block is a power of two"},
+                 {"--gpus", "0,0", "'0,0' is not a list of GPUs"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        process_expect(
+            gpubench("", ARGV("gpubench", "--workload", "FP64", cases[i].option, cases[i].value)),
+            2, cases[i].text);
+    }
+    process_expect(gpubench("", ARGV("gpubench")), 2, "--workload is missing");
+    process_expect(gpubench("", MEASURE("--workload", "RS", "--block", "3KiB")), 2,
+                   "--block is a power of two");
+}
+
+static void what_is_not_possible_is_said(void **state) {
+    (void)state;
+    static const struct {
+        const char *faults, *workload, *gpus, *text;
+    } cases[] = {
+        {"no-device", "FP64", "0", "gives no GPU: CUDA_ERROR_OF_THE_TEST (100)"},
+        {"mismatch", "FP64", "0", "reboot after the update"},
+        {"none-visible", "FP64", "0", "CUDA_VISIBLE_DEVICES"},
+        {"", "FP64", "0-2", "GPU 2 is not here: the driver has 2"},
+        {"mig", "FP64", "0", "GPU 0 (Fake GPU MIG 1g.5gb) is a part of a GPU (MIG)"},
+        {"turing", "TC-BF16", "0", "compute capability 7.5 has no instruction for TC-BF16"},
+        {"old-driver", "FP64", "0", "install a newer driver"},
+        {"very-old", "FP64", "0", "install a newer driver"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        process_expect(gpubench(cases[i].faults,
+                                MEASURE("--workload", cases[i].workload, "--gpus", cases[i].gpus)),
+                       77, cases[i].text);
+    }
+}
+
+static void what_fails_is_said_with_the_gpu_and_a_remedy(void **state) {
+    (void)state;
+    static const struct {
+        const char *faults, *workload, *text;
+    } cases[] = {{"no-memory", "RS", "GPU 0: allocating 4MiB failed: CUDA_ERROR_OUT_OF_MEMORY (2)"},
+                 {"no-memory", "RS", "other programs hold its memory"},
+                 {"exclusive", "FP64", "another program has it for itself"},
+                 {"bad-ptx", "FP64", "line 7: syntax error"},
+                 {"ecc", "FP64", "CUDA_ERROR_ECC_UNCORRECTABLE (214)"},
+                 {"ecc", "RWS", "drain the node"},
+                 {"abort", "TC-FP16", "CUDA_ERROR_LAUNCH_FAILED (719)"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        process_expect(gpubench(cases[i].faults, MEASURE("--workload", cases[i].workload)), 1,
+                       cases[i].text);
+    }
+}
+
+static void a_kernel_that_never_ends_is_left(void **state) {
+    (void)state;
+    process_expect(gpubench("hang", MEASURE("--workload", "FP32", "--timeout", "1")), 1,
+                   "has not finished within the timeout");
+}
+
+/* The kernels do nothing: no workload may report that. */
+static void results_that_nobody_computed_are_wrong(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"FP64",    "FP32",    "FP16",    "INT32",   "TC-FP64",
+                                            "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8",
+                                            "RS",      "WS",      "RWS",     "RWR"};
+    for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
+        struct process *process =
+            gpubench("few-registers", MEASURE("--workload", workloads[i], "--gpus", "1"));
+        assert_string_equal(process->output, "{\"wrong_gpus\": [1]}\n");
+        process_expect(process, 1, "GPU 1 (Fake GPU) ");
+    }
+}
+
+/* The driver's own copy and fill are real here. */
+static void references_are_measured(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"RWS", "memcpy"}, {"WS", "memset"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct process *process = gpubench(
+            "", MEASURE("--workload", cases[i][0], "--reference", cases[i][1], "--gpus", "all"));
+        assert_int_equal(process->status, 0);
+        assert_memory_equal(json_at(process, "instrument"), "\"cuda-memcpy\"", 13);
+        assert_memory_equal(json_at(process, "checked"), "true", 4);
+        assert_memory_equal(json_at(process, "unit"), "\"B/s\"", 5);
+        assert_true(json_number(process, "threads") == 2);
+        assert_true(json_number(process, "value") > 1e6);
+        assert_non_null(strstr(process->output, "\"pci\": \"00F1:3B:00.0\""));
+        process_free(process);
+    }
+}
+
+static void a_bit_that_a_copy_turns_is_found(void **state) {
+    (void)state;
+    process_expect(gpubench("one-bit", MEASURE("--workload", "RWS", "--reference", "memcpy")), 1,
+                   "has other words in its memory");
+}
+
+static void gpus_are_listed(void **state) {
+    (void)state;
+    struct process *process = gpubench("", ARGV("gpubench", "--list"));
+    assert_int_equal(process->status, 0);
+    assert_true(json_number(process, "driver") == 13000);
+    assert_true(json_number(process, "memory_clock_hz") == 2619e6);
+    assert_memory_equal(json_at(process, "compute"), "\"9.0\"", 5);
+    assert_non_null(strstr(process->output, "GPU-20202020-2020-2020-2020-202020202020"));
+    process_free(process);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_driver_is_said),
+        cmocka_unit_test(a_wrong_command_line_is_said),
+        cmocka_unit_test(what_is_not_possible_is_said),
+        cmocka_unit_test(what_fails_is_said_with_the_gpu_and_a_remedy),
+        cmocka_unit_test(a_kernel_that_never_ends_is_left),
+        cmocka_unit_test(results_that_nobody_computed_are_wrong),
+        cmocka_unit_test(references_are_measured),
+        cmocka_unit_test(a_bit_that_a_copy_turns_is_found),
+        cmocka_unit_test(gpus_are_listed),
+    };
+    const char *kernels = getenv("KERNELS");
+    snprintf(library, sizeof library, "PEAKMARK_LIBCUDA=%s/tests/libcuda.so.1",
+             kernels != NULL ? kernels : "../../build/kernels");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
