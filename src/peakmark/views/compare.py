@@ -180,7 +180,7 @@ def is_apart(before: Dataset, after: Dataset) -> bool:
 
 
 def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.DataFrame:
-    """Add verdicts, at most a share of ``level`` of which is false."""
+    """Add verdicts with a false discovery rate of at most ``level``."""
     limit = math.log1p(tolerance)
     judged = pairs[pairs["is_alike"] & pairs["p"].notna()]
     sign = np.copysign(1.0, judged["change"])

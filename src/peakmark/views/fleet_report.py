@@ -127,7 +127,7 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
 
 
 def classes(frames: CampaignFrames) -> Iterator[str]:
-    """Yield a sentence for each class on what most of its nodes have."""
+    """Yield a sentence for each class on the equipment of most of its nodes."""
     equipment = ["cpu", "memory", "network", "kernel", "clock"]
     for name, nodes in frames.nodes.groupby("class", sort=False):
         usual: Any = nodes.groupby(equipment, sort=False).size().idxmax()

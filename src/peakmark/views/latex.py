@@ -244,7 +244,7 @@ def _is_number(text: str) -> bool:
 
 
 def _cell(column: Column, text: str) -> str:
-    """Return the text of a cell; siunitx prints what stands in braces and is no number."""
+    """Return the text of a cell, in braces if siunitx must not read it as a number."""
     if column.kind == "number" and text and not _is_number(text):
         return f"{{{escape(text)}}}"
     if column.kind == "notes" and text:

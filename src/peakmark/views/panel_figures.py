@@ -228,9 +228,9 @@ def dashes_entry(name: str, dashes: Any) -> Line2D:
 def plot(figure: FigureData) -> Figure:
     """Draw the rows of a table.
 
-    The horizontal axis is the block size or the concurrency, whichever has more values. A panel has
-    a workload with all programs or, if a layout asks for it, a block or number of threads with all
-    workloads. Bars stand over the concurrency, with open markers for the references.
+    The horizontal axis is the block size or the concurrency, whichever has more values. A panel has a
+    workload with all programs. If a layout asks for it, a panel has a block or a number of threads
+    with all workloads. Bars stand over the concurrency, with open markers for the references.
     """
     kind, value = "panels", "measured"
     if figure.drawing is not None:
@@ -285,9 +285,9 @@ def panel_height(figure: FigureData, across: str) -> float:
 def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
     """Return the rows of a figure with their names and places.
 
-    Columns: ``across`` and ``across_name``, the place and its name on the horizontal axis,
-    ``other_place`` and ``other_name``, the same for the column ``other``, ``label`` of the workload,
-    and ``full_name`` with its variant and node.
+    Columns: ``across`` and ``across_name`` are the place on the horizontal axis and its name.
+    ``other_place`` and ``other_name`` are those of the column ``other``. ``label`` is the workload,
+    ``full_name`` has its variant and node too.
     """
     names = []
     for row in schema.lines(figure.rows):
@@ -321,8 +321,8 @@ def full_name(labels: Labels, row: Line) -> str:
 def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFrame:
     """Add the columns ``panel`` and ``line``, see the head of this module.
 
-    Each block or number of threads that is not on the axis has its own panels if the table has one
-    workload, or if several of them would have the same look. Else each has its own dashes.
+    The value that is not on the axis is a block or a number of threads. Each has its own panels if
+    the table has one workload, or if several would have the same look. Else it has its own dashes.
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads, count = distinct["full_name"].nunique(), distinct["other_place"].nunique()

@@ -214,7 +214,7 @@ def concurrency(point: Point) -> str:
 
 
 def measured_column(table: Table, program: Program) -> Column:
-    """Return the column of a program's values; ``not measured`` stands for peakmark's missing ones."""
+    """Return the column of a program's values, or ``not measured`` for those of peakmark's kernel."""
 
     def text(point: Point) -> str:
         line = point.measured.get(program.instrument)
@@ -391,7 +391,7 @@ def common_kinds(points: Sequence[Point]) -> frozenset[str]:
 
 
 class Footnote(NamedTuple):
-    """A letter and the sentence that it stands for."""
+    """A letter and its sentence."""
 
     letter: str
     text: str
@@ -612,13 +612,14 @@ def fill(
         elif any(shown) or not lines:
             kept.append(column)
             texts.append(shown)
+    places = [(each.own.node, each.own.workload, each.own.variant) for each in first_points]
     return PrintedTable(
         table=table,
         name=name or table.name,
         title=title or table.title,
         columns=tuple(kept),
         body=tuple(zip(*texts, strict=True)),
-        breaks=tuple(breaks_of(first_points)),
+        breaks=tuple(changes(places)),
         notes=notes.footnotes(),
         remarks=(*once, *typeset_all(remarks)),
         reading=reading and typeset(closed(reading)),
@@ -630,11 +631,6 @@ def fill(
 def typeset_all(sentences: Iterable[str]) -> tuple[str, ...]:
     """Return sentences as they are printed, each with its full stop."""
     return tuple(typeset(closed(sentence)) for sentence in sentences)
-
-
-def breaks_of(points: Sequence[Point]) -> list[int]:
-    """Return the numbers of the points whose node, workload or variant is not that of the one before."""
-    return changes([(each.own.node, each.own.workload, each.own.variant) for each in points])
 
 
 def changes(keys: Sequence[object]) -> list[int]:
@@ -751,17 +747,17 @@ def node_columns(table: Table, noun: str, notes: Notes) -> list[Column]:
 
 
 def of_middle(text: TextOf) -> TextOf:
-    """Return what writes for a group of nodes the text of its node in the middle."""
+    """Return a function of a group of nodes: the text of its middle node."""
     return lambda group: text(group.middle)
 
 
 def group_number(table: Table, name: str) -> TextOf:
-    """Return what writes a number of a group of nodes in the unit of a table."""
+    """Return a function of a group of nodes: its number of a name in the unit of a table."""
     return lambda group: in_unit(table, getattr(group, name))
 
 
 def median_text(instrument: str, name: str, form: Callable[[float], str]) -> TextOf:
-    """Return what writes the median over the nodes of a group.
+    """Return a function of a group of nodes: the median of a number over its nodes.
 
     Args:
         instrument: whose rows have the numbers.

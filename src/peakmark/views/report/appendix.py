@@ -62,7 +62,7 @@ def counted(frames: CampaignFrames) -> list[list[str]]:
 
 
 def energy_texts(frames: CampaignFrames) -> list[str]:
-    """Return sentences on whose energy the tables have, or why they have none, each once."""
+    """Return sentences on the source of the energy, or on the reason for its absence, each once."""
     texts = dict[str, None]()
     for facts in nodes.facts_of(frames).values():
         names = (facts.get("cpu") or {}).get("energy")

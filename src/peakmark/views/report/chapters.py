@@ -96,7 +96,7 @@ def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def read_chapter(key: str, path: Path) -> dict[str, Any]:
-    """Return title and blocks of a chapter, whose title is a first heading of level 1.
+    """Return title and blocks of a chapter; a first heading of level 1 is its title.
 
     Raises:
         ConfigError: the file cannot be read, or holds an image.

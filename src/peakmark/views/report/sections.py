@@ -145,7 +145,7 @@ def printed_rows(
 
 
 def with_notes_once(tables: Sequence[PrintedRows]) -> list[PrintedTable]:
-    """Return the tables, of which several with the same rows have their notes below the last."""
+    """Return the tables; among tables of the same rows only the last has notes."""
     grids: list[PrintedTable] = []
     title_of: dict[frozenset[str], str] = {}
     for each in reversed(tables):
@@ -160,7 +160,7 @@ def with_notes_once(tables: Sequence[PrintedRows]) -> list[PrintedTable]:
 def parts_with(
     points: Collection[str], parts: Sequence[Part], tables: Sequence[PrintedRows]
 ) -> list[Part]:
-    """Return the parts whose table has all of some points."""
+    """Return the parts with a table that has all of some points."""
     pairs = zip(parts, tables, strict=True)
     return [part for part, each in pairs if each.points.issuperset(points)]
 
