@@ -3,10 +3,12 @@
 import json
 import re
 
+import pandas as pd
 import pytest
 from tests.unit.campaign_data import VM, cell, frames, placed, runs
 from tests.unit.rows.fleets import SLOW, campaign
 
+from peakmark.rows import schema
 from peakmark.views import page_one, score_card, summary
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -62,6 +64,26 @@ def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(
     line = lines["FP64 multiply-add"]
     assert line.place.endswith("12 nodes") and len(line.runs) == 12
     assert (line.trust, line.reason) == ("care", "1 of 12 nodes slow")
+
+
+# -- the reference
+
+
+@pytest.mark.parametrize(("table", "fio", "iozone", "is_comparable", "best"), [
+    ("disk_throughput", 8.0, 9.0, True, "iozone"), ("disk_latency", 9.0, 8.0, True, "iozone"),
+    ("disk_throughput", 8.0, 9.0, False, "fio"),
+])  # fmt: skip
+def test_the_best_reference_is_the_fastest_that_is_comparable(
+    table, fio, iozone, is_comparable, best
+):
+    """Whether iozone is comparable is a case; peakmark's kernel measured 10."""
+    measured = [("diskbench", 10.0, False), ("fio", fio, True), ("iozone", iozone, is_comparable)]
+    rows = pd.DataFrame(measured, columns=["instrument", "value", "is_comparable"])
+    rows = rows.assign(table=table, point="p", is_own=rows["instrument"].eq("diskbench"))
+    rows = schema.typed("rows", rows)
+    own = next(schema.lines(rows))
+    assert score_card.best_reference(rows, own).instrument == best
+    assert score_card.best_reference(rows[rows["is_own"]], own) is None
 
 
 # -- share and reference
