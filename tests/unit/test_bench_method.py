@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.method import faults, fleets, promises, rows, same
+from benchmarks.method import faults, fleets, promises, rows, same, states
 from benchmarks.method.campaigns import Pairs
 from benchmarks.method.faults import FAULTS, Outcome
 from benchmarks.method.promises import Count
@@ -81,7 +81,7 @@ def test_promises_are_held_against_what_was_counted():
     pairs = [Pairs(change=0.2, turned=turned).compared(2) for turned in (False, True)]
     assert all(missed == Count(0, 20) for _, _, missed in pairs)
     assert promises.broken(list(fleets.suspected_nodes(20))) == []
-    kept = [*rows.warnings(50), *rows.coverage(50), *rows.equal(2)]
+    kept = [*rows.warnings(50), *rows.coverage(50), *rows.equal(2), *states.two_states(2)]
     assert promises.table(kept).count("at most 5%") == len(kept)
     name = "quiet rows called unsure, n = 3"
     (wrong,) = promises.broken([(name, Count(40, 100))])

@@ -13,6 +13,7 @@ from peakmark.formatting import format_size
 from peakmark.messages import Severity, Value, message
 from peakmark.rows.row_runs import Messages, RowRuns, in_how_many
 from peakmark.rows.runs import WAITED
+from peakmark.rows.states import LEAST_DIFFERENCE, is_mixed
 from peakmark.run import noise
 from peakmark.statistics import median
 
@@ -116,6 +117,17 @@ def overlap(measured: RowRuns) -> Messages:
 def memory_load(measured: RowRuns) -> Messages:
     """Report that DRAM was read more slowly right before or after a run than at its best."""
     yield from measured.repeated("memory-load", measured.known("memory_load"))
+
+
+def two_states(measured: RowRuns) -> Messages:
+    """Report a row whose runs met both states of the machine, if its values differ."""
+    values = [run.value for run in measured.runs]
+    seen = " ".join(run.state for run in measured.runs).split()
+    if not is_mixed(seen) or max(values) <= LEAST_DIFFERENCE * min(values):
+        return
+    slow = sum(":slow" in run.state for run in measured.runs)
+    case = "guest" if measured.fact("cpu", "virtualised") else ""
+    yield message("two-states", Severity.UNSURE, case=case, count=slow, n=len(values))
 
 
 def clock(measured: RowRuns) -> Messages:

@@ -28,10 +28,9 @@ from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
 from peakmark.rows.shapes import shape_sentences
+from peakmark.rows.states import LEAST_DIFFERENCE, campaign_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
-LEAST_DIFFERENCE = 1.05
-"""Factor between two medians up to which they count as level."""
 CHANCE = 0.05
 """Probability that a campaign without any real difference states one."""
 TESTED = 3
@@ -185,7 +184,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
     """Return the frame ``findings`` of a campaign.
 
     Args:
-        frames: frames of the campaign; only ``runs``, ``rows`` and ``fleet`` are used.
+        frames: frames of the campaign; only ``runs``, ``rows``, ``facts`` and ``fleet`` are used.
     """
     rows_of_tables = {
         name: typical_rows(rows) for name, rows in frames.rows.groupby("table", sort=False)
@@ -196,7 +195,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
     tested = 0
     for groups_of_table in groups.values():
         tested += sum(group.n >= TESTED for group in groups_of_table)
-    lines: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = [*campaign_sentences(frames)]
     for usual in TABLES:
         if usual.name not in rows_of_tables:
             continue
@@ -238,8 +237,14 @@ def is_usable(row: Line) -> bool:
 
 
 def groups_of(rows: pd.DataFrame, values: Values) -> Iterator[Group]:
-    """Yield the groups of all comparisons of one table."""
-    lines = [row for row in schema.lines(rows) if is_usable(row)]
+    """Yield the groups of all comparisons of one table.
+
+    Rows whose runs met two states of the machine are in none: the state may be the difference.
+    """
+    lines = []
+    for row in schema.lines(rows):
+        if is_usable(row) and "two-states" not in row.warnings.split():
+            lines.append(row)
     own = [row for row in lines if row.is_own]
     if not own:
         return
