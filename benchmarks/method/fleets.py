@@ -127,7 +127,7 @@ def suspected_nodes(many: int, seed: int = 1) -> Counts:
         for _ in range(many):
             suspect, *healthy = of.values(lot)[:, :ROWS]
             rows = zip(suspect, *healthy, strict=True)
-            confirmed += any(suspects.behind(own, others, False).is_slow for own, *others in rows)
+            confirmed += any(suspects.lag_of(own, others, False).is_slow for own, *others in rows)
         if of.slow:
             yield f"slow suspects not confirmed, {of}", Count(many - confirmed, many)
         else:
