@@ -85,9 +85,9 @@ static void a_kernel_that_never_ends_is_left(void **state) {
 /* The kernels do nothing: no workload may report that. */
 static void results_that_nobody_computed_are_wrong(void **state) {
     (void)state;
-    static const char *const workloads[] = {"FP64",    "FP32",    "FP16",    "INT32",   "TC-FP64",
-                                            "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8",
-                                            "RS",      "WS",      "RWS",     "RWR"};
+    static const char *const workloads[] = {
+        "FP64",    "FP32",   "FP16", "INT32", "TC-FP64", "TC-TF32", "TC-FP16",    "TC-BF16",
+        "TC-INT8", "TC-FP8", "RS",   "WS",    "RWS",     "RWR",     "LADDER-LAT", "LINK"};
     for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
         struct process *process =
             gpubench("few-registers", MEASURE("--workload", workloads[i], "--gpus", "1"));
@@ -99,10 +99,14 @@ static void results_that_nobody_computed_are_wrong(void **state) {
 /* The driver's own copy and fill are real here. */
 static void references_are_measured(void **state) {
     (void)state;
-    static const char *const cases[][2] = {{"RWS", "memcpy"}, {"WS", "memset"}};
+    static const char *const cases[][3] = {{"RWS", "memcpy"},          {"WS", "memset"},
+                                           {"LINK", "memcpy", "to"},   {"LINK", "memcpy", "from"},
+                                           {"LINK", "memcpy", "both"}, {"LINK", "memcpy", "peer"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct process *process = gpubench(
-            "", MEASURE("--workload", cases[i][0], "--reference", cases[i][1], "--gpus", "all"));
+        const char *variant = cases[i][2] != NULL ? "--variant" : NULL;
+        struct process *process =
+            gpubench("", MEASURE("--workload", cases[i][0], "--reference", cases[i][1], "--gpus",
+                                 "all", variant, cases[i][2]));
         assert_int_equal(process->status, 0);
         assert_memory_equal(json_at(process, "instrument"), "\"cuda-memcpy\"", 13);
         assert_memory_equal(json_at(process, "checked"), "true", 4);
@@ -118,6 +122,24 @@ static void a_bit_that_a_copy_turns_is_found(void **state) {
     (void)state;
     process_expect(gpubench("one-bit", MEASURE("--workload", "RWS", "--reference", "memcpy")), 1,
                    "has other words in its memory");
+    process_expect(gpubench("one-bit", MEASURE("--workload", "LINK", "--reference", "memcpy")), 1,
+                   "copied other words from the host");
+}
+
+static void what_cublas_lacks_is_said(void **state) {
+    (void)state;
+    const char *const argv[] = {"gpubench", "--workload", "TC-FP8", "--reference", "cublas", NULL};
+    process_expect(gpubench("", argv), 77, "that is in libcublasLt");
+}
+
+static void the_time_of_a_launch_is_measured(void **state) {
+    (void)state;
+    struct process *process = gpubench("", MEASURE("--workload", "LAUNCH"));
+    assert_int_equal(process->status, 0);
+    assert_memory_equal(json_at(process, "unit"), "\"s\"", 3);
+    assert_memory_equal(json_at(process, "checked"), "false", 5);
+    assert_true(json_number(process, "value") > 0 && json_number(process, "value") < 1);
+    process_free(process);
 }
 
 static void gpus_are_listed(void **state) {
@@ -141,6 +163,8 @@ int main(void) {
         cmocka_unit_test(results_that_nobody_computed_are_wrong),
         cmocka_unit_test(references_are_measured),
         cmocka_unit_test(a_bit_that_a_copy_turns_is_found),
+        cmocka_unit_test(what_cublas_lacks_is_said),
+        cmocka_unit_test(the_time_of_a_launch_is_measured),
         cmocka_unit_test(gpus_are_listed),
     };
     const char *kernels = getenv("KERNELS");

@@ -34,6 +34,12 @@ bool gpu_is_mig(const struct gpu *gpu) {
     return strstr(gpu->name, " MIG ") != NULL;
 }
 
+void *gpu_calloc(const struct gpu *gpu, size_t count, size_t bytes) {
+    void *memory = calloc(count, bytes);
+    gpu_check(gpu, memory != NULL ? 0 : ERROR_OUT_OF_MEMORY, "allocating memory of the host");
+    return memory;
+}
+
 device_pointer gpu_allocate(const struct gpu *gpu, size_t bytes) {
     char doing[64], size[32];
     device_pointer memory = 0;
@@ -67,9 +73,8 @@ void *gpu_function(const struct gpu *gpu, const char *ptx, const char *name) {
     return function;
 }
 
-int gpu_launch(const struct gpu *gpu, void *function, unsigned grid, unsigned block,
-               void **parameters) {
-    return cu.LaunchKernel(function, grid, 1, 1, block, 1, 1, 0, gpu->stream, parameters, NULL);
+int gpu_launch(void *stream, void *function, unsigned grid, unsigned block, void **parameters) {
+    return cu.LaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, parameters, NULL);
 }
 
 void gpu_wait(const struct gpu *gpu) {

@@ -69,6 +69,8 @@ static inline void gpu_check(const struct gpu *gpu, int code, const char *doing)
     driver_check(gpu->index, code, doing);
 }
 
+/* Memory of the host, zeros. */
+void *gpu_calloc(const struct gpu *gpu, size_t count, size_t bytes);
 device_pointer gpu_allocate(const struct gpu *gpu, size_t bytes);
 void *gpu_allocate_pinned(const struct gpu *gpu, size_t bytes);
 
@@ -76,8 +78,7 @@ void *gpu_allocate_pinned(const struct gpu *gpu, size_t bytes);
 void *gpu_function(const struct gpu *gpu, const char *ptx, const char *name);
 
 /* Queues a kernel; returns the driver's code. */
-int gpu_launch(const struct gpu *gpu, void *function, unsigned grid, unsigned block,
-               void **parameters);
+int gpu_launch(void *stream, void *function, unsigned grid, unsigned block, void **parameters);
 
 /* Seconds of so many calls of the job, by the GPU's clock. */
 double gpu_time(struct gpu *gpu, uint64_t calls);

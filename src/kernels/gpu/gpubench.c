@@ -17,6 +17,7 @@ enum { GPUS_MOST = 64 };
 #define TIMEOUT_S 60
 
 static const char *const rate_variants[] = {"sustained", "burst", NULL};
+static const char *const link_variants[] = {"to", "from", "both", "peer", NULL};
 static const char *const no_variants[] = {NULL};
 
 /* The first variant is the default. */
@@ -26,13 +27,23 @@ static const struct workload {
     const char *const *variants;
     const char *reference; /* what may be measured in its place; NULL: nothing */
 } workloads[] = {
-    {"FP64", &rate_job, rate_variants, NULL},    {"FP32", &rate_job, rate_variants, NULL},
-    {"FP16", &rate_job, rate_variants, NULL},    {"INT32", &rate_job, rate_variants, NULL},
-    {"TC-FP64", &rate_job, rate_variants, NULL}, {"TC-TF32", &rate_job, rate_variants, NULL},
-    {"TC-FP16", &rate_job, rate_variants, NULL}, {"TC-BF16", &rate_job, rate_variants, NULL},
-    {"TC-INT8", &rate_job, rate_variants, NULL}, {"TC-FP8", &rate_job, rate_variants, NULL},
-    {"RS", &memory_job, no_variants, NULL},      {"WS", &memory_job, no_variants, "memset"},
-    {"RWS", &memory_job, no_variants, "memcpy"}, {"RWR", &memory_job, no_variants, NULL},
+    {"FP64", &rate_job, rate_variants, "cublas"},
+    {"FP32", &rate_job, rate_variants, "cublas"},
+    {"FP16", &rate_job, rate_variants, NULL},
+    {"INT32", &rate_job, rate_variants, NULL},
+    {"TC-FP64", &rate_job, rate_variants, "cublas"},
+    {"TC-TF32", &rate_job, rate_variants, "cublas"},
+    {"TC-FP16", &rate_job, rate_variants, "cublas"},
+    {"TC-BF16", &rate_job, rate_variants, "cublas"},
+    {"TC-INT8", &rate_job, rate_variants, "cublas"},
+    {"TC-FP8", &rate_job, rate_variants, "cublas"},
+    {"RS", &memory_job, no_variants, NULL},
+    {"WS", &memory_job, no_variants, "memset"},
+    {"RWS", &memory_job, no_variants, "memcpy"},
+    {"RWR", &memory_job, no_variants, NULL},
+    {"LADDER-LAT", &ladder_job, no_variants, NULL},
+    {"LINK", &link_job, link_variants, "memcpy"},
+    {"LAUNCH", &launch_job, no_variants, NULL},
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
@@ -246,9 +257,10 @@ int main(int argc, char **argv) {
                                     .seed = a.seed,
                                     .seconds = a.seconds,
                                     .warmup = a.warmup};
+    const bool is_cublas = a.reference != NULL && strcmp(a.reference, "cublas") == 0;
     for (int i = 0; i < chosen.count; i++) {
         gpus[i].request = &request;
-        gpus[i].job = workload->job;
+        gpus[i].job = is_cublas ? &cublas_job : workload->job;
         gpu_describe(&gpus[i], chosen.cpu[i]);
         if (gpu_is_mig(&gpus[i])) {
             fail_impossible("GPU %d (%s) is a part of a GPU (MIG), which is not measured",

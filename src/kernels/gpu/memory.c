@@ -69,14 +69,14 @@ bool pattern_holds(const uint32_t *words, size_t count, uint64_t first, uint32_t
     return true;
 }
 
-int sweep_launch(const struct gpu *gpu, void *function, unsigned width, const struct sweep *sweep) {
+int sweep_launch(void *stream, void *function, unsigned width, const struct sweep *sweep) {
     struct sweep s = *sweep;
     void *parameters[] = {&s.source,     &s.target, &s.sums, &s.log_block,
                           &s.log_blocks, &s.factor, &s.seed};
     const uint64_t bytes = UINT64_C(1) << (s.log_block + s.log_blocks);
     const uint64_t block = UINT64_C(1) << s.log_block, portion = (uint64_t)width * WARP_BYTES;
     const uint64_t warps = bytes / (block > portion ? block : portion);
-    return gpu_launch(gpu, function, (unsigned)(warps / (BLOCK_THREADS / 32)), BLOCK_THREADS,
+    return gpu_launch(stream, function, (unsigned)(warps / (BLOCK_THREADS / 32)), BLOCK_THREADS,
                       parameters);
 }
 
@@ -92,10 +92,10 @@ static void call(struct gpu *gpu) {
         uint64_t chunks = memory->pool / CHUNK_BYTES;
         void *parameters[] = {&sweep->source, &sweep->target, &chunks};
         const unsigned grid = memory->way->grid * (unsigned)gpu->sms;
-        code = gpu_launch(gpu, memory->function, grid > 0 ? grid : (unsigned)(chunks / 4), 32,
-                          parameters);
+        code = gpu_launch(gpu->stream, memory->function, grid > 0 ? grid : (unsigned)(chunks / 4),
+                          32, parameters);
     } else {
-        code = sweep_launch(gpu, memory->function, memory->way->width, sweep);
+        code = sweep_launch(gpu->stream, memory->function, memory->way->width, sweep);
     }
     gpu_check(gpu, code, "starting its kernel");
 }
@@ -166,11 +166,7 @@ static void clear(struct gpu *gpu, device_pointer memory, uint64_t bytes) {
 
 static void prepare(struct gpu *gpu) {
     const struct request *request = gpu->request;
-    struct memory *memory = calloc(1, sizeof *memory);
-    if (memory == NULL) {
-        gpu_check(gpu, ERROR_OUT_OF_MEMORY, "allocating memory of the host");
-        return;
-    }
+    struct memory *memory = gpu_calloc(gpu, 1, sizeof *memory);
     struct sweep *sweep = &memory->sweep;
     const bool is_random = strcmp(request->workload, "RWR") == 0;
     const uint64_t least = is_random ? BLOCK_OF_RANDOM : WARP_BYTES;
@@ -197,7 +193,7 @@ static void prepare(struct gpu *gpu) {
         struct sweep fill = *sweep;
         fill.target = sweep->source;
         fill.factor = 1;
-        gpu_check(gpu, sweep_launch(gpu, gpu_function(gpu, ptx_memory, "write4"), 4, &fill),
+        gpu_check(gpu, sweep_launch(gpu->stream, gpu_function(gpu, ptx_memory, "write4"), 4, &fill),
                   "filling its memory");
     }
     if (!memory->by_driver) {
@@ -266,7 +262,7 @@ static void check_all(const struct gpu *gpu, const struct memory *memory) {
     struct sweep verify = memory->sweep;
     verify.source = memory->sweep.target;
     verify.factor = 1;
-    gpu_check(gpu, sweep_launch(gpu, memory->verify, 4, &verify), "starting its kernel");
+    gpu_check(gpu, sweep_launch(gpu->stream, memory->verify, 4, &verify), "starting its kernel");
     const uint64_t right = total(gpu, memory), words = memory->pool / 4;
     if (right != words) {
         gpu_wrong(gpu, "has %llu of %llu words wrong in its memory after %s",

@@ -14,7 +14,7 @@ struct sweep {
 };
 
 /* Queues a kernel that handles `width` times 512 bytes of a warp at once. */
-int sweep_launch(const struct gpu *gpu, void *function, unsigned width, const struct sweep *sweep);
+int sweep_launch(void *stream, void *function, unsigned width, const struct sweep *sweep);
 
 /* Word i of a pattern is i * PATTERN_STEP + seed. */
 #define PATTERN_STEP UINT32_C(0x9E3779B1)

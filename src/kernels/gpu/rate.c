@@ -6,6 +6,7 @@
 
 #include "common/random.h"
 #include "gpu/gpu.h"
+#include "gpu/number.h"
 
 PTX_MODULE(ptx_fp64, "fp64");
 PTX_MODULE(ptx_fp32, "fp32");
@@ -38,18 +39,10 @@ enum {
 };
 #define LAUNCH_S 0.005
 
-enum type { FP64, FP32, FP16, INT32, TF32, BF16, INT8, FP8 };
-
-/* Bytes of an element, and the largest integer that keeps all sums of products exact. */
-static const struct {
-    int bytes, limit;
-} types[] = {[FP64] = {8, 1 << 14}, [FP32] = {4, 0},   [FP16] = {2, 511}, [INT32] = {4, 0},
-             [TF32] = {4, 511},     [BF16] = {2, 127}, [INT8] = {1, 127}, [FP8] = {1, 7}};
-
 /* A kernel of ptx.py. Those of one workload stand together, the fastest first. */
 static const struct kernel {
     const char *workload;
-    enum type type;
+    enum number_type type;
     int least, most; /* compute capability */
     const char *instruction, *ptx;
     int rows, columns, depth; /* of a matrix product; 0: a multiply-add */
@@ -94,74 +87,22 @@ struct rate {
     uint64_t expected[UNIT_MOST]; /* checksum of each thread of a warp or group of warps */
 };
 
-static double to_double(uint64_t bits) {
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-static uint64_t of_double(double number) {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
-static float to_float(uint32_t bits) {
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-static uint32_t of_float(float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
-/* Rounds to 11 bits of mantissa: the sum with a number 2^42 times as large does, to the nearest. */
-static double round_to_half(double number) {
-    uint64_t exponent = of_double(number) >> 52 & 0x7ff;
-    exponent = exponent < 1023 - 14 ? 1023 - 14 : exponent;
-    const double large = to_double((exponent + 42) << 52 | UINT64_C(1) << 51);
-    return number + large - large;
-}
-
-/* Bits of a number that has them all: a sign, an exponent and a short mantissa. */
-static uint32_t encode(double number, int exponent_bits, int mantissa_bits) {
-    const int least = 2 - (1 << (exponent_bits - 1));
-    int exponent;
-    (void)frexp(number, &exponent);
-    exponent = number == 0 || exponent - 1 < least ? least : exponent - 1;
-    uint32_t bits = (uint32_t)ldexp(fabs(number), mantissa_bits - exponent);
-    if (bits >> mantissa_bits != 0) {
-        bits += (uint32_t)(exponent - least) << mantissa_bits;
-    }
-    return bits | (uint32_t)(signbit(number) != 0) << (exponent_bits + mantissa_bits);
-}
-
-static double decode_half(uint32_t bits) {
-    const int exponent = (int)(bits >> 10 & 31);
-    const double mantissa = (bits & 1023) + (exponent > 0 ? 1024 : 0);
-    const double number = ldexp(mantissa, (exponent > 0 ? exponent : 1) - 25);
-    return bits >> 15 & 1 ? -number : number;
-}
-
 /* One chain of a multiply-add kernel: start value, factor and summand as bits. */
-static uint64_t follow_chain(enum type type, uint64_t start, uint64_t factor, uint64_t summand,
-                             uint64_t steps) {
+static uint64_t follow_chain(enum number_type type, uint64_t start, uint64_t factor,
+                             uint64_t summand, uint64_t steps) {
     if (type == FP64) {
-        double x = to_double(start), c = to_double(summand);
+        double x = double_of_bits(start), c = double_of_bits(summand);
         for (uint64_t i = 0; i < steps; i++) {
             x = fma(x, x, c);
         }
-        return of_double(x);
+        return bits_of_double(x);
     }
     if (type == FP32) {
-        float x = to_float((uint32_t)start), c = to_float((uint32_t)summand);
+        float x = float_of_bits((uint32_t)start), c = float_of_bits((uint32_t)summand);
         for (uint64_t i = 0; i < steps; i++) {
             x = fmaf(x, x, c);
         }
-        return of_float(x);
+        return bits_of_float(x);
     }
     if (type == INT32) {
         uint32_t x = (uint32_t)start;
@@ -172,26 +113,26 @@ static uint64_t follow_chain(enum type type, uint64_t start, uint64_t factor, ui
     }
     uint64_t both = 0;
     for (int half = 0; half <= 16; half += 16) {
-        double x = decode_half(start >> half & 0xffff), c = decode_half(summand >> half & 0xffff);
+        double x = half_of_bits(start >> half & 0xffff), c = half_of_bits(summand >> half & 0xffff);
         for (uint64_t i = 0; i < steps; i++) {
             x = round_to_half(x * x + c);
         }
-        both |= (uint64_t)encode(x, 5, 10) << half;
+        both |= (uint64_t)bits_of_half(x) << half;
     }
     return both;
 }
 
 /* A random number of the range, as bits of the type. */
-static uint64_t draw(enum type type, struct random_state *random, double low, double high) {
+static uint64_t draw(enum number_type type, struct random_state *random, double low, double high) {
     const double number = low + (high - low) * (double)(random_next(random) >> 11) * 0x1p-53;
     switch (type) {
     case FP64:
-        return of_double(number);
+        return bits_of_double(number);
     case FP32:
-        return of_float((float)number);
+        return bits_of_float((float)number);
     case FP16:
-        return encode(round_to_half(number), 5, 10) |
-               encode(round_to_half(low + high - number), 5, 10) << 16;
+        return bits_of_half(round_to_half(number)) |
+               bits_of_half(round_to_half(low + high - number)) << 16;
     default:
         return random_next(random) & UINT32_MAX;
     }
@@ -199,7 +140,7 @@ static uint64_t draw(enum type type, struct random_state *random, double low, do
 
 /* For each lane: start values, an odd factor and a summand, c of x * x + c for floating point. */
 static void fill_chains(struct rate *rate, struct random_state *random) {
-    const enum type type = rate->kernel->type;
+    const enum number_type type = rate->kernel->type;
     for (int i = 0; i < 32 * (CHAINS + 2); i++) {
         uint64_t bits =
             i < 32 * CHAINS ? draw(type, random, -1.5, 1.5) : draw(type, random, -1.97, -1.8);
@@ -226,30 +167,11 @@ static void expect_chains(struct rate *rate) {
  * bytes; those of the same rows are 128 bytes apart. */
 static void put_element(const struct kernel *kernel, unsigned char *base, int row, int k,
                         int value) {
-    const int bytes = types[kernel->type].bytes, byte = k * bytes;
-    uint64_t bits = (unsigned char)value;
+    const int bytes = number_types[kernel->type].bytes, byte = k * bytes;
+    const uint64_t bits = number_bits(kernel->type, value);
     unsigned char *at = base + row * kernel->depth * bytes + byte;
     if (kernel->rows == GROUP_ROWS) {
         at = base + row / 8 * 256 + byte / 16 * 128 + row % 8 * 16 + byte % 16;
-    }
-    switch (kernel->type) {
-    case FP64:
-        bits = of_double(value);
-        break;
-    case TF32:
-        bits = of_float((float)value);
-        break;
-    case FP16:
-        bits = encode(value, 5, 10);
-        break;
-    case BF16:
-        bits = of_float((float)value) >> 16;
-        break;
-    case FP8:
-        bits = encode(value, 4, 3);
-        break;
-    default:
-        break;
     }
     for (int i = 0; i < bytes; i++) {
         at[i] = (unsigned char)(bits >> 8 * i);
@@ -258,8 +180,9 @@ static void put_element(const struct kernel *kernel, unsigned char *base, int ro
 
 static void fill_matrices(struct rate *rate, struct random_state *random) {
     const struct kernel *kernel = rate->kernel;
-    const int limit = types[kernel->type].limit;
-    unsigned char *right = rate->bytes + kernel->rows * kernel->depth * types[kernel->type].bytes;
+    const int limit = number_types[kernel->type].exact;
+    unsigned char *right =
+        rate->bytes + kernel->rows * kernel->depth * number_types[kernel->type].bytes;
     for (int k = 0; k < kernel->depth; k++) {
         for (int row = 0; row < kernel->rows; row++) {
             rate->a[row][k] = (int)random_below(random, 2 * (uint64_t)limit + 1) - limit;
@@ -275,16 +198,16 @@ static void fill_matrices(struct rate *rate, struct random_state *random) {
 /* Bits of element (row, column) of the result: one product is left where they were added and
  * subtracted in turn, else all. */
 static uint64_t product_bits(const struct rate *rate, int row, int column) {
-    const enum type type = rate->kernel->type;
+    const enum number_type type = rate->kernel->type;
     const int64_t all = (int64_t)rate->loops * rate->kernel->unroll + 1;
     int64_t sum = 0;
     for (int k = 0; k < rate->kernel->depth; k++) {
         sum += (int64_t)rate->a[row][k] * rate->b[column][k];
     }
     if (type == FP64) {
-        return of_double((double)(all * sum));
+        return bits_of_double((double)(all * sum));
     }
-    return type == INT8 ? (uint32_t)((uint64_t)all * (uint64_t)sum) : of_float((float)sum);
+    return type == INT8 ? (uint32_t)((uint64_t)all * (uint64_t)sum) : bits_of_float((float)sum);
 }
 
 static int unit_of(const struct kernel *kernel) {
@@ -308,7 +231,7 @@ static void expect_products(struct rate *rate) {
 static int launch(const struct gpu *gpu) {
     struct rate *rate = gpu->state;
     void *parameters[] = {&rate->operands, &rate->results, &rate->clocks, &rate->loops};
-    return gpu_launch(gpu, rate->function, (unsigned)(gpu->sms * rate->shape.blocks),
+    return gpu_launch(gpu->stream, rate->function, (unsigned)(gpu->sms * rate->shape.blocks),
                       (unsigned)rate->shape.threads, parameters);
 }
 
@@ -384,11 +307,7 @@ static const struct kernel *choose_kernel(const struct gpu *gpu) {
 
 static void prepare(struct gpu *gpu) {
     struct random_state random;
-    struct rate *rate = calloc(1, sizeof *rate);
-    if (rate == NULL) {
-        gpu_check(gpu, ERROR_OUT_OF_MEMORY, "allocating memory of the host");
-        return;
-    }
+    struct rate *rate = gpu_calloc(gpu, 1, sizeof *rate);
     gpu->state = rate;
     rate->kernel = choose_kernel(gpu);
     rate->function = gpu_function(gpu, rate->kernel->ptx, "rate");
@@ -415,10 +334,7 @@ static void clear_clock(struct gpu *gpu) {
 }
 
 static uint64_t *fetch(const struct gpu *gpu, device_pointer from, size_t words) {
-    uint64_t *copy = calloc(words, sizeof *copy);
-    if (copy == NULL) {
-        gpu_check(gpu, ERROR_OUT_OF_MEMORY, "allocating memory of the host");
-    }
+    uint64_t *copy = gpu_calloc(gpu, words, sizeof *copy);
     gpu_check(gpu, cu.MemcpyDtoH(copy, from, words * sizeof *copy), "copying from it");
     return copy;
 }
