@@ -1,6 +1,7 @@
-"""The command line: the arguments of each command, and a function that runs it.
+"""Command line of peakmark: the arguments of each command, and a function that runs it.
 
-Every error ends in one sentence and an exit code. A command imports its modules when it is called.
+Every error ends in one sentence and an exit code. Each command imports its modules when it is called,
+so that commands start fast.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from peakmark.views.history import PastCampaign
 
 Handler = Callable[[argparse.Namespace], int | None]
-"""Function that runs a command and returns its exit code; None is that of success."""
+"""Function that runs a command and returns its exit code; None means success."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         One of ``ExitCode``, or 128 plus the number of the signal that stopped the command.
     """
     output.open_streams()
-    os.umask(os.umask(0o077) | 0o002)  # whatever the user's says, nothing is for everybody to write
+    os.umask(os.umask(0o077) | 0o002)  # never create files that everybody can write
     try:
         with cleanup.handled():
             if arguments is None:
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 return _execute(list(arguments))
             finally:
-                output.flush()  # here, where what cannot be written is still one sentence
+                output.flush()  # inside the try, so that a failed write is reported as one sentence
     except ConfigError as error:
         return _failed(str(error), ExitCode.USAGE)
     except PeakmarkError as error:
@@ -68,11 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 REMOVED = {
     "decide": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures slow nodes again",
 }
-"""Command of earlier versions -> what took its place."""
+"""Command of earlier versions -> its replacement."""
 
 
 def _execute(words: list[str]) -> int:
-    """Parse a command line and run its command. Returns the exit code."""
+    """Parse a command line, run its command, and return the exit code."""
     resources.keep_matplotlib()
     commands = build_commands()
     if not words:
@@ -89,7 +90,7 @@ def _execute(words: list[str]) -> int:
 
 
 def _failed(text: str, code: int) -> int:
-    """Print why a command has failed. Returns its exit code."""
+    """Print why a command failed, and return its exit code."""
     with suppress(OSError):
         output.tell(text)
     return code
@@ -102,10 +103,10 @@ class Commands:
     """The parsers of all commands, and the groups in which ``--help`` lists them.
 
     Attributes:
-        parser: of the whole command line.
+        parser: parser of the whole command line.
         parsers: command -> its parser.
-        groups: heading -> command -> what it does; without the commands that only rules and jobs
-            call.
+        groups: heading -> command -> its help text. Commands that only rules and jobs call belong
+            to no group.
     """
 
     def __init__(self) -> None:
@@ -134,12 +135,12 @@ class Commands:
         """Add a command.
 
         Args:
-            heading: of its group; empty for a command that only rules and jobs call.
-            name: of the command.
-            run: the function that runs it.
+            heading: heading of its group; empty for a command that only rules and jobs call.
+            name: name of the command.
+            run: function that runs the command.
             help: what the command does, without a full stop.
-            details: further sentences for the command's own help.
-            usage: its synopsis; by default that of argparse.
+            details: further sentences, printed only by the command's ``--help``.
+            usage: synopsis of the command, if argparse should not generate it.
         """
         command = self._subparsers.add_parser(
             name, usage=usage, description=f"{help}. {details}".rstrip()
@@ -163,8 +164,8 @@ class Commands:
         """Check that the first word of a command line is a command or an option.
 
         Raises:
-            ConfigError: it is neither; the sentence suggests the nearest command, or names what took
-                the place of a removed one.
+            ConfigError: it is neither. The message suggests the nearest command, or the replacement
+                of a removed one.
         """
         if word.startswith("-") or word in self.parsers:
             return
@@ -192,7 +193,7 @@ def build_commands() -> Commands:
 def _add_measuring(commands: Commands, heading: str) -> None:
     """Add the commands that prepare a campaign and measure it."""
     commands.add(
-        heading, "init", init, "Write config/config.yaml and config/sites/mine.yaml, to be edited"
+        heading, "init", init, "Write config/config.yaml and config/sites/mine.yaml for editing"
     )
     _add_doctor(commands, heading)
     commands.add(
@@ -202,9 +203,9 @@ def _add_measuring(commands: Commands, heading: str) -> None:
         heading,
         "machine",
         machine,
-        "Print the facts of this machine, as any user can read them (JSON)",
+        "Print the facts of this machine that any user can read (JSON)",
     )
-    command.add_argument("--scratch", type=Path, help="directory whose disk is described")
+    command.add_argument("--scratch", type=Path, help="directory on the disk to describe")
     _add_kernels(command)
     _add_plan(commands, heading)
     _add_run(commands, heading)
@@ -215,23 +216,25 @@ def _add_doctor(commands: Commands, heading: str) -> None:
         heading,
         "doctor",
         doctor,
-        "Show what is installed, what is missing, and the command that gets it",
+        "Show which programs are installed or missing, and how to install them",
     )
     command.add_argument("--scratch", type=Path, help="directory for the disk cells")
     command.add_argument(
-        "--slurm", action="store_true", help="the same by a job on one node of each kind"
+        "--slurm",
+        action="store_true",
+        help="check the nodes of a cluster: one job on one node of each kind",
     )
     command.add_argument(
         "--site",
         type=Path,
-        help="site file with partition, account and the like, for --slurm",
+        help="site file for --slurm, with partition and account",
     )
     command.add_argument(
         "--wait",
         type=partial(_number, 0, 1e6),
         default=300.0,
         metavar="SECONDS",
-        help="how long a job may wait, for --slurm; default: 300",
+        help="how long a job of --slurm may wait; default: 300",
     )
     command.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
 
@@ -248,7 +251,7 @@ def _add_plan(commands: Commands, heading: str) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="as for snakemake, e.g. config/presets/quick.yaml",
+        help="same as for snakemake, e.g. config/presets/quick.yaml",
     )
     command.add_argument(
         "--config",
@@ -256,24 +259,25 @@ def _add_plan(commands: Commands, heading: str) -> None:
         nargs="*",
         default=[],
         metavar="KEY=VALUE",
-        help="as for snakemake, e.g. scale=0.1",
+        help="same as for snakemake, e.g. scale=0.1",
     )
     command.add_argument(
         "--write",
         type=Path,
         metavar="results/NAME/plan.json",
-        help="write the plan there, to measure cells by hand",
+        help="write the plan to this file, to measure cells by hand",
     )
     command.add_argument(
         "--slurm",
         action="store_true",
-        help="for a cluster: also its nodes, node-hours and wall time",
+        help="plan for a cluster, and show its nodes, node-hours and wall time",
     )
     command.add_argument(
-        "--partition", help="of the cluster; default: the site file's, else Slurm's default"
+        "--partition",
+        help="partition of the cluster; default: from the site file, else Slurm's default",
     )
     command.add_argument(
-        "--cells", action="store_true", help="list every cell, not only the points"
+        "--cells", action="store_true", help="list every cell instead of every point"
     )
 
 
@@ -282,8 +286,8 @@ def _add_run(commands: Commands, heading: str) -> None:
         heading,
         "run",
         run,
-        "Measure a campaign and write its report, in ./results",
-        "A second run measures only what is missing. Options after -- are Snakemake's: -- --dry-run",
+        "Measure a campaign and write its report below ./results",
+        "A second run measures only what is missing. Options after -- are passed to Snakemake: -- --dry-run",
         usage="peakmark run [PRESET|FILE ...] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]",
     )
     _add_configuration(command)
@@ -293,13 +297,13 @@ def _add_run(commands: Commands, heading: str) -> None:
 def _add_reading(commands: Commands, heading: str) -> None:
     """Add the commands that show one campaign."""
     command = commands.add(
-        heading, "status", status, "Count the cells that are done, missing and failed"
+        heading, "status", status, "Count the finished, missing and failed cells"
     )
     _add_campaign(command)
-    command.add_argument("--failed", action="store_true", help="only what failed or is missing")
+    command.add_argument("--failed", action="store_true", help="show only failed and missing cells")
 
     command = commands.add(
-        heading, "summary", summary, "Show where the results are, and the most telling numbers"
+        heading, "summary", summary, "Show the most important numbers, and where the results are"
     )
     _add_campaign(command)
 
@@ -343,14 +347,14 @@ def _add_compare(commands: Commands, heading: str) -> None:
         "compare",
         compare,
         "Show what became better or worse between two campaigns",
-        "Every row that both have gets the speed of B against A, with an interval and a verdict.",
+        "For every row of both campaigns: the speed of B relative to A, with an interval and a verdict.",
     )
     command.add_argument("a", type=Path, metavar="A", help=BUNDLE_HELP)
     command.add_argument("b", type=Path, metavar="B", help=BUNDLE_HELP)
     _add_removed(
         command,
         "--interleave",
-        "measure A, B, A and B again by peakmark run, each under a name of its own, and compare the campaigns",
+        "measure A, B, A and B again with peakmark run under four names, and compare the campaigns",
     )
     command.add_argument(
         "--confidence",
@@ -362,19 +366,19 @@ def _add_compare(commands: Commands, heading: str) -> None:
         "--tolerance",
         type=partial(_number, 0, 0.9999),
         default=0.03,
-        help="share by which a row may differ without a verdict, default 0.03",
+        help="relative difference that counts as unchanged, default 0.03",
     )
     command.add_argument(
         "--changed",
         metavar="FACT",
         action="append",
         default=[],
-        help="a fact that differs on purpose, such as kernel: it stops no verdict (may be repeated)",
+        help="fact that differs on purpose, such as kernel, and prevents no verdict (may be repeated)",
     )
     command.add_argument(
         "--fail-on",
         choices=["worse", "drift"],
-        help="exit with 1 (for CI) when a row is worse; drift: also when one is worse or drift",
+        help="exit with 1 (for CI) if a row is worse; drift: also if a row is worse or drift",
     )
 
 
@@ -383,18 +387,18 @@ def _add_fleet(commands: Commands, heading: str) -> None:
         heading,
         "fleet",
         fleet,
-        "Name the slow nodes of a campaign, and the command that drains them",
-        "The commands are printed, never run.",
+        "List the slow nodes of a campaign, and the command that drains them",
+        "peakmark prints the command and never runs it.",
     )
     _add_campaign(command, BUNDLE_HELP)
     command.add_argument(
-        "--fail-on", choices=["slow"], help="exit with 1 (for cron) when a node is slow"
+        "--fail-on", choices=["slow"], help="exit with 1 (for cron) if a node is slow"
     )
     command.add_argument(
         "--suspects",
         type=Path,
         metavar="FILE",
-        help="write the campaign that measures slow nodes and suspected links again, beside healthy ones",
+        help="write a campaign that measures slow nodes and suspected links again, together with healthy ones",
     )
 
 
@@ -404,8 +408,8 @@ def _add_history(commands: Commands, heading: str) -> None:
         "history",
         history,
         "Show which rows changed over many campaigns, when, and what changed with them",
-        "The headline rows are followed over time, with change points and the recorded facts that changed there. "
-        "A campaign without its rows is judged first.",
+        "For the headline rows: the values over time, the change points, and the facts that changed at those points. "
+        "If a campaign has no rows yet, they are computed from its records first.",
     )
     command.add_argument(
         "campaigns",
@@ -414,10 +418,12 @@ def _add_history(commands: Commands, heading: str) -> None:
         metavar="CAMPAIGN",
         help="folders of campaigns and bundles, e.g. results/*",
     )
-    command.add_argument("--node", default="", help="this node alone, not the median of all")
+    command.add_argument(
+        "--node", default="", help="show this node instead of the median of all nodes"
+    )
     _add_output(
         command,
-        "write it there too: a figure (.svg, .png), else a table (CSV); may be repeated",
+        "also write a figure (.svg, .png) or a table (CSV) to this file; may be repeated",
         action="append",
         default=[],
     )
@@ -429,17 +435,19 @@ def _add_bundle(commands: Commands, heading: str) -> None:
         "bundle",
         bundle,
         "Pack a campaign into one zip file, from which its report can be built elsewhere",
-        "It holds records, raw outputs, plan, configuration, machine facts, rows, tables, report, requirements and checksums. "
-        "`peakmark report FILE.zip` builds the same PDF from it.",
+        "The file holds records, raw outputs, plan, configuration, machine facts, rows, tables, report, requirements and checksums. "
+        "`peakmark report FILE.zip` rebuilds the same PDF.",
     )
     _add_campaign(command)
-    _add_output(command, "default: beside the campaign's folder", metavar="FILE.zip")
+    _add_output(
+        command, "file to write; default: next to the campaign's folder", metavar="FILE.zip"
+    )
     _add_partial(command)
     _add_removed(command, "--license", "state the licence where you publish the bundle")
     _add_removed(
         command,
         "--anonymise",
-        "publish the campaign's rows/ after replacing the names in its columns of hosts and nodes",
+        "replace the names in the host and node columns of the campaign's rows/, then publish rows/",
     )
 
 
@@ -450,13 +458,13 @@ def _add_export(commands: Commands, heading: str) -> None:
     _add_campaign(command, BUNDLE_HELP)
     _add_output(command)
     form = command.add_mutually_exclusive_group(required=True)
-    _add_form(form, "reframe", "reference of a ReFrame test, with thresholds")
+    _add_form(form, "reframe", "reference values of a ReFrame test, with thresholds")
     _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
-    _add_form(form, "json-lines", "one object a row, with the columns of rows.csv")
+    _add_form(form, "json-lines", "one JSON object per row, with the columns of rows.csv")
     _add_removed(
         command,
         "--nhc",
-        "its checks would have drained healthy nodes; peakmark export --json-lines gives the measured values to write one's own from",
+        "its checks would have drained healthy nodes; to write checks, use the values of peakmark export --json-lines",
     )
 
 
@@ -469,11 +477,13 @@ def _add_internal(commands: Commands, heading: str) -> None:
     what = command.add_mutually_exclusive_group(required=True)
     what.add_argument("--cell", metavar="ID", help="as peakmark plan --cells lists it")
     what.add_argument(
-        "--job", metavar="NAME", help="a job of several cells: measure those without a record"
+        "--job", metavar="NAME", help="job whose cells are measured, except those with a record"
     )
     _add_kernels(command)
 
-    command = commands.add(heading, "rows", rows, "Judge the records, into results/<campaign>/rows")
+    command = commands.add(
+        heading, "rows", rows, "Compute results/<campaign>/rows from the records"
+    )
     _add_campaign(command)
 
     commands.add(heading, "serve", serve, "Run the server of a two-node cell (started by measure)")
@@ -492,20 +502,22 @@ def _add_configuration(command: argparse.ArgumentParser) -> None:
         "campaign",
         nargs="*",
         metavar="PRESET|FILE",
-        help="presets such as quick, or configuration files, later ones over earlier ones; default: config/config.yaml",
+        help="presets such as quick, or configuration files; later ones override earlier ones; default: config/config.yaml",
     )
-    command.add_argument("--site", metavar="NAME|FILE", help="site file with what no tool can read")
+    command.add_argument(
+        "--site", metavar="NAME|FILE", help="site file, with facts that no tool can read"
+    )
 
 
 def _add_partial(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--partial", action="store_true", help="also when cells are missing, with the holes marked"
+        "--partial", action="store_true", help="work with missing cells too, and mark the gaps"
     )
 
 
 def _add_output(
     command: argparse.ArgumentParser,
-    help: str = "write it there",
+    help: str = "file to write",
     metavar: str = "FILE",
     **settings: Any,
 ) -> None:
@@ -519,26 +531,26 @@ def _add_kernels(command: argparse.ArgumentParser) -> None:
 
 
 def _add_removed(command: argparse.ArgumentParser, option: str, instead: str) -> None:
-    """Add an option of an earlier version, which ends with a sentence that says what to do instead."""
+    """Add an option of an earlier version. Its use fails with a message that names the replacement."""
     command.add_argument(option, action=_Removed, nargs=0, const=instead, help=argparse.SUPPRESS)
 
 
 class _Removed(argparse.Action):
-    """An option of an earlier version. Its constant says what to do instead."""
+    """An option of an earlier version. Its constant names the replacement."""
 
     def __call__(self, *_: object) -> NoReturn:
         raise ConfigError(f"{self.option_strings[0]} was removed: {self.const}")
 
 
 def _add_form(group: Any, name: str, help: str) -> None:
-    """Add an option that chooses the function of ``views.export`` of its name."""
+    """Add an option that selects the function of the same name in ``views.export``."""
     group.add_argument(
         f"--{name}", dest="form", action="store_const", const=name.replace("-", "_"), help=help
     )
 
 
 def _kernels(text: str) -> Path:
-    """Return the folder that an option names, else that of the compiled kernels."""
+    """Return the folder that an option names, else the folder of the compiled kernels."""
     return Path(text) if text else build.folder()
 
 
@@ -564,10 +576,10 @@ def run(options: argparse.Namespace) -> int:
     if options.campaign:
         files = [campaign.shipped(name, PRESETS) for name in options.campaign]
         argv += ["--configfile", *files]
-    # After the profile, which is one word: Snakemake would take a target for another configuration.
+    # Targets come after --profile, which takes one word: after --configfile they would count as files.
     argv += ["--profile", str(resources.of_checkout(profile)), *options.snakemake]
     if options.site:
-        # Snakemake takes the last --config alone.
+        # Snakemake uses only the last --config, so it must hold all settings.
         settings = campaign.named(options.snakemake, campaign.WORDS)
         argv += ["--config", *settings, *campaign.site(options.site)]
     output.flush()
@@ -580,7 +592,7 @@ def init(_: argparse.Namespace) -> None:
 
     config, site = Path("config/config.yaml"), Path("config/sites/mine.yaml")
     shipped = (resources.ROOT / config).read_text(encoding="utf-8")
-    named = f"site: {site} # what no tool can read on a node\n\n"
+    named = f"site: {site} # facts that no tool can read on a node\n\n"
     is_new = _write_new(config, f"{schemas.reference(config, 'config')}{named}{shipped}")
     example = (resources.ROOT / "config/sites/example.yaml").read_text(encoding="utf-8")
     example = example.replace("name: example", f"name: {site.stem}", 1)
@@ -589,19 +601,19 @@ def init(_: argparse.Namespace) -> None:
         path = schemas.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_text(path, schemas.as_yaml(name, kind))
-        output.say(f"{path}: written, for editors that check what is typed")
+        output.say(f"{path}: written, for editors that check the files")
     option = "" if is_new else f" --site {site}"
     output.say(f"edit them, then: peakmark run{option}")
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """Write a file that the user edits, unless it exists. Returns whether it was written."""
+    """Write a file for the user to edit, unless it exists. Return whether it was written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        output.say(f"{path}: exists and stays as it is")
+        output.say(f"{path}: exists, not changed")
         return False
     output.say(f"{path}: written")
     return True
@@ -653,7 +665,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _move_to(node: str) -> None:
-    """Become the same command on another node of this job, if this is not the right one."""
+    """Run the same command on another node of this job instead, unless this node is the right one."""
     from peakmark.run import pair
 
     if node not in ("any", gethostname(), gethostname().partition(".")[0]):
@@ -683,7 +695,7 @@ def doctor(options: argparse.Namespace) -> int:
     from peakmark.workflow import doctor
 
     if options.site and not options.slurm:
-        raise ConfigError("--site says what Slurm is asked for: give --slurm too")
+        raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
         cleanup.end_cleanly(signal.SIGHUP)
         settings: dict[str, Any] = {}
@@ -698,9 +710,9 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _cluster_verdict(is_ready: bool, site: Path | None) -> str:
-    """Return whether a campaign can be measured on the cluster, and how to go on."""
+    """Return a sentence that says whether the cluster can measure a campaign, and the next command."""
     if not is_ready:
-        return "not ready: Slurm would not take a job of one node, as said above"
+        return "not ready: Slurm would reject a job on one node, see above"
     named = f" --site {shlex.quote(str(site))}" if site else ""
     return f"ready: {resources.program('peakmark')} run quick --slurm{named}"
 
@@ -809,9 +821,9 @@ def compare(options: argparse.Namespace) -> int:
     worse, drift = counts["worse"], counts["worse or drift"]
     if options.fail_on == "worse" and drift:
         output.tell(
-            f"{plural(drift, 'row')} worse or drift: --fail-on worse does not count what may be the"
-            " time and not the change: measure both once more, each after the other, or use --fail-on"
-            " drift, which counts them"
+            f"{plural(drift, 'row')} worse or drift: --fail-on worse ignores rows that may have changed only"
+            " with time. Measure both once more, one after the other, or use --fail-on drift, which"
+            " counts these rows"
         )
         drift = 0
     if not options.fail_on:
@@ -819,7 +831,7 @@ def compare(options: argparse.Namespace) -> int:
     if worse + drift:
         return ExitCode.DIFFERENT
     if counts.total() == counts["cannot tell"] + counts["not alike"]:
-        output.tell("cannot tell: no row that both have could be judged")
+        output.tell("cannot tell: no row of both campaigns could be judged")
         return ExitCode.CANNOT_TELL
     return ExitCode.GOOD
 
@@ -854,7 +866,7 @@ def _drain(nodes: list[str], campaign: str) -> str:
 
 
 def _write_suspects(frames: CampaignFrames, campaign: Path, target: Path) -> list[str]:
-    """Write the campaign that measures the suspects again, and return the line that runs it."""
+    """Write a campaign that measures the suspects again, and return lines with the command to run it."""
     import yaml
 
     from peakmark.workflow import suspects
@@ -891,28 +903,28 @@ def history(options: argparse.Namespace) -> None:
 
 
 def _past_campaigns(paths: Sequence[Path]) -> list[PastCampaign]:
-    """Return campaigns and bundles in the order of their time, each once.
+    """Read campaigns and bundles, and return them in order of time, without duplicates.
 
-    Paths that hold no campaign are passed over, and counted on standard error.
+    Paths without a readable campaign are skipped, and their number is printed on standard error.
     """
     from peakmark.bundle import pack
     from peakmark.rows import build
     from peakmark.views import history
 
     found: dict[tuple[str, float], PastCampaign] = {}
-    passed_over = []
+    skipped = []
     for path in paths:
         name = path.name.removesuffix(".zip")
         try:
             with pack.opened(path) as folder:
                 campaign = history.past_campaign(name, build.load(folder))
         except (PeakmarkError, OSError):
-            passed_over.append(str(path))
+            skipped.append(str(path))
             continue
         found.setdefault((name, campaign.began), campaign)
-    if passed_over:
+    if skipped:
         output.tell(
-            f"passed over {plural(len(passed_over), 'path')} without a campaign that can be read, the"
-            f" first is {passed_over[0]}: `peakmark status` says what is wrong with it"
+            f"skipped {plural(len(skipped), 'path')} without a readable campaign, the first is"
+            f" {skipped[0]}: `peakmark status` shows why"
         )
     return sorted(found.values(), key=attrgetter("began"))

@@ -99,7 +99,7 @@ def test_a_tool_that_writes_too_many_files_is_ended(bench, monkeypatch):
     expected = 2 * REGISTRY["fio"].estimate(CELLS["fio"]).disk_bytes
     monkeypatch.setattr(measuring, "ALL_FILES_BYTES", 64 * MIB - expected)
     said = bench.failure(CELLS["fio"], wrapper(bench, "/usr/bin/fio", body), monkeypatch)
-    bench.assert_failed(CELLS["fio"], said, "may write 0.07 GB")
+    bench.assert_failed(CELLS["fio"], said, "the limit is 0.07 GB")
 
 
 @needs("fio")

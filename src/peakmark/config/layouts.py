@@ -1,5 +1,6 @@
-"""Layouts: the tables and figures as a certain report prints them, described by a YAML file in
-``reports/layouts``. The JSON schema of such files is generated from the types.
+"""Layouts: YAML files in ``reports/layouts`` that define how a report prints tables and figures.
+
+The JSON schema of layout files is generated from the types in this module.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _SHOWN = {
     ("s", 1e6): "us",
     ("s", 1e9): "ns",
 }
+"""(SI unit, factor of a layout) -> unit as printed."""
 
 Part = Literal["workload", "concurrency", "block"]
 ORDER: tuple[Part, ...] = ("workload", "concurrency", "block")
@@ -49,7 +51,7 @@ Pairs = Annotated[
 
 
 class _Rows(Keys):
-    """Selection of rows of a table."""
+    """Rows of a table, selected by workload and variant. An empty selection takes all."""
 
     of: TableName
     title: Text
@@ -61,26 +63,26 @@ class _Rows(Keys):
         return BY_NAME[self.of]
 
     def takes(self, workload: str, variant: str) -> bool:
-        """Return whether rows of this workload and variant are shown."""
+        """Return whether rows with this workload and variant are selected."""
         takes_workload = not self.workloads or workload in self.workloads
         takes_variant = not self.variants or variant in self.variants
         return takes_workload and takes_variant
 
 
 class Drawing(_Rows, kw_only=True):
-    """A figure as the report drew it.
+    """A figure of a layout.
 
     Attributes:
-        name: File name of the figure, without ending.
-        of: The table whose rows are drawn.
-        title: What the figure shows: the begin of its caption.
-        workloads: Workloads to draw; without it all of the table.
-        variants: Variants to draw; without it all.
-        kind: panels (default): a panel for each workload with every program and the limit;
-            together: a line for each workload in one panel, or in one for each block size; bars: a
-            bar for each row, the references as open marks.
-        value: measured (default), efficiency: the share of the limit, or deviation: the standard
-            deviation of the runs.
+        name: File name of the figure, without its extension.
+        of: Table whose rows are drawn.
+        title: What the figure shows. The caption begins with it.
+        workloads: Workloads to draw. Default: all workloads of the table.
+        variants: Variants to draw. Default: all variants.
+        kind: panels (default) draws a panel for each workload, with every program and the limit;
+            together draws a line for each workload, in one panel or in one for each block size;
+            bars draws a bar for each row, with the references as open markers.
+        value: measured (default), efficiency (the share of the limit), or deviation (the standard
+            deviation of the runs).
     """
 
     name: Annotated[
@@ -92,7 +94,14 @@ class Drawing(_Rows, kw_only=True):
 
 
 class Label(Keys):
-    """Names of the rows of a workload and block."""
+    """Printed names of the workload and block of some rows.
+
+    Attributes:
+        workload: Workload of the rows.
+        block: Block size of the rows.
+        as_workload: Workload as printed.
+        as_block: Block size as printed.
+    """
 
     workload: str
     block: Size
@@ -101,23 +110,24 @@ class Label(Keys):
 
 
 class Where(Keys):
-    """Selection among the rows of a line."""
+    """Choice of one row among the rows that share a printed line."""
 
     workload: str | None = None
     concurrency: Annotated[int, Meta(ge=1)] | None = None
 
 
 class LayoutColumn(Keys):
-    """A column: a heading with either text or value.
+    """A column of a printed table: a heading, and either a text or a value.
 
     Attributes:
-        text: Text with {workload}, {concurrency} and {block}.
-        value: measured: the median; run: one repetition; mean: efficiencies are of the mean too.
-        of: Instrument whose value it is; without it the own kernel.
-        run: Which repetition, from 1.
-        formula: Efficiency in percent, by `measured` and `theoretical`; default: share of the
-            limit.
-        where: Which of a line's rows.
+        text: Text, in which {workload}, {concurrency} and {block} are replaced.
+        value: Value to print. measured is the median; run is one repetition; with mean,
+            efficiencies are computed from the mean too.
+        of: Instrument that measured the value. Default: peakmark's kernel.
+        run: Number of the repetition, from 1.
+        formula: Formula of the efficiency in percent, with `measured` and `theoretical`. Default:
+            share of the limit.
+        where: Row of the line whose value is printed.
     """
 
     heading: Text
@@ -133,32 +143,32 @@ class LayoutColumn(Keys):
 
     @property
     def workload(self) -> str | None:
-        """Return the workload of the row that is shown; None for the only row of its line."""
+        """Return the workload of the row to print, or None if its line has only one row."""
         return self.where.workload
 
     @property
     def concurrency(self) -> int | None:
-        """Return the concurrency of the row that is shown; None for the only row of its line."""
+        """Return the concurrency of the row to print, or None if its line has only one row."""
         return self.where.concurrency
 
 
 class LayoutTable(_Rows, kw_only=True, dict=True):
-    """A table as the report printed it.
+    """A table of a layout.
 
     Attributes:
-        name: File name of the table, without ending.
-        of: The table whose rows are shown.
-        workloads: Workloads to show, in this order; without it all of the table.
-        variants: Variants to show; without it all.
-        order: What the rows are sorted by; default workload, concurrency, block.
-        group: What makes a line of its own; rows alike in it share one, and columns choose among
-            them with `where`.
-        sizes: How {block} is written: IEC (64 KiB), KB (64KB, meaning 65536 B), or a number of
-            bytes, of 1024 bytes, of 1024 x 1024 bytes.
-        factor: SI value x factor = value as shown; without it that of the table.
-        labels: Rows that this layout calls by other names.
-        compare: Pairs of workloads that sentences compare; without it those of the layout.
-        remark: What a reader must know; shown below the table.
+        name: File name of the table, without its extension.
+        of: Table of peakmark whose rows are printed.
+        workloads: Workloads to print, in this order. Default: all workloads of the table.
+        variants: Variants to print. Default: all variants.
+        order: Keys by which rows are sorted. Default: workload, concurrency, block.
+        group: Keys whose values make a line. Rows with equal values share a line; columns choose
+            among them with `where`.
+        sizes: How {block} is written: IEC (64 KiB), KB (64KB, meaning 65536 B), or as a number of
+            bytes (in B), of 1024 bytes (in KB), or of 1024 x 1024 bytes (in MB).
+        factor: Factor between the SI value and the printed value. Default: that of the table.
+        labels: Workloads and blocks that this layout prints under other names.
+        compare: Pairs of workloads that the text compares. Default: those of the layout.
+        remark: Remark that is printed below the table.
     """
 
     name: Annotated[
@@ -178,7 +188,10 @@ class LayoutTable(_Rows, kw_only=True, dict=True):
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, int], tuple[str | None, str | None]]:
-        """Return (workload, block in bytes) -> (workload, block) as shown, None where a name stays."""
+        """Return a mapping from (workload, block in bytes) to (workload, block) as printed.
+
+        None stands for a name that is not changed.
+        """
         labels = {}
         for label in self.label_list:
             key = label.workload, parse_size(label.block)
@@ -186,7 +199,7 @@ class LayoutTable(_Rows, kw_only=True, dict=True):
         return labels
 
     def names(self, workload: str, concurrency: int, block: int | None) -> dict[str, str]:
-        """Return the texts for {workload}, {concurrency} and {block} in one row."""
+        """Return the texts that replace {workload}, {concurrency} and {block} in one row."""
         as_workload, as_block = self.labels.get((workload, block or 0), (None, None))
         if not as_block and block is not None:
             as_block = written(block, self.sizes)
@@ -198,17 +211,15 @@ class LayoutTable(_Rows, kw_only=True, dict=True):
 
 
 class Layout(Keys, kw_only=True):
-    """Tables as a report prints them: which rows of which table, under which headings, in which
-    order.
+    """Layout of a report's tables: the rows of each table, their headings and their order.
 
     Attributes:
-        name: Name of the layout: the folder of its tables below tables/.
-        fits: Where its LaTeX tables fit: a page (default), with notes below, or one column of a
-            paper, with stars for warnings instead.
-        compare: Pairs of workloads that sentences compare over all rows, instead of the usual ones
-            of a subsystem.
-        figures: Figures as the report drew them; a table that is named here has these instead of
-            its usual ones.
+        name: Name of the layout, and of the folder of its tables below tables/.
+        fits: Width of the LaTeX tables: a page (default), with notes below the table, or one column
+            of a paper, with stars that mark warnings.
+        compare: Subsystem -> pairs of workloads that the text compares over all rows, instead of the
+            usual pairs.
+        figures: Figures of the layout. They replace the usual figures of the tables that they draw.
     """
 
     schema: Literal[1]
@@ -223,12 +234,13 @@ class Layout(Keys, kw_only=True):
 
     @property
     def narrow(self) -> bool:
-        """Return whether its LaTeX tables fit one column of a paper instead of a page."""
+        """Return whether the LaTeX tables fit one column of a paper instead of a page."""
         return self.fits == "column"
 
     def called(self, table: Table) -> Table:
-        """Return the table with programs and unit as this layout prints them, so that notes and
-        figures use the printed names.
+        """Return the table with the names of programs and the unit that this layout prints.
+
+        Notes and figures then use the printed names.
         """
         printed = [one for one in self.layout_tables if one.of == table.name]
         factor, unit = table.factor, table.shown
@@ -246,17 +258,16 @@ class Layout(Keys, kw_only=True):
         )
 
     def layout_table_of(self, table: Table, workload: str, variant: str) -> LayoutTable | None:
-        """Return the first printed table that shows rows of this workload and variant; None without
-        one.
-        """
+        """Return the first printed table that shows rows with this workload and variant, if any."""
         for one in self.layout_tables:
             if one.of == table.name and one.takes(workload, variant):
                 return one
         return None
 
     def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
-        """Return the sort key of rows of this workload and variant in the layout's order. Rows that
-        it does not show come last.
+        """Return the sort key of rows with this workload and variant in the layout's order.
+
+        Rows that the layout does not print come last.
         """
         printed = self.layout_table_of(table, workload, variant)
         if printed is None:
@@ -268,8 +279,9 @@ class Layout(Keys, kw_only=True):
 
 
 def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
-    """Return the program with the heading of the first printed table that names it, else with its
-    usual one.
+    """Return the program with its heading from the first printed table that names it.
+
+    If no printed table names it, it keeps its usual heading.
     """
     named = (name_in(one, series.instrument) for one in printed)
     heading = next(filter(None, named), series.heading)
@@ -277,8 +289,9 @@ def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
 
 
 def name_in(layout_table: LayoutTable, instrument: str) -> str:
-    """Return the program's name in the headings of a table, else empty. ``FileIO Measured
-    Throughput (MB/sec)`` names ``FileIO``.
+    """Return the program's name in the headings of a table, or an empty text without one.
+
+    For example, ``FileIO Measured Throughput (MB/sec)`` names ``FileIO``.
     """
     for column in layout_table.columns:
         if column.instrument != instrument or column.value != "measured":
@@ -290,9 +303,7 @@ def name_in(layout_table: LayoutTable, instrument: str) -> str:
 
 
 def written(block: int, sizes: str) -> str:
-    """Return a block size as a layout writes it. As reports have it, ``64KB`` stands for 65536
-    bytes.
-    """
+    """Return a block size as a layout writes it. ``64KB`` means 65536 bytes, as in published reports."""
     if sizes == "in B":
         return str(block)
     if sizes == "in KB":
@@ -332,7 +343,7 @@ def load(name: str) -> Layout:
 
 @cache
 def _load(path: Path) -> Layout:
-    """Return the checked and completed layout of a file."""
+    """Read a layout file, check it, and fill in its defaults."""
     layout = read(yamlfile.read(path, "layout"), Layout, f"layout {path}: ")
     try:
         for subsystem, pairs in layout.compare.items():
@@ -345,7 +356,7 @@ def _load(path: Path) -> Layout:
 
 
 def _check_pairs(subsystem: str, pairs: Pairs) -> None:
-    """Check that pairs to compare name workloads of the subsystem."""
+    """Check that the pairs to compare consist of workloads of the subsystem."""
     for workload in chain.from_iterable(pairs):
         if workload not in WORKLOADS[subsystem]:
             allowed_words = ", ".join(WORKLOADS[subsystem])
@@ -355,26 +366,26 @@ def _check_pairs(subsystem: str, pairs: Pairs) -> None:
 
 
 def _check_names(layout: Layout) -> None:
-    """Check that tables and figures have names of their own, and that figures can be drawn."""
+    """Check that no two tables and no two figures share a name, and that figures can be drawn."""
     tables = [one.name for one in layout.layout_tables]
     for name in tables:
         if tables.count(name) > 1:
-            raise ConfigError(f"two tables are called {name!r}: give each a name of its own")
+            raise ConfigError(f"two tables are called {name!r}: give them different names")
     figures = [drawing.name for drawing in layout.drawings]
     for drawing in layout.drawings:
         if drawing.kind == "panels" and drawing.value != "measured":
             raise ConfigError(
-                f"figure {drawing.name!r} has kind panels and value {drawing.value}: panels show what was measured; "
-                "kind together and bars show the others too"
+                f"figure {drawing.name!r} has kind panels and value {drawing.value}: panels show only measured "
+                "values; set kind to together or bars"
             )
         if figures.count(drawing.name) > 1 or drawing.name in _usual_figures(drawing.table):
             raise ConfigError(
-                f"two figures are called {drawing.name!r}: give this one a name of its own"
+                f"two figures are called {drawing.name!r}: give this one another name"
             )
 
 
 def _usual_figures(replaced: Table) -> set[str]:
-    """Return the names of the usual figures, without those of the table that the layout replaces."""
+    """Return the names of the usual figures, except the figures of the replaced table."""
     usual = set(RESERVED)
     for table in BY_NAME.values():
         if table is not replaced:
@@ -385,7 +396,7 @@ def _usual_figures(replaced: Table) -> set[str]:
 
 
 def _completed(layout: Layout, printed: LayoutTable) -> LayoutTable:
-    """Return the table with all that its file leaves out."""
+    """Return the table with defaults for the keys that its file leaves out."""
     compared = {str(subsystem): pairs for subsystem, pairs in layout.compare.items()}
     return replace(
         printed,
@@ -397,13 +408,13 @@ def _completed(layout: Layout, printed: LayoutTable) -> LayoutTable:
 
 
 def _column(printed: LayoutTable, column: LayoutColumn) -> LayoutColumn:
-    """Return a checked column with its instrument."""
+    """Check a column, and return it with its default instrument filled in."""
     where = f"column {column.heading!r} of {printed.name}"
     instrument = column.instrument or KERNELS[printed.table.subsystem]
     known = [series.instrument for series in printed.table.series]
     if instrument not in known:
         raise ConfigError(
-            f"{where} is of {instrument!r}: allowed for {printed.of} are {', '.join(known)}"
+            f"{where} has of: {instrument}: allowed for {printed.of} are {', '.join(known)}"
         )
     if (column.text is None) == (column.value is None):
         raise ConfigError(f"{where} is not allowed: a column has either text or value")

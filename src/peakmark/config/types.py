@@ -1,7 +1,7 @@
-"""What users write, as types: campaign, site and layout files.
+"""Types of the files that users write: campaign and site files.
 
-``config.schemas`` makes JSON schemas of them, with the texts below ``Attributes`` as descriptions
-of the keys.
+``config.schemas`` generates JSON schemas from these types. The texts below ``Attributes`` become the
+descriptions of the keys.
 """
 
 from __future__ import annotations
@@ -82,27 +82,28 @@ class Sample(Keys):
     """Some nodes of a partition.
 
     Attributes:
-        sample: Number of nodes, chosen by the seed.
+        sample: Number of nodes. The seed decides which.
     """
 
     sample: Annotated[int, Meta(ge=1, le=100000)]
 
 
 class Batch(Keys):
-    """Jobs of some cells each.
+    """Jobs that measure several cells each.
 
     Attributes:
-        batch: Cells of a job.
+        batch: Number of cells in a job.
     """
 
     batch: Annotated[int, Meta(ge=1, le=100000)]
 
 
 class Rounds(Keys):
-    """Rounds of pairs of nodes.
+    """Rounds in which pairs of nodes are measured.
 
     Attributes:
-        rounds: In each round every node is in one pair, chosen by the seed; no pair comes twice.
+        rounds: Number of rounds. In each round every node is in one pair. The seed chooses the
+            pairs; no pair is measured twice.
     """
 
     rounds: Annotated[int, Meta(ge=1, le=100000)]
@@ -112,14 +113,14 @@ Repetitions = Annotated[int, allowed("a whole number from 1 to 1000", ge=1, le=1
 
 
 class ReferenceGrid(TypedDict, total=False):
-    """A reference tool beside a grid, which it may narrow.
+    """Changes to a grid for one reference tool. Keys that are left out are those of the grid.
 
     Attributes:
-        size: disk tools: size of all files together.
-        budget_s: hpl: wall time the problem size is chosen for.
+        size: disk tools: total size of all files.
+        budget_s: hpl: wall time in seconds for which the problem size is chosen.
         nb: hpl: block size NB.
         ops: iozone: report operations per second (IOPS and latency).
-        count: ping: packets.
+        count: ping: number of packets.
     """
 
     workloads: Words
@@ -140,37 +141,42 @@ class CampaignGrid(TypedDict, total=False):
 
     Attributes:
         workloads: Workloads, in the order of the table.
-        concurrency: Threads, processes or streams: numbers; for cpu and memory also words for
-            parts of the node that measures: numa and socket (the cores of one NUMA node, of one
-            socket), cores (all), cpus (all hardware threads).
-        blocks: Block, record or message sizes; for LAT of the memory the area that is walked, where
-            auto is at least four times a last-level cache of the node that measures.
-        variants: memory: block, pool, pool-temporal, of ladders small and huge (pages); disk: psync, io_uring-qdN; network: gso,
-            busy-poll.
-        total: Fixed work instead of a time: operations (1e12), bytes (100GiB), or round trips.
-        pool: memory: size of the pool of variant pool, all threads together; auto (default) is four
-            times the last-level caches that the threads reach, within half the memory the job may
-            have.
-        store: memory: how WS WR RWS RWR write, the references too: temporal (through the caches,
-            which first read each line), streaming (around them), libc (memcpy and memset of the C
-            library). Without it a pool's rows stream and a block's rows do not.
-        reads: memory: mixes of LOADED, in percent of the traffic that are reads; without it 100, 75
-            and 50.
-        rates: memory: how many rates of traffic LOADED measures for each mix (12), beside idle.
-        size: disk: size of all files together.
-        pairs: memory: of which pairs of CPUs C2C measures the latency (all); without it of all on up
-            to 64 CPUs, of a sample of each distance on more. network: which pairs of nodes are
-            measured, each as a row of client and server: all, {rounds: 5} of disjoint pairs, or
-            [[node1, node2]]; without it each node measures to the one that peers says.
-        steps: memory: working sets of a ladder for each doubling; 4 without it.
-        isa: cpu and memory: instruction set of this grid's own kernel instead of the campaign's;
-            scalar is plain arithmetic, as a compiler makes it without vectors.
-        sync: disk: when the device must have what WS and WR write, the references too: at the end,
-            by one flush inside the clock (default), or after each record, as with O_SYNC.
-        fill: disk: whether WS and WR overwrite files that are there (default) or write new ones,
-            whose blocks are allocated meanwhile. IOZone's WS is then its first phase, write instead
-            of rewrite; its WR overwrites.
-        references: Reference tools beside this grid; each may narrow it.
+        concurrency: Threads, processes or streams, as numbers. For cpu and memory also words: numa
+            and socket (the cores of one NUMA node, of one socket), cores (all), cpus (all hardware
+            threads). The node that measures decides what a word means.
+        blocks: Block, record or message sizes. For LAT of the memory: size of the area that is
+            walked; auto is at least four times a last-level cache of the node that measures.
+        variants: memory: block, pool, pool-temporal; for ladders small and huge (pages). disk:
+            psync, io_uring-qdN. network: gso, busy-poll.
+        seconds: Measuring time of one repetition, overrides the campaign's.
+        warmup: Warm-up before the clock starts, overrides the campaign's.
+        repetitions: Repetitions of each cell, overrides the campaign's.
+        total: Fixed amount of work instead of a time: operations (1e12), bytes (100GiB), or round
+            trips.
+        pool: memory: total size of the pool of all threads, for variant pool. auto (default) is
+            four times the last-level caches that the threads reach, but at most half the memory of
+            the job.
+        store: memory: how WS WR RWS RWR write, also in reference tools: temporal (through the
+            caches, which first read each line), streaming (around the caches), libc (memcpy and
+            memset of the C library). Default: streaming for pools, temporal for blocks.
+        reads: memory: mixes of LOADED, as the percentage of the traffic that is reads. Default:
+            100, 75 and 50.
+        rates: memory: number of traffic rates that LOADED measures for each mix, besides idle.
+            Default: 12.
+        size: disk: total size of all files.
+        pairs: memory: all measures C2C between all pairs of CPUs. Default: all pairs on up to 64
+            CPUs, a sample of each distance on more. network: the pairs of nodes to measure, each a
+            row of client and server: all, {rounds: 5} of disjoint pairs, or [[node1, node2]].
+            Default: each node measures to the node that peers selects.
+        steps: memory: number of working sets of a ladder for each doubling. Default: 4.
+        isa: cpu and memory: instruction set of peakmark's kernel in this grid, overrides the
+            campaign's isa. scalar is arithmetic without vector instructions.
+        sync: disk: when data of WS and WR must have reached the device, also in reference tools:
+            end (default), by one flush inside the clock, or each, after each record as with O_SYNC.
+        fill: disk: whether WS and WR overwrite existing files (default) or write new ones, which
+            includes the allocation of blocks. With new, IOZone's WS is its first phase (write
+            instead of rewrite); its WR always overwrites.
+        references: Reference tools that measure this grid too. Each may narrow the grid.
     """
 
     workloads: Required[Words]
@@ -210,19 +216,19 @@ class Author(Keys):
 
 
 class Report(Keys):
-    """What the report says about itself.
+    """Title, authors, chapters and tables of the report.
 
     Attributes:
         title: Title on the first page.
         author: Author on the first page.
         authors: Authors with their affiliation, instead of author.
         text: Folder of the author's chapters, Markdown files such as introduction.md. Introduction
-            and design stand before the results; cpu, memory, disk and network at the end of the
-            chapter of their resource, below a table where a heading is its title; the others
-            behind the results.
+            and design are printed before the results. cpu, memory, disk and network are printed at
+            the end of the chapter of their resource; a section whose heading is the title of a
+            table is printed below that table. All others follow the results.
         course: Course or project on the first page.
-        tables: Layout of the tables: a name in reports/layouts, or the path of such a file. Null:
-            all columns that there are.
+        tables: Layout of the tables: a name in reports/layouts, or the path of a layout file. Null:
+            all columns.
     """
 
     title: str = "Performance report"
@@ -234,59 +240,59 @@ class Report(Keys):
 
 
 class Campaign(Keys):
-    """What a campaign measures. Presets in config/presets replace these keys; --config on the
-    command line replaces both.
+    """Configuration of a campaign. Files such as the presets in config/presets override
+    config/config.yaml; --config on the command line overrides both.
 
     Attributes:
-        campaign: Name of the campaign: its folder below results/. Letters, digits, dot, dash and
-            underscore.
+        campaign: Name of the campaign and of its folder below results/. Letters, digits, dots,
+            dashes and underscores.
         seed: Seed of every random choice: orders, offsets, data.
-        nodes: Nodes that are measured, each by itself: any (Slurm chooses), a name, a list of
-            names, all of the partition, or {sample: 3} of them.
-        fan_out: On a cluster: a job for every cell, one job per node that measures its cells one
-            after the other, or {batch: 20}: a job for so many.
-        peers: On a cluster of several named nodes, which other node the network of each is measured
-            to: the next one, always the first, or the next in an order by the seed.
-        give_up_after: How long a job may wait for a node that is drained or down, such as 90 s,
-            30 min or 2 h, before its cells are told as failed.
-        retries: How often a cell is submitted again by itself whose node was lost (NODE_FAIL,
-            BOOT_FAIL) or whose job was preempted.
-        interface: Interface of the nodes whose network is measured, e.g. ib0. Null: the one on the
-            route between the two nodes.
-        seconds: Measuring time of one repetition of an own kernel, in seconds, where no fixed total
-            is given.
+        nodes: Nodes to measure, each by itself: any (Slurm chooses one), a name, a list of names,
+            all of the partition, or {sample: 3} of them.
+        fan_out: On a cluster: cell submits a job for every cell; node submits one job per node,
+            which measures its cells one after the other; {batch: 20} submits jobs of 20 cells.
+        peers: On a cluster of several named nodes: the other node to which the network of each node
+            is measured. ring: the next one; fixed: always the first; random: the next in an order
+            that the seed decides.
+        give_up_after: How long a job may wait for a node that is drained or down before its cells
+            are reported as failed, such as 90 s, 30 min or 2 h.
+        retries: How often a cell is resubmitted after its node was lost (NODE_FAIL, BOOT_FAIL) or
+            its job was preempted.
+        interface: Network interface of the nodes to measure, e.g. ib0. Null: the one on the route
+            between the two nodes.
+        seconds: Measuring time of one repetition of peakmark's kernels, in seconds, unless a grid
+            sets a fixed total.
         warmup: Warm-up before the clock starts, in seconds.
-        scale: Factor for every total, time, file size and count: 0.01 makes a preset a hundred
-            times shorter. Blocks and the pool stay: they decide what is measured.
-        repetitions: Repetitions of each cell of an own kernel.
+        scale: Factor for every total, time, file size and count. 0.01 makes a preset a hundred
+            times shorter. Blocks and the pool are not scaled, because they decide what is measured.
+        repetitions: Repetitions of each cell of peakmark's kernels.
         reference_repetitions: Repetitions of each cell of a reference tool.
-        repeat_disturbed: How often a repetition is measured again at most that other programs, the
-            hypervisor, lost CPU time or a clock that moved have disturbed. 0: never.
-        suspects: Slow nodes and links of an earlier campaign -> the healthy ones that are measured
-            beside them. peakmark fleet --suspects writes it, and peakmark fleet of this campaign
-            says whether they are slow again. A link is client+server.
-        placement: One thread for each core first; compact fills a last-level cache, a NUMA node, a
-            socket before the next one, spread takes sockets, NUMA nodes and caches in turn. numa
-            and socket are always compact.
-        isa: Instruction set of the own cpu and memory kernels; auto is the best the CPU and the OS
-            allow.
-        scratch: Directory on the disk that is measured. Null: $TMPDIR of the job, else /tmp.
-        site: File with facts no tool can read (datasheet values, memory channels), e.g.
-            config/sites/example.yaml; or a list of files, of which later ones count where two say
-            different things.
-        tools_on: Where the reference tools are looked for when planning: here (this machine
-            measures), or nodes (plan all, each node answers for itself).
-        tools: Path of a tool that is not on PATH, by instrument name; false or none leaves the tool
+        repeat_disturbed: How often at most a repetition is measured again because other programs,
+            the hypervisor, lost CPU time or a changing clock disturbed it. 0: never.
+        suspects: Slow nodes and links of an earlier campaign -> the healthy ones to measure with
+            them. A link is client+server. peakmark fleet --suspects writes this key; afterwards
+            peakmark fleet of this campaign reports whether they are slow again.
+        placement: Threads take one core each before they share cores. compact fills a last-level
+            cache, a NUMA node and a socket before the next one; spread takes sockets, NUMA nodes
+            and caches in turn. numa and socket are always compact.
+        isa: Instruction set of peakmark's cpu and memory kernels. auto is the best that the CPU and
+            the operating system allow.
+        scratch: Directory on the disk to measure. Null: $TMPDIR of the job, else /tmp.
+        site: Site file, with facts that no tool can read (datasheet values, memory channels), e.g.
+            config/sites/example.yaml; or a list of files. Later files override earlier ones.
+        tools_on: Where peakmark looks for the reference tools when it plans: here, if this machine
+            measures, or nodes: all cells are planned, and each node reports the tools it lacks.
+        tools: Path of a tool that is not on PATH, by instrument name. false or none leaves the tool
             out.
-        modules: Environment modules that bring a tool, by instrument name, e.g. {hpl: [gcc/13,
+        modules: Environment modules that provide a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
         cpu: Grids of QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM.
-        memory: Grids of RS WS RWS RR WR RWR LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT;
-            variants block (cache), pool (DRAM), pool-temporal (DRAM with ordinary stores, beside
-            pool with streaming ones); of ladders small and huge (pages).
-        disk: Grids of the disk: workloads WS RS WR RR; variants psync and io_uring-qdN.
-        network: Grids of the network: workloads TCP UDP LAT-TCP LAT-UDP.
-        report: What the report says about itself.
+        memory: Grids of RS WS RWS RR WR RWR LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT.
+            Variants are block (cache), pool (DRAM, streaming stores) and pool-temporal (DRAM,
+            ordinary stores); those of ladders are small and huge (pages).
+        disk: Grids of WS RS WR RR. Variants are psync and io_uring-qdN.
+        network: Grids of TCP UDP LAT-TCP LAT-UDP.
+        report: Title, authors, chapters and tables of the report.
     """
 
     campaign: CampaignName = "node"
@@ -314,7 +320,7 @@ class Campaign(Keys):
     scratch: Text | None = None
     site: Annotated[
         Text | Annotated[list[Text], UNIQUE] | None,
-        allowed("the path of a site file, or a list of such"),
+        allowed("the path of a site file, or a list of paths"),
     ] = None
     tools_on: Literal["here", "nodes"] = "here"
     tools: dict[
@@ -359,10 +365,10 @@ class SiteCpu(TypedDict, total=False):
     """CPU of a node.
 
     Attributes:
-        microarchitecture: where a hypervisor hides the CPU: a name such as Zen 3 or Ice Lake-SP
-        clock: which clock the limit uses; default observed
-        operations_per_cycle: per core, instead of the table's
-        source: where the values are from: datasheet, tender, dmidecode
+        microarchitecture: Name such as Zen 3 or Ice Lake-SP, if a hypervisor hides the CPU.
+        clock: Clock from which limits are computed. Default: observed.
+        operations_per_cycle: Operations per cycle and core, overrides peakmark's table.
+        source: Source of the values: datasheet, tender, dmidecode.
     """
 
     microarchitecture: Text
@@ -378,10 +384,10 @@ class SiteMemory(TypedDict, total=False):
     """Memory of a node.
 
     Attributes:
-        channels: of the whole node
-        bandwidth: B/s of the whole node, where channels do not say it (HBM)
-        latency: s per dependent load from memory
-        source: where the values are from: datasheet, tender, dmidecode
+        channels: Memory channels of the whole node.
+        bandwidth: Bandwidth of the whole node in B/s, if it does not follow from channels (HBM).
+        latency: Time of a dependent load from memory, in seconds.
+        source: Source of the values: datasheet, tender, dmidecode.
     """
 
     type: Text
@@ -397,7 +403,7 @@ class SiteMemory(TypedDict, total=False):
     bytes_per_transfer: Annotated[
         float,
         allowed(
-            "bytes of a channel from 1 to 1024: 8 of DDR modules, 2 or 4 of LPDDR5", ge=1, le=1024
+            "bytes of a channel from 1 to 1024: 8 for DDR modules, 2 or 4 for LPDDR5", ge=1, le=1024
         ),
     ]
     bandwidth: Annotated[
@@ -414,10 +420,10 @@ class SiteDisk(TypedDict, total=False):
     """Disk of a node.
 
     Attributes:
-        throughput: B/s
-        iops: 1/s at the datasheet's record size and queue depth
-        latency: s
-        source: where the values are from: datasheet, tender, dmidecode
+        throughput: Workload -> B/s.
+        iops: Workload -> operations per second, at the datasheet's record size and queue depth.
+        latency: Workload -> seconds.
+        source: Source of the values: datasheet, tender, dmidecode.
     """
 
     model: Text
@@ -431,8 +437,8 @@ class SiteNetwork(TypedDict, total=False):
     """Network of a node.
 
     Attributes:
-        latency: s, round trip
-        source: where the values are from: datasheet, tender, dmidecode
+        latency: Workload -> round-trip time in seconds.
+        source: Source of the values: datasheet, tender, dmidecode.
     """
 
     speed_bps: Annotated[
@@ -445,10 +451,10 @@ class SiteNetwork(TypedDict, total=False):
 
 
 class NodeKind(TypedDict, total=False):
-    """Values of some nodes, over those of the site.
+    """Values for some nodes, which override those of the site.
 
     Attributes:
-        match: host name pattern such as compute-[0-9]*
+        match: Pattern of host names, such as compute-[0-9]*.
     """
 
     match: Required[Text]
@@ -459,23 +465,22 @@ class NodeKind(TypedDict, total=False):
 
 
 class SiteSlurm(TypedDict, total=False):
-    """What jobs must tell this cluster's Slurm; the command line's --default-resources does the
-    same.
+    """Options of jobs on this cluster. --default-resources on the command line does the same.
 
     Attributes:
-        constraint: as for sbatch --constraint
-        reservation: name of a reservation; only its nodes are measured, also during maintenance
-        runtime_factor: time limits of jobs are multiplied by it; default 1
-        memory_factor: memory that jobs ask for is multiplied by it, up to all of a node's; default
-            1
-        extra: further options of sbatch by their long names: --gres=gpu:1 --nice=100
-        exclusive: false: jobs do not ask for their nodes alone, where a site forbids it; what else
-            runs there then disturbs; default true
-        memory: how jobs ask for memory: per_node (default; all of it where they have the node
-            alone), per_cpu, or none where a site forbids both
-        max_jobs: most jobs that are handed to Slurm at a time; default 1000
-        scratch_shared: true: the disk that is measured belongs to several nodes, so disk cells
-            never run at once
+        constraint: Features that nodes must have, as for sbatch --constraint.
+        reservation: Name of a reservation. Only its nodes are measured, also during maintenance.
+        runtime_factor: Factor for the time limits of jobs. Default: 1.
+        memory_factor: Factor for the memory that jobs ask for, which is at most all memory of the
+            node. Default: 1.
+        extra: Further options of sbatch by their long names, such as --gres=gpu:1 --nice=100.
+        exclusive: false: jobs do not ask for exclusive nodes, for sites that forbid it. Other jobs
+            on the node may then disturb the measurements. Default: true.
+        memory: How jobs ask for memory: per_node (default; exclusive jobs ask for all of it),
+            per_cpu, or none if the site forbids both.
+        max_jobs: Most jobs that are submitted at a time. Default: 1000.
+        scratch_shared: true: several nodes share the disk to measure, so that only one disk cell
+            runs at a time.
     """
 
     partition: Annotated[
@@ -528,17 +533,17 @@ class SiteValues(TypedDict, total=False):
 
 
 class Site(SiteValues):
-    """What no tool can read on a node: datasheet values, memory channels, the clock a report wants.
-    SI base units.
+    """Facts that no tool can read on a node, in SI base units: datasheet values, memory channels,
+    the clock from which limits are computed.
 
     Attributes:
-        nodes: kinds of nodes: the first entry whose pattern matches the host name lies over the
-            values above
-        shared: name of an uplink or a switch -> patterns of the nodes behind it, such as
-            rack1-[0-9]*; two pairs that both cross it are never measured at once; without it
-            Slurm's topology says so, {} says that nothing is shared
-        slurm: what jobs must tell this cluster's Slurm; the command line's --default-resources does
-            the same
+        nodes: Values for some nodes. The first entry whose pattern matches the host name overrides
+            the values above.
+        shared: Name of an uplink or a switch -> patterns of the nodes behind it, such as
+            rack1-[0-9]*. Two pairs of nodes that both cross it are never measured at once. Default:
+            as in Slurm's topology. {}: nothing is shared.
+        slurm: Options of jobs on this cluster. --default-resources on the command line does the
+            same.
     """
 
     schema: Literal[1]
@@ -552,6 +557,6 @@ class Site(SiteValues):
 
 
 class Planned(Campaign):
-    """The configuration of a plan: with the values of its site files."""
+    """Configuration in a plan, together with the values of its site files."""
 
     site_facts: SiteValues | None = None

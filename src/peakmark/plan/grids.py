@@ -23,33 +23,34 @@ from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 
 DEFAULT_SIZE = 1 << 30
+"""Total size in bytes of the files of a disk cell, if the grid sets none."""
 MOST_CELLS = 1_000_000
 """Most cells of peakmark's kernels in a campaign: weeks of measuring on a hundred nodes."""
 READS = ("RS", "RR")
-"""Disk workloads for which it does not matter how files are written."""
+"""Disk workloads that only read, so that ``sync`` and ``fill`` do not change them."""
 COPIES = ("RWS", "RWR")
 """Memory workloads that read and write each block."""
 SHORTEST_S = 0.01
-"""A scaled time is never shorter."""
+"""Shortest measuring time, in seconds, to which ``scale`` reduces a cell."""
 SHORTEST_HPL_S = 3.0
-"""A scaled time of HPL is never shorter: in less it solves nothing, and its column stays empty."""
+"""Shortest time, in seconds, to which ``scale`` reduces HPL. In less time HPL solves no system."""
 _COUNTED = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips"}
-"""Latency workload -> option that ``total`` sets."""
+"""Latency workload -> option of its kernel that the key ``total`` sets."""
 
 
 def cells(
     config: Settings, node: str, on_this_machine: bool, largest: Mapping[str, int]
 ) -> Iterator[Cell]:
-    """Yield the cells of a completed configuration on one node, without those of pairs of nodes.
+    """Yield the cells of a completed configuration on one node, except cells of pairs of nodes.
 
     Args:
         config: the completed configuration.
         node: name of the node, or ``any``.
-        on_this_machine: words of ``concurrency`` mean what they mean here.
+        on_this_machine: resolve the words of ``concurrency`` on this machine.
         largest: reference tool -> largest block in bytes that its build takes.
 
     Raises:
-        ConfigError: a cell is possible nowhere, or a reference fits no row.
+        ConfigError: a cell is possible on no machine, or a reference can measure no row of its grid.
     """
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
@@ -92,24 +93,24 @@ def _grid_cells(
         planned = list(grid.reference_cells(name, narrowed, largest.get(name)))
         if not planned:
             raise ConfigError(
-                f"{place}.references has {name}, which can stand beside none of the grid's "
-                f"rows: {_coverage_text(name, subsystem)}; remove it, or put such rows "
-                "into a grid of their own"
+                f"{place}.references has {name}, which can measure none of the grid's rows: "
+                f"{_coverage_text(name, subsystem)}; remove it, or add a grid with these rows"
             )
         yield from planned
 
 
-_OF_MANY = ("workloads", "concurrency", "variants", "blocks", "references", "repetitions")
-"""Keys of a grid that name several points, or how often and with what each is measured."""
+_POINT_KEYS = ("workloads", "concurrency", "variants", "blocks", "references", "repetitions")
+"""Keys of a grid that do not belong to a single point: lists of points, references, repetitions."""
 
 
 def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
-    """Return the grid that asks for a cell of peakmark's kernels, reduced to the cell's point.
+    """Return the grid to which a cell of peakmark's kernels belongs, reduced to the cell's point.
 
-    It has no references and repetitions. Without pmbw an automatic pool need not be a power of two.
+    The result has no references and no repetitions. An automatic pool is then of any size, because
+    only pmbw needs a power of two.
 
     Raises:
-        ConfigError: no grid of the configuration asks for it.
+        ConfigError: no grid of the configuration has this point.
     """
     point = _GridPoint(cell.workload, cell.variant, cell.block, cell.asked)
     for keys in config[cell.subsystem]:
@@ -117,7 +118,7 @@ def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
         if is_paired != bool(cell.peer) or point not in _points(cell.subsystem, keys):
             continue
         own = {"workloads": [cell.workload], "concurrency": [cell.asked]}
-        grid = {key: value for key, value in keys.items() if key not in _OF_MANY}
+        grid = {key: value for key, value in keys.items() if key not in _POINT_KEYS}
         if cell.variant:
             own["variants"] = [cell.variant]
         if cell.block is not None:
@@ -131,7 +132,7 @@ def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
 
 
 def check_number(config: Settings, nodes: int, turns: Turns) -> None:
-    """Check that the cells are not more than anybody can wait for. Errors: ConfigError."""
+    """Check that a campaign has at most ``MOST_CELLS`` cells. Errors: ConfigError."""
     count = 0
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
@@ -140,13 +141,13 @@ def check_number(config: Settings, nodes: int, turns: Turns) -> None:
             count += places * repeated * len(_points(subsystem, keys))
     if count > MOST_CELLS:
         raise ConfigError(
-            f"the configuration asks for {count} cells of the own kernels: allowed are at most "
-            f"{MOST_CELLS}; shorten its lists, or make repetitions or nodes fewer"
+            f"the configuration asks for {count} cells of peakmark's kernels: allowed are at most "
+            f"{MOST_CELLS}; shorten its lists, or reduce repetitions or nodes"
         )
 
 
 def impossible(cells: Iterable[Cell]) -> dict[str, str]:
-    """Return for each row that its reference tool can measure nowhere why it cannot."""
+    """Return the rows of reference tools that no machine can measure, each with the reason."""
     reasons = {}
     for cell in cells:
         instrument = REGISTRY[cell.instrument]
@@ -161,7 +162,8 @@ def impossible(cells: Iterable[Cell]) -> dict[str, str]:
 def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
     """Return the cells repetition by repetition, each repetition in a random order.
 
-    Slow drift of the machine then spreads over all cells and makes no difference between two.
+    A slow drift of the machine then affects all cells alike instead of looking like a difference
+    between them.
 
     Source: Hoefler and Belli, SC '15, rule 9; google/benchmark's random interleaving.
     """
@@ -184,15 +186,16 @@ def threads_of(word: str) -> int:
 def concurrency_aliases(
     values: Sequence[int | str], on_this_machine: bool
 ) -> dict[int | str, int | str]:
-    """Return for each concurrency of a grid the one that is measured for it.
+    """Return a mapping from each concurrency of a grid to the concurrency that is measured for it.
 
-    On the machine that measures, several words may mean one number of threads: it is measured once.
+    On the machine that measures, several words can mean the same number of threads, which is then
+    measured once.
     """
     aliases = {value: value for value in values}
     if not on_this_machine:
         return aliases
     measured: dict[int, int | str] = {value: value for value in values if isinstance(value, int)}
-    # Of words for one number, take the one that says most.
+    # If several words mean one number, the first in this order replaces the others.
     for word in ("cores", "socket", "numa", "cpus"):
         if word in values:
             aliases[word] = measured.setdefault(threads_of(word), word)
@@ -200,7 +203,7 @@ def concurrency_aliases(
 
 
 def _has_distance(cell: Cell) -> bool:
-    """Return whether this machine has the two NUMA nodes or CPUs that a matrix or curve needs."""
+    """Return whether this machine has the two NUMA nodes, or two CPUs, that a matrix or curve needs."""
     if cell.workload in NUMA:
         return len(topology.numa(Host())) > 1
     between_cpus = cell.workload in ("C2C", "LOADED") and cell.word
@@ -208,7 +211,7 @@ def _has_distance(cell: Cell) -> bool:
 
 
 def _check_possible(place: str, cell: Cell) -> None:
-    """Check that peakmark's kernel can measure the cell on some machine. Errors: ConfigError."""
+    """Check that some machine could measure the cell. Errors: ConfigError."""
     if cell.repetition > 0:
         return
     try:
@@ -218,7 +221,7 @@ def _check_possible(place: str, cell: Cell) -> None:
 
 
 def _coverage_text(name: str, subsystem: str) -> str:
-    """Return the rows that a tool measures in words: ``it has RS, WS, RWS (block or pool)``."""
+    """Return the rows that a tool measures, such as ``it measures RS, WS, RWS (block or pool)``."""
     parts = []
     for row in _coverages(name, subsystem):
         part = ", ".join(row.workloads)
@@ -226,7 +229,7 @@ def _coverage_text(name: str, subsystem: str) -> str:
         if variants:
             part += f" ({variants})"
         parts.append(part)
-    return f"it has {'; '.join(parts)}"
+    return f"it measures {'; '.join(parts)}"
 
 
 def _coverages(name: str, subsystem: str) -> list[Coverage]:
@@ -234,7 +237,7 @@ def _coverages(name: str, subsystem: str) -> list[Coverage]:
 
 
 class _GridPoint(NamedTuple):
-    """A row of a grid; ``concurrency`` is a number or a word."""
+    """A point of a grid. Its concurrency is a number or a word such as ``cores``."""
 
     workload: str
     variant: str
@@ -282,7 +285,11 @@ def _variants(subsystem: str, keys: Settings) -> list[str]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid on one node, with the ``keys`` of the configuration."""
+    """A grid of the configuration, applied to one node.
+
+    Attributes:
+        keys: the grid as the configuration states it.
+    """
 
     config: Settings
     subsystem: str
@@ -299,8 +306,8 @@ class _Grid:
     def reference_cells(self, name: str, changes: Settings, largest: int | None) -> Iterator[Cell]:
         """Yield the cells of one reference tool.
 
-        Another tool measures the rows with blocks that its build does not take, with as much data,
-        unless the grid names that tool too.
+        Blocks that are too large for the tool's build are measured by its substitute (``instead``),
+        with the same amount of data, unless the grid names the substitute too.
         """
         blocks = changes.get("blocks", self.keys.get("blocks", ()))
         above = []
@@ -319,7 +326,7 @@ class _Grid:
                 yield replace(cell, options=options)
 
     def _covered_cells(self, name: str, changes: Settings) -> Iterator[Cell]:
-        """Yield the cells for the points that the tool can measure; a cell may fill several."""
+        """Yield the cells for the points that the tool can measure. One cell may measure several."""
         grid = dict(self.keys)
         for key in ("workloads", "concurrency", "blocks", "variants"):
             if key in changes:
@@ -379,9 +386,10 @@ class _Grid:
         """Return the options that all instruments share.
 
         Args:
-            point: the row.
-            workload: that of the cell, which may fill several rows.
-            keys: of the grid, or as the reference tool changes them.
+            point: the point of the grid.
+            workload: workload of the cell. It differs from the point's if a cell measures several
+                points.
+            keys: keys of the grid, with the changes for the reference tool.
         """
         config = self.config
         options: dict[str, Scalar] = {
@@ -414,7 +422,7 @@ class _Grid:
         return options
 
     def _total(self, point: _GridPoint) -> dict[str, Scalar]:
-        """Return the fixed amount of work as an option of peakmark's kernel; empty without one."""
+        """Return the option of peakmark's kernel that sets a fixed amount of work, if the grid has one."""
         if "total" not in self.keys:
             return {}
         total = configuration.parse_total(f"{self.subsystem} total", self.keys["total"])
@@ -425,7 +433,7 @@ class _Grid:
         return {option: self._scaled_amount(total, unit)}
 
     def _bytes_per_round(self, point: _GridPoint) -> int:
-        """Return the bytes that all threads move when each handles one block."""
+        """Return the bytes that all threads together move when each processes one block."""
         size = (point.block or 1) * point.threads
         if self.subsystem == "memory" and point.workload in COPIES:
             size *= 2
@@ -438,7 +446,7 @@ class _Grid:
         return max(seconds * scale, least)
 
     def _scaled_amount(self, amount: int, unit: int = 1) -> int:
-        """Return a scaled amount of work or bytes in whole units, at least one."""
+        """Return a scaled amount of work or bytes, rounded to whole units and at least one unit."""
         scale = float(self.config["scale"])
         if scale == 1:
             return amount
@@ -446,7 +454,7 @@ class _Grid:
 
 
 def _has_pmbw_pools(keys: Settings) -> bool:
-    """Return whether pmbw measures the grid's pools too."""
+    """Return whether pmbw is a reference for pools of the grid."""
     pmbw = keys.get("references", {}).get("pmbw")
     if pmbw is None:
         return False

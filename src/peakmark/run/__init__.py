@@ -1,3 +1,3 @@
-"""Measure one cell: run the program within limits, alone or with a server, and watch the other load on
-the node.
+"""Measure one cell: run its program within limits, with a server if it needs one, and watch the other
+load on the node.
 """

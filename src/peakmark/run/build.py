@@ -1,5 +1,5 @@
-"""Find the compiled kernels, check that they are those of the sources, and name the version of the code
-that measures.
+"""Find peakmark's compiled kernels, check that they are up to date with their sources, and keep the
+version of the code that measures.
 """
 
 from __future__ import annotations
@@ -20,20 +20,25 @@ from peakmark.resources import CACHE, IS_CHECKOUT, PACKAGE, ROOT, of_checkout, v
 
 SOURCES = of_checkout("src/kernels")
 VERSION_FILE = "code.json"
+"""File of a campaign's folder that holds the version of the code."""
 VARIABLE = "PEAKMARK_KERNELS"
+"""Environment variable with the folder of the compiled kernels."""
 MAKE = "env -u CC -u AR -u CPPFLAGS -u CFLAGS -u LDFLAGS make"
-"""make without the variables that a site's modules set, so that gcc makes the kernels on every node."""
+"""make without the variables that a site's modules may set, so that every node compiles with gcc."""
 TOOLCHAIN = "gcc --version; $(gcc -print-prog-name=as) --version; uname -m"
-"""Shell commands that print the tools and the architecture on which the kernels depend."""
+"""Shell commands that print the compiler, assembler and architecture for which kernels are built."""
 
 
 @cache
 def folder() -> Path:
-    """Return the folder of the kernels. For a wheel it is in the user's cache, as the wheel's
-    folder may be read-only. The archive for machines without a network brings compiled kernels
-    for nodes without gcc.
+    """Return the folder of the compiled kernels.
 
-    The first process decides for the processes that it starts: a node may lack the compiler.
+    - In a checkout: ``build/kernels``.
+    - In a wheel: a folder in the user's cache, because the wheel's folder may be read-only.
+    - In the offline archive, on a machine without gcc: the compiled kernels in the archive.
+
+    The first process passes its choice to the processes that it starts through an environment
+    variable, because a node may lack the compiler that the login node has.
     """
     if IS_CHECKOUT:
         return of_checkout("build/kernels")
@@ -47,7 +52,7 @@ def folder() -> Path:
 
 
 def _key() -> str:
-    """Return a digest of the sources, the compiler and the CPU's architecture."""
+    """Return a digest of the kernels' sources, the compiler and the CPU's architecture."""
     toolchain = subprocess.run(["sh", "-c", TOOLCHAIN], capture_output=True, check=False).stdout
     digest = hashlib.sha256(__version__.encode() + toolchain)
     for source in sources():
@@ -58,9 +63,9 @@ def _key() -> str:
 def make_command() -> str:
     """Return the shell command that compiles the kernels.
 
-    For the cache it compiles a copy of the sources there, as make takes no target with a space in
-    its path. Two first runs may share a cache. So each compiles in its own folder, and keeps the
-    programs that the other one has put in place.
+    For a wheel, the command copies the sources into the cache and compiles them there, because make
+    accepts no path with a space. Two runs may fill the same cache at once. Each therefore compiles in
+    a temporary folder, and moves a program only if the other run has not moved it yet.
     """
     if IS_CHECKOUT:
         return f"{MAKE} -C {shlex.quote(str(SOURCES))}"
@@ -79,13 +84,14 @@ def programs(build: Path | None = None) -> list[str]:
 
 
 def sources(folder: Path = SOURCES) -> list[str]:
-    """Return the files that the kernels are made from."""
+    """Return the paths of the kernels' source files."""
     return sorted(str(path) for path in folder.rglob("*") if path.is_file())
 
 
 def up_to_date(folder: Path = SOURCES, build: Path | None = None) -> bool:
-    """Return whether all kernels exist and none is older than a source. In the cache the folder's
-    name already depends on the sources.
+    """Return whether all kernels exist and none is older than a source.
+
+    In the cache they only need to exist, because the folder's name depends on the sources.
     """
     kernels = [Path(program) for program in programs(build)]
     exist = all(program.is_file() for program in kernels)
@@ -96,10 +102,10 @@ def up_to_date(folder: Path = SOURCES, build: Path | None = None) -> bool:
 
 
 def keep_version(campaign: Path) -> None:
-    """Write the code's version into the campaign's folder, for cells on nodes without git.
+    """Write the version of the code into the campaign's folder, for cells on nodes without git.
 
     Raises:
-        OSError: when it cannot be written.
+        OSError: the file cannot be written.
     """
     text = json.dumps({"root": str(ROOT), "version": version()}, indent=1) + "\n"
     files.write_text(campaign / VERSION_FILE, text)
@@ -107,8 +113,9 @@ def keep_version(campaign: Path) -> None:
 
 @cache
 def running_version(campaign: Path) -> str:
-    """Return the version that this process runs: the kept one, or git's where a source changed
-    since.
+    """Return the version of the code that this process runs.
+
+    It is the version in the campaign's folder, unless a source file has changed since.
     """
     path = campaign / VERSION_FILE
     try:

@@ -1,13 +1,14 @@
-"""Leave nothing behind: signals, scratch directories, and the processes of a measurement.
+"""Clean up after a measurement: end its processes and remove its scratch directories.
 
-The first Ctrl-C or SIGTERM ends the running programs and removes their files; further ones are
-ignored meanwhile. A watchdog process does the same for a measurement that was killed. The next cell
-removes the directories of a run whose watchdog died too, as on a node that lost power.
+The first Ctrl-C or SIGTERM ends the running programs and removes their files. Further signals are
+ignored meanwhile. A watchdog process does the same for a measurement that was killed. If the watchdog
+died too, for example because the node lost power, the next cell removes the directories.
 
-The watchdog sleeps on a pipe from the moment a cell begins; process groups and directories are
-reported to it through the pipe. When the pipe closes and something is still listed, the measuring
-process is dead. It also watches the process that ordered the measurement (a local Snakemake), and
-tells the measuring process to end when that one is gone.
+The watchdog starts with the cell and sleeps on a pipe. The measuring process reports process groups
+and directories to it through the pipe. If the pipe closes while the watchdog's list is not empty,
+the measuring process is dead, and the watchdog cleans up. The watchdog also watches the process that
+ordered the measurement (a local Snakemake). When that process ends, the watchdog sends SIGTERM to the
+measuring process.
 """
 
 from __future__ import annotations
@@ -32,25 +33,28 @@ from typing import NoReturn
 from peakmark.errors import MeasurementError, Terminated
 
 OWNER = "PEAKMARK_OWNER"
-"""Environment variable with the ``process_identity`` of the process that ordered the measurement. It
-is set only if that process runs on the same machine.
+"""Environment variable with the ``process_identity`` of the process that ordered the measurement.
+
+It is set only if that process runs on the same machine.
 """
 MEASUREMENT = "PEAKMARK_MEASUREMENT"
-"""Environment variable, of every process that a measurement starts, with the ``process_identity`` of
-the measuring process.
+"""Environment variable with the ``process_identity`` of the measuring process.
+
+Every process that a measurement starts inherits it.
 """
 GRACE_S = 20.0
-"""Seconds for the measuring process to end by SIGTERM before the watchdog kills it."""
+"""Seconds between the watchdog's SIGTERM and its SIGKILL to the measuring process."""
 END_S = 5.0
-"""Seconds for which killed processes are waited for."""
+"""Longest wait, in seconds, for killed processes to end."""
 
 PREFIX = "peakmark-"
 MARK = ".peakmark-scratch"
-"""File in each scratch directory that Python made. Directories of diskbench hold only its numbered
-files.
+"""File that marks each scratch directory made by this module.
+
+Directories made by diskbench have no mark and hold only numbered files.
 """
 YOUNG_S = 60.0
-"""Age in seconds up to which a directory is never removed: its maker may not have locked it yet."""
+"""Age in seconds below which a directory is never removed, because it may not be locked yet."""
 _NAME = r"peakmark-(serve-)?[A-Za-z0-9_]{6,8}"
 _KERNEL_FILE = r"peakmark-[0-9]{1,10}"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -60,14 +64,14 @@ _SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # PR_SET_CHILD_SUBREAPER ..., linux/prc
 _pipe: int | None = None
 
 pressed = False
-"""True if Ctrl-C was pressed since ``once``."""
+"""True if Ctrl-C was pressed since ``once`` was called."""
 
 
 def once() -> None:
-    """Make the first Ctrl-C a KeyboardInterrupt, and ignore every other until this process ends.
+    """Let the first Ctrl-C raise KeyboardInterrupt, and ignore further ones until this process ends.
 
-    Do nothing where Ctrl-C is ignored, as in the background of a script, or in another thread than
-    the main one.
+    Do nothing if Ctrl-C is already ignored, as in the background of a script, or if the caller is not
+    the main thread.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         with suppress(ValueError):  # another thread
@@ -85,7 +89,7 @@ def _interrupted(*_: object) -> None:
 def held(*signals: int) -> Iterator[None]:
     """Block Ctrl-C, or the given signals, while the block runs.
 
-    Python's own code around a fork would drop Ctrl-C and print a traceback.
+    If Ctrl-C arrives while Python forks, Python loses it and prints a traceback.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals or {signal.SIGINT})
     try:
@@ -95,19 +99,21 @@ def held(*signals: int) -> Iterator[None]:
 
 
 def not_ours() -> None:
-    """Drop a waiting Ctrl-C in a forked process, and let later ones end it. The waiting one was for
-    its parent.
+    """Drop a pending Ctrl-C in a forked process, and let later ones end the process.
+
+    The pending Ctrl-C was meant for the parent.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # which drops one that waits
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # drops a pending one
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @contextmanager
 def handled() -> Iterator[None]:
-    """Run a block as after ``once``, then restore the handler. After a Ctrl-C nothing is restored,
-    as the process is to end.
+    """Handle Ctrl-C as in ``once`` while the block runs, then restore the handler.
+
+    After a Ctrl-C nothing is restored, because the process is about to end.
     """
     once()
     try:
@@ -118,9 +124,10 @@ def handled() -> Iterator[None]:
 
 
 def end_cleanly(*others: int) -> None:
-    """Make SIGTERM raise an error, so that programs are ended and scratch files removed.
+    """Let SIGTERM raise an error, so that programs are ended and scratch files removed.
 
-    ``others``: further signals to treat so, unless they are ignored.
+    Args:
+        others: further signals to handle like SIGTERM, unless they are ignored.
     """
     heeded = [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
     signals = [signal.SIGTERM, *heeded]
@@ -136,7 +143,7 @@ def end_cleanly(*others: int) -> None:
 
 @contextmanager
 def watchdog() -> Iterator[None]:
-    """Run the watchdog process while the block runs. An inner block uses the outer one's."""
+    """Run the watchdog process while the block runs. Nested blocks share one watchdog."""
     global _pipe  # noqa: PLW0603 - one for each process, as forked children report to it
     if _pipe is not None:
         yield
@@ -158,22 +165,25 @@ def watchdog() -> Iterator[None]:
 
 
 def group_started() -> None:
-    """Report the calling process, the leader of its process group, before it becomes the program."""
+    """Report the process group that the calling process leads to the watchdog.
+
+    A forked child calls this before it executes the program.
+    """
     _report(f"+group {os.getpid()}")
 
 
 def group_ended(group: int) -> None:
-    """Report that a process group is gone."""
+    """Report to the watchdog that a process group has ended."""
     _report(f"-group {group}")
 
 
 @contextmanager
 def orphans_ended() -> Iterator[None]:
-    """End every process that programs of the block leave behind, in whatever session.
+    """End every process that programs started in the block leave behind, in any session.
 
-    Ending the process group is not enough: a program that calls setsid, as a daemon does, leaves
-    it. While the block runs, this process is a subreaper (prctl(2)). It inherits the orphans of its
-    descendants, and ends the children that it did not have before.
+    Ending the process group is not enough, because a daemon leaves its group by calling setsid. While
+    the block runs, this process is a subreaper (prctl(2)): it becomes the parent of its descendants'
+    orphans. After the block it ends all children that it did not have before.
     """
     before, was = _children(), _is_subreaper()
     _set_subreaper(True)
@@ -191,12 +201,12 @@ def _is_subreaper() -> bool:
 
 
 def _set_subreaper(on: bool) -> None:
-    """Make this process inherit the orphans among its descendants (Linux 3.4 and newer)."""
+    """Choose whether this process becomes the parent of its descendants' orphans (Linux 3.4)."""
     ctypes.CDLL(None).prctl(_SET_SUBREAPER, ctypes.c_ulong(on), 0, 0, 0)
 
 
 def _children() -> set[int]:
-    """Return the children of this process, ended ones included."""
+    """Return the process ids of this process's children, including ended ones."""
     ours, found = str(os.getpid()), set()
     with os.scandir("/proc") as entries:
         numbers = [entry.name for entry in entries if entry.name.isdigit()]
@@ -208,14 +218,14 @@ def _children() -> set[int]:
 
 
 def reap(group: int) -> None:
-    """Collect the exit codes of a group's ended processes that became this process's children."""
+    """Collect the exit codes of ended processes of a group that are children of this process."""
     with suppress(ChildProcessError):
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
 
 
 def _end_children(kept: set[int]) -> None:
-    """End the children of this process except ``kept``, and the orphans that they leave."""
+    """Kill the children of this process except ``kept``, and the orphans that they leave."""
     deadline = time.monotonic() + END_S
     while (children := _children() - kept) and time.monotonic() < deadline:
         for child in children:
@@ -227,13 +237,14 @@ def _end_children(kept: set[int]) -> None:
 
 def _report(line: str) -> None:
     if _pipe is not None:
-        with suppress(OSError):  # without its watchdog, which was killed, a cell is still measured
+        with suppress(OSError):  # if the watchdog was killed, measure without it
             os.write(_pipe, f"{line}\0".encode(errors="surrogateescape"))
 
 
 def _stat_fields(process: int | str) -> list[str]:
-    """Return the fields of /proc/PID/stat from the state on (proc(5)). The name before may hold
-    anything.
+    """Return the fields of /proc/PID/stat that follow the process's name (proc(5)).
+
+    The name may contain any character, so it is skipped up to its last bracket.
     """
     text = Path(f"/proc/{process}/stat").read_bytes().decode(errors="replace")
     return text.rpartition(")")[2].split()
@@ -244,12 +255,12 @@ def _start_time(process: int) -> str:
 
 
 def process_identity() -> str:
-    """Return process id and start time of this process. The pair is never used again."""
+    """Return process id and start time of this process, which no later process shares."""
     return f"{os.getpid()}:{_start_time(os.getpid())}"
 
 
 def _open_owner() -> int | None:
-    """Return a descriptor of the process that ``OWNER`` names; None when it is gone or not named."""
+    """Return a descriptor of the process that ``OWNER`` names, or None if it has ended or is unset."""
     number, _, started = os.environ.get(OWNER, "").partition(":")
     with suppress(OSError, ValueError):
         descriptor = os.pidfd_open(int(number))
@@ -260,12 +271,15 @@ def _open_owner() -> int | None:
 
 
 def _run_watchdog(read_fd: int, write_fd: int, mark: str) -> NoReturn:
-    """Run the watchdog process. It never returns into the program that forked it.
+    """Run the watchdog in a forked process, then exit without returning to the caller's code.
 
-    ``mark``: variable in the environment of every process that this program starts.
+    Args:
+        read_fd: reading end of the pipe to the measuring process.
+        write_fd: writing end of the pipe, to close.
+        mark: ``NAME=value`` in the environment of every process that the measurement starts.
     """
     try:
-        # Become independent of the measuring process: session, signals, files.
+        # Detach from the measuring process: its session, signals and open files.
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
@@ -273,7 +287,7 @@ def _run_watchdog(read_fd: int, write_fd: int, mark: str) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
-        # End the processes and remove the directories that a killed measurement left.
+        # Wait until the measuring process ends, then clean up what it left.
         items = _listen(read_fd)
         if items:
             _kill_marked(mark)
@@ -288,8 +302,9 @@ def _run_watchdog(read_fd: int, write_fd: int, mark: str) -> NoReturn:
 
 
 def _listen(read_fd: int) -> set[str]:
-    """Return the groups and directories that are still listed when the pipe closes. Meanwhile stop
-    the measuring process if its owner ends.
+    """Return the groups and directories that are still listed when the pipe closes.
+
+    Meanwhile, stop the measuring process if the process that ordered the measurement ends.
     """
     items: set[str] = set()
     parent, owner = os.getppid(), _open_owner()
@@ -302,7 +317,7 @@ def _listen(read_fd: int) -> set[str]:
         if owner is not None:
             watched.append(owner)
         ready, _, _ = select.select(watched, [], [], wait)
-        # The owner is gone: SIGTERM, and SIGKILL after the time of grace.
+        # If the owner has ended, send SIGTERM, then SIGKILL after GRACE_S.
         if owner in ready:
             owner, deadline = None, time.monotonic() + GRACE_S
             _signal(os.kill, parent, signal.SIGTERM)
@@ -312,7 +327,7 @@ def _listen(read_fd: int) -> set[str]:
                 _signal(os.kill, parent, signal.SIGKILL)
         if read_fd not in ready:
             continue
-        # Each line is a sign, + or -, and a group or directory; a null byte ends it.
+        # Each line is + or -, then a group or directory, then a null byte.
         text = os.read(read_fd, 65536)
         if not text:
             return items
@@ -326,9 +341,7 @@ def _listen(read_fd: int) -> set[str]:
 
 
 def _kill_marked(mark: str) -> None:
-    """End the processes with ``mark`` in their environment. They left their group, and their
-    parents are gone.
-    """
+    """Kill all processes with ``mark`` in their environment, also those that left their group."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if mark.encode() in path.read_bytes().split(b"\0"):
@@ -355,11 +368,11 @@ def private_directory(place: Path, purpose: str, prefix: str = PREFIX) -> Iterat
     """Yield a new directory below ``place`` that only this user can enter, and remove it
     afterwards.
 
-    The directory is marked and locked (flock), as the lock ends with the process. The watchdog
-    removes it if this process is killed.
+    The watchdog removes the directory if this process is killed. The directory has a mark and a lock
+    (flock). The lock ends with this process, so that later runs recognise a leftover.
 
     Raises:
-        MeasurementError: when ``place`` cannot be used.
+        MeasurementError: ``place`` cannot be used.
     """
     mark = {"host": gethostname(), "process": os.getpid(), "purpose": purpose}
     with ExitStack() as stack:
@@ -369,7 +382,7 @@ def private_directory(place: Path, purpose: str, prefix: str = PREFIX) -> Iterat
             _report(f"+directory {path}")
             descriptor = os.open(path, _FOLDER)
             stack.callback(os.close, descriptor)
-            with suppress(OSError):  # without locks, the directory is never taken for a leftover
+            with suppress(OSError):  # without a lock, the directory is never treated as a leftover
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (path / MARK).write_text(json.dumps(mark) + "\n", encoding="utf-8")
         except OSError as error:
@@ -385,7 +398,7 @@ def _remove_directory(path: Path) -> None:
 
 
 def disk_usage(directory: Path) -> int:
-    """Return the bytes on the disk of the files below a directory. Do not follow links."""
+    """Return the disk space in bytes of all files below a directory. Do not follow links."""
     total = 0
     for folder, _, names in os.walk(directory):
         for name in names:
@@ -395,8 +408,9 @@ def disk_usage(directory: Path) -> int:
 
 
 def remove_leftovers(place: Path) -> None:
-    """Remove the directories of dead runs directly below ``place``. Never follow links: a directory
-    that was swapped for a link is not entered.
+    """Remove the scratch directories of dead runs directly below ``place``.
+
+    Never follow links, so that a directory that was replaced by a link is not entered.
     """
     with suppress(OSError):
         for path in place.iterdir():
@@ -405,19 +419,19 @@ def remove_leftovers(place: Path) -> None:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Return whether a run of this user on this host made the directory and is dead."""
+    """Return whether the directory was made by a dead run of this user on this host."""
     try:
         descriptor = os.open(path, _FOLDER)
     except OSError:
         return False
     try:
-        # Private to this user, and old enough to be locked.
+        # It must be private to this user, and old enough that its owner has locked it.
         status = os.fstat(descriptor)
         private = status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == 0o700
         if not private or time.time() - status.st_ctime < YOUNG_S:
             return False
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its maker lives
-        # Made by diskbench, or by peakmark on this host: scratch may be shared.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its owner lives
+        # It must be made by diskbench, or by peakmark on this host: other hosts may share scratch.
         names = os.listdir(descriptor)  # noqa: PTH208 - of the folder that was examined
         if MARK not in names:
             return all(re.fullmatch(_KERNEL_FILE, name) for name in names)

@@ -1,8 +1,7 @@
-"""Run one program within limits of time, memory and disk, keep its output, and leave nothing
-behind.
+"""Run one program within limits of time, memory and disk, keep its output, and end all its processes.
 
-The program runs without a shell in its own process group, with environment modules (Environment
-Modules or Lmod) where it needs them.
+The program runs without a shell, in a separate process group. If the cell needs environment modules
+(Environment Modules or Lmod), they are loaded first.
 """
 
 from __future__ import annotations
@@ -27,44 +26,49 @@ from peakmark.run import cleanup
 from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
 
 SHOWN_LINES = 5
-"""Most lines of a failed program's output in a message."""
+"""Most lines of a failed program's output that a message shows."""
 KEPT_BYTES = 16 << 20
-"""Most bytes that are kept of an output: more than any known tool prints. An endless output must not
-fill the disk of records.
+"""Most bytes that are kept of a program's output, more than any known tool prints.
+
+Without this limit, endless output would fill the disk that holds the records.
 """
 RESERVED_BYTES = 64 << 10
-"""Bytes that are reserved for each output file before a program can fill the disk."""
+"""Bytes reserved for each output file, so that a program that fills the disk can still print."""
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
 CHECK_S = 1.0
-"""Seconds between two checks of a running program's server: rare enough not to disturb it."""
+"""Seconds between two checks of a running program: rare enough not to disturb the measurement."""
 LARGEST_WAIT_FACTOR = 10.0
 """Largest factor by which a busy machine extends the time limit of a program."""
 MODULES_LIMIT_S = 60.0
-"""Seconds that loading environment modules may take."""
+"""Longest time, in seconds, in which environment modules must load."""
 _JOB_VARIABLES = ("SLURM_", "SLURMD_", "SRUN_", "PMI_", "PMI2_", "PMIX_")
+"""Prefixes of environment variables that programs do not inherit."""
 _SIGNALS = {
     "SIGKILL": " (somebody killed it, or the system as memory ran out)",
     "SIGXFSZ": " (it wrote a larger file than the cell may)",
 }
+"""Signal -> its likely cause."""
 _REASON = re.compile(
     r"error|fail|fatal|cannot|can't|could not|unable|denied|refused|no such|not found|not permitted|invalid|unknown|"
     r"abort|segmentation|out of memory|no space|exceeded|unsupported",
     re.IGNORECASE,
 )
+"""Words by which a line of output is recognised as the reason of a failure."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of every process of a command.
+    """Limits of each process of a command.
 
-    Slurm limits a job too. These limits also hold without Slurm, and end one cell instead of the
-    whole job.
+    Slurm limits the job as a whole. These limits also hold without Slurm, and end one cell instead of
+    the whole job.
 
     Attributes:
-        memory_bytes: of its private memory.
-        file_bytes: of its largest file.
-        fills_disk: whether it may fill the disk, so that room for its messages is reserved first.
+        memory_bytes: most bytes of private memory.
+        file_bytes: most bytes of a file.
+        fills_disk: whether the program may fill the disk, so that room for its output must be
+            reserved before it starts.
     """
 
     memory_bytes: int | None = None
@@ -72,8 +76,8 @@ class Limits:
     fills_disk: bool = True
 
     def set(self) -> None:
-        """Set the limits of the calling process and of those it starts."""
-        # Not RLIMIT_AS: allocators reserve address space that they never use.
+        """Apply the limits to the calling process and to processes that it starts."""
+        # RLIMIT_DATA instead of RLIMIT_AS, because allocators reserve address space that they never use.
         for what, value in (
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_DATA, self.memory_bytes),
@@ -91,8 +95,9 @@ DEFAULT_LIMITS = Limits()
 
 
 def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return argv and environment with ``{address}``, ``{port}`` and ``{key}`` filled in. Keep
-    other braces.
+    """Return argv and environment with ``{address}``, ``{port}`` and ``{key}`` replaced.
+
+    Other text in braces is kept.
     """
 
     def filled(text: str) -> str:
@@ -111,17 +116,18 @@ def run(
     trouble: Callable[[], Sentence | None] = lambda: None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Completed:
-    """Run ``command`` in ``directory`` to its end, whatever its exit code.
+    """Run ``command`` in ``directory`` until it ends, and return its output and exit code.
 
     Args:
-        trouble: called now and then; returns a reason to stop, with its remedy, such as a client's
-            server that has ended; else None.
+        trouble: called about once a second. Returns a reason to end the program, such as a server
+            that has ended; else None.
 
     Raises:
-        MeasurementError: when it cannot be started, passes its time limit or meets trouble.
+        MeasurementError: the program cannot be started, exceeds its time limit, or ``trouble``
+            returned a reason to end it.
     """
     started = time.monotonic()
-    # Wait, and end the program at its limit or at trouble.
+    # Wait for the program. End it if it exceeds its time limit or meets trouble.
     with start(command, directory, values, limits=limits) as process:
         remaining = command.timeout_s
         while not _ends(process, max(0.0, min(remaining, CHECK_S))):
@@ -143,11 +149,11 @@ def run(
 def failure(
     argv: Sequence[str], how: str, directory: Path, trouble: Sentence | None = None
 ) -> MeasurementError:
-    """Return the error for a program whose run does not count, with the last lines it printed.
+    """Return the error for a failed program, with the last lines that it printed.
 
     Args:
         how: how the program ended.
-        trouble: why, where that is known, and its remedy; either may be empty.
+        trouble: cause and remedy, if known. Either may be empty.
     """
     fact = f"{program_name(argv)} {how}{last_lines(directory)}"
     if trouble is None:
@@ -158,18 +164,20 @@ def failure(
 
 
 def wait_factor() -> float:
-    """Return how many times as long a program may take as on an idle machine.
+    """Return the factor by which time limits are extended on a busy machine.
 
-    It is the load average for each CPU, from 1 to ``LARGEST_WAIT_FACTOR``. So a time limit ends a
-    program that hangs, not one that waits for its turn.
+    The factor is the load average per CPU, from 1 to ``LARGEST_WAIT_FACTOR``. With it, a time limit
+    ends a program that hangs, but not one that waits for a CPU.
     """
     crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
     return min(LARGEST_WAIT_FACTOR, max(1.0, crowd))
 
 
 def _ends(process: Popen[bytes], within_s: float) -> bool:
-    """Return whether a program ends within a time. ``Popen.wait`` would poll every 50 ms, which
-    disturbs the measurement.
+    """Wait for a program, and return whether it ended within a time.
+
+    ``Popen.wait`` is only used without pidfd, because it polls every 50 ms, which disturbs the
+    measurement.
     """
     try:
         descriptor = os.pidfd_open(process.pid)
@@ -189,7 +197,7 @@ def collect_output(
     returncode: int,
     elapsed_s: float = 0.0,
 ) -> Completed:
-    """Return the text that a command has printed into ``directory`` by now, and its output files."""
+    """Read the text that a command has printed into ``directory`` so far, and its output files."""
     present = [name for name in command.outputs if (directory / name).is_file()]
     files = {name: _text(directory / name) for name in present}
     stdout, stderr = _text(directory / "stdout"), _text(directory / "stderr")
@@ -203,11 +211,12 @@ def start(
     values: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Popen[bytes]]:
-    """Yield a started program in its own process group. End the group, and processes that left it,
-    after the block.
+    """Start a program in a new process group, and yield the process. After the block, end the group
+    and all processes that left it.
 
-    It prints into the files ``stdout`` and ``stderr`` of ``directory``. It does not see the Slurm
-    job, because HPL's MPI would take itself for a step of srun and not start.
+    The program prints into the files ``stdout`` and ``stderr`` in ``directory``. Variables of the
+    Slurm job are removed from its environment, because with them HPL's MPI expects to be started by
+    srun and does not start.
     """
     argv, environment = fill(command, values or {})
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_VARIABLES)}
@@ -250,13 +259,13 @@ def start(
 
 
 def _reserve(descriptor: int) -> None:
-    """Reserve room for a program's messages before the program can fill the disk."""
+    """Reserve disk space for a program's output, so that it can print after it has filled the disk."""
     length = ctypes.c_int64(RESERVED_BYTES)
     ctypes.CDLL(None).fallocate(descriptor, FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), length)
 
 
 def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
-    """End the whole process group: by SIGTERM, so that a kernel can remove its files, then by
+    """End a process group: first by SIGTERM, so that the program can remove its files, then by
     SIGKILL.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -268,7 +277,7 @@ def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
 
 
 def _group_lives(process: Popen[bytes]) -> bool:
-    """Return whether the leader or a descendant in its group still exists."""
+    """Return whether any process of the group still exists."""
     if process.poll() is not None:
         cleanup.reap(process.pid)
     try:
@@ -279,7 +288,7 @@ def _group_lives(process: Popen[bytes]) -> bool:
 
 
 def program_name(argv: Sequence[str]) -> str:
-    """Return the name of the program of a command. A leading ``taskset -c 0,1`` only sets its CPUs."""
+    """Return the name of the program that a command runs, without a leading ``taskset -c 0,1``."""
     path = argv[0]
     if path == "taskset" and len(argv) > 3:
         path = argv[3]
@@ -287,7 +296,7 @@ def program_name(argv: Sequence[str]) -> str:
 
 
 def describe_end(returncode: int) -> str:
-    """Return ``exit code 3``, or ``signal SIGKILL`` with its likely cause."""
+    """Describe how a program ended: ``exit code 3``, or ``signal SIGKILL`` with its likely cause."""
     if returncode >= 0:
         return f"exit code {returncode}"
     name = signal_name(-returncode).removeprefix("signal ")
@@ -295,10 +304,10 @@ def describe_end(returncode: int) -> str:
 
 
 def last_lines(directory: Path) -> str:
-    """Return the lines that explain a program's failure, at most ``SHOWN_LINES``.
+    """Return the lines of output that explain a program's failure, at most ``SHOWN_LINES``.
 
-    They are the first lines that sound like a reason, and the last lines. A long farewell may
-    follow the reason (Open MPI's has 20 lines).
+    These are the first lines that match ``_REASON``, then the last lines. The last lines alone are not
+    enough, because Open MPI prints 20 lines after the reason.
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
@@ -323,7 +332,7 @@ def modules_loaded(names: Sequence[str]) -> Iterator[None]:
     """Load environment modules into this process's environment while the block runs.
 
     Raises:
-        Unavailable: with the output of the module command.
+        Unavailable: a module cannot be loaded. The message has the output of the module command.
     """
     if not names:
         yield
@@ -342,7 +351,7 @@ def _set_environment(variables: Mapping[str, str]) -> None:
 
 
 def _module_environment(names: Sequence[str]) -> dict[str, str]:
-    """Return the environment of a shell in which the modules are loaded."""
+    """Load the modules in a shell, and return the environment of that shell."""
     try:
         done = subprocess.run(
             ["bash", "-c", data.text("modules.sh"), "modules", *names],
@@ -364,6 +373,6 @@ def _module_environment(names: Sequence[str]) -> dict[str, str]:
     environment = {}
     for entry in entries:
         name, equals, value = entry.partition("=")
-        if equals and not name.startswith("BASH_FUNC_"):  # functions of the shell
+        if equals and not name.startswith("BASH_FUNC_"):  # skip functions of the shell
             environment[name] = value
     return environment

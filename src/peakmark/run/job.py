@@ -1,4 +1,4 @@
-"""Measure the cells of a job: one cell, or several in turn with ``fan_out: node`` and ``batch``."""
+"""Measure the cells of a job, one after the other. With ``fan_out: cell`` a job has one cell."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from peakmark.storage.planfile import Part
 from peakmark.tools import REGISTRY
 
 NODES = "nodes"
-"""Folder of a campaign with the outputs of jobs of several cells."""
+"""Folder of a campaign that holds the outputs of jobs with several cells."""
 
 
 def output_path(directory: Path, name: str) -> Path:
-    """Return the file that exists when all cells of the job are measured."""
+    """Return the path of the file that a job writes after it has measured all its cells."""
     return directory / NODES / name
 
 
 def present_path(directory: Path, name: str) -> Path:
-    """Return the file that names the cell that a job is measuring, for when Slurm ends the job."""
+    """Return the path of the file that names the cell a job is measuring.
+
+    If Slurm ends the job, the file shows which cell was interrupted.
+    """
     return directory / NODES / f"{name}.now"
 
 
@@ -54,9 +57,7 @@ def _record_path(part: Part, cell: Cell) -> Path:
 
 
 def _node_bytes(plan: Mapping[str, Any]) -> int | None:
-    """Return the memory of this node as Slurm had it when the campaign was planned; None where
-    unknown.
-    """
+    """Return the memory of this node that Slurm reported when the campaign was planned, if known."""
     node = os.environ.get("SLURMD_NODENAME")
     kinds = (plan.get("cluster") or {}).get("kinds", ())
     for kind in kinds:
@@ -66,24 +67,27 @@ def _node_bytes(plan: Mapping[str, Any]) -> int | None:
 
 
 def run(part: Part, name: str, kernels: Path) -> None:
-    """Measure every cell of a job that has no valid record, in the plan's order, and write the
-    job's output.
+    """Measure every cell of a job that has no valid record, in the plan's order.
+
+    Write the job's output file if no cell failed.
 
     Raises:
-        MeasurementError: cells failed; the others have been measured.
+        MeasurementError: some cells failed. All other cells have been measured.
     """
     done = output_path(part.directory, name)
     done.unlink(missing_ok=True)
     present = present_path(part.directory, name)
     tried: list[Cell] = []
     failed: list[Cell] = []
-    # Measure, and go on after a failure.
+    # Continue with the next cell after a failure.
     for cell in part.cells:
         if records.look(_record_path(part, cell), cell).state == records.GOOD:
             continue
         tried.append(cell)
         _write_present(present, cell)
-        records.set_aside(part.directory, cell)  # one that was damaged since this run began
+        records.set_aside(
+            part.directory, cell
+        )  # the record may have been damaged since the run began
         try:
             measure(request(part, cell, kernels))
         except PeakmarkError as error:
@@ -100,9 +104,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
 
 
 def _write_present(path: Path, cell: Cell) -> None:
-    """Write the name of the cell in one step, without waiting for the disk: nobody reads it after a
-    loss of power.
-    """
+    """Write the id of the cell atomically, without fsync: nobody reads it after a loss of power."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_text(cell.id + "\n", encoding="utf-8")

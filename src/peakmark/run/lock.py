@@ -1,8 +1,7 @@
-"""Allow one measurement at a time on a machine, by an advisory lock whose holder the kernel can
-name.
+"""Allow only one measurement at a time on a machine, by an advisory lock on a file in /tmp.
 
-The lock is a file in /tmp that may belong to another user. filelock opens its file for writing, which
-such a file, and a sticky folder, refuse; flock on a descriptor for reading is enough.
+The file may belong to another user. The filelock package cannot be used, because it opens the file
+for writing. flock on a descriptor for reading is enough, and /proc/locks then names the holder.
 """
 
 from __future__ import annotations
@@ -25,38 +24,44 @@ DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR 
 WAIT_S = {"campaign": 0.0, "cell": 60.0, "node": 24 * 3600.0}
 """Longest wait for the holder of each lock, in seconds.
 
-A local campaign lasts for hours, and its user should know at once. A cell of another user ends soon,
-and waiting costs less than a failed cell. On a shared node all cells of a campaign may begin at once
-and take turns; the job's time limit ends their wait.
+- campaign: no wait, because a local campaign lasts for hours and the user should know at once.
+- cell: another cell ends soon, and waiting costs less than a failed cell.
+- node: on a shared node all cells of a campaign may start at once and take turns. The job's time limit
+  ends their wait.
 """
 
 
 def path_of(name: str) -> Path:
-    """Return the lock file of ``campaign`` (a whole local campaign), or of ``cell`` or
-    ``node-<name>`` (one measurement).
+    """Return the path of a lock file.
+
+    Args:
+        name: ``campaign`` for a whole local campaign; ``cell`` or ``node-<name>`` for one measurement.
     """
     return DIRECTORY / f"peakmark-{name}.lock"
 
 
 READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
-"""Rights that a lock's file must have: a user who cannot read it could not measure on this machine."""
+"""Permissions of a lock file: a user who cannot read it could not measure on this machine."""
 NO_LOCKS = frozenset(
     (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF, errno.ENOTTY)
 )
-"""Errors of filesystems that give no locks: Lustre mounted without ``flock`` (ENOSYS), NFS without its
-lock daemon (ENOLCK), NFS for a user who may only read (EBADF; flock(2), fcntl(2)).
+"""Errors of filesystems without locks, from flock(2) and fcntl(2).
+
+- ENOSYS: Lustre that was mounted without ``flock``.
+- ENOLCK: NFS without its lock daemon.
+- EBADF: NFS for a user who may only read.
 """
 TAKEN = frozenset((errno.EAGAIN, errno.EACCES))
-"""Errors of a lock that another process holds (fcntl(2))."""
+"""Errors that mean that another process holds the lock (fcntl(2))."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW
 
 
 @contextlib.contextmanager
 def held(name: str) -> Iterator[None]:
-    """Hold the machine's lock while the block runs.
+    """Hold a lock of this machine while the block runs.
 
     Raises:
-        PeakmarkError: names the holder when another process has the lock.
+        PeakmarkError: another process has the lock. The message names the process.
     """
     descriptor = acquire(name)
     try:
@@ -66,13 +71,14 @@ def held(name: str) -> Iterator[None]:
 
 
 def acquire(name: str) -> int:
-    """Return the descriptor that holds the lock. Closing it, also by SIGKILL, ends the lock.
+    """Acquire a lock, and return the descriptor that holds it. The lock ends when the descriptor is
+    closed, also by SIGKILL.
 
-    Where the filesystem gives no locks, say so and go on: such a machine could measure nothing
-    otherwise.
+    On a filesystem without locks, print a warning and continue, because otherwise nothing could be
+    measured on this machine.
 
     Raises:
-        PeakmarkError: names the holder when another process has the lock.
+        PeakmarkError: another process has the lock. The message names the process.
     """
     path = path_of(name)
     descriptor = _open(path)
@@ -88,17 +94,20 @@ def acquire(name: str) -> int:
 
 
 def take(lock: Callable[[int, int], object], descriptor: int, path: Path, instead: str) -> bool:
-    """Take a lock. Return False if another process holds it, True if it is taken or the filesystem
-    gives no locks.
+    """Try to take a lock.
 
     Args:
         lock: ``fcntl.flock`` or ``fcntl.lockf``.
-        descriptor: of the file that is locked; closed on errors.
-        path: that file.
-        instead: what the user must see to where the filesystem gives no locks.
+        descriptor: descriptor of the file to lock. It is closed if an error is raised.
+        path: path of the file to lock.
+        instead: advice for the user if the filesystem has no locks.
+
+    Returns:
+        False if another process holds the lock; True if the lock was taken or the filesystem has no
+        locks.
 
     Raises:
-        OSError: the file cannot be locked for another reason; it names the file.
+        OSError: the file cannot be locked for another reason. The error names the file.
     """
     try:
         with files.naming(path):
@@ -117,17 +126,18 @@ def take(lock: Callable[[int, int], object], descriptor: int, path: Path, instea
 
 
 def _open(path: Path) -> int:
-    """Open the lock's file for reading, and make it if need be. Every user may read it, whatever
-    the umask of its maker.
+    """Open a lock file for reading, and create it if it does not exist.
+
+    Every user may read the file, whatever the umask of the user who creates it.
 
     Raises:
-        PeakmarkError: it cannot be opened, or is no file.
+        PeakmarkError: the path cannot be opened, or is not a regular file.
     """
     try:
         while True:
             with contextlib.suppress(FileNotFoundError):
                 return _shared(files.open_regular(path, _FLAGS))
-            # Never over a file that another user has made meanwhile: a sticky folder refuses that.
+            # Create it exclusively: if another user has created it meanwhile, open that file.
             with contextlib.suppress(FileExistsError):
                 return _shared(files.open_regular(path, _FLAGS | os.O_CREAT | os.O_EXCL))
     except OSError as error:
@@ -135,20 +145,22 @@ def _open(path: Path) -> int:
 
 
 def _shared(descriptor: int) -> int:
-    """Return the descriptor. Let every user read the file if it belongs to this user."""
+    """Make a file of this user readable for every user. Return the file's descriptor."""
     about = os.fstat(descriptor)
     if about.st_uid == os.geteuid() and about.st_mode & READABLE != READABLE:
-        with contextlib.suppress(OSError):  # a filesystem without rights refuses nobody
+        with contextlib.suppress(
+            OSError
+        ):  # on a filesystem without permissions everybody can read it
             os.fchmod(descriptor, READABLE | stat.S_IWUSR)
     return descriptor
 
 
 def _refused(path: Path, error: OSError) -> PeakmarkError:
-    """Return the error for a file that cannot serve as a lock: its owner, and what to do."""
+    """Return the error for a lock file that cannot be opened. It names the file's owner and a remedy."""
     fact = f"cannot open the lock {path}"
     try:
         about = path.lstat()
-    except OSError:  # it is the folder that cannot be used
+    except OSError:  # the folder itself cannot be used
         return PeakmarkError(f"{fact}: {sentence(error, path=False)}")
     owner = files.user_name(about.st_uid)
     if not stat.S_ISREG(about.st_mode):
@@ -164,10 +176,8 @@ def _refused(path: Path, error: OSError) -> PeakmarkError:
 
 
 def _holder(path: Path) -> str:
-    """Return the holder of the lock by /proc/locks: process id, user and command line as far as
-    visible.
-    """
-    import psutil  # late: only the message about a lock that is taken needs it
+    """Describe the holder of a lock: process id, user and command line, as far as /proc shows them."""
+    import psutil  # late: needed only for this message
 
     match = None
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Measure one cell and write its record. A failed attempt leaves a record below ``attempts/``."""
+"""Measure one cell and write its record. Failed attempts are recorded below ``attempts/``."""
 
 from __future__ import annotations
 
@@ -55,19 +55,20 @@ if TYPE_CHECKING:
     from peakmark.run.pair import Peer
 
 NOT_POSSIBLE = 77
-"""Exit code of a kernel on a machine that cannot run the cell."""
+"""Exit code with which a kernel reports that this machine cannot run the cell."""
 STACK_BYTES = 16 << 20
-"""Memory that each thread may have for its stack."""
+"""Bytes of memory that are allowed for the stack of each thread."""
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
-"""Bytes that the largest file of a cell, and all its files, may have beside twice their estimate."""
+"""Bytes that the largest file of a cell, and all its files, may have in addition to twice the estimate."""
 MOST_RATE = 1e21
-"""Largest rate of a record in B/s, which no memory reaches (``storage/types.py``)."""
+"""Rate in B/s that no memory reaches, the largest that a record may hold (``storage/types.py``)."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
+"""Keys of a disturbed attempt's context that the record keeps."""
 _UNKNOWN = (
     *("load_after", "server_host", "network", "tool", "allowed", "placed", "clock_hz_before"),
     *("clock_hz_after", "scratch", "noise", "server_noise", "io_limits"),
 )
-"""Keys of a record's context that a failed attempt may leave empty."""
+"""Keys of a record's context that are None until an attempt sets them."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,13 @@ class Request:
 
     Attributes:
         output: path of the record, ``results/<campaign>/cells/<cell id>.json``.
-        campaign: folder of the campaign, for attempts and machine facts.
+        campaign: folder of the campaign, which holds attempts and machine facts.
         kernels: folder of the compiled kernels.
-        tool: configured path of a reference tool, None to search PATH.
-        pair: whether the server runs on the second node of this Slurm job, not on this machine.
-        modules: environment modules that bring the tool.
-        node_bytes: memory that Slurm has of this node, if the plan knows it.
-        far_end: starts a server elsewhere; None for this machine, over loopback.
+        tool: configured path of a reference tool; None to search PATH.
+        pair: whether the server runs on the second node of this Slurm job instead of this machine.
+        modules: environment modules that provide the tool.
+        node_bytes: memory of this node as Slurm reports it, if the plan holds it.
+        far_end: function that starts the server on another machine; None to start it on this machine.
         repeats: how often a disturbed measurement is repeated at most.
     """
 
@@ -100,11 +101,14 @@ class Request:
 
 @dataclass
 class _Attempt:
-    """State of one attempt: the record's ``context``, ended commands, results.
+    """State and results of one attempt to measure a cell.
 
     Attributes:
-        spare: CPUs of the node that it leaves to others.
-        disturbances: its disturbances, see ``noise.find``.
+        context: the record's context.
+        completed: commands that have ended.
+        parsed: measured values.
+        spare: number of CPUs that the measurement does not use.
+        disturbances: disturbances that ``noise.find`` found.
     """
 
     context: Facts
@@ -114,17 +118,18 @@ class _Attempt:
     disturbances: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> Facts:
-        """Return the parts of a disturbed attempt that the record keeps."""
+        """Return the parts of this attempt that a record keeps if the attempt was disturbed."""
         context = {name: self.context[name] for name in _DISTURBED}
         measurements = [asdict(measurement) for measurement in self.parsed.measurements]
         return {"reasons": self.disturbances, "measurements": measurements, "context": context}
 
 
 def measure(request: Request) -> Facts:
-    """Measure a cell, and write the record of its least disturbed attempt. Return the record.
+    """Measure a cell, write the record of its least disturbed attempt, and return the record.
 
     Raises:
-        PeakmarkError: after a failed attempt was stored; the output then does not exist.
+        PeakmarkError: the first attempt failed. It was stored below ``attempts/``, and there is no
+            record.
     """
     cell = request.cell
     full = files.full(request.campaign)
@@ -133,7 +138,7 @@ def measure(request: Request) -> Facts:
     attempts = [_Attempt(_new_context(request.campaign))]
     failure: PeakmarkError | None = None
     try:
-        # The watchdog after the lock: the next measurement begins when this one's remains are gone.
+        # The lock is entered first and released last, so that the next measurement starts after cleanup.
         with (
             lock.held(_lock_name()),
             cleanup.watchdog(),
@@ -141,7 +146,7 @@ def measure(request: Request) -> Facts:
             execute.modules_loaded(request.modules),
         ):
             _try(request, attempts[0])
-            # Repeat a disturbed measurement once other programs leave the CPUs.
+            # Repeat a disturbed measurement when other programs have released the CPUs.
             patience = planfile.WAIT_S
             while len(attempts) <= request.repeats and attempts[-1].disturbances:
                 spare = attempts[-1].spare
@@ -153,9 +158,9 @@ def measure(request: Request) -> Facts:
                 _try(request, attempts[-1])
     except PeakmarkError as error:
         failure = error
-    except OSError as error:  # a disk that is full or broken below the campaign or scratch
+    except OSError as error:  # the disk of the campaign or of scratch is full or broken
         failure = MeasurementError(sentence(error))
-    # A failed attempt is kept. It fails the cell only if it was the first one.
+    # Store a failed attempt. The cell fails only if its first attempt failed.
     if failure is not None and not (len(attempts) == 1 and isinstance(failure, Unavailable)):
         kept = _keep_failed(request, failure, attempts.pop())
         if not attempts:
@@ -177,7 +182,7 @@ def _largest_disturbance(attempt: _Attempt) -> float:
 
 
 def _keep_failed(request: Request, failure: PeakmarkError, attempt: _Attempt) -> str:
-    """Store a failed attempt. Return where, or why it could not be stored."""
+    """Store a failed attempt. Return a phrase that says where, or why it could not be stored."""
     record = _record(request.cell, failure, attempt)
     try:
         path = records.new_attempt(request.campaign, request.cell)
@@ -189,7 +194,7 @@ def _keep_failed(request: Request, failure: PeakmarkError, attempt: _Attempt) ->
 
 
 def _new_context(campaign: Path) -> Facts:
-    """Return the record's context as known before the attempt."""
+    """Return the parts of a record's context that are known before the attempt."""
     return {
         **dict.fromkeys(_UNKNOWN),
         "host": gethostname(),
@@ -205,7 +210,7 @@ def _new_context(campaign: Path) -> Facts:
 
 
 def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
-    """Return the record of a cell, without the raw output of its tool."""
+    """Return the record of an attempt, without checksums of the tool's raw output."""
     status = "ok" if failure is None else "failed"
     if isinstance(failure, Unavailable):
         status = "unavailable"
@@ -229,21 +234,25 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Fac
 
 
 def _keep_raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, str]:
-    """Keep the output of a reference tool beside the record, completely or not at all."""
+    """Write a reference tool's output next to the record, completely or not at all. Return checksums."""
     folder = output.with_suffix(".raw")
     try:
         return _write_raw(folder, completed)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise MeasurementError(
-            f"{cell.id} was measured, but what its tool printed cannot be written to {folder}"
+            f"{cell.id} was measured, but the output of its tool cannot be written to {folder}"
             f" ({error.strerror})",
-            "make room or mend its rights, then start again; what was written before is whole",
+            "free disk space or correct the permissions, then start again; earlier records are complete",
         ) from error
 
 
 def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
-    """Write the output of programs. Return SHA-256 by file name, relative to the record's folder."""
+    """Write the output of programs into ``folder``.
+
+    Returns:
+        File name, relative to the record's folder -> its SHA-256.
+    """
     checksums = {}
     shutil.rmtree(folder, ignore_errors=True)
     for number, done in enumerate(completed):
@@ -257,7 +266,7 @@ def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
 
 
 def _try(request: Request, attempt: _Attempt) -> None:
-    """Measure once, and find what disturbed the measurement."""
+    """Measure a cell once, and find out what disturbed the measurement."""
     began, context = time.monotonic(), attempt.context
     try:
         with noise.monitor_load() as context["noise"]:
@@ -265,7 +274,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
     finally:
         context |= {"seconds": time.monotonic() - began, "load_after": os.getloadavg()[0]}
         context["server_noise"] = context["server_noise"] or None
-    # Compare the rate of DRAM around the measurement with the usual one on this host.
+    # Compare the rate of DRAM before and after the measurement with the usual rate on this host.
     measurements = attempt.parsed.measurements
     details: Mapping[str, object] = {}
     if measurements:
@@ -277,22 +286,24 @@ def _try(request: Request, attempt: _Attempt) -> None:
 
 
 def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
-    """Return the median rate of DRAM that the campaign has seen on this host with as many threads.
-    Add the rates of this measurement to it.
+    """Return the campaign's median rate of DRAM on this host with this number of threads.
+
+    The rates are kept in a file, to which the rates of this measurement are added.
     """
     path = campaign / "machine" / f"{gethostname()}-x{threads}.dram"
     rates = noise.probes(details)
     with suppress(OSError, ValueError):
         if path.exists():
-            rates += _rates(files.read_bytes(path))  # refuses everything but a file
+            rates += _rates(files.read_bytes(path))  # refuses links and devices
         with path.open("a", encoding="ascii") as stream:
             stream.writelines(f"{rate}\n" for rate in noise.probes(details))
     return median(rates)
 
 
 def _rates(content: bytes) -> list[float]:
-    """Return the rates of a file of probes, one on each line. Skip other text, as a full disk
-    leaves it: the probes of one cell must not fail the next.
+    """Return the rates in a file that holds one rate per line.
+
+    Skip text that is no rate: a truncated line, left by a full disk, must not fail the next cell.
     """
     rates = []
     for line in content.split():
@@ -324,8 +335,9 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
 
 
 def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
-    """Return the request with numbers in place of words. Write the job's limits and the cell's
-    share of them into the context.
+    """Replace words in the cell, such as ``cores``, by numbers, and return the new request.
+
+    Write the job's limits, and the CPUs that the cell takes, into the record's context.
     """
     cpus = list(space.cpus)
     locations = _cpu_locations()
@@ -341,7 +353,7 @@ def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
 
 
 def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
-    """Write version, library and clocks of a parsed output into the record's context."""
+    """Write the tool's version, libraries and clocks from its output into the record's context."""
     if parsed.version and tool.version in ("", "unknown"):
         context["tool"]["version"] = parsed.version
     context["library"] = dict(parsed.library)
@@ -353,21 +365,21 @@ def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
 
 @contextmanager
 def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
-    """Yield a private directory on the scratch filesystem and the limits of the job. Remove the
-    directory afterwards.
+    """Yield a private directory on the scratch filesystem together with the facts and limits of the
+    job, and remove the directory afterwards.
 
     Raises:
-        MeasurementError: when scratch cannot be used or has too little free space.
+        MeasurementError: scratch cannot be used or has too little free space.
     """
     cell = request.cell
     place = files.scratch(cell.options.get("scratch"))
-    # A measurement that was killed together with its watchdog, as without memory, removed nothing.
+    # If the system kills a measurement and its watchdog, for lack of memory, files are left behind.
     cleanup.remove_leftovers(place)
     with cleanup.private_directory(place, cell.id) as directory:
         reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
         if reason:
             raise MeasurementError(reason)
-        # The facts of the node, with the limits of this job.
+        # Read the facts of the node, and replace the limits by those of this job.
         locations = _cpu_locations()
         facts = machine.cached(request.campaign / "machine", place, request.kernels, locations)
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
@@ -378,15 +390,15 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
 
 @cache
 def _cpu_locations() -> Topology:
-    """Return where the CPUs of this node are. This does not change while a job runs."""
+    """Return core, socket and NUMA node of each CPU. They do not change while a job runs."""
     return topology.read(Host(), os.sched_getaffinity(0))
 
 
 def _bring_up_peer(
     request: Request, server: Command | None, space: Workspace, stack: ExitStack
 ) -> Peer:
-    """Return the peer of a network cell, which is up until the stack is left."""
-    from peakmark.run import pair  # late: most cells have one end
+    """Start the peer of a network cell, and return it. It runs until the stack is closed."""
+    from peakmark.run import pair  # late: most cells need no peer
 
     cell = request.cell
     if request.pair:
@@ -411,12 +423,13 @@ def _describe_network(peer: Peer) -> Facts:
 
 
 def _execute(request: Request, invocation: Invocation, space: Workspace, attempt: _Attempt) -> None:
-    """Run the command, with its server if it has one. Add the ended command to the attempt, also
-    after a failure.
+    """Run the command of a cell, with its server if it has one.
+
+    Add the output to the attempt, also after a failure.
 
     Raises:
-        MeasurementError: when it does not end, or ends badly.
-        Unavailable: when its exit code is 77.
+        MeasurementError: the command exceeded a limit, or ended with a bad exit code.
+        Unavailable: the exit code is ``NOT_POSSIBLE``.
     """
     cell, context = request.cell, attempt.context
     cost = REGISTRY[cell.instrument].estimate(cell)
@@ -440,7 +453,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
                     return Sentence(f"the server {ended}")
             return _wrote_too_much(space.directory, cost)
 
-        # Run the client, or the program of a cell without a server.
+        # Run the client, or the only program if the cell has no server.
         kills = job_limits.oom_kills(Host())
         try:
             done = execute.run(command, folder, values, trouble, _limits(cost, cell.concurrency))
@@ -450,9 +463,9 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             raise
         attempt.completed.append(done)
         context["commands"].append(_describe_command(command, done))
-        # Refuse a bad exit code, with the most specific reason.
+        # If the exit code is bad, raise an error with the most specific reason.
         if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
-            refusal = f"{execute.program_name(done.argv)} says that this machine cannot do it"
+            refusal = f"{execute.program_name(done.argv)} cannot measure this cell on this machine"
             raise Unavailable(last_line(done.stderr) or refusal)
         if done.returncode not in command.ok_codes:
             how = f"ended with {execute.describe_end(done.returncode)}"
@@ -469,7 +482,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
 
 
 def _describe_command(command: Command, done: Completed) -> Facts:
-    """Return a command for the record, without the secret of its server."""
+    """Describe a command for the record, without the secret key of its server."""
     return {
         "argv": list(done.argv),
         "env": {name: value for name, value in command.env.items() if "{key}" not in value},
@@ -479,18 +492,20 @@ def _describe_command(command: Command, done: Completed) -> Facts:
 
 
 def _wrote_too_much(directory: Path, cost: Cost) -> Sentence | None:
-    """Return the trouble when a cell has written more than it may; else None."""
+    """Return a reason to end the cell if its files exceed their limit, else None."""
     used, most = cleanup.disk_usage(directory), 2 * cost.disk_bytes + ALL_FILES_BYTES
     if used <= most:
         return None
     return Sentence(
-        f"it wrote {used / 1e9:.2f} GB into {directory}, and may write {most / 1e9:.2f} GB"
+        f"it wrote {used / 1e9:.2f} GB into {directory}; the limit is {most / 1e9:.2f} GB"
     )
 
 
 def _out_of_memory(before: int | None) -> Sentence | None:
-    """Return the trouble when the kernel has ended more processes of this job than ``before``; else
-    None.
+    """Return the cause and its remedy if a process of this job was killed for lack of memory.
+
+    Args:
+        before: number of processes that the system had killed before the command started.
     """
     host = Host()
     after = job_limits.oom_kills(host)
@@ -503,12 +518,13 @@ def _out_of_memory(before: int | None) -> Sentence | None:
     remedy = ""
     if os.environ.get("SLURM_JOB_ID"):
         remedy = MORE_MEMORY
-    return Sentence(f"{OUT_OF_MEMORY}: the {limit} that it may use were used up", remedy)
+    return Sentence(f"{OUT_OF_MEMORY}: it used up its limit of {limit}", remedy)
 
 
 def _wrong_core(done: Completed) -> int | None:
-    """Return the core, by its first CPU, of which one of peakmark's kernels says that its result is
-    wrong; None where it names none.
+    """Return the first CPU of the core that computed a wrong result, or None.
+
+    peakmark's kernels check their results, and list the CPUs with wrong results in their output.
     """
     try:
         cpu = json.loads(done.stdout)["wrong_cpus"][0]
@@ -518,16 +534,15 @@ def _wrong_core(done: Completed) -> int | None:
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:
-    """Return the limits of each process of a cell: its estimate with ample room. Stacks of threads
-    count too.
-    """
+    """Return the limits of each process of a cell, far above its estimate, with room for stacks."""
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
     return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)
 
 
 def _lock_name() -> str:
-    """Return the lock that keeps two measurements apart. Each node of a cluster has its own,
-    because nodes may share one /tmp.
+    """Return the name of the lock that a measurement on this machine holds.
+
+    In a Slurm job the name contains the host, because nodes of a cluster may share /tmp.
     """
     if os.environ.get("SLURM_JOB_ID"):
         return f"node-{gethostname()}"

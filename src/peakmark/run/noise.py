@@ -1,9 +1,10 @@
-"""Record the other load while a cell is measured, and decide which load disturbed the measurement. The
-same rule decides on a repetition and on the row's warning.
+"""Record the other load on a node while a cell is measured, and decide whether it disturbed the cell.
 
-All values come from /proc and /sys as any user reads them; a value that cannot be read is None. Other
-processes are counted, never named. psutil would read ten times as much of each process as is needed,
-and a node has thousands.
+The same rule decides whether a cell is repeated and whether its row has a warning.
+
+All values come from files below /proc and /sys that any user can read. A value that cannot be read is
+None. Other processes are counted, never named. psutil is not used, because a node has thousands of
+processes and psutil reads ten times more data of each than needed.
 """
 
 from __future__ import annotations
@@ -26,24 +27,27 @@ from peakmark.machine import job_limits
 from peakmark.machine.host import Facts, Host
 
 OTHERS = 0.2
-"""CPUs' worth of time above which other programs may count as a disturbance."""
+"""Average number of busy CPUs above which other programs may count as a disturbance."""
 MATTERS = 0.05
-"""Smallest loss that counts as a disturbance, as CPUs' worth of time or a share of time or clock. It
-changes a value by more than the spread of a quiet machine.
+"""Smallest loss that counts as a disturbance, as a number of CPUs or a share of time or clock.
+
+A larger loss changes a value by more than the spread of a quiet machine.
 """
 MEMORY = 0.3
-"""Largest share by which DRAM may be read more slowly around a measurement than usual. 53 runs
-without a neighbour stayed below it (docs/method.md).
+"""Share by which the rate of DRAM may fall below the usual rate without counting as a disturbance.
+
+53 runs without other guests on the host stayed below it (docs/method.md).
 """
 PROBES = ("probe_before", "probe_after")
-"""Details of a memory kernel: rates in B/s at which its threads read DRAM before and after."""
+"""Keys of a memory kernel's details: rates in B/s of DRAM before and after the measurement."""
 HEAT_MS = "cpu core_throttle_total_time_ms"
-"""Counter of a record with the milliseconds for which heat slowed the most affected core down."""
+"""Counter of the milliseconds for which heat slowed down the most affected core."""
 
 
 def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
-    """Return how many CPUs of a node a measurement leaves to others. A program on these takes
-    nothing from pinned threads. It is 0 where threads are not pinned.
+    """Return the number of CPUs that a measurement with pinned threads does not use.
+
+    Programs on these CPUs do not disturb it. The result is 0 if threads are not pinned.
     """
     if not SUBSYSTEMS[subsystem].pinned or not cpus:
         return 0.0
@@ -51,8 +55,9 @@ def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
 
 
 def others(during: Mapping[str, Any] | None, spare: float = 0.0) -> float:
-    """Return the CPUs' worth of time that other programs took from a measurement; 0 if it changes
-    nothing.
+    """Return the average number of CPUs that other programs took from a measurement.
+
+    The result is 0 if the load is too small to change the measured value.
     """
     used = float((during or {}).get("others") or 0.0)
     taken = used - spare
@@ -67,17 +72,19 @@ def find(
     """Return the disturbances that were large enough to change a measurement's value.
 
     Args:
-        subsystem: of the cell.
-        context: of the record. Its ``dram_compared`` is the host's median rate of reading DRAM. It is
-            not the best rate: no repetition mends a disturbance that is always there.
-        details: of a measurement of the record.
-        spare: CPUs that the measurement leaves to others; ignored where its threads waited.
+        subsystem: subsystem of the cell.
+        context: context of the record. Its ``dram_compared`` is the host's median rate of DRAM. The
+            median is used instead of the best rate, because a repetition cannot avoid a disturbance
+            that is always present.
+        details: details of a measurement in the record.
+        spare: number of CPUs that the measurement does not use. It is ignored if threads had to wait
+            for a CPU.
 
     Returns:
-        Code of the row's warning -> CPUs' worth of time, share of that time, of the clock or of the
+        Code of the row's warning -> a number of CPUs, or a share of the time, of the clock or of the
         rate of DRAM.
     """
-    # The load on this node, and on the server's node of a network cell.
+    # Load on this node (near), and on the server's node of a network cell (far).
     near = (context.get("noise") or {}).get("during") or {}
     far = (context.get("server_noise") or {}).get("during") or {}
     waited = 0.0
@@ -106,7 +113,7 @@ def probes(details: Mapping[str, Any]) -> list[float]:
 
 
 def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    """Return the share by which DRAM was read more slowly than ``dram_compared``; 0 if it is usual."""
+    """Return the share by which the rate of DRAM was below ``dram_compared``; 0 up to ``MEMORY``."""
     rates, compared = probes(details), context.get("dram_compared")
     if not rates or not compared:
         return 0.0
@@ -117,9 +124,7 @@ def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float
 
 
 def _heat(during: Mapping[str, Any]) -> float:
-    """Return the share of the time for which heat slowed a core down; 0 if the kernel does not
-    tell.
-    """
+    """Return the share of the time for which heat slowed a core down; 0 if it is unknown."""
     slowed = (during.get("moved") or {}).get(HEAT_MS)
     if not slowed:
         return 0.0
@@ -127,7 +132,7 @@ def _heat(during: Mapping[str, Any]) -> float:
 
 
 def _waited(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    """Return the share of their time in which threads had no CPU; 0 for more threads than CPUs."""
+    """Return the share of the time in which threads waited for a CPU; 0 for more threads than CPUs."""
     placed, allowed = context.get("placed") or {}, context.get("allowed") or {}
     threads = placed.get("threads", 0)
     cpus = min(len(placed.get("cpus", ())), allowed.get("cpu_quota") or threads)
@@ -138,53 +143,59 @@ def _waited(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
 
 
 BUSY = 0.1
-"""CPUs' worth of time above which a process counts as busy."""
+"""Share of a CPU above which a process counts as busy."""
 SHORTEST_S = 0.1
-"""Shortest time between two readings, in seconds: the kernel counts in steps of 10 ms.
-"""
+"""Shortest time between two readings, in seconds, because the kernel counts in steps of 10 ms."""
 
 STEP_S, PAUSE_S = 0.5, 120.0
 """Seconds between two readings while a cell waits for other programs, and seconds for which no cell
-waits after waiting was in vain.
+waits again after a wait without success.
 """
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
-# Columns of /proc/stat (proc(5)). Time of interrupts is left out: peakmark's own traffic causes them
-# in any program.
+# Columns of /proc/stat (proc(5)). Interrupt time is left out: peakmark's own traffic causes
+# interrupts that interrupt any program.
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal")
 _CPUS = "/sys/devices/system/cpu"
-_KERNEL_THREADS = 2  # process id of the parent of all of them
+_KERNEL_THREADS = 2  # process id of the parent of all kernel threads
 
 
 Counters = dict[str, int]
-"""Device and the kernel's name, such as ``eth0 rx_dropped`` -> count since boot; an alarm is 0 or 1."""
+"""Device and counter, such as ``eth0 rx_dropped`` -> its value since boot. An alarm is 0 or 1."""
 
 _FILES = {
     "/sys/devices/system/edac/mc/mc*/[cu]e_count": -2,
-    # Interfaces with a device behind them: loopback and those of containers have none.
+    # Only interfaces of a device, not loopback and interfaces of containers.
     "/sys/class/net/*/device/net/*/statistics/[rt]x_dropped": -3,
     "/sys/class/net/*/device/net/*/statistics/[rt]x_errors": -3,
     "/sys/class/net/*/device/aer_dev_*": 4,
     "/sys/class/nvme/*/device/aer_dev_*": 4,
     "/sys/class/nvme/*/hwmon*/temp1_alarm": 4,
 }
-"""Pattern of counter files -> index of the part of their paths that names the device."""
+"""Pattern of counter files -> index of the path component that names the device."""
 _CORE = ("core_throttle_count", "core_throttle_total_time_ms")
 _PACKAGE = ("package_throttle_count", "package_power_limit_count")
 _PROTOCOLS = {"RetransSegs", "InErrors", "RcvbufErrors"}
 MANY_CPUS = 64
-"""Most CPUs of a node whose /proc/interrupts is always read. With more it takes some 20 ms, and is read
-only where no memory controller reports errors.
+"""Number of CPUs up to which /proc/interrupts is always read.
+
+With more CPUs, reading takes some 20 ms, so it is read only if no memory controller reports errors.
 """
 TIMES_HOT = ("cpu core_throttle_count", "cpu package_throttle_count")
-"""Counters of the times that CPUs slowed down because of heat."""
+"""Counters of how often CPUs slowed down because of heat."""
 
 
 class Process(NamedTuple):
-    """State of one process: parent and user, whether it runs or is ready to, CPU seconds so far,
-    clock tick of its start.
+    """State of one process at one moment.
+
+    Attributes:
+        parent: process id of its parent.
+        user: id of its user.
+        running: whether it runs or is ready to run.
+        seconds: CPU seconds that it has used.
+        started: clock tick at which it started.
     """
 
     parent: int
@@ -196,20 +207,18 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """The state of the node at one moment.
+    """State of the node at one moment.
 
     Attributes:
-        at: seconds of a clock that only runs forwards.
-        state: ``load`` of the last minute; ``clock_hz`` of the slowest CPU, as cpufreq has it just
-            now (idle CPUs are slow); ``clock_limit_hz``, what governor and firmware allow it at
-            most; ``celsius`` of the processor's hottest sensor.
+        at: time in seconds of a monotonic clock.
+        state: load, clocks and temperature, with the keys of ``storage.types.Moment``.
         used: CPU seconds of all programs on the node.
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
-        ours: CPU seconds of this process and of its children that have ended.
+        ours: CPU seconds of this process and of its ended children.
         throttled: seconds for which the cgroup's CPU quota held this job back.
-        counters: of errors, drops and throttling.
-        cpus: how many CPUs this job may use.
-        processes: all that can be seen, by process id.
+        counters: counters of errors, drops and throttling.
+        cpus: number of CPUs that this job may use.
+        processes: all visible processes, by process id.
     """
 
     at: float
@@ -223,15 +232,13 @@ class Reading:
     processes: Mapping[int, Process] = field(repr=False)
 
     def to_json(self) -> Facts:
-        """Return the values for a record. ``running`` and ``users`` count others that run or are
-        ready to.
-        """
+        """Return the values for a record, as ``storage.types.Moment``."""
         running = [process for process in self.others.values() if process.running]
         return {**self.state, "running": len(running), "users": _count_users(running)}
 
     @cached_property
     def others(self) -> dict[int, Process]:
-        """Return the programs outside of this process's family, without kernel threads."""
+        """Return all processes except kernel threads, this process, its ancestors and descendants."""
         family = _family(self.processes)
         others = {}
         for number, process in self.processes.items():
@@ -242,7 +249,7 @@ class Reading:
 
 @contextmanager
 def monitor_load() -> Iterator[Facts]:
-    """Yield a dict that, after the block, holds the node's load before, during and after the block."""
+    """Yield an empty dict. After the block it holds the node's load before, during and after it."""
     load: Facts = {}
     cpus = sorted(os.sched_getaffinity(0))
     before = read(cpus)
@@ -258,19 +265,23 @@ def monitor_load() -> Iterator[Facts]:
 
 
 def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None:
-    """Wait until other programs leave the CPUs to a measurement.
+    """Wait until other programs release the CPUs that a measurement needs.
+
+    After a wait without success, no cell waits for ``PAUSE_S``, because on a machine that is always
+    busy, waiting would take longer than measuring.
 
     Args:
-        campaign: its folder.
-        spare: CPUs of the node that the measurement leaves to others.
-        most_s: how long to wait.
+        campaign: folder of the campaign.
+        spare: number of CPUs that the measurement does not use.
+        most_s: longest wait in seconds.
 
     Returns:
-        Seconds waited; None where others do not stop in time. Then cells do not wait for
-        ``PAUSE_S``: on a machine that is always busy, waiting would take longer than measuring.
+        Seconds waited; None if the other programs did not release the CPUs in time.
     """
     cpus = sorted(os.sched_getaffinity(0))
-    busy = campaign / "machine" / f"{gethostname()}.busy"  # its time is that of the last vain wait
+    busy = (
+        campaign / "machine" / f"{gethostname()}.busy"
+    )  # its mtime is the time of the last wait without success
     paused = busy.exists() and time.time() - busy.stat().st_mtime < PAUSE_S
     began = time.monotonic()
     after = read(cpus)
@@ -282,13 +293,13 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
         if paused or time.monotonic() - began >= most_s:
             break
     if not paused:
-        with suppress(OSError):  # no room, or no right to write: then the next cell waits too
+        with suppress(OSError):  # if the file cannot be written, the next cell waits too
             busy.touch()
     return None
 
 
 def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
-    """Return the state of the node now. ``cpus`` are those that the measurement may use."""
+    """Read the state of the node. ``cpus`` are the CPUs that the measurement may use."""
     host = host or Host()
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -316,24 +327,20 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
 
 
 def between(before: Reading, after: Reading) -> Facts | None:
-    """Return the load by others between two readings; None when they are too close together.
+    """Return the activity of others between two readings, as ``storage.types.Disturbance``.
 
-    Returns:
-        ``seconds`` between them; ``steal``, share of the job's CPU time that the hypervisor took;
-        ``others``, CPUs' worth of time of other programs; ``busy``, number of those that used more
-        than a tenth of a CPU; ``users``, number of their users; ``throttled_s`` as in ``Reading``;
-        ``hot``, how often CPUs slowed down because of heat; ``moved``, growth of counters.
+    The result is None if less than ``SHORTEST_S`` lies between the readings.
     """
     seconds = after.at - before.at
     if seconds < SHORTEST_S:
         return None
-    # CPU seconds of each process between the readings.
+    # Find the CPU seconds of each process between the readings.
     growth = {}
     for number, process in after.processes.items():
         earlier = before.processes.get(number)
         growth[number] = process.seconds - _seconds_before(earlier, process)
-    # Time that is not others': this process and its ended children, its living children, its
-    # ancestors, and kernel threads.
+    # Subtract from the node's CPU seconds those of this process, its children and ancestors, and of
+    # kernel threads. The rest belongs to others.
     known = set(growth) - set(after.others) - {os.getpid()}
     ours = after.ours - before.ours + sum(growth[number] for number in known)
     rest = after.used - before.used - ours
@@ -357,7 +364,7 @@ def between(before: Reading, after: Reading) -> Facts | None:
 
 
 def _seconds_before(earlier: Process | None, process: Process) -> float:
-    """Return the CPU seconds of a process at the first reading; 0 if it started since."""
+    """Return the CPU seconds of a process at the first reading; 0 if it started after that."""
     if earlier and earlier.started == process.started:
         return earlier.seconds
     return 0.0
@@ -370,12 +377,12 @@ def _difference(before: float | None, after: float | None) -> float | None:
 
 
 def _count_users(processes: Iterable[Process]) -> int:
-    """Return how many users other than this one the processes belong to."""
+    """Return the number of users, other than this user, who own the processes."""
     return len({process.user for process in processes} - {os.getuid()})
 
 
 def _family(processes: Mapping[int, Process]) -> set[int]:
-    """Return this process, its ancestors, and its descendants."""
+    """Return the process ids of this process, its ancestors and its descendants."""
     number, ancestors = os.getpid(), set()
     while number in processes and number not in ancestors:
         ancestors.add(number)
@@ -394,7 +401,7 @@ def _family(processes: Mapping[int, Process]) -> set[int]:
 
 
 def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
-    """Return the CPU seconds of programs on all CPUs, and the seconds stolen from ``cpus``."""
+    """Return the CPU seconds of programs on all CPUs, and the seconds stolen from ``cpus``, since boot."""
     lines = re.findall(r"(?m)^(cpu\d*) (.*)$", host.read("/proc/stat") or "")
     ticks = {name: list(map(int, numbers.split())) for name, numbers in lines}
     total = ticks.get("cpu", [0] * 8)
@@ -408,7 +415,7 @@ def _read_ints(host: Host, paths: Iterable[str]) -> list[int]:
 
 
 def _slowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
-    """Return the lowest clock of the CPUs in Hz by a file of cpufreq; None without it."""
+    """Return the lowest clock of the CPUs in Hz, from a cpufreq file; None without such files."""
     clocks = _read_ints(host, [f"{_CPUS}/cpu{cpu}/cpufreq/{name}" for cpu in cpus])
     if not clocks:
         return None
@@ -431,8 +438,9 @@ def _celsius(host: Host) -> float | None:
 
 
 def _throttled(host: Host) -> float | None:
-    """Return the throttled seconds of the cgroup that was held back longest, of those on the way to
-    the root.
+    """Return the seconds for which CPU quotas held this process back, if known.
+
+    Every cgroup between this process and the root may have a quota. The longest time counts.
     """
     units = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
     times = []
@@ -445,7 +453,7 @@ def _throttled(host: Host) -> float | None:
 
 
 def _processes(host: Host) -> dict[int, Process]:
-    """Return every visible process by its id. Leave out one that ends meanwhile."""
+    """Return every visible process by its id, except processes that end meanwhile."""
     processes = {}
     with os.scandir(host.path("/proc")) as entries:
         for entry in entries:
@@ -456,12 +464,12 @@ def _processes(host: Host) -> dict[int, Process]:
 
 
 def _process(folder: str) -> Process:
-    """Return the state of a process by its folder in /proc."""
+    """Read the state of a process from its folder in /proc."""
     text = Path(folder, "stat").read_bytes()
-    # The name in brackets may hold anything, brackets and blanks too.
+    # The name in brackets may contain brackets and spaces.
     fields = text[text.rindex(b")") + 1 :].split(None, 20)
     parent = int(fields[1])
-    # Threads of the kernel are root's, and on an idle node nearly all processes.
+    # Kernel threads belong to root. Skipping stat() for them saves time, as they are most processes.
     user = 0 if parent == _KERNEL_THREADS else Path(folder).stat().st_uid
     seconds = (int(fields[11]) + int(fields[12])) / _HERTZ
     return Process(parent, user, fields[0] == b"R", seconds, int(fields[19]))
@@ -471,21 +479,21 @@ def _process(folder: str) -> Process:
 
 
 def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
-    """Return all counters of a node. Those of throttling are of ``cpus`` only."""
+    """Read all counters of a node, and the throttling counters of ``cpus``."""
     counters: Counters = {}
-    # Files with one number: memory errors, network drops and errors, PCI Express errors, disk alarms.
+    # Read files with one number: memory errors, network drops and errors, PCI Express errors, alarms.
     for pattern, place in _FILES.items():
         for path in host.glob(pattern):
-            number = re.search(r"\d+$", host.read(path) or "")  # of AER's lines the total is last
+            number = re.search(r"\d+$", host.read(path) or "")  # the last line of AER is the total
             if number:
                 parts = path.split("/")
                 counters[f"{parts[place]} {parts[-1]}"] = int(number[0])
-    # Machine checks and thermal events.
+    # Read machine checks and thermal events.
     if len(cpus) <= MANY_CPUS or not host.path("/sys/devices/system/edac/mc/mc0").exists():
         checks = re.findall(r"(?m)^ *(MCE|THR|DFR):([ \d]+)", host.read("/proc/interrupts") or "")
         for name, counts in checks:
             counters[f"cpu {name}"] = sum(map(int, counts.split()))
-    # TCP and UDP: a line of names and a line of numbers for each protocol.
+    # Read TCP and UDP: each protocol has a line with names and a line with numbers.
     protocols = re.findall(r"(?m)^(Tcp|Udp): (.+)\n\1: (.+)$", host.read("/proc/net/snmp") or "")
     for protocol, names, numbers in protocols:
         for name, number in zip(names.split(), numbers.split(), strict=False):
@@ -495,10 +503,10 @@ def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
 
 
 def _throttling(host: Host, cpus: Sequence[int]) -> Counters:
-    """Return the counters of throttling.
+    """Read the throttling counters of the CPUs.
 
-    Every CPU has the counters of its core, and repeats those of its package. The first and the last
-    CPU cover two packages.
+    Every CPU has the counters of its core and of its package. The package counters are read from the
+    first and the last CPU only, which covers two packages.
     """
     ends = {cpus[0], cpus[-1]}
     counters: Counters = {}
@@ -514,8 +522,11 @@ def _throttling(host: Host, cpus: Sequence[int]) -> Counters:
 
 
 def moved_counters(before: Counters, after: Counters) -> Counters:
-    """Return the growth of each counter that grew. Counters of CPUs are added up, but of times only
-    the longest counts. An alarm counts while it is raised.
+    """Return the increase of each counter that has increased.
+
+    - Counts of several CPUs are added up.
+    - Times of several CPUs are not added up: the longest time counts.
+    - Alarms count while they are raised.
     """
     growth: Counter[str] = Counter()
     for name, count in after.items():

@@ -1,10 +1,12 @@
-"""Measure cells with two ends: start the server, wait until it listens, run the client, stop the
-server.
+"""Run the server of a network cell, on this machine or on the second node of a Slurm job.
 
-On one machine both ends run here and talk over loopback. Inside a Slurm allocation of two nodes,
-``peakmark serve`` runs on the second one through srun. It reads one JSON line, starts the server,
-and answers with one line when the server listens. The end of its input ends it and the server,
-also if the measuring process dies; its last line holds the other load on its node.
+On one machine client and server communicate over loopback. In a Slurm job of two nodes, srun runs
+``peakmark serve`` on the second node. Its protocol has these steps:
+
+- It reads a request, one line of JSON, and starts the server.
+- When the server listens, it answers with one line.
+- When its input ends, it stops the server and prints the load on its node as its last line. The input
+  also ends if the measuring process dies.
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ from peakmark.tools.base import Command
 Json = dict[str, Any]
 LOOPBACK = "127.0.0.1"
 READY_S = 20.0
-"""Longest time, in seconds, until a server listens."""
+"""Longest time, in seconds, that a server may take until it listens."""
 START_S = 60.0
-"""Longest time, in seconds, until srun, Python and the server run on the other node."""
+"""Longest time, in seconds, that srun, Python and the server may take to start on the other node."""
 END_S = 15.0
-"""Longest time, in seconds, until the other node's process ends by itself."""
+"""Longest time, in seconds, that ``peakmark serve`` may take to end."""
 WATCH_S = 0.2
 """Seconds between two checks of a process or pipe."""
 TRIES = 5
@@ -51,13 +53,16 @@ LISTEN = "0A"
 
 @dataclass(frozen=True)
 class Peer:
-    """The server of a cell, as its client sees it.
+    """The server of a network cell, as its client sees it.
 
     Attributes:
-        values: values for the placeholders of argv and environment.
+        host: host of the server.
+        address: IP address of the server.
+        interface: interface of this machine through which the client reaches the server.
+        values: values for the placeholders in the client's argv and environment.
         server_interface: interface on the server's node, if that is another node.
-        ended: called while the client runs; returns why the server failed, None if it did not.
-        noise: other load on the server's node, if that is another node; empty until the server ends.
+        ended: function that the client's side calls; returns why the server failed, or None.
+        noise: load on the server's node, if that is another node; empty until the server ends.
     """
 
     host: str
@@ -87,10 +92,11 @@ def target(address: str = LOOPBACK, interface: str = "lo") -> Peer:
 def serving(
     server: Command, directory: Path, address: str = LOOPBACK, interface: str = "lo"
 ) -> Iterator[Peer]:
-    """Yield a server on a free port of this machine. It runs while the block does.
+    """Run a server on a free port of this machine while the block runs, and yield its peer.
 
     Raises:
-        MeasurementError: when it ends early or does not listen in time, with its last lines.
+        MeasurementError: the server ended early or did not listen in time. The message has its last
+            lines of output.
     """
     folder = directory / "server"
     folder.mkdir()
@@ -102,7 +108,7 @@ def serving(
                 ended = partial(_failed, process, folder)
                 yield Peer(socket.gethostname(), address, interface, values, ended=ended)
                 return
-        # Between finding the port free and the server's bind, somebody else may have taken it.
+        # Another process may have taken the port before the server bound it: try another port.
         if "ddress already in use" not in execute.last_lines(folder):
             break
     name = Path(server.argv[0]).name
@@ -110,7 +116,7 @@ def serving(
 
 
 def _failed(process: Popen[bytes], folder: Path) -> str | None:
-    """Return why a server failed, None while it runs or after it has served its client (exit 0)."""
+    """Return why a server failed, or None if it still runs or ended with exit code 0."""
     if process.poll() in (None, 0):
         return None
     return f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
@@ -120,15 +126,15 @@ def _failed(process: Popen[bytes], folder: Path) -> str | None:
 def across(
     server: Command | None, directory: Path, interface: str | None, cpus: int
 ) -> Iterator[Peer]:
-    """Yield the peer on the second node of this allocation. It runs while the block does.
+    """Run a server on the second node of this job while the block runs, and yield its peer.
 
     Args:
-        server: None where the cell needs only the peer's address.
-        interface: of both nodes; None for the one on the route between them.
+        server: command of the server; None if the cell needs only the peer's address.
+        interface: interface of both nodes; None for the interface on the route between them.
         cpus: number of CPUs that the server may use.
 
     Raises:
-        MeasurementError: when there is no second node, or the server does not come up there.
+        MeasurementError: there is no second node, or the server did not start there.
     """
     # Start ``peakmark serve`` on the other node.
     local, remote = _both_nodes()
@@ -161,10 +167,8 @@ def across(
         if answer is None:
             answer = {"failed": f"no answer{execute.last_lines(folder)}"}
         if "failed" in answer:
-            raise MeasurementError(
-                f"the server's end on {remote} did not come up: {answer['failed']}"
-            )
-        # The route to the server must leave by the interface that is measured.
+            raise MeasurementError(f"the server on {remote} did not start: {answer['failed']}")
+        # Check that the route to the server uses the interface to measure.
         near = network.interface_towards(answer["address"])
         if interface not in (None, near):
             raise MeasurementError(
@@ -186,7 +190,7 @@ def across(
 
 
 def _both_nodes() -> tuple[str, str]:
-    """Return this node and the other one of the allocation."""
+    """Return the names of this node and of the other node of this job."""
     number = os.environ.get("SLURM_JOB_ID")
     if not number:
         raise MeasurementError(
@@ -204,9 +208,7 @@ def _both_nodes() -> tuple[str, str]:
 
 
 def step(node: str, cpus: int) -> list[str]:
-    """Return the srun command that runs a command on one node of this allocation, beside its other
-    steps.
-    """
+    """Return the srun command that starts a step on one node of this job, next to its other steps."""
     return [
         "srun",
         f"--jobid={os.environ['SLURM_JOB_ID']}",
@@ -222,9 +224,7 @@ def step(node: str, cpus: int) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment without the allocation's variables about tasks, which srun would take
-    for options.
-    """
+    """Return the environment without Slurm's task variables, which srun would treat as options."""
     variables = slurm.environment()
     job = os.environ.get("SLURM_JOB_ID")
     if job:
@@ -233,8 +233,9 @@ def environment() -> dict[str, str]:
 
 
 def _line(process: Popen[bytes], limit_s: float) -> Json | None:
-    """Return the next line of ``peakmark serve`` as JSON; None when none came in time or it has
-    ended.
+    """Return the next line from ``peakmark serve``, parsed as JSON.
+
+    The result is None if no line came in time or the process has ended.
     """
     stream = process.stdout
     assert stream is not None  # noqa: S101 - it is a pipe
@@ -245,7 +246,7 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
             text = stream.readline()
             if not text:
                 return None
-            with contextlib.suppress(ValueError):  # a greeting of the node's shell
+            with contextlib.suppress(ValueError):  # skip a greeting that the node's shell prints
                 answer = json.loads(text)
                 if isinstance(answer, dict):
                     return answer
@@ -255,8 +256,9 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 
 @contextmanager
 def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
-    """Close the input of ``peakmark serve`` after the block, which ends it and its server. Keep the
-    load that it then reports. End srun if they do not end.
+    """After the block, end ``peakmark serve`` and its server by closing its input.
+
+    Add the load that it then reports to ``load``. End srun if it does not end in time.
     """
     with process:
         try:
@@ -281,14 +283,15 @@ def _free_port(address: str) -> int:
             fact = f"no server can listen on {address} of {socket.gethostname()}: {error.strerror}"
             remedy = ""
             if address == LOOPBACK:
-                remedy = "with IPv4's loopback it can: ip link set lo up (as root)"
+                remedy = "bring up IPv4's loopback interface: ip link set lo up (as root)"
             raise MeasurementError(fact, remedy) from error
         return int(probe.getsockname()[1])
 
 
 def listens(process: Popen[bytes], port: int) -> bool:
-    """Wait until the port is in state LISTEN in /proc; return whether it is. The server would take
-    a probing connection for its client.
+    """Wait until a process listens on a port. Return whether it did in time.
+
+    The state is read from /proc, because the server would take a test connection for its client.
     """
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
@@ -304,7 +307,7 @@ def listening_ports(process: int | str = "self") -> set[int]:
     """Return the TCP ports in state LISTEN in a process's network namespace."""
     ports: set[int] = set()
     for table in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError):  # no IPv6, or it has ended
+        with contextlib.suppress(OSError):  # no IPv6, or the process has ended
             text = Path(f"/proc/{process}/net/{table}").read_text()
             found = re.findall(rf"(?m)^ *\d+: \S+:(\w+) \S+ {LISTEN} ", text)
             ports |= {int(port, 16) for port in found}
@@ -312,8 +315,9 @@ def listening_ports(process: int | str = "self") -> set[int]:
 
 
 def serve() -> int:
-    """Start the server that standard input asks for, and stop it when the input ends. Return the
-    exit code of ``peakmark serve``.
+    """Start the server that a request on standard input describes, and stop it when the input ends.
+
+    Return the exit code of ``peakmark serve``.
     """
     try:
         request = _read_request(sys.stdin.readline())
@@ -339,7 +343,7 @@ def serve() -> int:
 
 
 def _read_request(line: str) -> Json:
-    """Return the request of ``measure``. Refuse other input, as of a user who calls ``serve``."""
+    """Parse the request that ``peakmark measure`` sent. Refuse any other input."""
     try:
         request: Json = json.loads(line)
         if {"interface", "client", "server"} <= request.keys():
@@ -347,12 +351,13 @@ def _read_request(line: str) -> Json:
     except (ValueError, AttributeError):
         pass
     raise PeakmarkError(
-        "serve is what measure calls for a cell of two nodes: it asks first, on standard input"
+        "peakmark measure starts serve for a cell of two nodes, and sends a request on standard input:"
+        " do not call serve yourself"
     )
 
 
 def _start_server(request: Json, directory: Path, stack: ExitStack) -> Peer:
-    """Return the server of a request, which runs until the stack is left."""
+    """Start the server that a request describes. It runs until the stack is closed."""
     interface, client = request["interface"], request["client"]
     if interface:
         address = network.address_of(interface)
@@ -366,7 +371,7 @@ def _start_server(request: Json, directory: Path, stack: ExitStack) -> Peer:
 
 
 def _wait(peer: Peer) -> None:
-    """Wait until the client's side closes the pipe. Report a server that fails meanwhile, once."""
+    """Wait until the client's side closes the pipe. If the server fails meanwhile, report it once."""
     reported = False
     while True:
         ready, _, _ = select.select([sys.stdin], [], [], WATCH_S)

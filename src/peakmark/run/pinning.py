@@ -1,5 +1,6 @@
-"""Decide what a cell takes of the resources that its job may use. Words become numbers on the node that
-measures.
+"""Decide which of the job's CPUs, and how much of its memory, a cell uses.
+
+The node that measures replaces words such as ``cores`` and ``auto`` by numbers.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from peakmark.tools import REGISTRY
 from peakmark.tools.base import Command
 
 LEAST_POOL = 256 << 20
-"""Smallest pool in bytes that is chosen here. The translation buffers would hold all pages of a
-smaller one.
+"""Smallest automatic pool in bytes. TLBs (address translation caches) could hold all pages of a
+smaller pool.
 """
 POOL_FACTOR = 4
-"""Size of a pool that is chosen here, as a multiple of the caches."""
+"""Size of an automatic pool, as a multiple of the size of the caches."""
 POOL_SHARE = 0.5
-"""Largest share of the job's memory for a pool that is chosen here."""
+"""Largest share of the job's memory that an automatic pool may take."""
 ROUND = 64 << 20
-"""Bytes to whose multiples pools are rounded."""
+"""Automatic pools are multiples of this number of bytes."""
 
 
 def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> Facts:
-    """Return what the job may use, for the record's context: CPUs, cores, quota, memory in bytes,
-    and the NUMA nodes that may give memory (in the kernel's list format). Add the cores of the
-    whole node.
+    """Return the CPUs and memory that the job may use, and the cores of the whole node.
+
+    The result is the key ``allowed`` of a record's context.
     """
     return {
         "cpus": sorted(limits["cpus_allowed"]),
@@ -45,12 +46,13 @@ def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> F
 
 
 def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, Any]:
-    """Return the limits with no more memory than Slurm granted the job. Without a cgroup limit the
-    rest belongs to the system or to other jobs.
+    """Return the limits, with memory reduced to the memory that Slurm granted the job.
+
+    Slurm may grant less than the cgroup allows. The rest belongs to the system or to other jobs.
 
     Args:
-        node_bytes: memory of this node in Slurm, for a job that asked for all of it; None where
-            unknown.
+        node_bytes: memory of this node as Slurm reports it, if known. It is the limit of a job that
+            asked for all memory.
     """
     slurm, most = limits["slurm"], limits["memory_bytes"]
     if slurm is None or most is None:
@@ -63,51 +65,50 @@ def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, A
 
 
 def placement_of(cell: Cell) -> str:
-    """Return how the threads of a cell are placed. Threads in one part of the node, by a word, are
-    never spread.
-    """
+    """Return the placement of a cell's threads. Threads on one NUMA node or socket are never spread."""
     if cell.word in ("numa", "socket"):
         return "compact"
     return str(cell.options.get("placement") or "compact")
 
 
 def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: int) -> Cell:
-    """Return the cell with numbers in place of words, for this node and these CPUs. Its id stays.
+    """Return the cell with words replaced by numbers for this node. Its id does not change.
 
     Args:
+        cpu_locations: core, socket and NUMA node of each CPU.
         cpus: CPUs that the job may use, as ``topology.order`` returns them.
-        memory: bytes that the job may have.
+        memory: bytes of memory that the job may use.
     """
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
-    # A pool beyond the last-level caches that the threads use.
+    # Choose a pool larger than the last-level caches that the threads use.
     loaded = cell.workload == "LOADED"
     walks = loaded or cell.workload in NUMA or cell.variant in POOLS
     if walks and cell.options.get("pool") == AUTO:
         cached = topology.reach(cpu_locations, used)["last_level_bytes"]
         room = memory
         if loaded:
-            room = memory // 2  # the rest is for the copy and the area of LOADED
+            room = memory // 2  # LOADED needs the other half for its copy and its area
         cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})
-    # An area of LAT beyond the caches of a thread.
+    # Choose an area of LAT larger than the caches of a thread.
     if cell.automatic:
-        from peakmark.tools.programs.rambench import LINE  # late: most cells do without rambench
+        from peakmark.tools.programs.rambench import LINE  # late: most cells do not need rambench
 
         cached = max(cpu_locations[cpu].cache_bytes for cpu in used)
-        # One pointer for each cache line fills so large an area eight times faster, and no line
-        # repeats among neighbours.
+        # One pointer per cache line fills a large area eight times faster than one per word, and
+        # successive loads then never share a line.
         chosen = {"area": area(cell.concurrency, cached, memory), "stride": LINE}
         cell = replace(cell, options={**cell.options, **chosen})
     return cell
 
 
 def area(threads: int, cached: int, memory: int) -> int:
-    """Return the bytes of LAT's area in each thread, ``POOL_FACTOR`` times the caches of ``cached``
-    bytes.
+    """Return the bytes of the area that each thread of LAT walks.
 
-    The area is a power of two, because pmbw measures no other. It does not depend on the number of
-    threads, as long as the memory suffices.
+    The area is at least ``POOL_FACTOR`` times ``cached``, the size of a thread's caches. It is a power
+    of two, because pmbw measures no other sizes. It does not depend on the number of threads unless
+    the memory is too small.
     """
     wanted = 1 << (max(LEAST_POOL, POOL_FACTOR * cached) - 1).bit_length()
     room = int(memory * POOL_SHARE) // threads
@@ -115,10 +116,11 @@ def area(threads: int, cached: int, memory: int) -> int:
 
 
 def pool(cell: Cell, cached: int, memory: int) -> int:
-    """Return the bytes of a pool ``POOL_FACTOR`` times as large as caches of ``cached`` bytes, as
-    far as the memory allows. It is a power of two if a reference tool needs that.
+    """Return the bytes of an automatic pool.
 
-    A kernel takes whole blocks, so two blocks for each thread are added.
+    The pool is at least ``POOL_FACTOR`` times ``cached``, the size of the caches, if the memory
+    suffices. Two blocks for each thread are added, because a kernel uses only whole blocks. The size
+    is a power of two if a reference tool needs that.
     """
     wanted = max(LEAST_POOL, POOL_FACTOR * cached + 2 * cell.concurrency * (cell.block or 0))
     room = max(int(memory * POOL_SHARE), ROUND)
@@ -128,11 +130,14 @@ def pool(cell: Cell, cached: int, memory: int) -> int:
 
 
 def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
-    """Return the command of a network tool, pinned to as many CPUs as it has streams. netbench pins
-    itself so; a tool that moves wakes sleeping CPUs.
+    """Return the command, pinned to as many CPUs as it has streams if it is a network reference.
 
-    Commands of CPU and memory tools begin with taskset. Disk tools may use all CPUs of the job: a
-    thread that waits for the disk wakes best on the CPU of the interrupt.
+    An unpinned network tool migrates and wakes sleeping CPUs. Other tools are not pinned here:
+
+    - netbench pins itself.
+    - Commands of CPU and memory tools begin with taskset.
+    - Disk tools may use all CPUs of the job, because a thread that waits for the disk wakes fastest on
+      the CPU that handles the interrupt.
     """
     if cell.subsystem != "network" or not REGISTRY[cell.instrument].reference:
         return command
@@ -140,15 +145,17 @@ def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
 
 
 def pinned_server(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
-    """Return a server command pinned to the last CPUs. Its client on the same machine has the first
-    ones.
-    """
+    """Return a server's command, pinned to the last CPUs. Its client uses the first ones."""
     return replace(server, cpus=tuple(cpus[::-1][: cell.concurrency]))
 
 
 def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> Facts:
-    """Return what the threads of a resolved cell can reach, for the record's context. ``cpus`` are
-    in their order of use.
+    """Return the CPUs that the threads of a resolved cell use, and the caches that these reach.
+
+    The result is the key ``placed`` of a record's context.
+
+    Args:
+        cpus: CPUs of the job, in the order in which threads take them.
     """
     used = cpus
     if cell.subsystem != "disk":

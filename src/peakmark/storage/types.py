@@ -1,7 +1,7 @@
-"""What a campaign's own files hold, as types: records, machine facts and plan.
+"""Types of the files that peakmark writes into a campaign: records, machine facts and plan.
 
-``config.schemas`` makes JSON schemas of them, with the texts below ``Attributes`` as descriptions
-of the keys. SI base units: bytes, Hz, bit/s, B/s, seconds.
+``config.schemas`` generates JSON schemas from these types. The texts below ``Attributes`` become the
+descriptions of the keys. All values are in SI base units: bytes, Hz, bit/s, B/s, seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from peakmark.config.types import CampaignName, Metric, Text, Unit
 from peakmark.tools.common import HISTOGRAM
 from peakmark.validation import allowed
 
-# What is computed from numbers between these bounds stays finite.
+# Sums, squares and ratios of numbers within these bounds stay finite.
 Integer = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Several = Annotated[int, Meta(ge=1, le=1 << 62)]
@@ -41,15 +41,15 @@ OptionalList = list[str] | None
 
 
 class Moment(TypedDict):
-    """A node at one moment.
+    """State of a node at one moment.
 
     Attributes:
-        load: average of the last minute
-        clock_hz: slowest of the given CPUs, by cpufreq
-        clock_limit_hz: what governor and firmware allow it at most
-        celsius: hottest sensor of the processor
-        running: other processes that run or are ready to
-        users: other users they belong to
+        load: load average of the last minute
+        clock_hz: lowest clock among the given CPUs, from cpufreq
+        clock_limit_hz: highest clock of that CPU that governor and firmware allow
+        celsius: temperature of the processor's hottest sensor
+        running: number of other processes that run or are ready to run
+        users: number of other users who own these processes
     """
 
     load: OptionalNumber
@@ -61,16 +61,16 @@ class Moment(TypedDict):
 
 
 class Disturbance(TypedDict):
-    """What else went on while a cell was measured.
+    """Other activity on a node while a cell was measured.
 
     Attributes:
         steal: share of the given CPUs' time that the hypervisor took
-        others: CPUs' worth of time that other programs used
-        busy: other processes that used more than a tenth of a CPU
-        users: other users they belong to
-        throttled_s: held back by the cgroup's CPU quota, s
-        hot: times that CPUs slowed down because of heat
-        moved: device and counter of the kernel -> what it went on by; of errors, drops and throttling
+        others: average number of CPUs that other programs kept busy
+        busy: number of other processes that used more than a tenth of a CPU
+        users: number of other users who own these processes
+        throttled_s: time for which the cgroup's CPU quota held the program back, in seconds
+        hot: how often CPUs slowed down because of heat
+        moved: counter of errors, drops or throttling -> its increase
     """
 
     seconds: Positive
@@ -84,10 +84,10 @@ class Disturbance(TypedDict):
 
 
 class Noise(TypedDict):
-    """A node before, during and after a cell; others are counted, never named.
+    """Activity on a node before, during and after a cell. Other users are counted, never named.
 
     Attributes:
-        during: null for less than 0.1 s
+        during: null if the cell took less than 0.1 s
     """
 
     before: Moment
@@ -96,13 +96,13 @@ class Noise(TypedDict):
 
 
 class Details(TypedDict, total=False):
-    """What else the program said; here are the values that are computed with.
+    """Further output of the program. Only values that peakmark computes with have a type here.
 
     Attributes:
-        histogram: operations by time, 128 buckets for each power of two, in ns: runs of buckets
-            with the index of the first one, then the counts
-        retransmits: TCP segments sent again by the sender, of all streams since they were connected
-        congestion_control: of the sender's TCP, as the kernel names it
+        histogram: number of operations by duration in ns, 128 buckets for each power of two. Each
+            run of consecutive buckets is the index of its first bucket, then the counts.
+        retransmits: TCP segments that the sender sent again, over all streams since they connected
+        congestion_control: congestion control of the sender's TCP, as the kernel names it
     """
 
     clock_hz_before: OptionalAmount
@@ -171,24 +171,24 @@ class CommandRun(TypedDict):
 
 
 class ToolFacts(TypedDict):
-    """A program that measures."""
+    """An installed program that can measure."""
 
     path: str
     version: str
 
 
 class ToolUsed(ToolFacts):
-    """The program that measured."""
+    """The program that measured a cell."""
 
     name: str
 
 
 class Allowed(TypedDict):
-    """What the job of a cell could use.
+    """CPUs and memory that the job of a cell could use.
 
     Attributes:
-        memory_nodes: NUMA nodes, in the kernel's list format
-        node_cores: cores of the whole node
+        memory_nodes: NUMA nodes whose memory the job could use, in the kernel's list format
+        node_cores: number of cores of the whole node
     """
 
     cpus: list[int]
@@ -201,12 +201,12 @@ class Allowed(TypedDict):
 
 
 class Placed(TypedDict):
-    """What of it the threads of a cell took and can reach.
+    """CPUs that the threads of a cell used, and the caches that these CPUs reach.
 
     Attributes:
-        word: concurrency as it was asked for, where that was a word
-        cpus: in the order in which threads take them
-        last_level_bytes: of all last-level caches these CPUs share
+        word: concurrency in the configuration, if it was a word such as cores
+        cpus: CPUs in the order in which threads take them
+        last_level_bytes: total size of the last-level caches of these CPUs
     """
 
     word: OptionalText
@@ -220,7 +220,7 @@ class Placed(TypedDict):
 
 
 class PcieLink(TypedDict):
-    """Lanes of a PCI Express link and their speed, as negotiated and at most."""
+    """Lanes and speed of a PCI Express link: the negotiated values and the highest possible ones."""
 
     current_width: Several
     max_width: Several
@@ -232,8 +232,8 @@ class NetworkFacts(TypedDict, total=False):
     """A network interface of a node.
 
     Attributes:
-        mode: of a bond
-        stream_bps: of a bond: what one stream can have
+        mode: mode of a bond
+        stream_bps: rate that one stream can reach on a bond, in bit/s
     """
 
     interface: OptionalText
@@ -250,7 +250,7 @@ class NetworkFacts(TypedDict, total=False):
 
 
 class Connection(TypedDict):
-    """What a cell of two nodes was measured over."""
+    """Network interface and link over which a two-node cell was measured."""
 
     interface: OptionalText
     loopback: NotRequired[OptionalBool]
@@ -259,16 +259,17 @@ class Connection(TypedDict):
 
 
 class RecordContext(TypedDict):
-    """What is needed to trust a measurement.
+    """Circumstances of a measurement, by which its value can be judged.
 
     Attributes:
         started: ISO 8601 with offset
-        io_limits: what cgroups let the job move on the disk at most: B/s and 1/s
-        noise: what else went on on the node; null where it cannot be read
-        server_noise: the same of the server's node; null where it is the same node
-        dram_compared: B/s that DRAM was held against: the median at which as many threads have read
-            it in this campaign by then
-        wrong_core: of a failed attempt: core, by its first CPU, that gave a wrong result
+        io_limits: highest rates that cgroups allow the job on the disk, in B/s and operations per
+            second
+        noise: other activity on the node; null if it cannot be read
+        server_noise: other activity on the server's node; null if client and server share a node
+        dram_compared: B/s with which the rate of DRAM was compared: the median over earlier reads
+            with the same number of threads in this campaign
+        wrong_core: failed attempts: the core that computed a wrong result, by its first CPU
     """
 
     host: Text
@@ -299,7 +300,7 @@ class RecordContext(TypedDict):
 
 
 class DisturbedContext(TypedDict):
-    """What the context of a disturbed attempt has of its own, as ``RecordContext``."""
+    """Keys of ``RecordContext`` that a disturbed attempt has instead of those of its record."""
 
     started: Time
     seconds: Annotated[float, Meta(ge=0, le=1e9)]
@@ -312,11 +313,11 @@ class DisturbedContext(TypedDict):
 
 
 class DisturbedAttempt(TypedDict):
-    """A measurement of the cell that was disturbed and made again.
+    """A disturbed measurement of a cell, which was then repeated.
 
     Attributes:
-        reasons: code of the warning -> CPUs' worth of time, share of that time, of the clock or of
-            the rate of DRAM
+        reasons: code of the warning -> its value: number of CPUs, or share of the time, of the clock
+            or of the rate of DRAM
     """
 
     reasons: dict[
@@ -327,14 +328,14 @@ class DisturbedAttempt(TypedDict):
 
 
 class Record(TypedDict):
-    """All that one cell left behind. SI base units. Written once, never changed.
+    """Result of one cell, in SI base units. A record is written once and never changed.
 
     Attributes:
-        disturbed: earlier or later measurements that do not count, as this one was less disturbed
-        sha256: of all else here
-        status: failed only in attempts/, never as a cell's output
-        reason: why unavailable or failed, in one sentence
-        raw: file name beside the record -> its SHA-256
+        disturbed: other measurements of the cell, which were more disturbed and do not count
+        sha256: checksum of all other keys
+        status: failed occurs only below attempts/, never as the output of a cell
+        reason: why the cell is unavailable or failed, in one sentence
+        raw: name of a file with raw output, in the folder of the record -> its SHA-256
     """
 
     schema: Literal[1]
@@ -350,7 +351,7 @@ class Record(TypedDict):
 
 
 class Clocks(TypedDict, total=False):
-    """Clocks of a processor, Hz."""
+    """Clocks of a processor in Hz."""
 
     nominal: OptionalPositive
     maximum: OptionalPositive
@@ -358,7 +359,7 @@ class Clocks(TypedDict, total=False):
 
 
 class ClockSources(TypedDict, total=False):
-    """Where the clocks are from."""
+    """Source of each clock of a processor."""
 
     nominal: OptionalText
     maximum: OptionalText
@@ -369,7 +370,7 @@ class CacheFacts(TypedDict):
     """A cache of a processor.
 
     Attributes:
-        shared_by: hardware threads that share one
+        shared_by: number of hardware threads that share one such cache
     """
 
     level: Several
@@ -383,9 +384,9 @@ class NumaNode(TypedDict, total=False):
     """A NUMA node.
 
     Attributes:
-        cpus: in the kernel's list format; empty for memory alone
-        memory: bytes
-        distances: to all nodes in their order
+        cpus: its CPUs in the kernel's list format; empty for a node without CPUs
+        memory: its memory in bytes
+        distances: distances to all NUMA nodes, in the order of the nodes
     """
 
     node: Count
@@ -395,12 +396,12 @@ class NumaNode(TypedDict, total=False):
 
 
 class CoreKind(TypedDict, total=False):
-    """Cores of one kind among several.
+    """Cores of one kind, on a processor with several kinds.
 
     Attributes:
-        name: with their number, as 4 x Cortex-A73
-        cpus: in the kernel's list format
-        maximum: highest clock, Hz
+        name: number and name of the cores, such as 4 x Cortex-A73
+        cpus: their CPUs in the kernel's list format
+        maximum: highest clock in Hz
     """
 
     name: str
@@ -412,16 +413,16 @@ class CpuFacts(TypedDict, total=False):
     """The processors of a node.
 
     Attributes:
-        family: on Arm the implementer code
-        model: on Arm the part number
-        microarchitecture: as in data/operations.csv; null for a processor that is not in the table
+        family: CPU family; on Arm the implementer code
+        model: model number; on Arm the part number
+        microarchitecture: name as in data/operations.csv; null if the table lacks the processor
         cores: physical cores of the machine
         threads: hardware threads of the machine
         virtualised: hypervisor, or null on bare metal
-        smt: cores run more than one hardware thread
-        idle_states: that are not disabled
-        energy: whose energy a user can read, as package-0, dram
-        kinds: only where the cores are of several kinds
+        smt: whether cores run more than one hardware thread
+        idle_states: idle states that are enabled
+        energy: domains whose energy counters a user can read, such as package-0, dram
+        kinds: kinds of cores, if there are several
     """
 
     vendor: OptionalText
@@ -452,7 +453,7 @@ class CpuFacts(TypedDict, total=False):
 
 
 class HugePages(TypedDict, total=False):
-    """Huge pages of a node, by their size in bytes."""
+    """Huge pages of a node: their size in bytes, and how many exist and are free."""
 
     size: OptionalInteger
     total: OptionalInteger
@@ -464,8 +465,9 @@ class MemoryFacts(TypedDict, total=False):
 
     Attributes:
         speed_mts: million transfers per second
-        channels: channels of the whole node that hold a module
-        bytes_per_transfer: width of a channel; null where neither firmware nor type tells it
+        channels: number of channels of the whole node that hold a module
+        bytes_per_transfer: width of a channel in bytes; null if it follows from neither firmware nor
+            memory type
     """
 
     total: OptionalCount
@@ -502,12 +504,12 @@ class SystemFacts(TypedDict, total=False):
 
 
 class StorageFacts(TypedDict, total=False):
-    """The disk below a folder of a node.
+    """The disk that holds a folder of a node.
 
     Attributes:
-        rotational: null for virtual disks, which claim anything
-        interface: nvme sata sas usb virtio xen loop ram network
-        interface_limit: B/s the link carries: a limit of the link, not of the medium
+        rotational: whether the disk rotates; null for virtual disks, which report it unreliably
+        interface: nvme, sata, sas, usb, virtio, xen, loop, ram or network
+        interface_limit: highest rate of the link in B/s; the medium may be slower
     """
 
     scratch: str
@@ -531,7 +533,7 @@ class StorageFacts(TypedDict, total=False):
 
 
 class SlurmLimits(TypedDict, total=False):
-    """What Slurm granted a job."""
+    """CPUs and memory that Slurm granted a job."""
 
     cpus_on_node: OptionalInteger
     cpus_per_task: OptionalInteger
@@ -540,12 +542,12 @@ class SlurmLimits(TypedDict, total=False):
 
 
 class LimitFacts(TypedDict, total=False):
-    """What a process may use of a node.
+    """CPUs and memory of a node that a process may use.
 
     Attributes:
-        cpus_allowed: one CPU of each physical core first
-        cpu_quota: CPUs' worth of time a cgroup grants
-        memory_bytes: what the cgroup or Slurm grants, else all
+        cpus_allowed: CPUs, first one of each physical core, then the others
+        cpu_quota: number of CPUs whose time a cgroup grants
+        memory_bytes: memory that the cgroup or Slurm grants, else all memory of the node
     """
 
     cpus_allowed: Annotated[list[Count], Meta(min_length=1)]
@@ -566,10 +568,10 @@ class SlurmFacts(TypedDict, total=False):
 
 
 class BuildFacts(TypedDict, total=False):
-    """How the own kernels were compiled.
+    """How peakmark's kernels were compiled.
 
     Attributes:
-        left_out: instruction sets that the toolchain could not make, with what it said
+        left_out: instruction set that the toolchain could not compile -> its error message
         io_uring: whether diskbench was compiled with liburing
     """
 
@@ -581,11 +583,11 @@ class BuildFacts(TypedDict, total=False):
 
 
 class BlasFacts(TypedDict, total=False):
-    """The BLAS of HPL, else the one that programs get.
+    """The BLAS that HPL is linked with, else the system's default BLAS.
 
     Attributes:
-        core_type: kind of core whose kernels it has chosen
-        config: version and configuration in its own words
+        core_type: type of core whose kernels the BLAS selected
+        config: version and configuration as the BLAS reports them
     """
 
     library: OptionalText
@@ -595,13 +597,13 @@ class BlasFacts(TypedDict, total=False):
 
 
 class Facts(TypedDict, total=False):
-    """What a node is, as an ordinary user can read it. Bytes, Hz, bit/s, B/s. null: not readable,
-    see unknown.
+    """Facts of a node that an ordinary user can read, in bytes, Hz, bit/s and B/s. null: not
+    readable, see unknown.
 
     Attributes:
-        collected: ISO 8601 with offset
-        libraries: shared libraries of the tools that results can depend on: name -> file
-        unknown: dotted name of a fact -> how to supply it
+        collected: time at which the facts were read, ISO 8601 with offset
+        libraries: name of a shared library that can affect results -> its file
+        unknown: dotted name of an unknown fact -> how to supply it
     """
 
     schema: Literal[1]
@@ -632,21 +634,21 @@ JobName = Annotated[
 
 
 class PlannedCell(CellKeys):
-    """A cell of a plan, and the job that measures it together with others."""
+    """A cell of a plan, with the name of its job if the job measures several cells."""
 
     id: NotRequired[str]
     job: NotRequired[JobName]
 
 
 class JobConfig(TypedDict, total=False):
-    """What a job reads of the configuration."""
+    """Part of the configuration that a job reads."""
 
     tools: dict[str, Any]
     modules: dict[str, list[str]]
 
 
 class PlanFile(TypedDict):
-    """What a campaign consists of; ``config`` is checked before a plan is written."""
+    """The plan of a campaign. ``config`` was checked before the plan was written."""
 
     schema: NotRequired[Literal[1]]
     campaign: CampaignName

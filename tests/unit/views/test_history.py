@@ -111,7 +111,7 @@ def test_the_command_writes_table_and_figures_and_passes_over_what_is_no_campaig
     files = [tmp_path / f"history.{ending}" for ending in ("csv", "svg", "png")]
     places = [*map(str, weeks), str(tmp_path / "notes"), str(tmp_path / "notes.zip")]
     done = peakmark("history", *places, *(word for file in files for word in ("-o", str(file))))
-    assert done.returncode == 0 and done.stderr.count("passed over 2") == 1, done
+    assert done.returncode == 0 and done.stderr.count("skipped 2") == 1, done
     lines = list(csv.DictReader(files[0].read_text().splitlines()))
     changed = [line["campaign"] for line in lines if line["p"]]
     assert (len(lines), changed) == (2 * WEEKS, ["week-08"])
