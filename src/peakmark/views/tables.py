@@ -324,6 +324,7 @@ def runs_frame(frames: CampaignFrames) -> pd.DataFrame:
     runs = runs.drop_duplicates(["record", "attempt", "measurement"])
     in_time = runs.sort_values(["time", "record", "attempt", "measurement"])
     left_out = in_time["disturbed"].mask(in_time["above_limit"], "above-limit")
+    left_out = left_out.mask(in_time["discarded"], "first-round")
     warnings = in_time["program_warnings"].map(joined)
     shown = in_time.assign(left_out=left_out, program_warnings=warnings)
     return shown[list(RUNS)].rename(columns=RUNS)

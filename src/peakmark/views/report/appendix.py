@@ -140,6 +140,8 @@ def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
         groups[row.program, labels.unit][name, "  ".join(shown)] = None
         if not all(run.kept for run in values):
             text = f"{texts['here']} {texts['brackets']}"
+    if frames.runs["discarded"].any():
+        text = f"{texts['here']} {texts['first_round']}"
     listed = []
     for (program, unit), lines in groups.items():
         listed.append({"program": program, "unit": unit, "lines": list(lines)})
@@ -151,7 +153,9 @@ def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:
     measured = frames.runs[frames.runs["value"].notna() & frames.runs["table"].ne("")]
     kept = measured[measured["kept"]].sort_values("repetition", kind="stable")
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    for frame in (kept, measured[measured["disturbed"].ne("")], measured[measured["above_limit"]]):
+    is_again = measured["disturbed"].ne("")
+    first_round = measured[measured["discarded"] & ~is_again]
+    for frame in (kept, first_round, measured[is_again], measured[measured["above_limit"]]):
         for run in schema.lines(frame):
             found[run.point, run.instrument].append(run)
     return found
