@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -12,12 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from peakmark.tools.common import percentile_times, read_histogram
+
 Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""
 Matrix = dict[tuple[int, int], float]
 """(CPU or NUMA node, CPU or NUMA node) -> latency or rate between them, in SI units."""
 KNEE = 2.0
 """Multiple of the idle latency that defines the knee of a curve of latency under load."""
+NINES_STEP, MOST_NINES = 0.05, 6.0
+"""Distance between the points of a distribution, and its end, in nines."""
 
 
 def points_of(run: Line) -> list[list[float]]:
@@ -100,3 +105,27 @@ def knee_of(points: Sequence[LoadedPoint]) -> float | None:
             share = (limit - before.latency) / (after.latency - before.latency)
             return before.rate + share * (after.rate - before.rate)
     return None
+
+
+# -- distributions of the times of single operations
+
+
+def nines_of(share: float) -> float:
+    """Return the place of a share on an axis of nines: 1 for 90 %, 3 for 99.9 %."""
+    return -math.log10(1 - share)
+
+
+def distribution_of(histograms: Sequence[str]) -> NDArray[np.float64]:
+    """Return the distribution of the times that histograms count together.
+
+    Args:
+        histograms: see the column ``histogram`` of runs; at least one, none empty.
+
+    Returns:
+        An array of (nines of the share of operations, time in s that they do not exceed). It ends
+        where no operation took longer.
+    """
+    counts = [read_histogram(text) for text in histograms]
+    nines = np.arange(NINES_STEP, MOST_NINES, NINES_STEP)
+    times = percentile_times(sum(counts[1:], start=counts[0]), list(1 - 10**-nines))
+    return np.column_stack([nines[: len(times)], times])

@@ -24,6 +24,7 @@ class FigureData:
 
     Attributes:
         name: name of its files, without ending.
+        kind: how it is drawn, see ``figures.SHAPES``.
         table: gives unit and names of programs, see ``layouts.table_of``.
         rows: lines of ``frames.rows`` that have a value, of the points in the figure.
         frames: the campaign, see ``layouts.arrange``.
@@ -32,6 +33,7 @@ class FigureData:
     """
 
     name: str
+    kind: str
     table: Table
     rows: pd.DataFrame
     frames: CampaignFrames

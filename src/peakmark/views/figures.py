@@ -10,22 +10,33 @@ from matplotlib.figure import Figure
 from peakmark.config.layouts import Layout
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import TABLES
-from peakmark.views import curve_figures, figure_style, layouts, node_figures, panel_figures
+from peakmark.views import (
+    curve_figures,
+    figure_style,
+    layouts,
+    node_figures,
+    panel_figures,
+    strip_figures,
+)
 from peakmark.views.figure_data import FigureData
 from peakmark.views.node_groups import is_many
-from peakmark.views.report.pictures import FLEET, ROOFLINE, pictures_of
+from peakmark.views.report.pictures import FLEET, pictures_of
 
 FOLDER = "figures"
 """Folder of the files below that of a campaign."""
-SHAPES: Mapping[str, Callable[[FigureData], Figure]] = {
-    "core_to_core": curve_figures.plot_matrices,
-    "numa_latency": curve_figures.plot_matrices,
-    "numa_throughput": curve_figures.plot_matrices,
-    "ladder_latency": curve_figures.plot_ladder,
-    "ladder_throughput": curve_figures.plot_ladder,
-    "loaded_latency": curve_figures.plot_loaded,
+SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
+    "panels": panel_figures.plot,
+    "distribution": panel_figures.plot_distribution,
+    "shares": strip_figures.plot_shares,
+    "rounds": strip_figures.plot_rounds,
+    "ladder": curve_figures.plot_ladder,
+    "loaded": curve_figures.plot_loaded,
+    "roofline": curve_figures.plot_roofline,
+    "matrix": curve_figures.plot_matrices,
+    "links": curve_figures.plot_links,
+    "nodes": node_figures.plot_nodes,
 }
-"""Metric -> function that draws the matrices or curves of its table."""
+"""Kind of a figure -> function that draws it; None where it would show nothing."""
 
 
 def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
@@ -68,19 +79,11 @@ def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Figure
             if picture.rows.empty:
                 continue
             table = layouts.table_of(layout, usual, picture.rows)
-            yield FigureData(picture.name, table, picture.rows, frames, layout, picture.drawing)
+            yield FigureData(
+                picture.name, picture.kind, table, picture.rows, frames, layout, picture.drawing
+            )
 
 
 def draw(figure: FigureData) -> Figure | None:
     """Return the drawing of a figure, None if it would show nothing."""
-    if figure.name == ROOFLINE:
-        return curve_figures.plot_roofline(figure)
-    if figure.name.endswith("_links"):
-        return curve_figures.plot_links(figure)
-    if is_many(figure.frames):
-        return node_figures.plot_nodes(figure)
-    if figure.table.metric in SHAPES:
-        return SHAPES[figure.table.metric](figure)
-    if figure.name.endswith("_percentiles"):
-        return panel_figures.plot_percentiles(figure)
-    return panel_figures.plot(figure)
+    return SHAPES[figure.kind](figure)

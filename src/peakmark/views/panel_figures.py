@@ -5,8 +5,8 @@
 panel   title of the panel
 name    program or workload, which has a colour and a marker in the legend
 line    block or number of threads, which has dashes in the legend; empty for a plain line
-kind    path (value of a row, joined to others), run (a dot), left out (a run that its row leaves out)
-        or limit
+kind    path (value of a row, joined to others), run (a dot), left out (a run that its row leaves out),
+        limit (joined to others) or tick (limit of a single row)
 x, y    its place
 """
 
@@ -29,13 +29,14 @@ from matplotlib.ticker import NullLocator
 
 from peakmark.formatting import significant
 from peakmark.rows import schema
+from peakmark.rows.curves import distribution_of, nines_of
 from peakmark.rows.labels import Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 from peakmark.views.figure_style import Look
 from peakmark.views.points import Line
-from peakmark.views.report.pictures import VALUES
+from peakmark.views.report.pictures import LINE, VALUES
 
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""
@@ -57,6 +58,10 @@ VARIANTS = {
 """Variant of a memory row -> its name in titles of panels."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """Column of a percentile -> share of the operations that took no longer."""
+SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+"""Shares of the operations that the axis of a distribution names."""
+DISTRIBUTION = (0.4, 1.4)
+"""Share of the page's width, and height in inches, of a panel with a distribution."""
 HOLLOW = Look(figure_style.INK, "o", "none")
 """Look of runs that their rows leave out."""
 
@@ -71,6 +76,7 @@ def draw(
     has_bars: bool = False,
     has_own_limits: bool = False,
     left_to_right: bool = True,
+    shortest: int = 2,
     dashed: Sequence[str] = (),
     **panels: Any,
 ) -> tuple[Figure, Mapping[str, Axes]]:
@@ -83,6 +89,7 @@ def draw(
         has_bars: draw paths as bars.
         has_own_limits: draw limits in the colours of their names.
         left_to_right: draw paths from left to right, else in the order of their lines.
+        shortest: least number of corners of a line; fewer are marks.
         dashed: the values of ``line`` in the order of the legend; by default in that of the frame.
         panels: see ``figure_style.facets``.
 
@@ -103,16 +110,18 @@ def draw(
         if has_bars:
             draw_bars(axis, paths, looks)
         else:
-            draw_paths(axis, paths, looks, dashes, left_to_right)
-            draw_marks(axis, paths, looks, has_dots)
+            corners = paths.groupby(["name", "line"])["x"].transform("size")
+            lines, single = paths[corners.ge(shortest)], paths[corners.lt(shortest)]
+            draw_paths(axis, lines, looks, dashes, left_to_right)
+            draw_marks(axis, single if has_dots else paths, looks, has_dots)
         draw_dots(axis, of_panel, looks)
-        draw_limits(axis, of_panel[of_panel["kind"].eq("limit")], limit_looks)
+        draw_limits(axis, of_panel, limit_looks)
     grid.set_axis_labels(*labels)
     figure_style.scale_values(list(grid.axes.flat), bool(panels.get("sharey")))
     entries = entries_of(shown, looks, has_bars)
     if len(dashes) > 1:
         entries += [dashes_entry(name, each) for name, each in dashes.items()]
-    if shown["kind"].eq("limit").any():
+    if shown["kind"].isin(["limit", "tick"]).any():
         entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
     figure_style.legend(grid.figure, entries)
     return grid.figure, grid.axes_dict
@@ -146,10 +155,7 @@ def draw_bars(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look]) -> Non
 
 
 def draw_marks(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look], has_dots: bool) -> None:
-    """Draw a marker at each corner of paths; if dots show the runs, a tick at paths of one corner."""
-    corners = paths.groupby(["name", "line"])["x"].transform("size")
-    if has_dots:
-        paths = paths[corners.eq(1)]
+    """Draw a marker at each corner of paths, or a tick if dots show the runs."""
     for name, of_name in paths.groupby("name", sort=False):
         look = looks[str(name)]
         if has_dots:
@@ -178,8 +184,15 @@ def scatter(axis: Axes, dots: pd.DataFrame, look: Look, size: float = 11) -> Non
     )  # fmt: skip
 
 
-def draw_limits(axis: Axes, limits: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw a dashed line across the panel if all rows have one limit, else limits along their rows."""
+def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """Draw a dashed line across the panel if all rows have one limit, else limits along their rows.
+
+    Ticks stand at their rows alone.
+    """
+    ticks = of_panel[of_panel["kind"].eq("tick")]
+    if len(ticks):
+        axis.plot(ticks["x"], ticks["y"], "_", color=figure_style.INK, markersize=9, zorder=1)
+    limits = of_panel[of_panel["kind"].eq("limit")]
     distinct = limits["y"].round(9).unique()
     if len(distinct) == 1:
         axis.axhline(distinct[0], **figure_style.LIMIT)
@@ -244,7 +257,7 @@ def plot(figure: FigureData) -> Figure:
         rows = rows[rows["is_own"]]
     name = "full_name" if kind == "together" else "program"
     rows = rows.assign(name=rows[name])
-    shown = corners_of(figure, rows, value, kind, looks)
+    shown = corners_of(figure, rows, value, kind, looks, across == "concurrency")
     names = dict(zip(rows["across"], rows["across_name"], strict=True))
     panel = (0.23, panel_height(figure, across))
     most = SLIM if len(names) <= 2 else MAX_COLUMNS
@@ -254,6 +267,7 @@ def plot(figure: FigureData) -> Figure:
         looks,
         has_bars=kind == "bars",
         has_own_limits=kind == "together",
+        shortest=LINE,
         dashed=list(rows.sort_values("other_place", kind="stable")["line"].unique()),
         panel=panel,
         most=most,
@@ -360,9 +374,18 @@ def looks_of(table: Table, rows: pd.DataFrame, kind: str) -> dict[str, Look]:
 
 
 def corners_of(
-    figure: FigureData, rows: pd.DataFrame, value: str, kind: str, looks: Mapping[str, Look]
+    figure: FigureData,
+    rows: pd.DataFrame,
+    value: str,
+    kind: str,
+    looks: Mapping[str, Look],
+    has_limit_lines: bool,
 ) -> pd.DataFrame:
-    """Return the values, runs and limits of rows as lines for ``draw``."""
+    """Return the values, runs and limits of rows as lines for ``draw``.
+
+    A limit is a tick at its row, unless ``has_limit_lines`` and all rows of a long enough line have
+    one: blocks on the axis are in caches with other limits.
+    """
     table, has_bars = figure.table, kind == "bars"
     percent = 100.0
     factor = percent if value == "efficiency" else table.factor
@@ -382,9 +405,13 @@ def corners_of(
     if value == "measured" and not has_bars:
         places = rows[["point", "instrument", "panel", "name", "line", "x"]]
         layers.append(dots_of(figure, places))
-        limited = rows[rows["is_own"] & rows["limit"].notna()]
-        limits = limited["limit"] * table.factor
-        layers.append(limited.assign(x=limited["across"], y=limits, kind="limit"))
+        own = rows[rows["is_own"]]
+        known = own.groupby(["panel", "name", "line"])["limit"].transform("count")
+        size = own.groupby(["panel", "name", "line"])["limit"].transform("size")
+        is_joined = known.eq(size) & size.ge(LINE) & has_limit_lines
+        own = own.assign(kind=np.where(is_joined, "limit", "tick"))
+        limited = own[own["limit"].notna()]
+        layers.append(limited.assign(x=limited["across"], y=limited["limit"] * table.factor))
     columns = ["panel", "name", "line", "kind", "x", "y"]
     return pd.concat([layer[columns] for layer in layers], ignore_index=True)
 
@@ -427,14 +454,15 @@ def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
     return written
 
 
-# -- percentiles
+# -- distributions
 
 
-def plot_percentiles(figure: FigureData) -> Figure:
-    """Draw percentiles of the times of single operations, with an axis of nines.
+def plot_distribution(figure: FigureData) -> Figure:
+    """Draw the distribution of the times of single operations, with an axis of nines.
 
-    There is a panel for each workload and a line for each number of threads or streams. Dots are the
-    percentiles of each repetition.
+    There is a panel for each workload and a line for each number of threads or streams. The line is
+    that of all runs together, or joins their percentiles if they have no histograms. Dots are the
+    percentiles of each run.
     """
     own = figure.own
     names = []
@@ -446,29 +474,34 @@ def plot_percentiles(figure: FigureData) -> Figure:
         names.append((row.point, panel, labels.many(row.concurrency)))
     places = pd.DataFrame(names, columns=["point", "panel", "name"]).assign(line="")
     runs = figure.runs[figure.runs["kept"]]
-    paths = melt_percentiles(own)
+    corners = melt_percentiles(own)
     dots = melt_percentiles(runs[runs["instrument"].isin(own["instrument"])])
     # A row lacks a percentile of which some run has too few operations; then no run shows it.
-    dots = dots.merge(paths[["point", "percentile"]], on=["point", "percentile"])
-    layers = [paths.assign(kind="path"), dots.assign(kind="run")]
+    dots = dots.merge(corners[["point", "x"]], on=["point", "x"])
+    layers = [dots.assign(kind="run")]
+    for point, of_point in figure.own_runs.items():
+        histograms = [run.histogram for run in of_point]
+        path = corners[corners["point"].eq(point)]
+        if all(histograms):
+            path = pd.DataFrame(distribution_of(histograms), columns=["x", "time"])
+        layers.append(path.assign(point=point, kind="path"))
     shown = pd.concat(layers, ignore_index=True).merge(places, on="point")
-    # 0.999 has three nines.
-    nines = {name: -math.log10(1 - share) for name, share in PERCENTILES.items()}
-    shown["x"] = shown["percentile"].map(nines)
     shown["y"] = shown["time"] * figure.table.factor
     in_order = own.sort_values("concurrency", kind="stable")
     threads = in_order.merge(places, on="point")["name"].unique()
     looks = {name: figure_style.look(place) for place, name in enumerate(threads)}
     labels_of_axes = "% of operations", figure_style.vertical_label(figure.table)
-    # Two panels stand beside the figure of the means.
-    drawn, axes = draw(shown, labels_of_axes, looks, panel=(0.175, 1.02), sharex=True, sharey=True)
+    drawn, axes = draw(shown, labels_of_axes, looks, panel=DISTRIBUTION, sharex=True, sharey=True)
+    shares = [share for share in SHARES if nines_of(share) <= shown["x"].max()]
     for axis in axes.values():
-        texts = [f"{100 * share:g}" for share in PERCENTILES.values()]
-        axis.set_xticks(list(nines.values()), texts)
+        axis.set_xticks(
+            [nines_of(share) for share in shares], [f"{100 * each:g}" for each in shares]
+        )
     return drawn
 
 
 def melt_percentiles(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a line for each known percentile of rows or runs: ``point``, ``percentile``, ``time``."""
+    """Return a line for each known percentile of rows or runs: ``point``, ``x`` and ``time``."""
     times = frame[["point", *PERCENTILES]]
-    return times.melt("point", var_name="percentile", value_name="time").dropna(subset="time")
+    lines = times.melt("point", var_name="percentile", value_name="time").dropna(subset="time")
+    return lines.assign(x=lines["percentile"].map(PERCENTILES).map(nines_of))

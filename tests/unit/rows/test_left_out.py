@@ -5,6 +5,7 @@ from edited records of a real campaign.
 from copy import deepcopy
 
 import pytest
+from matplotlib.collections import PathCollection
 from tests.unit import campaign_data as make
 from tests.unit.views.drawn import draw
 
@@ -129,8 +130,12 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     assert remarks == [message("measured-again", count=1).text]
     groups = appendix.list_runs(frames, None)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
-    (drawn,) = pictures.pictures_of(frames, table, None)
+    drawn = {each.kind: each for each in pictures.pictures_of(frames, table, None)}["rounds"]
     assert message("caption-part", case="disturbed").fact in sections.caption_of(drawn)
-    dots = [dots for axis in draw(frames, row.table).axes for dots in axis.collections]
-    (circle,) = (each.get_offsets()[0][1] for each in dots if not len(each.get_facecolor()))
+    dots = [dots for axis in draw(frames, drawn.name).axes for dots in axis.collections]
+    (circle,) = (
+        each.get_offsets()[0][0]
+        for each in dots
+        if isinstance(each, PathCollection) and not len(each.get_facecolor())
+    )
     assert circle == pytest.approx(disturbed[0] * table.factor)

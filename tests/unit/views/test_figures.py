@@ -36,9 +36,9 @@ def stems(frames, folder):
 
 
 def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
-    assert stems(cpu, tmp_path) == {"cpu"}
+    assert stems(cpu, tmp_path) == {"cpu_shares", "cpu_rounds"}
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert b"<dc:date>" not in before["cpu.svg"]
+    assert b"<dc:date>" not in before["cpu_shares.svg"]
     for path in tmp_path.iterdir():
         path.unlink()
     stems(cpu, tmp_path)
@@ -48,9 +48,10 @@ def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
 def test_a_layout_has_its_own_figures(tmp_path):
     records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
     records += make.runs("diskbench", "WS", 1e8, block=1 << 16)
-    assert stems(make.frames(tmp_path / "c", records), tmp_path / "usual") == {"disk_throughput"}
+    usual = stems(make.frames(tmp_path / "c", records), tmp_path / "usual")
+    assert usual == {"disk_throughput_rounds"}
     frames = make.frames(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
-    names = {"disk_throughput_RS", "disk_throughput_WS"}
+    names = {"disk_throughput_RS", "disk_throughput_WS", "disk_throughput_rounds"}
     assert stems(frames, tmp_path / "of layout") == names
 
 
@@ -60,16 +61,16 @@ def test_dram_caches_and_a_single_point_are_figures(tmp_path):
     for variant in ("pool", "block"):
         records += make.runs("rambench", "RS", 1e10, variant=variant, **place)
     assert stems(make.frames(tmp_path / "c", records), tmp_path / "drawn") == {
-        "memory_latency", "memory_throughput_pool", "memory_throughput_block"
+        "memory_latency_rounds", "memory_throughput_pool_rounds", "memory_throughput_block_rounds"
     }  # fmt: skip
 
 
 def test_percentiles_of_single_operations_are_a_figure(tmp_path):
     details = {"p50": 1e-5, "p90": 2e-5, "p99": 3e-5, "p999": 4e-5}
     frames = make.frames(tmp_path / "c", make.runs("netbench", "LAT-TCP", 1e-5, details=details))
-    names = {"network_latency", "network_latency_percentiles"}
+    names = {"network_latency_rounds", "network_latency_distribution"}
     assert stems(frames, tmp_path / "drawn") == names
-    (axis,) = draw(frames, "network_latency_percentiles").axes
+    (axis,) = draw(frames, "network_latency_distribution").axes
     assert list(axis.lines[0].get_ydata()) == pytest.approx([10, 20, 30, 40])
     assert [label.get_text() for label in axis.get_xticklabels()] == ["50", "90", "99", "99.9"]
 
@@ -83,7 +84,7 @@ def test_runs_show_no_percentile_that_had_too_few_operations(tmp_path, few):
         *make.runs("netbench", "LAT-TCP", 1e-5, details=enough | few, repetition=1),
     ]
     frames = make.frames(tmp_path / "c", records)
-    (axis,) = draw(frames, "network_latency_percentiles").axes
+    (axis,) = draw(frames, "network_latency_distribution").axes
     places = {round(float(x), 6) for dots in axis.collections for x, _ in dots.get_offsets()}
     (path,) = axis.lines
     assert places == {round(float(x), 6) for x in path.get_xdata()}

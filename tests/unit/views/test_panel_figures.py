@@ -1,14 +1,16 @@
 """Small multiples of a table: every repetition, the limit, labels and legends in their place."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.views.drawn import draw, shown
 
+from peakmark.config.layouts import Drawing, Layout
 from peakmark.formatting import size
 from peakmark.rows import schema
-from peakmark.views import panel_figures
+from peakmark.views import figures, panel_figures
 
 MIB = 1 << 20
 MEMORY = [
@@ -24,8 +26,9 @@ MEMORY = [
 
 @pytest.fixture(scope="module")
 def cpu(tmp_path_factory):
-    """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
-    records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
+    """Three numbers of threads, three repetitions, HPL beside them; the limit from the site facts."""
+    sweep = make.sweep(threads=(1, 2, 4))
+    records = [record for record in sweep if record["cell"]["subsystem"] == "cpu"]
     return make.frames(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
 
 
@@ -40,6 +43,27 @@ def disk_reads(threads=(1, 2)):
 def test_every_repetition_is_a_point(cpu):
     collections = [one for axis in draw(cpu, "cpu").axes for one in axis.collections]
     assert sum(len(one.get_offsets()) for one in collections) == cpu.rows["n"].sum() > 0
+
+
+def test_two_points_are_no_line_and_a_limit_stands_at_its_row_alone(tmp_path):
+    """Of three areas one is in L1 and one in DRAM, the other one between L3 and DRAM."""
+    records = []
+    for threads in (1, 2):
+        for block in (16 << 10, 48 << 20, 256 << 20):
+            place = {"block": block, "concurrency": threads}
+            records += make.runs("rambench", "LAT", *make.near(block * 1e-15, 3), **place)
+    site = {"site_facts": {"memory": {"latency": 80e-9}}}
+    frames = make.frames(tmp_path / "c", records, config=site, facts=make.VM)
+    for axis in draw(frames, "memory_latency").axes:
+        curves = [line for line in axis.lines if line.get_linestyle() != "None"]
+        assert [len(line.get_xdata()) for line in curves] == [3]
+        (ticks,) = (line for line in axis.lines if line.get_linestyle() == "None")
+        assert list(ticks.get_xdata()) == [16 << 10, 256 << 20]
+    few = frames.rows[frames.rows["block_bytes"].ne(48 << 20)]
+    drawing = Drawing(name="x", of="memory_latency", title="Latency")
+    layout = Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
+    named = dict(figures.drawn_figures(replace(frames, rows=few), layout))
+    assert all(line.get_linestyle() == "None" for axis in named["x"].axes for line in axis.lines)
 
 
 def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu):
@@ -60,10 +84,10 @@ def test_what_lies_far_below_its_limit_is_no_flat_line(tmp_path, limit, scale):
 
 
 def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
-    """RWS has two blocks, RS and WS one each, at one and two threads: these stand on the axis."""
+    """RWS has two blocks, RS and WS one each, at one to four threads: these stand on the axis."""
     records = []
     for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB])):
-        for block, threads in itertools.product(blocks, (1, 2)):
+        for block, threads in itertools.product(blocks, (1, 2, 4)):
             values = [1e9 * (1 + threads + number / 10) for number in range(3)]
             place = {"block": block, "concurrency": threads}
             records += make.runs("rambench", workload, *values, **place)
@@ -72,15 +96,14 @@ def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
     assert lines == {"RS": 1, "WS": 1, "RWS": 2}
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["MyRAMBench", "1 KiB", "1 MiB"]
-    frames = make.frames(tmp_path / "d", make.runs("rambench", "RS", 1e9, block=MIB))
-    single = draw(frames, "memory_throughput_pool")
-    assert len(single.axes) == 1 and len(single.axes[0].get_xticks()) == 1
 
 
 def test_panels_carry_the_names_and_units_of_the_layout(tmp_path):
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
-    figure = draw(make.frames(tmp_path / "four", MEMORY, config=config), "memory_latency")
-    assert [axis.get_title(loc="left") for axis in figure.axes] == ["RWS", "RWR"]
+    frames = make.frames(tmp_path / "four", MEMORY, config=config)
+    (axis,) = draw(frames, "memory_latency_rounds").axes
+    rows = [label.get_text() for label in axis.get_yticklabels()]
+    assert rows == ["RWS 1B, 1 thread", "RWR 1B, 1 thread"]
     config = {"report": {"tables": "six-core-evaluation"}}
     frames = make.frames(tmp_path / "six", MEMORY, config=config)
     axis = draw(frames, "memory_operations").axes[0]

@@ -6,7 +6,7 @@ from peakmark.messages import captions
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import printed, tables
 from peakmark.views.points import rows_of
-from peakmark.views.report.pictures import pictures_of
+from peakmark.views.report.pictures import case_of, pictures_of
 
 
 def table_of(frames, name):
@@ -62,7 +62,5 @@ def test_every_figure_has_a_caption(tmp_path):
     frames = make.frames(tmp_path / "c", [])
     drawn = set()
     for table in BY_NAME.values():
-        drawn |= {picture.name for picture in pictures_of(frames, table, None)}
-    assert set(captions()) == {
-        "fleet", "nodes", "panels", "together", "bars", *drawn
-    }  # fmt: skip
+        drawn |= {case_of(picture) for picture in pictures_of(frames, table, None)}
+    assert set(captions()) == {"fleet", "nodes", "panels", "together", "bars", *drawn}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -24,10 +23,19 @@ RATES = "cpu"
 """Table of the rates of the roofline."""
 ROOFS = ("DP", "FP32")
 """Workloads of the CPU that are roofs of the roofline."""
+SHAPES = {
+    "core_to_core": "matrix",
+    "numa_latency": "matrix",
+    "numa_throughput": "matrix",
+    "ladder_latency": "ladder",
+    "ladder_throughput": "ladder",
+    "loaded_latency": "loaded",
+}
+"""Metric -> kind of the figure of a table whose runs are matrices or curves."""
+LINE = 3
+"""Least number of places on the horizontal axis of a line: two points are no curve."""
 VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
 """Value in a figure of a layout -> its column in ``rows``."""
-
-Choose = Callable[[pd.DataFrame], pd.Series]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,28 +44,22 @@ class Picture:
 
     Attributes:
         name: name of its files, without ending.
+        kind: how it is drawn, see ``figures.SHAPES``.
         rows: the lines of ``frames.rows`` in it; a figure without rows is not drawn.
         drawing: its entry in the layout, None for a usual figure.
+        on_paper: whether the PDF has it; the HTML report has all.
     """
 
     name: str
+    kind: str
     rows: pd.DataFrame
     drawing: Drawing | None = None
-
-
-def is_single(rows: pd.DataFrame) -> pd.Series:
-    """Mark rows of single nodes."""
-    return ~is_pair(rows)
+    on_paper: bool = True
 
 
 def is_cached(rows: pd.DataFrame) -> pd.Series:
     """Mark rows of the memory that measure a cache."""
     return rows["variant"].eq("block")
-
-
-def is_dram(rows: pd.DataFrame) -> pd.Series:
-    """Mark rows of the memory that measure DRAM."""
-    return ~is_cached(rows)
 
 
 def has_percentiles(rows: pd.DataFrame) -> pd.Series:
@@ -66,43 +68,89 @@ def has_percentiles(rows: pd.DataFrame) -> pd.Series:
     return rows["point"].isin(points)
 
 
-PARTS: Mapping[str, Choose] = {
-    "": is_single,
-    "_pool": is_dram,
-    "_block": is_cached,
-    "_percentiles": has_percentiles,
-    "_links": is_mapped,
-}
-"""End of a figure's name, after the table's -> function that marks the rows in the figure."""
+def has_limit(rows: pd.DataFrame) -> pd.Series:
+    """Mark the rows of points at which the share of the limit is known."""
+    points = rows.loc[rows["is_own"] & rows["efficiency"].notna(), "point"]
+    return rows["point"].isin(points)
+
+
+def is_compared(rows: pd.DataFrame) -> pd.Series:
+    """Mark the rows of points at which a reference was measured in the same rounds."""
+    return rows["point"].isin(rows.loc[rows["ratio"].notna(), "point"])
+
+
+def is_swept(rows: pd.DataFrame) -> pd.Series:
+    """Mark rows of workloads with enough block sizes, or numbers of threads, for a line."""
+    of_workload = rows.groupby(["workload", "variant"])[["block_bytes", "concurrency"]]
+    return of_workload.transform("nunique").ge(LINE).any(axis=1)
 
 
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
-    """Return the figures of a table: those of the layout if it has any, else the usual ones.
+    """Return the figures of a table. Some may have no rows.
 
-    Some may have no rows.
+    Where the layout has figures of the table, these are on paper and of the usual ones none.
     """
     rows = rows_of(frames, table)
     measured = rows[rows["n"].gt(0)]
-    found = []
+    drawings = []
     if layout is not None:
-        for drawing in layout.drawings:
-            if drawing.table.name == table.name:
-                found.append(Picture(drawing.name, measured[fits(drawing, measured)], drawing))
-    if found:
-        return found
-    if table.metric == "core_to_core" and not holds_matrix(frames, measured):
-        measured = measured.head(0)
-    for part, choose in PARTS.items():
-        name = f"{table.name}{part}"
-        if name not in captions():
-            continue
-        shown = measured[choose(measured)]
-        if part == "_percentiles" and is_many(frames):
-            shown = shown.head(0)
-        found.append(Picture(name, shown))
-    if table.name == LADDER:
-        found.append(Picture(ROOFLINE, roofs(frames)))
+        drawings = [drawing for drawing in layout.drawings if drawing.table.name == table.name]
+    found = []
+    for drawing in drawings:
+        shown = measured[fits(drawing, measured)]
+        found.append(Picture(drawing.name, "panels", shown, drawing))
+    for picture in usual_pictures(frames, table, measured):
+        if not drawings:
+            found.append(picture)
+        elif picture.kind != "panels":
+            found.append(replace(picture, on_paper=False))
     return found
+
+
+def usual_pictures(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> list[Picture]:
+    """Return the figures of the measured rows of a table in a report without a layout."""
+    if table.metric == "core_to_core" and not holds_matrix(frames, rows):
+        rows = rows.head(0)
+    found = []
+    if is_many(frames):
+        found += [Picture(name, "nodes", shown) for name, shown in parts_of(table, rows)]
+    elif table.metric in SHAPES:
+        found.append(Picture(table.name, SHAPES[table.metric], rows))
+    else:
+        for name, shown in parts_of(table, rows):
+            found += pictures_of_part(name, shown)
+    if table.subsystem == "network":
+        found.append(Picture(f"{table.name}_links", "links", rows[is_mapped(rows)]))
+    if table.name == LADDER:
+        found.append(Picture(ROOFLINE, "roofline", roofs(frames)))
+    return found
+
+
+def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return name and rows of each part of a table that has its own figures: DRAM and caches."""
+    single = rows[~is_pair(rows)]
+    if table.name != "memory_throughput":
+        return [(table.name, single)]
+    is_cache = is_cached(single)
+    return [(f"{table.name}_pool", single[~is_cache]), (f"{table.name}_block", single[is_cache])]
+
+
+def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
+    """Return the figures of rows. One of them is on paper: shares of the limit if each row has one,
+    else lines over threads or blocks if there are any, else the runs.
+    """
+    limited, swept = rows[has_limit(rows)], rows[is_swept(rows)]
+    is_limited = len(limited) == len(rows)
+    has_lines = len(swept) > 0 and not is_limited
+    is_plain = not is_limited and not has_lines
+    return [
+        Picture(f"{name}_shares", "shares", limited, on_paper=is_limited),
+        Picture(f"{name}_rounds", "rounds", rows, on_paper=is_plain),
+        Picture(name, "panels", rows if len(swept) else swept, on_paper=has_lines),
+        Picture(
+            f"{name}_distribution", "distribution", rows[has_percentiles(rows)], on_paper=False
+        ),
+    ]
 
 
 def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
@@ -159,6 +207,13 @@ def without_rows(drawing: Drawing) -> str:
         "measured": "nothing was measured for it",
     }[drawing.value]
     return f"No figure “{drawing.title}”: {reason}"
+
+
+def case_of(picture: Picture) -> str:
+    """Return the case of ``caption`` for a usual figure: its name, else its kind."""
+    if picture.name in captions():
+        return picture.name
+    return picture.kind
 
 
 def caption(name: str, noun: str = "nodes") -> str:

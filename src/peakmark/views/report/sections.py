@@ -316,7 +316,11 @@ def add_pictures(
     for picture in found:
         if len(picture.rows):
             fitting = parts_with(picture.rows["point"], parts, tables)
-            figure = {"name": picture.name, "caption": caption_of(picture)}
+            figure = {
+                "name": picture.name,
+                "caption": caption_of(picture),
+                "on_paper": picture.on_paper,
+            }
             (fitting or parts[-1:])[0]["figures"].append(figure)
         elif picture.drawing:
             remark = printed.closed(pictures.without_rows(picture.drawing))
@@ -366,18 +370,21 @@ def overview(frames: CampaignFrames) -> dict[str, str] | None:
     return {"name": FLEET, "caption": caption(FLEET, node_groups.noun(points))}
 
 
-def picture_of_nodes(frames: CampaignFrames, picture: Picture) -> dict[str, str]:
+def picture_of_nodes(frames: CampaignFrames, picture: Picture) -> dict[str, Any]:
     """Return a figure of many nodes with its caption."""
-    case = picture.name if picture.name.endswith("_links") else "nodes"
     noun = node_groups.noun(points_of_rows(frames, picture.rows))
-    return {"name": picture.name, "caption": caption(case, noun)}
+    return {
+        "name": picture.name,
+        "caption": caption(pictures.case_of(picture), noun),
+        "on_paper": picture.on_paper,
+    }
 
 
 def caption_of(picture: Picture) -> str:
     """Return the caption of a figure of a table's rows."""
     drawing, rows = picture.drawing, picture.rows
     if drawing is None:
-        sentences, parts = [caption(picture.name)], []
+        sentences, parts = [caption(pictures.case_of(picture))], []
     else:
         sentences = [f"{drawing.title}.", caption(drawing.kind)]
         parts = parts_of_drawing(drawing, rows)

@@ -1,0 +1,264 @@
+"""Rows as lines of marks: a dot for each run in the colour of its round, open marks for references.
+
+A figure is drawn from a frame with a line for each mark:
+
+name     label of the row
+panel    number of the column of rows in which it stands
+place    position in this column, from 0 at the top
+kind     bar, median, limit, reference, run or left out (a run that its row leaves out)
+program  heading of the program
+round    round of a run, from 1
+x        value on the axis
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
+
+from peakmark.formatting import percent
+from peakmark.rows import schema
+from peakmark.rows.labels import Labels
+from peakmark.views import figure_style
+from peakmark.views.figure_data import FigureData
+from peakmark.views.figure_style import Look
+from peakmark.views.panel_figures import HOLLOW, scatter
+from peakmark.views.points import Line
+
+HEIGHT, AXIS = 0.165, 0.2
+"""Height of a row, and of the numbers of the axis, in inches."""
+COLUMN = 26
+"""Largest number of rows in a column, unless there are more than ``len(WIDTHS)`` columns of them."""
+WIDTHS = {1: 0.5, 2: 0.41, 3: 0.28}
+"""Number of columns -> width of each, as a share of the page."""
+SPREAD = 0.5
+"""Height over which the runs of a row are spread, as a share of the row's height."""
+MOST_ROUNDS = 6
+"""Largest number of rounds that the legend names one by one."""
+ROUNDS, LIGHTEST = "viridis", 0.85
+"""Colours of the rounds, and the place of the last one among them: dark is early, also in grey print."""
+DENSE = 100
+"""Highest by lowest value below which a logarithmic axis has numbers at 2 and 5, too."""
+BAR = "#cfe2ef"
+
+
+# -- figures
+
+
+def plot_shares(figure: FigureData) -> Figure:
+    """Draw for each row a bar to the share of its limit that its median reaches."""
+    rows = named_rows(figure)
+    own = rows[rows["is_own"]]
+    runs = runs_of(figure, own)
+    shares = runs["value"] / runs["point"].map(own.set_index("point")["limit"])
+    if figure.table.lower_is_better:
+        shares = 1 / shares
+    layers = [
+        own.assign(kind="bar", x=100 * own["efficiency"]),
+        references_of(rows).assign(x=100 * rows["efficiency"]),
+        runs.assign(x=100 * shares),
+    ]
+    drawn, axes = draw(figure, pd.concat(layers, ignore_index=True), "% of the limit")
+    for number, axis in axes.items():
+        axis.axvline(100, **figure_style.LIMIT)
+        axis.set_xlim(0, 1.03 * max(100, axis.dataLim.xmax))
+        bars = own[own["panel"].eq(number)]
+        for place, share in zip(bars["place"], bars["efficiency"], strict=True):
+            axis.text(
+                1.02, place, f"{percent(share)}%", transform=axis.get_yaxis_transform(),
+                fontsize=figure_style.SMALL, va="center",
+            )  # fmt: skip
+    return drawn
+
+
+def plot_rounds(figure: FigureData) -> Figure:
+    """Draw the runs of each row with its median, and with its limit if that is known."""
+    rows = named_rows(figure)
+    own = rows[rows["is_own"]]
+    layers = [
+        own.assign(kind="median", x=own["value"]),
+        own.assign(kind="limit", x=own["limit"]),
+        references_of(rows).assign(x=rows["value"]),
+        runs_of(figure, own).assign(x=lambda runs: runs["value"]),
+    ]
+    shown = pd.concat(layers, ignore_index=True)
+    shown["x"] *= figure.table.factor
+    drawn, _ = draw(figure, shown, figure_style.vertical_label(figure.table))
+    return drawn
+
+
+# -- the frame
+
+
+def named_rows(figure: FigureData) -> pd.DataFrame:
+    """Return the rows of a figure with ``name``, ``panel`` and ``place`` of their points."""
+    rows = figure.rows
+    has_variants = bool(figure.table.variant) and rows["variant"].nunique() > 1
+    names: dict[str, str] = {}
+    for row in schema.lines(rows):
+        names.setdefault(row.point, name_of(figure.labels(row), row, has_variants))
+    columns = min(math.ceil(len(names) / COLUMN), len(WIDTHS))
+    length = math.ceil(len(names) / columns)
+    numbers = rows["point"].map({point: number for number, point in enumerate(names)})
+    return rows.assign(
+        name=rows["point"].map(names), panel=numbers // length, place=numbers % length
+    )
+
+
+def name_of(labels: Labels, row: Line, has_variants: bool) -> str:
+    """Return ``RWS 1 MiB, 2 threads``, with the node if it is a certain one."""
+    words = [labels.workload(row), labels.block(row)]
+    if has_variants:
+        words.insert(1, labels.table.variant_label(row.variant))
+    parts = [" ".join(filter(None, words)), row.concurrency_word]
+    if row.concurrency:
+        parts[1] = labels.many(row.concurrency)
+    if row.node != "any":
+        parts.append(row.node)
+    return ", ".join(filter(None, parts))
+
+
+def references_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the marks of references, without their place on the axis."""
+    return rows[~rows["is_own"]].assign(kind="reference")
+
+
+def runs_of(figure: FigureData, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the marks of the runs of rows, without their place on the axis.
+
+    Runs that were disturbed and measured again are among them, runs above the limit are not.
+    """
+    runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
+    kind = runs["kept"].map({True: "run", False: "left out"})
+    runs = runs.assign(kind=kind, round=runs["repetition"] + 1)
+    names = rows[["point", "instrument", "program", "name", "panel", "place"]]
+    return runs.merge(names, on=["point", "instrument"])
+
+
+# -- the drawing
+
+
+def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, Mapping[int, Axes]]:
+    """Draw the marks of rows in columns, and a legend.
+
+    Args:
+        figure: gives the programs.
+        shown: see the head of this module; marks without ``x`` are left out.
+        label: label of the horizontal axis.
+
+    Returns:
+        The figure, and number of a column -> its axes.
+    """
+    shown = shown.dropna(subset="x")
+    columns = int(shown["panel"].nunique())
+    length = int(shown["place"].max()) + 1
+    panel = WIDTHS[columns], HEIGHT * length + AXIS
+    grid = figure_style.facets(shown, (label, ""), panel, most=columns, sharex=True)
+    looks = {}
+    for place, program in enumerate(figure.table.series):
+        looks[program.heading] = figure_style.look(place, is_open=place > 0)
+    colours = colours_of(shown)
+    for number, axis in grid.axes_dict.items():
+        of_column = shown[shown["panel"].eq(number)]
+        named = of_column.drop_duplicates("place")
+        axis.set_title("")
+        axis.set_yticks(named["place"], named["name"])
+        axis.tick_params(axis="y", length=0)
+        axis.set_ylim(length - 0.4, -0.6)
+        axis.grid(True, axis="both")
+        sns.despine(ax=axis, left=True)
+        draw_marks(axis, of_column, looks, colours)
+        scale(axis, shown["x"])
+    figure_style.legend(grid.figure, entries_of(shown, looks, colours))
+    return grid.figure, grid.axes_dict
+
+
+def colours_of(shown: pd.DataFrame) -> dict[int, Any]:
+    """Return round -> its colour."""
+    rounds = sorted(shown["round"].dropna().astype(int).unique())
+    colours = sns.color_palette(ROUNDS, as_cmap=True)(np.linspace(0, LIGHTEST, len(rounds)))
+    return dict(zip(rounds, colours, strict=True))
+
+
+def draw_marks(
+    axis: Axes, shown: pd.DataFrame, looks: Mapping[str, Look], colours: Mapping[int, Any]
+) -> None:
+    """Draw the marks of a column of rows."""
+    of_kind = {str(kind): marks.assign(y=marks["place"]) for kind, marks in shown.groupby("kind")}
+    if "bar" in of_kind:
+        bars = of_kind["bar"]
+        axis.barh(bars["y"], bars["x"], height=0.72, color=BAR, linewidth=0)
+    if "median" in of_kind:
+        medians = of_kind["median"]
+        axis.vlines(medians["x"], medians["y"] - 0.3, medians["y"] + 0.3, color=figure_style.INK)
+    if "limit" in of_kind:
+        limits = of_kind["limit"]
+        low, high = limits["y"] - 0.4, limits["y"] + 0.4
+        axis.vlines(limits["x"], low, high, color=figure_style.INK, linestyles="dashed")
+    for program, marks in shown[shown["kind"].eq("reference")].groupby("program"):
+        scatter(axis, marks.assign(y=marks["place"]), looks[str(program)], size=16)
+    runs = shown[shown["kind"].isin(["run", "left out"])]
+    # The first round of a row is drawn highest.
+    runs = runs.assign(y=runs["place"] + SPREAD * ((runs["round"] - 0.5) / len(colours) - 0.5))
+    for number, marks in runs[runs["kind"].eq("run")].groupby("round"):
+        colour = colours[int(str(number))]
+        scatter(axis, marks, Look(colour, "o", colour), size=7)
+    left_out = runs[runs["kind"].eq("left out")]
+    if len(left_out):
+        scatter(axis, left_out, HOLLOW)
+
+
+def scale(axis: Axes, values: pd.Series) -> None:
+    """Scale a horizontal axis for values: from zero, or logarithmic if they span too much."""
+    lowest, highest = values.min(), values.max()
+    if lowest * figure_style.SPAN > highest:
+        axis.set_xlim(0, 1.03 * highest)
+    else:
+        axis.set_xscale("log")
+        axis.set_xlim(lowest / 1.3, highest * 1.3)
+        steps = (1, 2, 5) if highest < DENSE * lowest else (1,)
+        axis.xaxis.set_major_locator(LogLocator(subs=steps, numticks=figure_style.MAX_TICKS))
+        axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(figure_style.NUMBER)
+
+
+def entries_of(
+    shown: pd.DataFrame, looks: Mapping[str, Look], colours: Mapping[int, Any]
+) -> list[Patch | Line2D]:
+    """Return the entries of the legend."""
+    kinds = set(shown["kind"])
+    entries: list[Patch | Line2D] = []
+    if "bar" in kinds:
+        entries.append(Patch(facecolor=BAR, label="median"))
+    if "median" in kinds:
+        entries.append(mark_entry("median", Look(figure_style.INK, "|", figure_style.INK)))
+    rounds = list(colours)
+    if len(rounds) > MOST_ROUNDS:
+        rounds = [rounds[0], rounds[-1]]
+    for number in rounds:
+        entries.append(mark_entry(f"round {number}", Look(colours[number], "o", colours[number])))
+    if "left out" in kinds:
+        entries.append(mark_entry("measured again", HOLLOW))
+    measured = set(shown.loc[shown["kind"].eq("reference"), "program"])
+    entries += [mark_entry(name, look) for name, look in looks.items() if name in measured]
+    if kinds & {"bar", "limit"}:
+        entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
+    return entries
+
+
+def mark_entry(name: str, look: Look) -> Line2D:
+    """Return the entry of a mark in the legend."""
+    return Line2D(
+        [], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markersize=4,
+        linestyle="none", label=name,
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""Rows as lines of dots: shares of the limit with bars, and every run in the colour of its round."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from tests.unit import campaign_data as make
+from tests.unit.views.drawn import draw
+
+from peakmark.tools.tables import BY_NAME
+from peakmark.views.report import pictures
+
+
+@pytest.fixture(scope="module")
+def cpu(tmp_path_factory):
+    """Two numbers of threads, three repetitions, HPL beside them; the limit from the site facts."""
+    records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
+    return make.frames(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
+
+
+def dots_of(axis):
+    """The place of each dot: its value, and its row."""
+    collections = [one for one in axis.collections if isinstance(one, PathCollection)]
+    return np.concatenate([one.get_offsets() for one in collections])
+
+
+def names_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_a_bar_is_a_rows_share_of_its_limit_with_a_dot_for_each_run(cpu):
+    figure = draw(cpu, "cpu_shares")
+    (axis,) = figure.axes
+    own = cpu.rows[cpu.rows["is_own"]]
+    assert [bar.get_width() for bar in axis.patches] == pytest.approx(100 * own["efficiency"])
+    assert [label.get_text() for label in axis.get_yticklabels()][:2] == [
+        "QP, 1 thread",
+        "QP, 2 threads",
+    ]
+    runs = cpu.runs[cpu.runs["kept"]].merge(own[["point", "instrument", "limit"]])
+    shares = 100 * runs["value"] / runs["limit"]
+    others = 100 * cpu.rows.loc[~cpu.rows["is_own"], "efficiency"].dropna()
+    assert sorted(dots_of(axis)[:, 0]) == pytest.approx(sorted([*shares, *others]))
+    assert [100, 100] in [list(line.get_xdata()) for line in axis.lines]
+    assert names_of(figure) == [
+        "median", "round 1", "round 2", "round 3", "HPL", "limit"
+    ]  # fmt: skip
+
+
+def test_a_share_of_a_latency_is_limit_by_time(tmp_path):
+    records = make.runs("rambench", "LAT", 100e-9, 120e-9, 160e-9, block=256 << 20)
+    site = {"site_facts": {"memory": {"latency": 80e-9}}}
+    frames = make.frames(tmp_path / "c", records, config=site, facts=make.VM)
+    (axis,) = draw(frames, "memory_latency_shares").axes
+    assert list(dots_of(axis)[:, 0]) == pytest.approx([80, 66.6667, 50])
+
+
+def test_every_round_has_its_own_height_and_colour(tmp_path):
+    frames = make.frames(tmp_path / "c", make.runs("diskbench", "RS", 1e8, 3e8, 2e8))
+    (axis,) = draw(frames, "disk_throughput_rounds").axes
+    rounds = [one for one in axis.collections if isinstance(one, PathCollection)]
+    assert [one.get_offsets()[0][0] for one in rounds] == pytest.approx([100, 300, 200])
+    heights = [one.get_offsets()[0][1] for one in rounds]
+    assert heights == sorted(heights) and len(set(heights)) == 3
+    assert len({tuple(one.get_facecolor()[0]) for one in rounds}) == 3
+    (median,) = (one for one in axis.collections if isinstance(one, LineCollection))
+    assert median.get_segments()[0][:, 0] == pytest.approx(200)
+
+
+def test_many_rows_stand_in_columns(tmp_path):
+    records = []
+    for number in range(40):
+        records += make.runs("diskbench", "RS", 1e8, block=(1 + number) << 20)
+    figure = draw(make.frames(tmp_path / "c", records), "disk_throughput_rounds")
+    assert [len(axis.get_yticks()) for axis in figure.axes] == [20, 20]
+
+
+@pytest.mark.parametrize(("facts", "threads", "on_paper"), [
+    (make.ZEN3, (1, 2), "cpu_shares"),
+    ({}, (1, 2), "cpu_rounds"),
+    ({}, (1, 2, 4), "cpu"),
+])  # fmt: skip
+def test_one_figure_of_a_table_is_on_paper(tmp_path, facts, threads, on_paper):
+    """Shares where limits are known, else lines over the threads, else the runs."""
+    records = []
+    for number in threads:
+        records += make.runs("cpubench", "DP", number * 3e10, concurrency=number)
+    frames = make.frames(tmp_path / "c", records, facts=facts)
+    table = BY_NAME["cpu"]
+    found = [each for each in pictures.pictures_of(frames, table, None) if len(each.rows)]
+    assert [each.name for each in found if each.on_paper] == [on_paper]
