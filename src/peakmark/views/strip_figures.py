@@ -93,7 +93,9 @@ def plot_rounds(figure: FigureData) -> Figure:
     ]
     shown = pd.concat(layers, ignore_index=True)
     shown["x"] *= figure.table.factor
-    drawn, _ = draw(figure, shown, figure_style.vertical_label(figure.table))
+    drawn, axes = draw(figure, shown, figure_style.vertical_label(figure.table))
+    for axis in axes.values():
+        scale(axis, shown["x"])
     return drawn
 
 
@@ -178,7 +180,6 @@ def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, M
         axis.grid(True, axis="both")
         sns.despine(ax=axis, left=True)
         draw_marks(axis, of_column, looks, colours)
-        scale(axis, shown["x"])
     figure_style.legend(grid.figure, entries_of(shown, looks, colours))
     return grid.figure, grid.axes_dict
 
