@@ -135,6 +135,34 @@ static void timed_run(void **state) {
     team_free(&team);
 }
 
+static void time_of_a_line_between_two_cores(void **state) {
+    (void)state;
+    const struct team_plan plan = {.seconds = 0.01, .clock_rate = true, .core_to_core = true};
+    for (int threads = 1; threads <= 2; threads++) {
+        struct trace trace = {.fail_at = -1, .caller = pthread_self()};
+        struct team team;
+        use_threads(threads);
+        assert_true(team_run(&team, &cpus, &plan, &job, &trace));
+        /* Threads of one CPU would wait for each other. */
+        bool is_known = threads == 2 && cpus.cpu[0] != cpus.cpu[1];
+        assert_true((team.core_to_core_before > 0) == is_known);
+        assert_true((team.core_to_core_after > 0) == is_known);
+        team_free(&team);
+    }
+}
+
+static void members_that_share_cpus_measure_no_line(void **state) {
+    (void)state;
+    struct trace trace = {.fail_at = -1, .caller = pthread_self()};
+    struct team team;
+    const struct team_plan plan = {.seconds = 0.01, .clock_rate = true, .core_to_core = true};
+    use_threads(3);
+    cpus.cpu[2] = cpus.cpu[0];
+    assert_true(team_run(&team, &cpus, &plan, &job, &trace));
+    assert_true(team.core_to_core_before == 0 && team.core_to_core_after == 0);
+    team_free(&team);
+}
+
 static void fixed_work(void **state) {
     (void)state;
     struct trace trace = {.fail_at = -1, .caller = pthread_self()};
@@ -210,6 +238,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_sum_to_the_total),
         cmocka_unit_test(timed_run),
+        cmocka_unit_test(time_of_a_line_between_two_cores),
+        cmocka_unit_test(members_that_share_cpus_measure_no_line),
         cmocka_unit_test(fixed_work),
         cmocka_unit_test(failure_ends_all),
         cmocka_unit_test(members_may_move),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/sort.h"
 
 /* The members and the caller, who works as the timer. Started before all threads exist, so it can
  * be called off. */
@@ -55,12 +56,53 @@ static void run_phase(struct team_member *member, bool warming, uint64_t limit) 
     }
 }
 
+/* How long the probe of the two cores takes, and how many samples it has at least and at most. */
+#define CORE_TO_CORE_NS UINT64_C(2000000)
+#define CORE_TO_CORE_LEAST 30
+#define CORE_TO_CORE_MOST 300
+
+/* Whether the first two members have their CPUs for themselves: else one waits for the other. */
+static bool two_have_own_cpus(const struct team *team) {
+    for (int i = 0; i < team->threads; i++) {
+        for (int first = 0; first < 2; first++) {
+            if (i != first && team->members[i].cpu == team->members[first].cpu) {
+                return false;
+            }
+        }
+    }
+    return team->threads > 1;
+}
+
+/* The first member measures, the second answers, the others go on. Nobody fails meanwhile. */
+static void probe_cores(struct team_member *member, double *seconds) {
+    struct team *team = member->team;
+    if (!team->plan.core_to_core || member->index > 1 || !two_have_own_cpus(team)) {
+        return;
+    }
+    if (member->index == 1) {
+        handover_answer(&team->line);
+        return;
+    }
+    double samples[CORE_TO_CORE_MOST];
+    size_t count = 0;
+    unsigned mine = 0;
+    const uint64_t began = clock_now();
+    do {
+        samples[count++] = handover_sample(&team->line, &mine);
+    } while (count < CORE_TO_CORE_LEAST ||
+             (count < CORE_TO_CORE_MOST && clock_now() - began < CORE_TO_CORE_NS));
+    handover_end(&team->line, mine);
+    *seconds = sort_median(samples, count);
+}
+
 /* Clock and probe, before or after the measured run. */
-static void look_around(struct team_member *member, double *hz, double *probe) {
+static void look_around(struct team_member *member, double *hz, double *probe,
+                        double *core_to_core) {
     if (!member->team->plan.clock_rate || team_failed(member)) {
         return;
     }
     *hz = clock_hz();
+    probe_cores(member, core_to_core);
     if (member->team->job->probe != NULL) {
         *probe = member->team->job->probe(member);
     }
@@ -104,7 +146,8 @@ static void *member_main(void *argument) {
     if (plan->clock_rate) {
         wait_for_all(team); /* 2b: all are ready */
     }
-    look_around(member, &member->clock_hz_before, &member->probe_before);
+    look_around(member, &member->clock_hz_before, &member->probe_before,
+                &team->core_to_core_before);
     wait_for_all(team); /* 3: stop flag is cleared */
     uint64_t limit = plan->work > 0
                          ? team_share(plan->work, team->threads, member->index, plan->grain)
@@ -118,7 +161,7 @@ static void *member_main(void *argument) {
         member->cpu = sched_getcpu();
     }
     wait_for_all(team); /* 4: all done */
-    look_around(member, &member->clock_hz_after, &member->probe_after);
+    look_around(member, &member->clock_hz_after, &member->probe_after, &team->core_to_core_after);
     wait_for_all(team); /* 5: nobody measures any more */
     if (team->job->finish != NULL) {
         team->job->finish(member);

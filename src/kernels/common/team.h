@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/energy.h"
+#include "common/handover.h"
 #include "common/place.h"
 
 struct team;
@@ -61,11 +62,12 @@ struct team_job {
 };
 
 struct team_plan {
-    double warmup;   /* s; 0: no warm-up */
-    double seconds;  /* s of the measured run; used when work is 0 */
-    uint64_t work;   /* total to be shared by the members; 0: run for seconds */
-    uint64_t grain;  /* shares are multiples of it where possible; 0 counts as 1 */
-    bool clock_rate; /* measure clock_hz_before and clock_hz_after, and run the job's probe */
+    double warmup;     /* s; 0: no warm-up */
+    double seconds;    /* s of the measured run; used when work is 0 */
+    uint64_t work;     /* total to be shared by the members; 0: run for seconds */
+    uint64_t grain;    /* shares are multiples of it where possible; 0 counts as 1 */
+    bool clock_rate;   /* measure clock_hz_before and clock_hz_after, and run the job's probe */
+    bool core_to_core; /* with clock_rate: measure core_to_core_before and core_to_core_after */
     /* CPUs among which the scheduler may move members; NULL: each member stays on one. For work
      * that sleeps: it is woken best where the interrupt arrives, and only the scheduler knows where
      * that is. */
@@ -81,7 +83,10 @@ struct team {
     double clock_hz_before, clock_hz_after; /* mean of the members */
     double clock_hz_loaded;                 /* mean of the members; 0 unless known of all */
     double probe_before, probe_after;       /* sum of the members */
-    int held_up;                            /* number of members that are held up */
+    /* s in which a cache line gets from the first member's core to the second's; 0 when not
+     * measured or where members share these CPUs */
+    double core_to_core_before, core_to_core_after;
+    int held_up;      /* number of members that are held up */
     double cpu_share; /* CPU time of the members by their time between start and stop: 1 where none
                          waited */
     struct energy energy; /* of the node, while the members measured */
@@ -89,6 +94,7 @@ struct team {
     struct team_plan plan;
     const struct team_job *job;
     void *barrier;
+    struct handover line;
     _Alignas(64) atomic_bool stop;
     _Alignas(64) atomic_bool failed;
     char error[512];

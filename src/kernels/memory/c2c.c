@@ -1,12 +1,11 @@
 #include "memory/c2c.h"
 
-#include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/handover.h"
 #include "common/random.h"
 #include "common/sort.h"
 #include "common/status.h"
@@ -14,23 +13,14 @@
 #include "memory/rambench.h"
 
 #define SAMPLES 300 /* medians of fewer spread by more than a nanosecond */
-#define ROUND_TRIPS 100
-#define WARM_UP 30 /* samples that do not count */
+#define WARM_UP 30  /* samples that do not count */
 #define SAMPLES_LEAST 30
 #define PATIENCE_NS                                                                                \
     UINT64_C(500000000) /* for all samples of a pair; then those that there are do */
-#define ENDED UINT_MAX
-#define LINE_AND_NEIGHBOUR 128
-
-/* The line that goes to and fro, away from all else, its neighbour included. */
-struct line {
-    _Alignas(LINE_AND_NEIGHBOUR) atomic_uint holder;
-    char rest[LINE_AND_NEIGHBOUR - sizeof(atomic_uint)];
-};
 
 /* The context of the team. Members wait asleep until the pair is measured that they belong to. */
 struct c2c {
-    struct line line;
+    struct handover line;
     struct c2c_pair *pairs;
     int count, turn; /* the pair that is measured */
     pthread_mutex_t mutex;
@@ -73,20 +63,6 @@ int c2c_choose(const struct cpu_location *locations, int count, bool all, struct
     return chosen;
 }
 
-/* Takes the line when it holds `mine` and hands it on, so often or until the other ends it. */
-static void hand_over(atomic_uint *holder, unsigned mine, unsigned times) {
-    for (unsigned i = 0; i < times; i++, mine += 2) {
-        unsigned seen = mine;
-        while (!atomic_compare_exchange_weak_explicit(holder, &seen, mine + 1, memory_order_relaxed,
-                                                      memory_order_relaxed)) {
-            if (seen == ENDED) {
-                return;
-            }
-            seen = mine;
-        }
-    }
-}
-
 /* Whether a pair has enough samples: all, or after a while, on CPUs that others use too, some. */
 static bool is_enough(int samples, uint64_t began) {
     return samples == SAMPLES || (samples >= SAMPLES_LEAST && clock_now() - began > PATIENCE_NS);
@@ -96,26 +72,13 @@ static void measure_pair(struct c2c *c2c, struct c2c_pair *pair) {
     double samples[SAMPLES];
     uint64_t began = clock_now();
     unsigned mine = 0;
-    for (int i = -WARM_UP; i < 0 || !is_enough(i, began); i++, mine += 2 * ROUND_TRIPS) {
-        uint64_t before = clock_now();
-        hand_over(&c2c->line.holder, mine, ROUND_TRIPS);
-        double seconds = (double)(clock_now() - before) * 1e-9;
+    for (int i = -WARM_UP; i < 0 || !is_enough(i, began); i++) {
+        double seconds = handover_sample(&c2c->line, &mine);
         pair->samples = i < 0 ? 0 : i + 1;
-        samples[i < 0 ? 0 : i] = seconds / (2 * ROUND_TRIPS);
+        samples[i < 0 ? 0 : i] = seconds;
     }
-    /* The other has answered when the line holds `mine`; then it lets the line go. */
-    hand_over(&c2c->line.holder, mine, 1);
-    while (atomic_load_explicit(&c2c->line.holder, memory_order_relaxed) != mine + 2) {
-    }
-    atomic_store_explicit(&c2c->line.holder, ENDED, memory_order_relaxed);
-    while (atomic_load_explicit(&c2c->line.holder, memory_order_relaxed) != 0) {
-    }
+    handover_end(&c2c->line, mine);
     pair->seconds = sort_median(samples, (size_t)pair->samples);
-}
-
-static void answer(struct c2c *c2c) {
-    hand_over(&c2c->line.holder, 1, UINT_MAX);
-    atomic_store_explicit(&c2c->line.holder, 0, memory_order_relaxed);
 }
 
 static void wait_for_turn(struct c2c *c2c, const struct team_member *member, int turn) {
@@ -147,11 +110,11 @@ static void run_pairs(struct team_member *member) {
         if (pair->first == member->index) {
             wait_for_turn(c2c, member, turn);
             measure_pair(c2c, pair);
-            member->work += (uint64_t)pair->samples * ROUND_TRIPS;
+            member->work += (uint64_t)pair->samples * HANDOVER_ROUND_TRIPS;
             end_turn(c2c);
         } else if (pair->second == member->index) {
             wait_for_turn(c2c, member, turn);
-            answer(c2c);
+            handover_answer(&c2c->line);
         }
     }
 }
