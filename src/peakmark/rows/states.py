@@ -243,7 +243,7 @@ def state_sentences(frames: CampaignFrames) -> Iterator[dict[str, Any]]:
         if is_guest(host, frames):
             advice = "Pin the virtual CPUs on the host"
         sentences = [
-            f"{name_of(host, frames)} had two states: {listed(parts)}.",
+            f"{name_of(host, frames)} had two states: {'; '.join(parts)}.",
             f"The {rare} state was seen {describe_times(first, rare)}.",
             *largest_change(frames, first, rare),
             f"{advice}, or report both states.",
@@ -271,7 +271,7 @@ def describe_series(series: pd.DataFrame) -> str:
     slow, fast = (describe_range(of_state.get_group(state), PROBES[probe]) for state in STATES)
     if probe == "dram":
         return f"{plural(threads, 'thread')} read DRAM at {slow} or at {fast}"
-    return f"a cache line between two of {threads} threads took {fast} or {slow}"
+    return f"with {plural(threads, 'thread')}, a cache line took {fast} or {slow} from core to core"
 
 
 def describe_range(values: pd.Series, unit: str) -> str:

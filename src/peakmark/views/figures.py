@@ -17,10 +17,11 @@ from peakmark.views import (
     node_figures,
     panel_figures,
     strip_figures,
+    timeline,
 )
 from peakmark.views.figure_data import FigureData
 from peakmark.views.node_groups import is_many
-from peakmark.views.report.pictures import FLEET, pictures_of
+from peakmark.views.report.pictures import FLEET, TIMELINE, pictures_of
 
 FOLDER = "figures"
 """Folder of the files below that of a campaign."""
@@ -70,6 +71,9 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
         figure = draw(data)
         if figure is not None:
             yield data.name, figure
+    over_time = timeline.plot(frames)
+    if over_time is not None:
+        yield TIMELINE, over_time
 
 
 def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[FigureData]:

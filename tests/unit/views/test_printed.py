@@ -63,4 +63,4 @@ def test_every_figure_has_a_caption(tmp_path):
     drawn = set()
     for table in BY_NAME.values():
         drawn |= {case_of(picture) for picture in pictures_of(frames, table, None)}
-    assert set(captions()) == {"fleet", "nodes", "panels", "together", "bars", *drawn}
+    assert set(captions()) == {"fleet", "timeline", "nodes", "panels", "together", "bars", *drawn}

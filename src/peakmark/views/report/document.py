@@ -52,6 +52,7 @@ def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict
         "sections": of_resources,
         "method": appendix.describe_method(arranged, layout),
         "machine": nodes.machines(frames),
+        "timeline": sections.describe_timeline(frames),
         "problems": appendix.list_problems(frames),
         "artifact": appendix.describe_reproduction(frames),
         "provenance": appendix.describe_provenance(frames),

@@ -14,6 +14,8 @@ from peakmark.tools.tables import Table
 from peakmark.views.node_groups import is_many
 from peakmark.views.points import rows_of
 
+TIMELINE = "timeline"
+"""Figure of the machine's states over time."""
 FLEET = "fleet"
 """Figure on page one of several nodes: how much they differ."""
 LADDER = "memory_ladder_throughput"

@@ -17,11 +17,11 @@ from peakmark.messages import message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
-from peakmark.views import layouts, node_groups, printed, score_card
+from peakmark.views import layouts, node_groups, printed, score_card, timeline
 from peakmark.views.points import Line, Point, points_of, rows_of
 from peakmark.views.printed import PrintedTable
 from peakmark.views.report import pictures
-from peakmark.views.report.pictures import FLEET, Picture, caption
+from peakmark.views.report.pictures import FLEET, TIMELINE, Picture, caption
 
 Part = dict[str, Any]
 Formulas = dict[str, list[Any]]
@@ -354,7 +354,16 @@ def figure_names(frames: CampaignFrames) -> list[str]:
     for table in TABLES:
         if len(rows_of(frames, table)):
             names += [picture.name for picture in drawn_pictures(frames, table, layout)]
+    if timeline.has_timeline(frames):
+        names.append(TIMELINE)
     return names
+
+
+def describe_timeline(frames: CampaignFrames) -> dict[str, str] | None:
+    """Return the figure of the machine's states over time; None without probes."""
+    if not timeline.has_timeline(frames):
+        return None
+    return {"name": TIMELINE, "caption": caption(TIMELINE)}
 
 
 def overview(frames: CampaignFrames) -> dict[str, str] | None:

@@ -1,0 +1,47 @@
+"""The probes of a campaign over time: a panel for each host and probe, and one for the cells."""
+
+from dataclasses import replace
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.rows import mutated
+from tests.unit.rows.mutated import Campaign
+
+from peakmark.rows import build
+from peakmark.storage.results import Results
+from peakmark.views import timeline
+from peakmark.views.report import document, sections
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory):
+    """A real campaign of one host with probes of DRAM."""
+    folder = tmp_path_factory.mktemp("timeline")
+    campaign = Campaign("two-nodes", folder / "golden")
+    mutated.two_states(campaign)
+    return build.judge(Results.read(campaign.write(folder / "campaign")))
+
+
+def test_each_probe_has_a_panel_above_the_cells(frames):
+    *probes, cells = timeline.plot(frames).axes
+    assert [axis.get_ylabel() for axis in probes] == ["DRAM (GB/s)"]
+    (dots,) = (points.get_offsets() for points in probes[0].collections)
+    assert len(dots) == 2 * 15 and dots[:, 1].min() == pytest.approx(15)
+    names = [label.get_text() for label in cells.get_yticklabels()]
+    assert names == ["processor", "memory", "disk", "network"]
+    assert len(cells.patches) == len(frames.runs.drop_duplicates(["record", "attempt"]))
+
+
+def test_hosts_have_panels_with_their_names(frames):
+    hosts = frames.runs["repetition"].mod(2).map({0: "node1", 1: "node2"})
+    figure = timeline.plot(replace(frames, runs=frames.runs.assign(host=hosts)))
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["node1", "node2", ""]
+
+
+def test_the_report_has_it_where_there_are_probes(frames, tmp_path):
+    assert document.build(frames)["timeline"]["name"] == "timeline"
+    assert "timeline" in sections.figure_names(frames)
+    without = build.judge(Results.read(make.golden("two-nodes", tmp_path)))
+    assert timeline.plot(without) is None
+    assert document.build(without)["timeline"] is None
+    assert "timeline" not in sections.figure_names(without)
