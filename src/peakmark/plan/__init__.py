@@ -1,4 +1,4 @@
-"""Configuration -> the cells to measure, in running order, and the jobs that measure them."""
+"""Plan a campaign: turn its configuration into cells in running order, and group cells into jobs."""
 
 from peakmark.plan.build import complete, make, make_completed
 from peakmark.plan.plan import RESULTS, Plan

@@ -50,7 +50,7 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
     turns = pair_turns(completed, nodes)
     grids.check_number(completed, len(nodes), turns)
-    # The cells, without those of reference tools that were not found.
+    # Collect the cells, except cells of reference tools that were not found.
     tools = _named_references(completed)
     largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
@@ -58,15 +58,15 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     for cell in chain(*planned, grids.pair_cells(completed, turns, largest)):
         name = cell.instrument
         if REGISTRY[name].reference:
-            if name not in tools:  # It fills rows of another tool.
+            if name not in tools:  # a substitute, which measures rows of another tool
                 tools[name] = _reference(completed, name)
             if tools[name].path is None:
                 continue
         _add(cells, cell)
-    # The order, and the class of nodes that holds all rows.
+    # Order the cells, and choose the class of nodes.
     ordered = grids.interleaved(cells.values(), completed["seed"])
     if cluster is not None:
-        # A job that waits for two free nodes keeps one of them idle.
+        # Two-node cells come last, because a job that waits for a second free node keeps one idle.
         ordered.sort(key=partial(_turn, turns, completed["seed"]))
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
@@ -81,9 +81,9 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
 
 
 def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
-    """Return the sort key of a cell: single nodes first, then two nodes, then pairs round by round.
+    """Return the sort key of a cell: single-node cells, two-node cells, then named pairs by round.
 
-    The pairs of one round share no node.
+    The pairs of a round share no node.
     """
     if not cell.peer:
         return (two_nodes(cell),)
@@ -94,7 +94,7 @@ def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
 
 
 def _add(cells: dict[str, Cell], cell: Cell) -> None:
-    """Add a cell. Errors: ConfigError where another grid has it with different settings."""
+    """Add a cell. Errors: ConfigError if another grid has the same cell with other options."""
     if cells.setdefault(cell.id, cell) != cell:
         raise ConfigError(
             f"two grids of {cell.subsystem} ask for {cell.id} with different options: give them "
@@ -113,7 +113,7 @@ def _named_references(config: Settings) -> dict[str, Reference]:
 
 
 def _reference(config: Settings, name: str) -> Reference:
-    """Return a reference tool; with ``tools_on: nodes`` each node looks for it later."""
+    """Find a reference tool. With ``tools_on: nodes`` each node looks for it later instead."""
     instrument = REGISTRY[name]
     choice = config["tools"].get(name)
     names, where = instrument.executables, " on PATH"
@@ -134,11 +134,14 @@ def _reference(config: Settings, name: str) -> Reference:
 
 
 def _largest_record(path: str, local: bool) -> int:
-    """Return the largest record that a build of IOZone takes, in bytes.
+    """Return the largest record in bytes that a build of IOZone takes.
 
-    A build on this machine, ``local``, is asked; any other is taken for the usual one.
+    Args:
+        path: path of IOZone.
+        local: whether the path is on this machine, so that IOZone can be run. If not, the usual limit
+            is assumed.
     """
-    with suppress(Unavailable):  # Its cells will report that.
+    with suppress(Unavailable):  # its cells report the reason
         if local:
             return iozone.Iozone().largest(path)
     return iozone.USUAL_LARGEST

@@ -1,6 +1,7 @@
-"""The cluster that a campaign is planned for: its nodes and their classes.
+"""Find the nodes of a cluster, classify them, and choose those that a campaign measures.
 
-Also the pairs of nodes that a network grid measures, their order, and the uplinks that they share.
+Also compute the pairs of nodes that a network grid measures, their order, and the uplinks that pairs
+share.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from peakmark.storage import facts
 from peakmark.storage.facts import node_class
 
 ANY = "any"
+"""Node of cells for which Slurm chooses the node."""
 Settings = Mapping[str, Any]
-"""Keys and values of a configuration, or of a section of it or of a site file."""
+"""Keys and values of a configuration, or of a section of a configuration or site file."""
 EQUAL_MEMORY = 0.9
-"""Least share of the larger memory that the smaller one of two equal nodes has. Firmware reserves
-different amounts.
+"""Smallest ratio of the memories of two nodes that count as equal.
+
+Firmware reserves different amounts on equal nodes.
 """
 
 
@@ -38,8 +41,8 @@ class EqualNodes:
     Attributes:
         cpus: CPUs of each node.
         memory: MiB of the smallest node.
-        nodes: their names.
-        usable: how many of them can be used now.
+        nodes: names of the nodes.
+        usable: number of these nodes that can be used now.
         chosen: whether ``nodes: any`` means this class.
     """
 
@@ -55,19 +58,17 @@ class Cluster:
     """The nodes that Slurm reported when the campaign was planned.
 
     Attributes:
-        partition: name of the partition, or of several with commas.
-        asked: the configuration's ``nodes``.
-        nodes: names that cells are bound to; ``any`` leaves the choice to Slurm.
+        partition: name of the partition, or several names separated by commas.
+        asked: the key ``nodes`` of the configuration.
+        nodes: names of the nodes to measure, or ``any`` if Slurm chooses.
         cpus: CPUs of the smallest node.
         memory: MiB of the smallest node.
-        limit: longest job of the partition in minutes, None without a limit; of several partitions
-            the longest.
-        count: nodes that may be chosen and can be used now.
-        left_out: node -> state, of nodes of ``all`` that cannot be used now.
+        limit: longest job in minutes that some partition allows; None without a limit.
+        count: number of nodes that may be chosen and can be used now.
+        left_out: node -> its state, for nodes that ``all`` includes but that cannot be used now.
         kinds: classes of equal nodes.
-        switches: switch -> the nodes below it, by Slurm's topology; empty where no pairs are asked
-            for.
-        limits: node -> minutes, of nodes whose partitions allow less than ``limit``.
+        switches: switch -> the nodes below it in Slurm's topology; empty unless a grid has pairs.
+        limits: node -> longest job in minutes, for nodes whose partitions allow less than ``limit``.
     """
 
     partition: str
@@ -98,25 +99,25 @@ class Cluster:
 
     @property
     def chosen(self) -> EqualNodes | None:
-        """Return the class that ``any`` means; None for named nodes, or before one is chosen."""
+        """Return the class of nodes that ``any`` means; None for named nodes or before the choice."""
         return next((kind for kind in self.kinds if kind.chosen), None)
 
     def size_of(self, node: str) -> tuple[int, int]:
-        """Return CPUs and memory (MiB) of a node, or of the chosen class for ``any``."""
+        """Return the CPUs and the memory in MiB of a node, or of the chosen class for ``any``."""
         for kind in self.kinds:
             if kind.chosen or node in kind.nodes:
                 return kind.cpus, kind.memory
         return self.cpus, self.memory
 
     def limit_of(self, nodes: Iterable[str]) -> int | None:
-        """Return the minutes of the longest job that all these nodes take, None without a limit."""
+        """Return the minutes of the longest job that all these nodes allow; None without a limit."""
         known = [self.limits[node] for node in nodes if node in self.limits]
         return min(known, default=self.limit)
 
     def excluded(self, count: int) -> list[str]:
-        """Return the nodes of other classes, which a job of ``count`` nodes must not get.
+        """Return the nodes outside the chosen class, which a job of ``count`` nodes must not get.
 
-        No node is excluded where the chosen class has fewer nodes than the job needs.
+        No node is excluded if the chosen class has fewer nodes than the job needs.
         """
         chosen = self.chosen
         excluded: list[str] = []
@@ -127,22 +128,22 @@ class Cluster:
         return excluded
 
     def eligible(self, count: int) -> list[str]:
-        """Return the nodes that a job of ``count`` nodes may get where Slurm chooses."""
+        """Return the nodes that Slurm may choose for a job of ``count`` nodes."""
         chosen = self.chosen
         if chosen is not None and len(chosen.nodes) >= count:
             return chosen.nodes
         return list(chain.from_iterable(kind.nodes for kind in self.kinds))
 
     def choose(self, cpus: int, memory: int, pair: bool) -> Cluster:
-        """Return this cluster with the class of equal nodes chosen that holds all rows.
+        """Choose the class of equal nodes that can measure all rows, and return the new cluster.
+
+        If no class has enough CPUs and memory, the nearest one is chosen. CPUs count more than memory,
+        because a row with many threads is useless on few CPUs.
 
         Args:
             cpus: CPUs of the most demanding row.
             memory: MiB of the most demanding row.
-            pair: whether a row takes two nodes at once.
-
-        Where no class has enough, the nearest one is chosen. CPUs count before memory: a row of
-        many threads means nothing on few CPUs.
+            pair: whether a row needs two nodes at once.
         """
         if self.nodes != (ANY,) or not self.kinds:
             return self
@@ -163,17 +164,17 @@ class Cluster:
 
 
 def find(config: Settings, partition: str | None, folder: Path | None = None) -> Cluster:
-    """Ask Slurm for the cluster.
+    """Query Slurm for the nodes of a cluster, and choose those to measure.
 
     Args:
         config: the configuration.
-        partition: its name, None for the site file's or the default one.
-        folder: the campaign's. An earlier run's choice of nodes stays, whatever is down today.
-            Machine facts tell apart nodes that are equal for Slurm.
+        partition: name of the partition; None for the site file's, else Slurm's default.
+        folder: folder of the campaign, if it exists. The choice of an earlier run is kept, also if
+            nodes are down now. Machine facts distinguish nodes that are equal in Slurm.
 
     Raises:
         SlurmError: Slurm does not answer, or has no such partition.
-        ConfigError: ``nodes`` names one that is not in the partition.
+        ConfigError: ``nodes`` has a node that is not in the partition.
     """
     requested = config.get("nodes", ANY)
     settings = settings_of(config)
@@ -216,7 +217,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
 
 
 def _longest(nodes: Iterable[slurm.Node]) -> int | None:
-    """Return the minutes of the longest job that one of the nodes takes, None without a limit."""
+    """Return the minutes of the longest job that some node allows; None without a limit."""
     longest = 0
     for node in nodes:
         if node.limit is None:
@@ -228,11 +229,12 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
 def _node_classes(
     nodes: Iterable[slurm.Node], known: Mapping[str, Any], earlier: Cluster | None
 ) -> list[EqualNodes]:
-    """Return the classes of nodes that are equal for Slurm and by their facts.
+    """Return the classes of nodes that are equal in Slurm and in their machine facts.
 
     Args:
-        known: host -> its class by its facts, for hosts that have been measured.
-        earlier: the cluster of an earlier run, whose chosen class stays chosen.
+        nodes: the nodes to classify.
+        known: host -> its class by its machine facts, for hosts that have been measured.
+        earlier: the cluster of an earlier run, whose chosen class is kept.
     """
     before = set[str]()
     if earlier is not None and earlier.chosen is not None:
@@ -257,7 +259,10 @@ def _node_classes(
 
 
 def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:
-    """Return the nodes of each known class; nodes without facts join the only known class."""
+    """Split a group of nodes by their classes in ``known``.
+
+    If the group has at most one known class, nodes without facts belong to it.
+    """
     parts: dict[Any, list[slurm.Node]] = defaultdict(list)
     for node in group:
         parts[known.get(node.name)].append(node)
@@ -273,7 +278,7 @@ def _choose_nodes(
     nodes: list[slurm.Node],
     earlier: Cluster | None,
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the nodes to measure, and the states of those that cannot be used now."""
+    """Return the names of the nodes to measure, and the states of nodes that cannot be used now."""
     if requested == ANY:
         return [ANY], {}
     if requested != "all" and not isinstance(requested, Mapping):
@@ -313,7 +318,7 @@ def _check_names(named: Iterable[str], partition: str, names: Sequence[str]) -> 
 
 
 def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
-    """Return the cluster of an earlier run with the same ``nodes``; None without a whole plan."""
+    """Return the cluster of an earlier run with the same ``nodes`` and partition, if there is one."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         earlier = Cluster.from_json(stored["cluster"])
@@ -331,20 +336,20 @@ def local_nodes(requested: Any) -> tuple[str, ...]:
     names = _listed(requested)
     if requested == "all" or isinstance(requested, Mapping) or len(names) != 1:
         raise ConfigError(
-            f"nodes is {json.dumps(requested, ensure_ascii=False)}: this machine alone is measured "
-            "here; use --profile slurm for several nodes, or nodes: any"
+            f"nodes is {json.dumps(requested, ensure_ascii=False)}: without Slurm only this machine is "
+            "measured; use --profile slurm for several nodes, or nodes: any"
         )
     return tuple(names)
 
 
 def peers(nodes: Sequence[str], order: str, seed: int) -> dict[str, str]:
-    """Return for each node the node that its network cells talk to; empty below two nodes.
+    """Return a mapping from each node to its peer in network cells; empty for less than two nodes.
 
     Args:
         nodes: names in the plan's order.
-        order: ``ring`` and ``random`` pair each node with the next one, in the plan's or a random
-            order; ``fixed`` pairs all with the first node, and that one with the second.
-        seed: of the random order.
+        order: ``ring`` pairs each node with the next one, ``random`` with the next one in a random
+            order. ``fixed`` pairs all nodes with the first, and the first with the second.
+        seed: seed of the random order.
     """
     if len(nodes) < 2:
         return {}
@@ -364,18 +369,16 @@ def settings_of(config: Settings) -> dict[str, Any]:
 Pair = tuple[str, str]
 """Node of the client and node of the server."""
 Turns = Mapping[str, Mapping[Pair, int]]
-"""Network grid by its place in the configuration -> its pairs in running order, each with the number
-of its round.
-"""
+"""Place of a network grid in the configuration -> its pairs in running order -> number of the round."""
 Behind = Mapping[str, frozenset[str]]
 """Name of a switch or an uplink -> the nodes behind it."""
 
 
 def pair_turns(config: Settings, nodes: Sequence[str]) -> Turns:
-    """Return the pairs of all grids that ask for pairs.
+    """Return the pairs of nodes of all grids that ask for pairs.
 
     Raises:
-        ConfigError: there are no two named nodes, or a pair has a node that is none of them.
+        ConfigError: there are less than two named nodes, or a pair has another node.
     """
     turns = {}
     for index, grid in enumerate(config["network"]):
@@ -412,10 +415,10 @@ def _turns(where: str, pairs: Any, nodes: Sequence[str], seed: int) -> dict[Pair
 
 
 def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
-    """Yield rounds of disjoint pairs in random order, until every two nodes have met.
+    """Yield rounds of disjoint pairs in random order, until every pair of nodes has been measured.
 
-    With an odd number of nodes one pauses in each round. The node of a pair that has been client
-    less often is its client.
+    With an odd number of nodes, one node is idle in each round. The client of a pair is the node that
+    has been a client less often.
 
     Source: the circle method of round-robin tournaments, E. Lucas, Les jeux de demoiselles, in
     Recreations mathematiques 2 (1883).
@@ -423,7 +426,7 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
     lot = random.Random(f"{seed}/pairs")  # noqa: S311 - not a secret
     players = list(nodes)
     if len(nodes) % 2:
-        players.append("")  # the partner of the node that pauses
+        players.append("")  # the partner of the idle node
     fixed, *circle = lot.sample(players, len(players))
     clients = dict.fromkeys(players, 0)
     for turn in lot.sample(range(len(circle)), len(circle)):
@@ -439,7 +442,7 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
 
 
 def behind(config: Settings, cluster: Cluster) -> Behind:
-    """Return the nodes behind each uplink, by the site file, else by Slurm's topology."""
+    """Return the nodes behind each uplink, from the site file, else from Slurm's topology."""
     stated = (config.get("site_facts") or {}).get("shared")
     if stated is None:
         return {name: frozenset(nodes) for name, nodes in cluster.switches.items()}
@@ -453,7 +456,7 @@ def behind(config: Settings, cluster: Cluster) -> Behind:
 
 
 def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
-    """Return the uplinks that the traffic of a pair passes: one of its nodes is behind them."""
+    """Return the uplinks that the traffic of a pair crosses: exactly one of its nodes is behind them."""
     client, server = pair
     return frozenset(
         name for name, nodes in known.items() if (client in nodes) != (server in nodes)
@@ -463,7 +466,7 @@ def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
 def shares(pair: Pair, config: Settings, known: Behind) -> frozenset[str]:
     """Return the uplinks and nodes that no other pair may use while this pair is measured.
 
-    Nodes are among them where jobs do not have their nodes alone.
+    The pair's nodes are included unless jobs have exclusive nodes.
     """
     uplinks = crossed(pair, known)
     if settings_of(config).get("exclusive", True):

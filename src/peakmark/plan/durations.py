@@ -1,8 +1,14 @@
-"""Expected times of cells: by records of their row, else of their kind, else by estimate.
+"""Estimate how long cells take.
 
-Records of a kind correct the estimates of other cells. The seconds that no machine shortens (start,
-warm-up, a requested time, a tool's own sleeps) stay; the others are scaled by the nearest measured
-cell. The speed of the network is that of the site file, or an ordinary one.
+The time of a cell comes from the first of these sources that exists:
+
+- records of its row;
+- records of its kind, that is of other cells of the same program and workload;
+- the estimate of its program.
+
+An estimate has a fixed part that no machine shortens: start, warm-up, a requested time, a tool's
+sleeps. Records of a kind scale only the other part. The speed of the network comes from the site file,
+else an ordinary network is assumed.
 """
 
 from __future__ import annotations
@@ -28,32 +34,30 @@ from peakmark.tools.base import SLOWEST_LINK, Cost
 from peakmark.tools.common import MEMORY_SHARE
 
 ORDINARY_LINK = 1e9
-"""bit/s of a network whose speed is unknown."""
+"""Speed in bit/s that is assumed for a network whose speed is unknown."""
 LOOPBACK_LINK = 20e9
-"""bit/s between two programs on one machine: two CPUs copy."""
+"""Speed in bit/s between two programs on one machine, whose CPUs copy the data."""
 CONCURRENT_WRITES = 8
-"""Most writes that a disk works on at once."""
+"""Most writes that a disk is assumed to process at once."""
 UNCERTAINTY = 10.0
-"""Uncertainty of the estimated seconds that the machine decides, as a multiple of that of the others."""
+"""Uncertainty of the varying part of an estimate, as a multiple of that of the fixed part."""
 PROGRAMS_MB = 512
-"""Memory of Python and the tool itself, in MB."""
+"""Memory of Python and of the tool's program, in MB, besides the buffers of a cell."""
 BETWEEN_S = 0.4
-"""Seconds from the end of a cell to the start of the next one on this machine: Snakemake, Python, the
-record.
-"""
+"""Seconds between two cells on this machine, for Snakemake, Python and the record."""
 
 
 def cost(cell: Cell) -> Cost:
-    """Return the estimated cost of one cell; this machine decides what a word of ``concurrency`` means."""
+    """Return the estimated cost of a cell. Words of ``concurrency`` are resolved on this machine."""
     if cell.word:
         cell = replace(cell, concurrency=grids.threads_of(cell.word))
     return REGISTRY[cell.instrument].estimate(cell)
 
 
 def largest(cells: Iterable[Cell]) -> tuple[int, int]:
-    """Return the bytes on scratch and of memory that the most demanding cells need.
+    """Return the largest scratch space and the largest memory, in bytes, that a cell needs.
 
-    A node runs one cell at a time.
+    The needs are not added up, because a node runs one cell at a time.
     """
     disk = memory = 0
     for needed in map(cost, cells):
@@ -63,14 +67,17 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
 
 
 def megabytes(cells: Iterable[Cell], config: Settings) -> int:
-    """Return the memory of a job in MB (10^6 B), with room for Python and what programs leave free."""
+    """Return the memory of a job in MB (10^6 B), with room for Python and unused memory."""
     factor = float(settings_of(config).get("memory_factor", 1.0))
     _, memory = largest(cells)
     return math.ceil((memory / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
 
 
 def needs(cells: Iterable[Cell], config: Settings) -> tuple[int, int]:
-    """Return the CPUs and memory (MiB) that a node must have for the cells; words fit any node."""
+    """Return the CPUs and the memory in MiB that a node needs for the cells.
+
+    Words of ``concurrency`` fit any node.
+    """
     numbers = [replace(cell, word="") for cell in cells]
     if not numbers:
         return 0, 0
@@ -91,11 +98,11 @@ class Durations:
     """Expected and longest times of cells.
 
     Attributes:
-        findings: cell id -> its record, also of cells with other options.
-        link_bps: speed of the network between the nodes; None where it is unknown.
-        cpus: CPUs of a node: more threads do not compute faster.
-        between_s: seconds that each cell costs besides its own time.
-        repeats: how often a disturbed cell is measured again at most.
+        findings: cell id -> state of its record, also for cells with other options.
+        link_bps: speed of the network between the nodes in bit/s, if known.
+        cpus: number of CPUs of a node. More threads do not compute faster.
+        between_s: seconds between two cells.
+        repeats: how often a disturbed cell is repeated at most.
     """
 
     findings: Mapping[str, Finding] = field(default_factory=dict, repr=False)
@@ -105,7 +112,7 @@ class Durations:
     repeats: int = 0
 
     def expected(self, cell: Cell) -> float:
-        """Return the seconds that a cell will probably take, with the time to the next cell."""
+        """Return the seconds that a cell will probably take, including the time to the next cell."""
         row = self._rows.get(_settings(cell))
         if row is None:
             return self._by_kind(cell, CONCURRENT_WRITES) + self.between_s
@@ -116,21 +123,21 @@ class Durations:
         return math.fsum(self.expected(cell) for cell in cells)
 
     def repeated(self, cells: Collection[Cell]) -> float:
-        """Return the most seconds that measuring again adds.
+        """Return the most seconds that repetitions of disturbed cells add.
 
-        Each of the cells is then disturbed every time, and waits for other programs.
+        In the worst case every cell is disturbed each time and waits for other programs.
         """
         if not self.repeats:
             return 0.0
         return self.repeats * self.total(cells) + WAIT_S * len(cells)
 
     def longest(self, cell: Cell) -> float:
-        """Return the seconds after which a cell has probably ended; jobs' time limits follow from them."""
+        """Return the seconds after which a cell has almost certainly ended, for jobs' time limits."""
         row = self._rows.get(_settings(cell))
         if row is not None:
             return max(row.seconds) + self.between_s
         seconds = self._by_kind(cell, concurrent_writes=1)
-        if self.is_estimate(cell):  # Estimates are for a slow machine.
+        if self.is_estimate(cell):  # estimates are already for a slow machine
             return seconds
         return 2 * seconds
 
@@ -150,13 +157,13 @@ class Durations:
         return cell.id in self.findings and self.findings[cell.id].state == GOOD
 
     def _estimate(self, cell: Cell, concurrent_writes: int) -> tuple[float, float]:
-        """Return the estimated seconds: those that no machine shortens, and the others.
+        """Return the fixed and the varying part of the estimate, in seconds.
 
         Args:
             cell: the cell.
-            concurrent_writes: writes that the disk works on at once.
+            concurrent_writes: number of writes that the disk processes at once.
         """
-        # More requests of a disk or messages in flight than CPUs may still be faster.
+        # Only computing threads are limited by CPUs: a disk and a network can overlap more requests.
         computes = cell.subsystem in ("cpu", "memory") and not cell.word
         used = cell
         if computes and self.cpus < cell.concurrency:
@@ -181,9 +188,9 @@ class Durations:
 
     @cached_property
     def _kinds(self) -> dict[tuple[str, str], float]:
-        """Return measured by estimated seconds, of those that the machine decides, for each kind.
+        """Return the factor that corrects the varying part of estimates, for each kind of cell.
 
-        A kind is (instrument, workload), or (instrument, "") for all its workloads.
+        A kind is (instrument, workload), or (instrument, "") for all workloads of the instrument.
         """
         sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         for cell, ok, seconds in self._rows.values():
@@ -196,11 +203,16 @@ class Durations:
 
 
 def _factor(seconds: float, fixed: float, varying: float) -> float:
-    """Return the factor of the estimate ``varying`` where ``fixed + varying`` took ``seconds``.
+    """Return the factor that corrects the varying part of an estimate.
 
-    Both estimates have an error, and the squares of their sizes divide the whole error among them.
-    Else a cell that the machine hardly decides, a moment late, would make all larger ones of its
-    kind take days.
+    The error ``seconds - fixed - varying`` is divided between both parts in proportion to the squares
+    of their sizes. Without this, a small delay of a cell with a tiny varying part would give a huge
+    factor, and longer cells of its kind would be expected to take days.
+
+    Args:
+        seconds: measured time.
+        fixed: estimated fixed part.
+        varying: estimated varying part.
     """
     if not varying:
         return 1.0
@@ -209,13 +221,13 @@ def _factor(seconds: float, fixed: float, varying: float) -> float:
 
 
 def _settings(cell: Cell) -> tuple[Any, ...]:
-    """Return a key that is equal for a row's repetitions on all nodes; their seeds differ."""
+    """Return a key that is equal for all repetitions of a row on all nodes. It ignores the seed."""
     options = sorted((key, value) for key, value in cell.options.items() if key != "seed")
     return cell.instrument, cell.point, tuple(options)
 
 
 def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding]) -> Durations:
-    """Return the times of a campaign with these records."""
+    """Return the durations of a campaign's cells, corrected by its records."""
     repeats = int(config.get("repeat_disturbed", 0))
     if cluster is None:
         cpus = len(os.sched_getaffinity(0))
@@ -225,7 +237,7 @@ def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding
 
 
 def _link(config: Settings, cluster: Cluster) -> float | None:
-    """Return the speed of the slowest network of the nodes by the site file; None without one."""
+    """Return the speed of the nodes' slowest network from the site file, if it states all speeds."""
     names: Sequence[str | None] = cluster.nodes
     if cluster.nodes == (ANY,):
         names = (None,)

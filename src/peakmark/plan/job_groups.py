@@ -1,4 +1,4 @@
-"""Group cells into jobs, and tell which cells use more than their own node."""
+"""Group cells into jobs, and find the cells that use more than a single node."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def two_nodes(cell: Cell) -> bool:
 
 
 def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
-    """Return whether the cell uses the network or a shared disk, as one cell at a time may.
+    """Return whether the cell uses the network or a shared disk, so that it must run alone.
 
-    Named pairs of nodes do not count: ``Plan.shares`` tells what each of them shares.
+    The result is False for named pairs of nodes, because ``Plan.shares`` lists what each pair shares.
     """
     return resource_of(cell, settings) != "own" and not cell.peer
 
 
 def resource_of(cell: Cell, settings: Settings) -> str:
-    """Return what the cell uses: its ``own`` node, a shared ``disk``, or a ``pair`` of nodes."""
+    """Return what the cell uses: ``own`` (only its node), a shared ``disk``, or a ``pair`` of nodes."""
     if two_nodes(cell):
         return "pair"
     if cell.subsystem == "disk" and settings.get("scratch_shared"):
@@ -33,7 +33,7 @@ def resource_of(cell: Cell, settings: Settings) -> str:
 
 
 def multi_row_tools(cells: Iterable[Cell]) -> set[str]:
-    """Return the programs of which one execution measures several rows."""
+    """Return the programs that measure several rows in one execution."""
     tools = set()
     for instrument, workload in {(cell.instrument, cell.workload) for cell in cells}:
         executions = [row.cell for row in REGISTRY[instrument].rows]
@@ -43,12 +43,14 @@ def multi_row_tools(cells: Iterable[Cell]) -> set[str]:
 
 
 def same_node_key(cell: Cell, tools: Collection[str] = ()) -> str:
-    """Return a key that is equal for all cells that belong on one node: a row's repetitions, of every
-    program.
+    """Return a key that is equal for all cells that must run on the same node.
+
+    These are all repetitions of a row, by every program.
 
     Args:
         cell: the cell.
-        tools: programs that measure several rows at once: such rows belong on one node too.
+        tools: programs that measure several rows in one execution. Such rows must also run on the same
+            node.
     """
     rows: list[Coverage] = []
     for name in tools:
@@ -78,10 +80,10 @@ def _measures_both(row: Coverage, cell: Cell) -> bool:
 def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
     """Return the cells of each job, by its name, in running order.
 
-    Where Slurm chooses the node, all cells that belong on one node are in one job.
+    If Slurm chooses the node, cells that must run on the same node are in one job.
     """
     fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
-    # Cells that must be in one job, by their places in the running order.
+    # Collect units of cells that must be in one job, by their places in the running order.
     units: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
         key = cell.id
@@ -94,7 +96,7 @@ def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
         first = cells[unit[0]]
         name = f"{first.place}.{resource_of(first, settings)}"
         if fan_out != "node":
-            # A batch that a unit would overfill is followed by a new one.
+            # Start a new batch if the unit does not fit into the current one.
             batch = batches.setdefault(name, 0)
             size = len(jobs.get(f"{name}.{batch}", ()))
             if size and size + len(unit) > fan_out["batch"]:

@@ -1,4 +1,4 @@
-"""Name, comment and sbatch options of a job. A later run recognises the job by its comment."""
+"""Compute name, comment and sbatch options of a job. Later runs recognise a job by its comment."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from peakmark.plan.job_groups import resource_of, two_nodes, uses_shared_resourc
 from peakmark.plan.plan import Plan
 
 MARGIN = 3.0
-"""A job's time limit as a multiple of its longest time."""
+"""Time limit of a job, as a multiple of the longest expected time."""
 OVERRIDES = {
     "slurm_partition": "partition",
     "slurm_account": "account",
     "qos": "qos",
     "constraint": "constraint",
 }
-"""Names of Snakemake's --default-resources -> keys of the site file's section ``slurm``."""
+"""Name in Snakemake's --default-resources -> key in the section ``slurm`` of the site file."""
 
 
 def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
-    """Return the comment that squeue, scontrol and sacct show: cell or name, checkout, fingerprint.
+    """Return the comment of a job: cell or job name, checkout, fingerprint.
 
-    A job of an earlier run with the same comment measures the same.
+    A job of an earlier run with the same comment measures the same cells with the same programs.
     """
     job = plan.job_of(cells[0])
     what = f"nodes/{job}"
@@ -40,15 +40,15 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
 
 
 def checkout(folder: Path | None = None) -> str:
-    """Return eight letters for the folder of the campaigns: its name may not fit into a comment."""
+    """Return a digest of the folder of all campaigns, whose path may not fit into a comment."""
     path = str((folder or Path.cwd()).resolve())
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
 def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
-    """Return a readable name.
+    """Return a readable name of a job.
 
-    Jobs that may not run at once have the same name: Slurm's ``singleton`` compares names.
+    Jobs that may not run at once have the same name, because Slurm's ``singleton`` compares names.
     """
     first = cells[0]
     if any(uses_shared_resource(cell, settings) for cell in cells):
@@ -57,7 +57,7 @@ def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
 
 
 def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
-    """Return a text that changes with the cells and with the programs that measure them."""
+    """Return a digest of the cells and of the programs that measure them."""
     lines = []
     programs = set()
     for cell in cells:
@@ -68,14 +68,14 @@ def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
 
 
 def program(instrument: str, plan: Plan) -> list[str]:
-    """Return the program and the modules that an instrument takes."""
+    """Return the configured program and modules of an instrument."""
     tool = plan.config["tools"].get(instrument)
     modules = plan.config["modules"].get(instrument, [])
     return [str(tool or "auto"), *(f"--module={module}" for module in modules)]
 
 
 def threads(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the CPUs to ask for: those of the most demanding cell, at most those of the node."""
+    """Return the number of CPUs that a job needs: the largest of its cells, at most all of the node."""
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
         return wanted
@@ -86,7 +86,7 @@ def threads(cells: Sequence[Cell], plan: Plan) -> int:
 
 
 def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
-    """Return CPUs and memory (MiB) of the smallest node on which the job may run."""
+    """Return the CPUs and the memory in MiB of the smallest node on which the job may run."""
     node = cells[0].node
     if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(2)):
         return cluster.cpus, cluster.memory
@@ -94,7 +94,7 @@ def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
 
 
 def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
-    """Return the nodes on which Slurm may run a job, and how many of them it takes."""
+    """Return the nodes on which Slurm may run a job, and the number of nodes that the job needs."""
     count = _node_count(cells)
     if plan.cluster is None:
         return (), count
@@ -111,7 +111,7 @@ def _node_count(cells: Sequence[Cell]) -> int:
 
 
 def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
-    """Return the job's node, and its peer where the cells need two."""
+    """Return the node of a job, and its peer if the cells need two nodes."""
     node, peer = cells[0].node, cells[0].peer
     if not peer and two_nodes(cells[0]):
         peer = plan.peers.get(node, "")
@@ -123,8 +123,8 @@ def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
 def minutes(cells: Sequence[Cell], plan: Plan) -> int:
     """Return the time limit in minutes, from two to the partition's limit.
 
-    It is the longest time with a margin, and the time for measuring again. Where jobs share a node,
-    a job may wait there for as many others as fit on the node.
+    The limit includes a margin and the time of repetitions. If jobs share nodes, a job may have to
+    wait for as many other jobs as fit on its node.
     """
     settings = settings_of(plan.config)
     seconds, jobs = sum(map(plan.durations.longest, cells)), 1
@@ -150,9 +150,9 @@ def clip_minutes(wanted: int, limit: int | None) -> int:
 
 
 def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the memory in MB (10^6 B), at most that of the node.
+    """Return the memory of a job in MB (10^6 B), at most the memory of the node.
 
-    A word of ``concurrency`` may mean all CPUs of the node.
+    Words of ``concurrency`` count as all CPUs of the node.
     """
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
@@ -167,15 +167,19 @@ def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
 
 
 def options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> list[str]:
-    """Return sbatch's options for the job of these cells; ``overrides`` are the command line's."""
+    """Return sbatch's options for the job of these cells.
+
+    Args:
+        overrides: settings from the command line, which override the site file.
+    """
     return command_line(named_options(cells, plan, overrides), settings_of(plan.config))
 
 
 def command_line(named: Mapping[str, str], settings: Settings) -> list[str]:
-    """Return the options as sbatch takes them, with the site's ``extra`` ones."""
+    """Return the options as arguments of sbatch, followed by the site's ``extra`` options."""
     extra = str(settings.get("extra", "")).split()
     excludes = [word for word in extra if word.startswith("--exclude=")]
-    if excludes and "exclude" in named:  # sbatch heeds only the last --exclude.
+    if excludes and "exclude" in named:  # sbatch uses only the last --exclude
         extra = [word for word in extra if word not in excludes]
         hosts = [word.removeprefix("--exclude=") for word in excludes]
         named = {**named, "exclude": ",".join([named["exclude"], *hosts])}
@@ -189,7 +193,7 @@ def command_line(named: Mapping[str, str], settings: Settings) -> list[str]:
 
 
 def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[str, str]:
-    """Return sbatch's options by name, with the empty text for an option without a value."""
+    """Return sbatch's options by name. Options without a value have an empty text."""
     settings = {**settings_of(plan.config), **overrides}
     nodes = _node_count(cells)
 
@@ -210,7 +214,13 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
 
 
 class Size(NamedTuple):
-    """Needs of a job on a node; its memory is divided among ``cpus``."""
+    """Needs of a job on each of its nodes.
+
+    Attributes:
+        threads: CPUs that the job asks for.
+        cpus: CPUs that the job gets, among which ``--mem-per-cpu`` divides its memory.
+        megabytes: memory in MB.
+    """
 
     threads: int
     cpus: int
@@ -220,24 +230,24 @@ class Size(NamedTuple):
 def site_options(
     settings: Settings, nodes: int, minutes: int, size: Callable[[], Size]
 ) -> dict[str, str]:
-    """Return sbatch's options by name that the site decides, for a campaign and for doctor.
+    """Return sbatch's options that depend on the site, by name. Jobs of doctor use them too.
 
     Args:
         settings: section ``slurm`` of the site file.
         nodes: number of nodes.
         minutes: time limit.
-        size: called where the job does not take its whole node.
+        size: function that computes the needs of the job, called unless the job takes whole nodes.
     """
     keys = (*OVERRIDES.values(), "reservation")
     named = {key: str(settings[key]) for key in keys if key in settings}
-    if "partition" in named:  # sbatch takes no blanks
+    if "partition" in named:  # sbatch allows no spaces
         named["partition"] = ",".join(slurm.partition_names(named["partition"]))
     named["time"] = str(minutes)
     named["nodes"] = str(nodes)
     named["ntasks-per-node"] = "1"
     named["no-requeue"] = ""
     exclusive = settings.get("exclusive", True)
-    if exclusive:  # No CPUs are named: Slurm binds to what was asked for.
+    if exclusive:  # no --cpus-per-task, because Slurm would bind the job to that number of CPUs
         named["exclusive"] = ""
     else:
         named["cpus-per-task"] = str(size().threads)

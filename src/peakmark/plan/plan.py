@@ -23,12 +23,12 @@ class Reference:
     """A reference tool of the plan.
 
     Attributes:
-        instrument: its name in the registry.
+        instrument: name of the tool in the registry.
         executable: name of its program.
-        path: where it was found; None where its column stays empty.
-        reason: why its column stays empty.
-        package: Debian package that has it.
-        largest: largest block in bytes that its build takes; None without such a limit.
+        path: path of the program; None if it was not found, so that its column stays empty.
+        reason: why the program was not found.
+        package: Debian package of the tool.
+        largest: largest block in bytes that its build takes; None without a limit.
     """
 
     instrument: str
@@ -47,7 +47,7 @@ class Plan:
         config: the completed configuration.
         cells: every planned cell, in running order.
         references: tools that the grids name.
-        cluster: None without one.
+        cluster: the cluster that measures; None if this machine measures.
         impossible: row -> why its reference tool can measure it on no machine.
     """
 
@@ -79,7 +79,7 @@ class Plan:
 
     @cached_property
     def longest(self) -> float:
-        """Return the seconds of the longest cell, see ``Durations.longest``."""
+        """Return the longest time of any cell in seconds, see ``Durations.longest``."""
         return max(map(self.durations.longest, self.cells), default=0.0)
 
     def record_name(self, cell: Cell) -> str:
@@ -91,7 +91,7 @@ class Plan:
 
     @cached_property
     def peers(self) -> dict[str, str]:
-        """Return the other node of each node's network cells; empty where Slurm chooses the nodes."""
+        """Return node -> the other node of its network cells; empty if Slurm chooses the nodes."""
         if self.cluster is None:
             return {}
         return peers(self.cluster.nodes, str(self.config["peers"]), int(self.config["seed"]))
@@ -111,7 +111,7 @@ class Plan:
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
-        """Return the cells of each job by its name; empty where each cell has its own job."""
+        """Return job -> its cells; empty if every cell is a separate job."""
         if self.cluster is None or self.config["fan_out"] == "cell":
             return {}
         return job_groups.group(self.cells, self.config)
@@ -124,7 +124,7 @@ class Plan:
         return names
 
     def job_of(self, cell: Cell) -> str | None:
-        """Return the job that measures the cell with others; None when the cell has its own job."""
+        """Return the name of the cell's job, or None if the cell is a separate job."""
         return self._job_names.get(cell.id)
 
     def to_json(self) -> dict[str, Any]:

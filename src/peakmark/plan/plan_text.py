@@ -1,4 +1,4 @@
-"""Text that ``peakmark plan`` prints; its words are in ``data/plan.txt.j2``."""
+"""Compute the values that ``peakmark plan`` prints with the template ``data/plan.txt.j2``."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from peakmark.plan.job_groups import two_nodes, uses_shared_resource
 from peakmark.plan.plan import Plan
 
 JOB_S, CELL_S = 0.5, 0.4
-"""Seconds that a job takes on its node, and that each cell takes besides its measuring, without Slurm's
-own time.
-"""
+"""Seconds of overhead of each job and of each cell, besides measuring and the time of Slurm itself."""
 
 
 class Load(NamedTuple):
     """Seconds of a campaign on a cluster, in which jobs that share nothing run at once.
 
     Attributes:
-        wall: from the first job to the last.
-        one_at_a_time: of cells that share what lies beyond their nodes.
-        together: of pairs that know what they share.
-        pairs: how many of these.
+        node_seconds: seconds of all nodes together.
+        wall: seconds from the start of the first job to the end of the last.
+        one_at_a_time: seconds of cells that use the network or a shared disk, one after the other.
+        together: seconds in which all named pairs run, several at once.
+        pairs: number of named pairs.
     """
 
     node_seconds: float
@@ -100,7 +99,7 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _load(plan: Plan, cluster: Cluster) -> Load:
-    """Return the seconds of a campaign: each cell with its share of the cost of its job."""
+    """Return the times of a campaign. Each cell takes its share of the overhead of its job."""
     settings = settings_of(plan.config)
     usable = 1
     if plan.config["fan_out"] != "node":
@@ -130,7 +129,10 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
 
 
 def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, int]]:
-    """Yield the classes of nodes that cannot give a row the CPUs or the memory (MiB) that it needs."""
+    """Yield the classes of nodes with too few CPUs or too little memory for some row.
+
+    Each comes with the CPUs and the memory in MiB that its rows need.
+    """
     for kind in cluster.kinds:
         nodes = kind.nodes
         if kind.chosen:

@@ -1,3 +1,1 @@
-"""Files of a campaign: records and whether they count, machine facts, the plan, and all of them read as
-one.
-"""
+"""Read and write the files of a campaign: records, machine facts and the plan."""

@@ -1,7 +1,7 @@
-"""Machine facts of a node, ``machine/<host>.json``, sealed as records are because all limits come from
-them; and the classes of equal nodes.
+"""Read and write the machine facts of nodes, ``machine/<host>.json``, and classify equal nodes.
 
-Facts of another version may lack parts. The parts that they have must be of their type.
+All limits are computed from the facts, so the files have a checksum as records do. Facts from another
+version of peakmark may lack parts. The parts that they have must be of the types in ``types.py``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def write(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return facts as they were written, without the checksum.
+    """Read facts, check them, and return them without the checksum.
 
     Raises:
-        RecordError: they are missing, damaged or edited.
+        RecordError: the file is missing, damaged or edited.
     """
     what = f"the machine facts {path}"
     facts: dict[str, Any] = records.read_json(path, what)
@@ -47,11 +47,11 @@ def read(path: Path) -> dict[str, Any]:
 def survey(
     directory: Path,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, str]]:
-    """Return the facts of all hosts of a campaign, node2 before node10.
+    """Read the facts of all hosts of a campaign, node2 before node10.
 
     Returns:
-        Host -> its facts; host -> why its facts do not count; host -> why this user cannot read its
-        facts.
+        Three mappings: host -> its facts; host -> why its facts are damaged; host -> why this user
+        cannot read its facts.
     """
     whole, damaged, closed = {}, {}, {}
     paths = (directory / FOLDER).glob("*.json")
@@ -66,18 +66,16 @@ def survey(
 
 
 def set_aside(directory: Path, host: str) -> Path:
-    """Move facts that do not count to the folder for such files. Return their new path. Errors:
-    OSError.
-    """
+    """Move damaged facts of a host below ``set-aside/``, and return their new path. Errors: OSError."""
     return files.set_aside(directory / FOLDER / f"{host}.json", directory / ASIDE / FOLDER)
 
 
 NAMED = 4
-"""Most hosts that a sentence names; more are counted."""
+"""Most hosts that a sentence names. If there are more, it states their number."""
 
 
 class NodeClass(NamedTuple):
-    """Properties that equal nodes share, in words. A property is empty where the facts lack it."""
+    """Properties that equal nodes share, as text. A property is empty if the facts lack it."""
 
     cpu: str
     memory: str
@@ -85,14 +83,15 @@ class NodeClass(NamedTuple):
 
 
 TITLES = NodeClass("CPU", "memory", "kernel")
+"""Name of each property in sentences."""
 
 
 def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
     """Return the class of a node by its machine facts; None without facts.
 
-    Equal nodes differ by some hundred MiB in the memory that firmware and kernel leave. So the
-    total is rounded up to whole GiB, or for large memories to the next eighth of a power of two:
-    the installed size.
+    Firmware and kernel reserve some hundred MiB, which differ between equal nodes. The total memory is
+    therefore rounded up to the installed size: to whole GiB, or for large memories to the next eighth
+    of a power of two.
     """
     if not facts:
         return None
@@ -111,11 +110,10 @@ def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
 
 
 def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
-    """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``. Unknown
-    properties count as equal.
+    """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``.
 
     Args:
-        classes: host -> its class, as ``node_class`` returns it.
+        classes: host -> its class, as ``node_class`` returns it. Unknown properties count as equal.
     """
     found = []
     for place, title in enumerate(TITLES):

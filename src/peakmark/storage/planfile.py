@@ -1,6 +1,4 @@
-"""Read and write ``plan.json``, the list of a campaign's cells: plain JSON with a line for each
-cell.
-"""
+"""Read and write ``plan.json``, which lists the cells of a campaign, one per line of JSON."""
 
 from __future__ import annotations
 
@@ -22,16 +20,19 @@ from peakmark.storage.types import PlanFile
 from peakmark.validation import convert
 
 ANEW = "the next run of this campaign writes it anew"
+"""Remedy for a damaged plan."""
 WAIT_S = 10.0
 """Longest time, in seconds, that a cell waits for other programs to stop."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some cells of a campaign, with all that their measurement needs.
+    """Some cells of a campaign, with the parts of the plan that their measurement needs.
 
-    directory  folder of the campaign
-    plan       the plan without its cells: config, cluster, references
+    Attributes:
+        directory: folder of the campaign.
+        plan: the plan without its cells: config, cluster, references.
+        cells: the cells to measure.
     """
 
     directory: Path
@@ -40,21 +41,23 @@ class Part:
 
 
 def text(plan: Mapping[str, Any]) -> str:
-    """Return a plan as its file holds it. Its cells have their ``id``."""
+    """Return the text of a plan's file. The entries of ``plan["cells"]`` already have their ``id``."""
     rest = {key: value for key, value in plan.items() if key != "cells"}
     cells = ",\n".join(json.dumps(cell, sort_keys=True) for cell in plan["cells"])
     return f'{json.dumps(rest, sort_keys=True)[:-1]}, "cells": [\n{cells}\n]}}\n'
 
 
 def write(path: Path, plan: Mapping[str, Any]) -> None:
-    """Replace the plan in one step if it changed. Errors: OSError."""
+    """Replace the plan's file atomically if the plan changed. Errors: OSError."""
     files.renew(path, text(plan))
 
 
 def write_new(path: Path, plan: Mapping[str, Any]) -> None:
-    """Write a plan where a user asks for it.
+    """Write a plan to a path that the user chose.
 
-    Errors: RecordError when the file is anything but a plan of this campaign; OSError.
+    Raises:
+        RecordError: the file exists and is not a plan of this campaign.
+        OSError: the file cannot be written.
     """
     if path.exists() or path.is_symlink():
         known = ""
@@ -63,14 +66,18 @@ def write_new(path: Path, plan: Mapping[str, Any]) -> None:
         if known != plan["campaign"]:
             what = f"the plan of the campaign {known}" if known else "no plan"
             raise RecordError(
-                f"{path} is there already and is {what}: nothing was overwritten, give another name"
+                f"{path} exists and is {what}: nothing was overwritten, give another name"
             )
     write(path, plan)
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a whole plan. Errors: RecordError when there is none or it is damaged."""
-    # Late: a job needs neither configuration nor site.
+    """Read a plan, and check it with its configuration.
+
+    Raises:
+        RecordError: there is no plan, or it is damaged.
+    """
+    # Late: jobs do not check the configuration.
     from peakmark.config.campaign import without_removed
     from peakmark.config.types import Planned
 
@@ -82,8 +89,11 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path, words: str = "") -> dict[str, Any]:
-    """Return a plan without checking its configuration. If ``words`` are given, keep only the cells
-    that hold them.
+    """Read a plan without checking its configuration.
+
+    Args:
+        path: the plan's file.
+        words: keep only cells whose text contains these words; empty to keep all.
     """
     try:
         content = files.read_bytes(path)
@@ -92,12 +102,12 @@ def _read(path: Path, words: str = "") -> dict[str, Any]:
         plan: dict[str, Any] = files.parse_json(content)
     except NotADirectoryError as error:
         raise RecordError(
-            f"{path.parent} is a file: unpack a bundle into a folder (unzip FILE.zip -d FOLDER) and name that; peakmark report, "
-            "html, compare, fleet, history and export take the bundle as it is"
+            f"{path.parent} is a file: unpack a bundle (unzip FILE.zip -d FOLDER) and give the folder; peakmark report, "
+            "html, compare, fleet, history and export also take the bundle itself"
         ) from error
     except OSError as error:
         raise RecordError(
-            f"{path.parent} is no campaign: {path} {error.strerror}; "
+            f"{path.parent} is no campaign: {path}: {error.strerror}; "
             "give a folder below results/, or start one with peakmark run"
         ) from error
     except ValueError as error:
@@ -107,8 +117,9 @@ def _read(path: Path, words: str = "") -> dict[str, Any]:
 
 
 def _shorter(content: bytes, words: str) -> bytes:
-    """Return a plan with only the cells that hold ``words``. Searching their text takes a tenth of
-    the time of parsing all of them.
+    """Return the JSON of a plan with only those cells whose text contains ``words``.
+
+    Searching the text takes a tenth of the time of parsing all cells.
     """
     plan: dict[str, Any] = files.parse_json(content, dict[str, msgspec.Raw])
     cells = files.parse_json(plan.get("cells", b"[]"), list[msgspec.Raw])
@@ -117,13 +128,19 @@ def _shorter(content: bytes, words: str) -> bytes:
 
 
 def cell(path: Path, name: str) -> Part:
-    """Return one cell by its id. Errors: RecordError when there is no plan or no such cell."""
+    """Return the cell with this id, as a ``Part``.
+
+    Raises:
+        RecordError: there is no plan, or it has no such cell.
+    """
     return _part(path, "id", name)
 
 
 def job(path: Path, name: str) -> Part:
-    """Return the cells of one job in running order. Errors: RecordError when there is no plan or no
-    such job.
+    """Return the cells of one job, in running order.
+
+    Raises:
+        RecordError: there is no plan, or it has no such job.
     """
     return _part(path, "job", name)
 
@@ -137,7 +154,15 @@ def _part(path: Path, key: str, name: str) -> Part:
 
 
 def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ...]:
-    """Return the cells of a plan. Errors: RecordError for a damaged or duplicate cell."""
+    """Return the cells of a plan.
+
+    Args:
+        path: the plan's file, for messages.
+        entries: JSON values of the cells.
+
+    Raises:
+        RecordError: a cell is damaged or appears twice.
+    """
     cells = tuple(Cell.from_json(entry, f"{path} is damaged: cell") for entry in entries)
     counts = Counter(cell.id for cell in cells)
     twice = [name for name, count in counts.items() if count > 1]

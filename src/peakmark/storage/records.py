@@ -1,10 +1,11 @@
-"""Read and write records, which are checked against their type and their checksum.
+"""Read and write records, and check their type and their checksum.
 
-A record counts if it is whole, unchanged and of exactly the cell that the plan asks for. Nothing is
-ever deleted: a record that does not count moves below ``set-aside/`` when its cell is measured anew.
+A record counts if it is complete, unchanged, and measured exactly the cell that the plan asks for.
+Records are never deleted. A record that does not count is moved below ``set-aside/`` before its cell
+is measured again.
 
-The checksum, ``sha256`` of the rest of the record, reveals a file that was cut, damaged by a bad disk
-or edited. It protects against mistakes, not against forgery.
+The checksum is the SHA-256 of the rest of the record. It reveals a file that is truncated, edited, or
+damaged by the disk. It protects against mistakes, not against forgery.
 """
 
 from __future__ import annotations
@@ -34,6 +35,17 @@ SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
 AGAIN = "the next run sets it aside and measures this cell again"
 """Remedy for a record that does not count."""
+GOOD, ABSENT, DAMAGED, CLOSED, OTHER, FOREIGN = (
+    "good",
+    "absent",
+    "damaged",
+    "unreadable",
+    "other options",
+    "not asked for",
+)
+"""States of a record, see ``look``."""
+ASIDE = "set-aside"
+"""Folder of a campaign for records and facts that do not count."""
 
 
 def checksum(record: Mapping[str, Any]) -> str:
@@ -44,32 +56,32 @@ def checksum(record: Mapping[str, Any]) -> str:
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """Return a record as its file holds it, with its checksum."""
+    """Return the text of a record's file, which includes the checksum."""
     sealed = {**record, CHECKSUM: checksum(record)}
     return json.dumps(sealed, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
-    """Store a record durably in one step.
+    """Write a record atomically and durably.
 
     Raises:
-        RecordError: it is not of the type, or the disk refuses it.
+        RecordError: the record is not of its type, or the file cannot be written.
     """
     convert(record, Record, f"{path} is not a record of peakmark")
     try:
         files.write_text(path, text_of(record))
     except OSError as error:
         raise RecordError(
-            f"the record {path} cannot be written ({error.strerror}): make room or mend the rights of its folder, then "
-            "start again; what was written before is whole"
+            f"the record {path} cannot be written ({error.strerror}): free disk space or correct the permissions of its "
+            "folder, then start again; earlier records are complete"
         ) from error
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a record from disk, without its checksum.
+    """Read a record, check it, and return it without its checksum.
 
     Raises:
-        RecordError: names the file that is missing, damaged, edited or not of the type.
+        RecordError: the file is missing, damaged, edited, or not of its type.
     """
     record: dict[str, Any] = read_json(path, f"the record {path}", AGAIN)
     convert(record, Record, f"{path} is not a record of peakmark")
@@ -88,19 +100,17 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _check_time(path: Path, started: str) -> None:
-    """Check that a time exists in the calendar, here and in UTC. Errors: RecordError that names it."""
+    """Check that a text is a time that exists. Errors: RecordError."""
     try:
         datetime.fromisoformat(started).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise RecordError(
-            f"the record {path} was begun at {started!r}, which is no time", AGAIN
+            f"the record {path} has the start time {started!r}, which is no time", AGAIN
         ) from error
 
 
 def _share(holder: dict[str, Any]) -> None:
-    """Replace the parts of a record that equal those of earlier records by these. This halves the
-    memory of all records.
-    """
+    """Replace parts of a record by equal objects from earlier records, which halves the memory."""
     for name, part in holder.items():
         if isinstance(part, str):
             holder[name] = sys.intern(part)
@@ -110,16 +120,21 @@ def _share(holder: dict[str, Any]) -> None:
 
 @lru_cache(1024)
 def _earlier(text: bytes) -> Any:
-    """Return the value of a JSON text. The cache returns one object for equal texts."""
+    """Return the value of a JSON text. Equal texts share one cached object."""
     return msgspec.json.decode(text)
 
 
 def read_json(path: Path, what: str, remedy: str = "") -> Any:
-    """Return the JSON value of a file of peakmark.
+    """Read a JSON file that peakmark wrote.
+
+    Args:
+        path: the file.
+        what: name of the file in messages.
+        remedy: what to do if the file is damaged.
 
     Raises:
-        RecordError: begins with ``what``.
-        UnreadableError: this user cannot read it; it may be whole.
+        RecordError: the file is missing or damaged.
+        UnreadableError: this user cannot read the file, which may be undamaged.
     """
     try:
         return files.read_json(path)
@@ -132,7 +147,7 @@ def read_json(path: Path, what: str, remedy: str = "") -> Any:
 
 
 def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
-    """Return the error for a file that may be whole and cannot be read. ``what`` names the file."""
+    """Return the error for a file that this user cannot read. ``what`` names it in the message."""
     remedy = "start again"
     if error.errno in (errno.EACCES, errno.EPERM):
         remedy = files.how_to_read(path)
@@ -140,15 +155,16 @@ def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
 
 
 def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
-    """Yield the records of a cell's failed attempts, the oldest first."""
+    """Yield the paths of a cell's failed attempts, oldest first."""
     folder = campaign / "attempts" / cell.id
     if folder.is_dir():
         yield from sorted(folder.glob("*.json"), key=lambda path: natural(path.stem))
 
 
 def new_attempt(campaign: Path, cell: Cell) -> Path:
-    """Create an empty file with the next free number, for the record of a failed attempt. Return
-    its path.
+    """Create an empty file for the record of a failed attempt, with the next free number.
+
+    Return its path.
     """
     folder = campaign / "attempts" / cell.id
     folder.mkdir(parents=True, exist_ok=True)
@@ -162,21 +178,16 @@ def new_attempt(campaign: Path, cell: Cell) -> Path:
             number += 1
 
 
-GOOD, ABSENT, DAMAGED, CLOSED, OTHER, FOREIGN = (
-    "good",
-    "absent",
-    "damaged",
-    "unreadable",
-    "other options",
-    "not asked for",
-)
-ASIDE = "set-aside"
-
-
 @dataclass(frozen=True)
 class Finding:
-    """State of a cell's record. Reason and remedy are empty unless a record is there and does not
-    count.
+    """State of a cell's record.
+
+    Attributes:
+        state: one of the states above, such as ``GOOD``.
+        reason: why an existing record does not count, else empty.
+        remedy: what to do about it, else empty.
+        data: the record, if it is undamaged.
+        cell: the planned cell, if the record counts.
     """
 
     state: str
@@ -191,15 +202,18 @@ class Finding:
 
 
 def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:
-    """Return the state of the record of each planned cell, by the cell's id."""
+    """Return the state of each planned cell's record, by the cell's id."""
     return {cell.id: look(directory / "cells" / f"{cell.id}.json", cell) for cell in planned}
 
 
 def look(path: Path, cell: Cell | None) -> Finding:
-    """Return the state of the record at ``path``. ``cell`` is the planned cell that it must answer,
-    None if no planned cell asks for it.
+    """Read the record at ``path``, and return its state.
+
+    Args:
+        path: the record's file.
+        cell: the planned cell that the record belongs to; None if the plan has no such cell.
     """
-    # A record that is damaged in itself.
+    # Check the record by itself.
     try:
         if not _is_there(path):
             return Finding(ABSENT)
@@ -214,7 +228,7 @@ def look(path: Path, cell: Cell | None) -> Finding:
         return Finding(DAMAGED, error.fact, error.remedy)
     if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
-    # A whole record that does not answer the planned cell.
+    # Check that an undamaged record belongs to the planned cell.
     if cell is None:
         return Finding(
             FOREIGN,
@@ -228,7 +242,7 @@ def look(path: Path, cell: Cell | None) -> Finding:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether a record exists. Errors: UnreadableError for one in a closed folder."""
+    """Return whether a record exists. Errors: UnreadableError if its folder cannot be read."""
     try:
         return path.exists()
     except OSError as error:
@@ -236,9 +250,10 @@ def _is_there(path: Path) -> bool:
 
 
 def check_raw(path: Path, raw: Mapping[str, str]) -> None:
-    """Compare the output of a tool with the checksums in its record. A missing file is no fault.
+    """Compare the raw output of a tool with the checksums in its record. Files may be missing.
 
-    Errors: RecordError that names the file.
+    Raises:
+        RecordError: a file does not have its checksum. The message names the file.
     """
     for name, digest in raw.items():
         file = files.below(path.parent, name)
@@ -258,7 +273,7 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
 
 
 def check_answer(path: Path, data: Mapping[str, Any]) -> None:
-    """Check that a whole record answers its cell. Errors: RecordError that names what does not fit."""
+    """Check that the values of a record are those that its cell asks for. Errors: RecordError."""
     if data["status"] == "failed":
         raise RecordError(f"the record {path} is that of a failed attempt", AGAIN)
     for measurement in data["measurements"]:
@@ -270,16 +285,16 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _are_points(workload: str, points: Sequence[Sequence[float]] | None) -> bool:
-    """Return whether a workload has points, each with a measured value above 0."""
+    """Return whether there are points, each complete and with a measured value above 0."""
     count, place = POINTS[workload]
     return bool(points) and all(len(point) == count and point[place] > 0 for point in points or ())
 
 
 def check_host(path: Path, data: Mapping[str, Any]) -> None:
-    """Check that a record was made on the node that its cell names.
+    """Check that a record was measured on the node that its cell names. Errors: RecordError.
 
-    A node may have another name in Slurm than its own host name. So only the name of another node
-    with records of the same row is refused. Errors: RecordError that names both.
+    A node's name in Slurm may differ from its host name. The record is therefore refused only if its
+    host is another node with records of the same row.
     """
     node, host = str(data["cell"]["node"]), str(data["context"]["host"])
     names = {host, host.partition(".")[0]}
@@ -288,21 +303,21 @@ def check_host(path: Path, data: Mapping[str, Any]) -> None:
     for name in names:
         if "/" not in name and (path.parent.parent / name).is_dir():
             raise RecordError(
-                f"the record {path} was measured on {host}, another node than its cell names",
+                f"the record {path} was measured on {host}, not on the node of its cell",
                 AGAIN,
             )
 
 
 def foreign(directory: Path, cells: Iterable[Cell]) -> list[str]:
-    """Return the paths, below the campaign, of records that belong to no planned cell."""
+    """Return the paths of records that belong to no planned cell, relative to the campaign."""
     known = {f"cells/{cell.id}.json" for cell in cells}
     return [name for name in record_names(directory, "cells") if name not in known]
 
 
 def record_names(directory: Path, folder: str) -> list[str]:
-    """Return the sorted paths, below the campaign, of all records in ``cells`` or ``attempts``.
+    """Return the sorted paths of all records in ``cells`` or ``attempts``, relative to the campaign.
 
-    The folder ``<repetition>.raw/`` of a record may hold JSON files of a tool, which are skipped.
+    JSON files in ``<repetition>.raw/`` are skipped, because they are raw output of tools.
     """
     names = []
     for path in (directory / folder).rglob("*.json"):
@@ -313,11 +328,17 @@ def record_names(directory: Path, folder: str) -> list[str]:
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
-    """Move a record that does not count, with its raw output, to the folder for such files. Return
-    its new path.
+    """Move a record that does not count below ``set-aside/``, together with its raw output.
 
-    The record is read once more, and stays if it became good in the meantime. With ``good`` good
-    records move too.
+    The record is read again first, because another run may have written a good one meanwhile.
+
+    Args:
+        directory: folder of the campaign.
+        cell: the planned cell.
+        good: whether to move good records too.
+
+    Returns:
+        The new path, or None if the record was not moved.
     """
     path = directory / "cells" / f"{cell.id}.json"
     kept = [ABSENT, CLOSED]
@@ -333,7 +354,7 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
 
 
 def _difference(measured: Cell, cell: Cell) -> str:
-    """Return the options in which a measured cell differs from the planned one, in words."""
+    """Describe the options in which a measured cell differs from the planned one."""
     before = {**measured.to_json(), **measured.options, "options": 0}
     now = {**cell.to_json(), **cell.options, "options": 0}
     changed = []

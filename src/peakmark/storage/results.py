@@ -1,4 +1,4 @@
-"""One campaign on disk: its plan, the facts of its nodes, its records and its failed attempts."""
+"""Read a campaign from disk: its plan, the facts of its nodes, its records and its failed attempts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from peakmark.storage.records import Finding
 
 
 class StoredAttempt(NamedTuple):
-    """One execution of a cell: context, measurements, and the codes of the disturbances for which
-    another execution counts instead.
+    """One execution of a cell.
+
+    Attributes:
+        context: context of the record.
+        measurements: measured values.
+        left_out: codes of disturbances, if another execution of the cell counts instead.
     """
 
     context: Mapping[str, Any]
@@ -27,7 +31,7 @@ class StoredAttempt(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """A record, its cell, and its path below the campaign folder (POSIX)."""
+    """A record, its cell, and its path relative to the campaign's folder, with slashes."""
 
     path: str
     data: Mapping[str, Any]
@@ -53,10 +57,11 @@ class StoredRecord:
 class Results:
     """One campaign, ``results/<campaign>/``. Each part is read at its first use and then kept.
 
-    plan      the plan without its cells
-    cells     every cell of the plan, in its order
-    jobs      cell id -> the job that measures the cell together with others; no entry for a cell
-              with a job of its own
+    Attributes:
+        directory: folder of the campaign.
+        plan: the plan without its cells.
+        cells: every cell of the plan, in the plan's order.
+        jobs: cell id -> name of its job, for jobs with several cells.
     """
 
     directory: Path
@@ -66,8 +71,10 @@ class Results:
 
     @classmethod
     def read(cls, directory: Path) -> Results:
-        """Return the campaign below ``directory``. Errors: RecordError when the plan is missing or
-        damaged.
+        """Read the plan of the campaign below ``directory``.
+
+        Raises:
+            RecordError: the plan is missing or damaged.
         """
         plan = planfile.read(directory / "plan.json")
         entries = plan.pop("cells")
@@ -87,31 +94,32 @@ class Results:
 
     @property
     def report_config(self) -> Mapping[str, Any]:
-        """Return ``report:`` of the configuration."""
+        """Return the section ``report`` of the configuration."""
         section: Mapping[str, Any] = self.config.get("report") or {}
         return section
 
     @property
     def newest(self) -> datetime:
-        """Return when the newest record was begun, to the second; it dates the report. Return the
-        epoch without records.
+        """Return the start time of the newest record, to the second. The report has this date.
+
+        Without records, return the epoch.
         """
         starts = [str(each.data["context"]["started"]) for each in (*self.records, *self.attempts)]
         times = [datetime.fromisoformat(start).astimezone(UTC) for start in starts]
         return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
 
     def record_path(self, cell: Cell) -> Path:
-        """Return where the record of a cell lies or will lie."""
+        """Return the path of a cell's record, which may not exist yet."""
         return self.directory / "cells" / f"{cell.id}.json"
 
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
-        """Return the state of the record of every planned cell, by the cell's id."""
+        """Return the state of every planned cell's record, by the cell's id."""
         return records.survey(self.directory, self.cells)
 
     @cached_property
     def _found(self) -> dict[str, Finding]:
-        """Return the state of every record below ``cells/``, by its path."""
+        """Return the state of every record below ``cells/``, by its path, also of unplanned cells."""
         known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
         names = records.record_names(self.directory, "cells")
         found = {}
@@ -126,39 +134,40 @@ class Results:
 
     @cached_property
     def records(self) -> tuple[StoredRecord, ...]:
-        """Return the records that count, by path: whole, unchanged, of planned cells with the
-        plan's options.
+        """Return the records that count, sorted by path.
+
+        A record counts if it is undamaged and belongs to a planned cell with the plan's options.
         """
         return _good(self._found)
 
     @cached_property
     def attempts(self) -> tuple[StoredRecord, ...]:
-        """Return the failed attempts, by path."""
+        """Return the failed attempts, sorted by path."""
         return _good(self._attempts)
 
     @cached_property
     def refused(self) -> tuple[StoredRecord, ...]:
-        """Return the records that say why a cell is not possible."""
+        """Return the records of cells that are not possible, which hold the reason."""
         return tuple(record for record in self.records if not record.ok)
 
     @property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return machine facts by the node's name, node2 before node10."""
+        """Return the machine facts of each node, node2 before node10."""
         return self._facts[0]
 
     @property
     def damaged_facts(self) -> Mapping[str, str]:
-        """Return why a node's facts do not count, by the node's name."""
+        """Return node -> why its facts are damaged."""
         return self._facts[1]
 
     @property
     def unreadable_facts(self) -> Mapping[str, str]:
-        """Return why a node's facts, which may be whole, cannot be read, by the node's name."""
+        """Return node -> why this user cannot read its facts, which may be undamaged."""
         return self._facts[2]
 
     @property
     def unreadable(self) -> Iterator[str]:
-        """Yield a sentence on each record or node's facts that may be whole and cannot be read."""
+        """Yield a sentence for each file of records or facts that this user cannot read."""
         for finding in self.findings.values():
             if finding.state == records.CLOSED:
                 yield finding.sentence
@@ -170,14 +179,14 @@ class Results:
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
-        """Return a sentence on every record and every node's facts that do not count."""
+        """Return a sentence for every record and every node's facts that do not count."""
         sentences = []
         for finding in (*self._found.values(), *self._attempts.values()):
             if finding.sentence:
                 sentences.append(finding.sentence)
         for host, reason in self.damaged_facts.items():
             sentences.append(
-                f"{reason}: the limits of {host} are not known; the next run collects them again"
+                f"{reason}: the limits of {host} are not known; the next run collects the facts again"
             )
         sentences += self.unreadable_facts.values()
         return tuple(sentences)
@@ -190,7 +199,7 @@ class Results:
 
     @property
     def checksums(self) -> list[tuple[str, str]]:
-        """Return path below the campaign and SHA-256 of every raw output that a record names."""
+        """Return (path below the campaign, SHA-256) of every raw output that a record names."""
         checksums = []
         for record in (*self.records, *self.attempts):
             folder = record.path.rpartition("/")[0]
@@ -200,12 +209,14 @@ class Results:
 
     @property
     def checksum_list(self) -> str:
-        """Return the checksums as ``sha256sum --check`` reads them in the campaign's folder."""
+        """Return the checksums in the format of ``sha256sum --check``, for the campaign's folder."""
         return "".join(f"{digest}  {path}\n" for path, digest in self.checksums)
 
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
-        """Return the facts of the node that measured a row: by host, else by node. Return the only
-        facts of a campaign if neither has any, and {} otherwise.
+        """Return the facts of the node that measured a row.
+
+        Facts are searched by host, then by node. If neither has facts, and the campaign has the facts
+        of a single machine, these are returned, else {}.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:
@@ -214,7 +225,7 @@ class Results:
 
 
 def _attempt(path: Path) -> Finding:
-    """Return the state of the record of a failed attempt."""
+    """Read the record of a failed attempt, and return its state."""
     try:
         record = records.read(path)
         records.check_raw(path, record["raw"])
