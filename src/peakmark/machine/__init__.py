@@ -1,6 +1,4 @@
-"""Facts of a node as any user can read them: what the limits are computed from and what a report
-must state.
-"""
+"""Read the facts of a node that any user can read. Limits are computed from them, and reports list them."""
 
 from peakmark.machine.facts import cached, collect
 

@@ -1,7 +1,7 @@
-"""All facts of a node, collected once and kept in a file.
+"""Collect all facts of a node once, and keep them in a file.
 
-``collect`` takes well under a second, needs no root, and never fails because a tool is missing. A
-fact that cannot be read is null, and ``unknown`` says how a person can supply it.
+``collect`` takes well under a second, needs no root, and does not fail if a tool is missing. A fact
+that cannot be read is null, and ``unknown`` says how the user can supply it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,16 @@ def collect(
     cpubench: Path | None = None,
     host: Host | None = None,
 ) -> Facts:
-    """Return all facts of this machine as JSON values, of the type ``storage.types.Facts``.
-
-    They are in bytes, Hz, bit/s and B/s.
+    """Return all facts of this machine as JSON values of the type ``storage.types.Facts``.
 
     Args:
-        scratch: directory whose disk is described; default $TMPDIR, else /tmp.
+        scratch: directory on the disk to describe; default $TMPDIR, else /tmp.
         tools: name -> program, whose path and version become facts.
         cpubench: kernel that measures the clock in 50 ms; without it the observed clock is null.
-        host: another root directory or other tools, for tests.
+        host: machine with another root directory or other tools, for tests.
 
     Raises:
-        RecordError: if the facts do not fit the type (a defect of peakmark).
+        RecordError: the facts are not of the type, which is a defect of peakmark.
     """
     host, tools = host or Host(), tools or {}
     hpl = tools["hpl"].path if "hpl" in tools else None
@@ -72,10 +70,7 @@ def collect(
 
 
 def _observe(host: Host, cpu: Facts, cpubench: Path | None) -> None:
-    """Add to the processor's facts what a very short run of cpubench prints.
-
-    It prints the clock in Hz by a dependent chain, and whose energy it can read.
-    """
+    """Run cpubench briefly, and add the observed clock and the energy counters to the facts."""
     cpu["energy"] = None
     if cpubench is None:
         how = "build the kernels (peakmark run -- kernels): cpubench measures the clock"
@@ -90,7 +85,7 @@ def _observe(host: Host, cpu: Facts, cpubench: Path | None) -> None:
         cpu["clock_hz"]["observed"] = printed["clock_hz_before"]
         cpu["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
     else:
-        host.missing("cpu.clock_hz.observed", f"{cpubench} did not tell a clock")
+        host.missing("cpu.clock_hz.observed", f"{cpubench} printed no clock")
 
 
 def cached(
@@ -99,15 +94,17 @@ def cached(
     kernels: Path | None = None,
     cpu_locations: Topology | None = None,
 ) -> Facts:
-    """Return the facts of this machine from ``folder/<host>.json``, which the first caller writes.
+    """Return the facts of this machine from ``folder/<host>.json``, which the first call writes.
 
-    The job's limits and number are read every time; so is the disk if ``scratch`` is another one. A
-    program is started only for another disk. A damaged or edited file is set aside and written
-    again.
+    The limits and the number of the job are read again in every call. The disk is read again only if
+    ``scratch`` is another directory, because that starts programs. A damaged or edited file is moved
+    below ``set-aside/`` and written again.
 
     Args:
+        folder: folder of the facts in the campaign.
+        scratch: directory on the disk to describe.
         kernels: folder of the compiled kernels; None leaves all programs out of the facts.
-        cpu_locations: where this process's CPUs sit, if already read.
+        cpu_locations: core, socket and NUMA node of each CPU, if already read.
     """
     path = folder / f"{os.uname().nodename}.json"
     host = Host()
@@ -127,14 +124,14 @@ def cached(
 
 
 def _stored(path: Path) -> Facts | None:
-    """Return the facts at ``path``; None without a valid file."""
+    """Return the facts at ``path``, or None if there is no valid file."""
     if not path.exists():
         return None
     try:
         return stored.read(path)
     except UnreadableError:
-        raise  # another user's, and whole: it is not replaced
+        raise  # the file may be valid and belong to another user: do not replace it
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
-        output.tell(f"{error}: collected again, what was there is kept in {aside}")
+        output.tell(f"{error}: collected again, the old file is kept in {aside}")
         return None

@@ -1,7 +1,7 @@
-"""Processor and main memory: identity, clocks, instruction sets, caches; size, kind and channels.
+"""Read facts of the processor (model, clocks, instruction sets, caches) and of the main memory.
 
-The processor is read from lscpu, /proc/cpuinfo and sysfs. Memory modules are read from udev or EDAC,
-where an ordinary user may read them.
+Facts of the processor come from lscpu, /proc/cpuinfo and sysfs. Memory modules come from udev or EDAC,
+which an ordinary user may read.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _ISA = [
     "sve",
     "sve2",
 ]
-"""Instruction sets that a kernel or a limit depends on, as flags of Linux name them."""
+"""Instruction sets on which a kernel or a limit depends, as Linux's flags name them."""
 _ARM_NAMES = {"asimd": "neon", "asimddp": "dotprod", "asimdhp": "fp16"}
-"""Flag of Linux -> the name of the instruction set, where the two differ."""
+"""Linux's flag -> name of the instruction set, if they differ."""
 _LSCPU_NAMES = {
     "vendor_id": "Vendor ID",
     "cpu family": "CPU family",
@@ -54,11 +54,11 @@ _LSCPU_NAMES = {
 }
 """Field of /proc/cpuinfo -> its name in lscpu."""
 LOWEST_HZ, HIGHEST_HZ = 5e7, 2e10
-"""Lowest and highest clock in Hz that is believed: kernels and tools show 0 or the largest number for
-an unknown clock.
+"""Lowest and highest plausible clock in Hz. Kernels and tools show 0 or a huge number for an unknown
+clock.
 """
 _ARM_IMPLEMENTER = 0x41
-"""Arm's own number in the MIDR."""
+"""Number of the implementer Arm in the MIDR register."""
 _ARM_CORES = {
     0xD03: "Cortex-A53", 0xD04: "Cortex-A35", 0xD05: "Cortex-A55", 0xD07: "Cortex-A57",
     0xD08: "Cortex-A72", 0xD09: "Cortex-A73", 0xD0A: "Cortex-A75", 0xD0B: "Cortex-A76",
@@ -67,12 +67,14 @@ _ARM_CORES = {
     0xD4D: "Cortex-A715", 0xD4E: "Cortex-X3", 0xD80: "Cortex-A520", 0xD81: "Cortex-A720",
     0xD82: "Cortex-X4", 0xD85: "Cortex-X925", 0xD87: "Cortex-A725",
 }  # fmt: skip
-"""Part number in Arm's MIDR -> the core's name, for cores that one processor combines with others
-(Linux, arch/arm64/include/asm/cputype.h, and util-linux, sys-utils/lscpu-arm.c).
+"""Part number in Arm's MIDR -> name of the core, for cores that occur in mixed processors.
+
+Source: Linux, arch/arm64/include/asm/cputype.h; util-linux, sys-utils/lscpu-arm.c.
 """
 _DIMM_BYTES = 8
-"""Bytes that a channel with modules in slots moves at once. A module of DDR5 has two halves of 4
-bytes, which firmware may name instead.
+"""Bytes per transfer of a channel with modules in slots.
+
+Firmware may state 4 instead for DDR5, whose modules consist of two halves of 4 bytes.
 """
 _ASK_THE_HOST = (
     "the kernel offers no cpufreq here: on a virtual machine its host decides, ask there"
@@ -80,7 +82,7 @@ _ASK_THE_HOST = (
 
 
 def collect_cpu(host: Host) -> Facts:
-    """Return the ``cpu`` part of the facts; clocks are in Hz, caches in bytes."""
+    """Return the ``cpu`` part of the facts. Clocks are in Hz, caches in bytes."""
     fields = _cpu_fields(host)
     flags = fields.get("Flags", "").split()
     isa = [_ARM_NAMES.get(flag, flag) for flag in _ISA if flag in flags]
@@ -122,14 +124,14 @@ def collect_cpu(host: Host) -> Facts:
 
 
 def how_to_read_energy(host: Host) -> str:
-    """Say what lets a user read the energy of processors and memory."""
+    """Return how a user can get access to the energy counters of processors and memory."""
     if host.glob("/sys/class/powercap/intel-rapl:*/energy_uj"):
-        return "only root may read the counters: chmod a+r /sys/class/powercap/*/energy_uj lets all"
-    return "the kernel shows no counters of energy, as on most virtual machines"
+        return "only root may read the counters: chmod a+r /sys/class/powercap/*/energy_uj allows all users"
+    return "the kernel has no energy counters, as on most virtual machines"
 
 
 def _cpu_fields(host: Host) -> dict[str, str]:
-    """Return the fields of lscpu and of the first processor in /proc/cpuinfo, by lscpu's names."""
+    """Return the fields of lscpu and of the first CPU in /proc/cpuinfo, under lscpu's names."""
     fields: dict[str, str] = {}
     answer = host.run_json(["lscpu", "-J"]) or {}
     for name, text in _lscpu_fields(answer.get("lscpu")):
@@ -140,7 +142,7 @@ def _cpu_fields(host: Host) -> dict[str, str]:
 
 
 def _lscpu_fields(entries: Any) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) of each field of lscpu, whose newer versions nest them."""
+    """Yield (name, text) of each field of lscpu. Newer versions of lscpu nest the fields."""
     for entry in entries or ():
         if entry.get("data") is not None:
             yield str(entry.get("field")).rstrip(":"), str(entry["data"])
@@ -148,9 +150,9 @@ def _lscpu_fields(entries: Any) -> Iterator[tuple[str, str]]:
 
 
 def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
-    """Return the processor's names and numbers, on Arm by the MIDR.
+    """Return names and numbers of the processor. On Arm they come from the MIDR register.
 
-    Cores of several kinds have no common design, and on Arm no common model.
+    The microarchitecture is None if there are several kinds of cores, and so is the model on Arm.
     """
     vendor, family, model = fields.get("Vendor ID"), fields.get("CPU family"), fields.get("Model")
     if "CPU implementer" in fields:
@@ -168,8 +170,8 @@ def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
         if vendor == "ARM":
             facts |= {"model_name": _names(kinds), "model": None, "stepping": None}
         how = (
-            f"the cores are of several kinds ({_names(kinds)}), and a limit holds for one: write"
-            " cpu.operations_per_cycle in the site file, and measure one kind, as with taskset -c "
+            f"the cores are of several kinds ({_names(kinds)}), and a limit holds for one kind: write"
+            " cpu.operations_per_cycle in the site file, and measure one kind, such as with taskset -c "
             + kinds[-1]["cpus"]
         )
         host.missing("cpu.microarchitecture", how)
@@ -177,9 +179,9 @@ def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
 
 
 def _kinds(host: Host) -> list[Facts]:
-    """Return the kinds of cores in the order of their CPUs, none where all are of one kind.
+    """Return the kinds of cores in the order of their CPUs; empty if all cores are of one kind.
 
-    Arm's cores differ in their part number; Linux has performance counters for each kind of Intel's.
+    On Arm, kinds differ in the part number. On Intel, Linux has performance counters for each kind.
     """
     kinds = _arm_kinds(host) or _intel_kinds(host)
     if len(kinds) < 2:
@@ -193,7 +195,7 @@ def _kinds(host: Host) -> list[Facts]:
 
 
 def _arm_kinds(host: Host) -> dict[str, list[int]]:
-    """Return the name of each kind of Arm core and its CPUs."""
+    """Return name -> CPUs of each kind of Arm core."""
     kinds: dict[str, list[int]] = {}
     cpu, implementer = 0, ""
     line = r"(?m)^(processor|CPU implementer|CPU part)\s*:\s*(\S+)"
@@ -208,7 +210,7 @@ def _arm_kinds(host: Host) -> dict[str, list[int]]:
 
 
 def _arm_name(implementer: str, part: str) -> str:
-    """Return the name of a core by its numbers, or the numbers."""
+    """Return the name of a core; the numbers if its name is unknown."""
     maker, number = _int(implementer), _int(part) or 0
     known = _ARM_CORES.get(number) if maker == _ARM_IMPLEMENTER else None
     design = data.microarchitecture("ARM", maker, number, None, None)
@@ -216,7 +218,7 @@ def _arm_name(implementer: str, part: str) -> str:
 
 
 def _intel_kinds(host: Host) -> dict[str, list[int]]:
-    """Return the name of each kind of core of a hybrid processor of Intel, and its CPUs."""
+    """Return name -> CPUs of each kind of core on a hybrid processor from Intel."""
     places = {"cpu_core": "P-core", "cpu_atom": "E-core", "cpu_lowpower": "LP E-core"}
     kinds = {}
     for place, name in places.items():
@@ -248,9 +250,9 @@ def _cpu_text(cpus: list[int]) -> str:
 
 
 def _are_clusters(locations: topology.Topology, kinds: list[Facts]) -> bool:
-    """Return whether the packages that the kernel names are clusters of one processor.
+    """Return whether the kernel's packages are clusters of one processor instead of sockets.
 
-    Firmware of Arm may number each kind of core as a package of its own.
+    Arm's firmware may number each kind of core as a separate package.
     """
     packages = []
     for kind in kinds:
@@ -261,7 +263,7 @@ def _are_clusters(locations: topology.Topology, kinds: list[Facts]) -> bool:
 
 
 def _highest(host: Host, cpus: list[int] | None = None) -> float | None:
-    """Return the highest clock in Hz that cpufreq allows any of the CPUs, by default of all."""
+    """Return the highest clock in Hz that cpufreq allows on any of the CPUs (default: all CPUs)."""
     names = [f"cpu{cpu}" for cpu in cpus] if cpus else ["cpu[0-9]*"]
     files = []
     for name in names:
@@ -271,17 +273,17 @@ def _highest(host: Host, cpus: list[int] | None = None) -> float | None:
 
 
 def hertz(text: str | float | None, unit: float) -> float | None:
-    """Return a printed clock in Hz; None for one that no processor has: ``-``, 0, or ``2.4.0``.
+    """Parse a clock, and return it in Hz; None for an invalid or implausible clock.
 
-    lscpu before 2.39 writes the decimal mark of the language, ``3700,0000``, and may group thousands
-    by the other mark.
+    lscpu before 2.39 prints the decimal mark of the user's language, such as ``3700,0000``, and may
+    group thousands with the other mark.
 
     Args:
-        text: as a tool or Linux prints it.
-        unit: Hz of one.
+        text: clock as a tool or Linux prints it.
+        unit: unit of the printed clock in Hz.
     """
     digits = str(text or "").strip().replace("\u00a0", "").replace(" ", "")
-    # The last mark is the decimal mark; the other one may group the thousands before it.
+    # The last mark is the decimal mark. The other mark may group thousands.
     decimal_mark = max(",.", key=digits.rfind)
     whole, mark, fraction = digits.rpartition(decimal_mark)
     if mark and re.search("[.,]", whole):
@@ -299,17 +301,21 @@ def hertz(text: str | float | None, unit: float) -> float | None:
 def _clocks(
     host: Host, fields: Mapping[str, str], constant_tsc: bool, mixed: bool
 ) -> tuple[dict[str, float | None], dict[str, str | None]]:
-    """Return nominal and maximum clock in Hz, and where each was read; ``observed`` stays empty.
+    """Return the clocks in Hz, and the source of each. The observed clock is measured later.
 
-    Of ``mixed`` kinds of cores the highest maximum counts, and no nominal clock holds for all.
+    Args:
+        host: the machine.
+        fields: fields of lscpu and /proc/cpuinfo.
+        constant_tsc: whether the time stamp counter has a constant rate.
+        mixed: whether there are several kinds of cores. Then no nominal clock is returned, and the
+            highest maximum clock.
     """
     cppc = host.read(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")
     name = fields.get("Model name", "")
     in_name = re.search(r"@\s*([\d.,]+)\s*(GHz|MHz)", name)
     value, unit = in_name.groups() if in_name else (None, "GHz")
     in_name_hz = hertz(value, {"GHz": 1e9, "MHz": 1e6}[unit])
-    # With a constant TSC the kernel's BogoMIPS is twice the TSC rate, and the TSC runs at the base
-    # clock.
+    # A constant TSC runs at the base clock, and the kernel's BogoMIPS is twice its rate.
     bogomips = fields.get("bogomips") if constant_tsc else None
     base = host.read(_SYSTEM, "cpu0/cpufreq/base_frequency")
     readings: tuple[tuple[str, float | None, str], ...] = (
@@ -333,9 +339,7 @@ def _clocks(
 
 
 def _best(isa: list[str]) -> str:
-    """Return the widest instruction set the kernels can use, by the names of their ``--isa``
-    option.
-    """
+    """Return the widest instruction set that the kernels can use, named as for ``--isa``."""
     if {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= set(isa):
         return "avx512"
     if {"avx2", "fma"} <= set(isa):
@@ -344,10 +348,7 @@ def _best(isa: list[str]) -> str:
 
 
 def _caches(host: Host) -> list[Facts]:
-    """Return each kind of cache once, lowest level first.
-
-    Each has the number of threads that share one cache, and the number of these caches.
-    """
+    """Return the kinds of caches, lowest level first, as ``storage.types.CacheFacts``."""
     kinds = Counter(
         (cache.level, cache.kind, cache.size, len(cache.cpus))
         for cache in topology.read_caches(host)
@@ -359,7 +360,7 @@ def _caches(host: Host) -> list[Facts]:
 
 
 def _turbo(host: Host) -> bool | None:
-    """Return whether the clock may rise above the nominal one; None where Linux does not tell."""
+    """Return whether the clock may exceed the nominal clock, if known."""
     no_turbo = host.read_switch(_SYSTEM, "intel_pstate/no_turbo")
     if no_turbo is not None:
         return not no_turbo
@@ -367,7 +368,7 @@ def _turbo(host: Host) -> bool | None:
 
 
 def _idle_states(host: Host) -> list[str] | None:
-    """Return the names of the states that an idle core may enter; None without cpuidle."""
+    """Return the names of the enabled idle states of a core; None without cpuidle."""
     places = host.glob(_SYSTEM, "cpu0/cpuidle/state[0-9]*")
     if not places:
         return None
@@ -377,7 +378,7 @@ def _idle_states(host: Host) -> list[str] | None:
 
 
 def _mitigations(host: Host) -> dict[str, str]:
-    """Return Linux's text on each vulnerability that affects this CPU."""
+    """Return vulnerability -> Linux's text, for vulnerabilities that affect this CPU."""
     texts = {}
     for place in host.glob(_SYSTEM, "vulnerabilities/*"):
         text = host.read(place)
@@ -394,9 +395,7 @@ def _int(text: str | None) -> int | None:
 
 
 def collect_memory(host: Host) -> Facts:
-    """Return the ``memory`` part of the facts: bytes, MT/s, and the number of the node's channels
-    that hold a module.
-    """
+    """Return the ``memory`` part of the facts. Only channels that hold a module are counted."""
     meminfo = host.meminfo()
     modules = _udev_modules(host)
     edac_channels, edac_type = _edac(host)
@@ -436,8 +435,9 @@ def collect_memory(host: Host) -> Facts:
 
 
 def _udev_modules(host: Host) -> list[dict[str, str]]:
-    """Return the memory modules that are plugged in, by SMBIOS as udev stores it for all users
-    (systemd 248 and later).
+    """Return the installed memory modules from SMBIOS.
+
+    Since systemd 248, udev stores the SMBIOS data of modules for all users.
     """
     dmi = "/sys/devices/virtual/dmi/id"
     text = host.run(["udevadm", "info", "--query=property", f"--path={dmi}"]) or ""
@@ -452,14 +452,15 @@ def _udev_modules(host: Host) -> list[dict[str, str]]:
 
 
 def _slowest(modules: list[dict[str, str]]) -> int | None:
-    """Return the configured transfer rate (MT/s) of the slowest module: all modules run at it."""
+    """Return the configured rate in MT/s of the slowest module, at which all modules run."""
     speeds = [first_int(module.get("CONFIGURED_SPEED_MTS")) or 0 for module in modules]
     return min(speeds, default=None) or None
 
 
 def _udev_channels(modules: list[dict[str, str]]) -> int | None:
-    """Count the channels that the modules' locators name; None where a locator names none, such as
-    ``DIMM 3``.
+    """Count the channels in the locators of the modules.
+
+    The result is None if a locator, such as ``DIMM 3``, names no channel.
     """
     channel_name = re.compile(r"channel[ _]?([a-z0-9]+?)(?=[-_ ]|$)", re.I)
     owner_name = re.compile(r"(?:\bP|CPU|NODE|PROC|SOCKET|CONTROLLER)[ _]?\d+", re.I)
@@ -475,9 +476,7 @@ def _udev_channels(modules: list[dict[str, str]]) -> int | None:
 
 
 def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
-    """Return the bytes that each channel moves at once; None where the firmware does not tell, or
-    tells several.
-    """
+    """Return the bytes per transfer of a channel; None if they are unknown or differ."""
     widths: set[int | None] = set()
     for module in modules:
         bits = first_int(module.get("DATA_WIDTH"))
@@ -492,10 +491,10 @@ def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
 
 
 def _edac(host: Host) -> tuple[int | None, str | None]:
-    """Return (channels that hold a module, memory type) by the error detection drivers of Linux.
+    """Return (number of channels that hold a module, memory type) from Linux's EDAC drivers.
 
-    Both are None where no such driver is loaded. Drivers that count chip selects, such as
-    amd64_edac, name ranks instead of modules.
+    Both are None if no such driver is loaded. Drivers that count chip selects, such as amd64_edac,
+    list ranks instead of modules.
     """
     channels, types = set(), set()
     controllers = "/sys/devices/system/edac/mc/mc[0-9]*"
@@ -509,6 +508,6 @@ def _edac(host: Host) -> tuple[int | None, str | None]:
 
 
 def _common(values: set[str | None]) -> str | None:
-    """Return the one value that is known; None without one, or where several differ."""
+    """Return the only known value; None if there is none, or if several values differ."""
     known = values - {None, "", "Unknown"}
     return known.pop() if len(known) == 1 else None

@@ -1,7 +1,7 @@
-"""Reading of facts: small files below a root directory, and tools that may be missing. Nothing
-here raises.
+"""Read facts from small files below a root directory, and from tools that may be missing.
 
-A ``Host`` with another root reads a copied /sys and /proc, so that tests can examine any machine.
+Functions return None instead of raising errors. With another root, a ``Host`` reads a copy of /sys and
+/proc, so that tests can examine any machine.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ from peakmark.tools.json_text import find_object
 Facts = dict[str, Any]
 """Facts as JSON values, by name."""
 Runner = Callable[[Sequence[str]], str | None]
-"""Runs a command; returns its standard output, or None when it does not answer."""
+"""Function that runs a command and returns its standard output, or None if the command fails."""
 
 TOOL_TIMEOUT_S = 5.0
-"""Seconds after which a tool is given up, so that one that hangs does not hold up a job."""
+"""Time limit of a tool in seconds, so that a tool that hangs does not delay a job."""
 # lsblk and ethtool often live in sbin, which is not on the PATH of an ordinary user.
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def run_tool(argv: Sequence[str]) -> str | None:
-    """Return the standard output of a tool; None when it is missing, fails, or does not answer in
-    5 s.
-    """
+    """Run a tool, and return its standard output; None if it is missing, fails or takes over 5 s."""
     try:
         return subprocess.run(
             argv,
@@ -47,14 +45,12 @@ def run_tool(argv: Sequence[str]) -> str | None:
 
 
 class Host:
-    """A machine as an ordinary user can read it.
-
-    Args:
-        root: where /sys, /proc and /etc are looked for.
-        run: executes a tool; returns None for one that does not answer.
+    """A machine, as an ordinary user can read it.
 
     Attributes:
-        unknown: dotted name of a fact -> how to supply it; filled by the collectors.
+        root: directory below which /sys, /proc and /etc are read.
+        run: function that runs a tool.
+        unknown: dotted name of a fact that could not be read -> how to supply it.
     """
 
     def __init__(self, root: Path = Path("/"), run: Runner = run_tool) -> None:
@@ -63,13 +59,11 @@ class Host:
         self.unknown: dict[str, str] = {}
 
     def path(self, *parts: str) -> Path:
-        """Return the path below the root of an absolute name given in parts."""
+        """Join the parts of an absolute path, and return the path below the root."""
         return self.root / "/".join(parts).lstrip("/")
 
     def read(self, *path: str) -> str | None:
-        """Return the text of a file without surrounding blanks; None when it is missing, unreadable
-        or empty.
-        """
+        """Return the text of a file without surrounding spaces; None if it is unreadable or empty."""
         try:
             # Path.open takes twice the time, and a node has hundreds of counters.
             with open(f"{self.root}/{'/'.join(path).lstrip('/')}", "rb", 0) as stream:  # noqa: PTH123
@@ -79,7 +73,7 @@ class Host:
         return content.decode(errors="replace").strip("\0 \t\r\n") or None
 
     def read_files(self, folder: str, *names: str) -> list[str]:
-        """Return the texts of files in a folder, empty for one that cannot be read."""
+        """Return the texts of files in a folder. The text of an unreadable file is empty."""
         return [self.read(folder, name) or "" for name in names]
 
     def read_int(self, *path: str) -> int | None:
@@ -90,12 +84,12 @@ class Host:
             return None
 
     def read_switch(self, *path: str) -> bool | None:
-        """Return whether a file holds a 1; None where there is no file."""
+        """Return whether a file contains a 1; None if the file is missing."""
         text = self.read(*path)
         return None if text is None else text == "1"
 
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
-        """Return the lines ``key: value`` of a file; the first line of a repeated key counts."""
+        """Parse the lines ``key: value`` of a file. If a key is repeated, its first line counts."""
         pairs: dict[str, str] = {}
         for line in (self.read(name) or "").splitlines():
             key, separator, value = line.partition(sign)
@@ -104,7 +98,7 @@ class Host:
         return pairs
 
     def meminfo(self) -> dict[str, int]:
-        """Return /proc/meminfo in bytes, or in pages where a line has no unit."""
+        """Return the values of /proc/meminfo in bytes. Lines without a unit count pages."""
         sizes = {}
         for name, value in self.pairs("/proc/meminfo").items():
             number, _, unit = value.partition(" ")
@@ -114,7 +108,7 @@ class Host:
         return sizes
 
     def glob(self, *pattern: str) -> list[str]:
-        """Return the absolute names that match an absolute pattern, sorted."""
+        """Return the sorted absolute paths that match an absolute pattern."""
         try:
             paths = list(self.root.glob("/".join(pattern).lstrip("/")))
         except OSError:
@@ -122,8 +116,9 @@ class Host:
         return sorted(f"/{path.relative_to(self.root)}" for path in paths)
 
     def resolve(self, name: str) -> Path | None:
-        """Return the target of a link in /sys, or None. Links of sysfs are relative, so the target
-        lies below the root.
+        """Return the target of a link in /sys, or None.
+
+        The target is below the root, because links in sysfs are relative.
         """
         try:
             return self.path(name).resolve(strict=True)
@@ -131,27 +126,27 @@ class Host:
             return None
 
     def run_json(self, argv: Sequence[str]) -> dict[str, Any] | None:
-        """Return the JSON object that a tool printed, or None."""
+        """Run a tool, and return the JSON object that it prints, or None."""
         try:
             return find_object(argv[0], self.run(argv) or "")
         except ParseError:
             return None
 
     def missing(self, name: str, how: str) -> None:
-        """Note that fact ``name`` could not be read, and how a person can supply it."""
+        """Record that the fact ``name`` could not be read, and how the user can supply it."""
         self.unknown[name] = how
 
 
 def environment_int(name: str) -> int | None:
-    """Return the number in an environment variable, None where there is none."""
+    """Return the number in an environment variable, or None."""
     text = os.environ.get(name, "")
     return int(text) if text.isdecimal() else None
 
 
 def parse_cpu_list(text: str | None) -> list[int]:
-    """Return the CPU numbers of a list in the kernel's format: ``0-3,8`` -> [0, 1, 2, 3, 8].
+    """Parse a list in the kernel's format, such as ``0-3,8`` -> [0, 1, 2, 3, 8].
 
-    Damaged parts are left out.
+    Invalid parts are skipped.
     """
     numbers: list[int] = []
     for part in (text or "").split(","):
@@ -162,7 +157,7 @@ def parse_cpu_list(text: str | None) -> list[int]:
 
 
 def parse_bytes(text: str | None) -> int | None:
-    """Return a size such as ``32768K`` or ``32M`` in bytes; None for another text."""
+    """Parse a size such as ``32768K`` or ``32M`` into bytes; None for other texts."""
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text or "")
     if match is None:
         return None
@@ -171,19 +166,19 @@ def parse_bytes(text: str | None) -> int | None:
 
 
 def first_int(text: str | None) -> int | None:
-    """Return the leading digits of a text as a number: ``16.0 GT/s`` -> 16. None without digits."""
+    """Return the number at the start of a text, such as ``16.0 GT/s`` -> 16, or None."""
     match = re.match(r"\s*([0-9]+)", text or "")
     return int(match[1]) if match else None
 
 
 def chosen(text: str | None) -> str | None:
-    """Return the bracketed word of ``always [madvise] never``; a text without brackets unchanged."""
+    """Return the word in brackets, as in ``always [madvise] never``, else the whole text."""
     match = re.search(r"\[(.*?)\]", text or "")
     return match[1] if match else text
 
 
 def pcie_link(host: Host, device: str) -> Facts | None:
-    """Return lanes and speed of a device's PCI Express link, now and at most; None without one."""
+    """Return the current and the highest lanes and speed of a device's PCI Express link, or None."""
     link: Facts = {}
     for name in ("current", "max"):
         link[f"{name}_width"] = host.read_int(device, f"{name}_link_width")

@@ -1,5 +1,6 @@
-"""Limits of this process: CPUs, memory, CPU time, disk. Affinity, cgroups and Slurm's variables
-give them, so that they hold inside a job.
+"""Read the limits of this process: CPUs, memory, CPU time, disk.
+
+They come from CPU affinity, cgroups and Slurm's variables, so that they are correct inside a job.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from peakmark.machine.host import Facts, Host, environment_int
 from peakmark.machine.topology import Topology
 
 UNLIMITED = 1 << 62
-"""Bytes from which on a memory limit means no limit. Version 1 of cgroups writes the largest
-multiple of a page below 2**63 where none is set (``PAGE_COUNTER_MAX``,
-include/linux/page_counter.h).
+"""Memory limit in bytes from which on there is no limit.
+
+Without a limit, version 1 of cgroups shows the largest multiple of a page below 2**63
+(``PAGE_COUNTER_MAX``, include/linux/page_counter.h).
 """
 
 
@@ -26,8 +28,9 @@ def collect(
     """Return the ``limits`` part of the facts.
 
     Args:
-        affinity: CPUs instead of those of this process, for another host.
-        cpu_locations: where these CPUs sit, if already read.
+        host: the machine.
+        affinity: CPUs to use instead of this process's affinity, for another host.
+        cpu_locations: locations of these CPUs, if already read.
     """
     if affinity is None:
         affinity = os.sched_getaffinity(0)
@@ -36,7 +39,7 @@ def collect(
     total = host.meminfo().get("MemTotal") or _installed(host)
     memory = _memory_limit(host)
     limited_by: str | None = "cgroup"
-    # A limit of all the memory of the node, or more, limits nothing.
+    # Ignore a limit that is not below the memory of the node.
     if memory is None or memory >= (total or UNLIMITED):
         memory, limited_by = total, None
     slurm = None
@@ -53,9 +56,9 @@ def collect(
 
 
 def _installed(host: Host) -> int | None:
-    """Return the memory in bytes by ``sysinfo(2)``, for where ``/proc/meminfo`` is masked.
+    """Return the installed memory in bytes from ``sysinfo(2)``, for systems that hide /proc/meminfo.
 
-    None for another host, or where the C library does not know it either.
+    The result is None for another host, or if the C library does not know it.
     """
     if host.root != Path("/"):
         return None
@@ -64,7 +67,7 @@ def _installed(host: Host) -> int | None:
 
 
 def _slurm_limits() -> dict[str, int | None]:
-    """Return the job's CPUs and bytes by Slurm's variables."""
+    """Return the CPUs and the memory of the job from Slurm's environment variables."""
     return {
         "cpus_on_node": environment_int("SLURM_CPUS_ON_NODE"),
         "cpus_per_task": environment_int("SLURM_CPUS_PER_TASK"),
@@ -74,15 +77,16 @@ def _slurm_limits() -> dict[str, int | None]:
 
 
 def _slurm_bytes(name: str) -> int | None:
-    """Return the bytes of a variable that counts MiB; None for 0, by which Slurm means all memory of
-    the node.
+    """Return the bytes in a variable that holds MiB.
+
+    The result is None for 0, which means all memory of the node.
     """
     mebibytes = environment_int(name)
     return mebibytes << 20 if mebibytes else None
 
 
 def slurm_job(version: str | None) -> Facts | None:
-    """Return the ``slurm`` part of the facts: Slurm's version and this job; None without Slurm."""
+    """Return the ``slurm`` part of the facts: version and job; None without Slurm."""
     job = os.environ.get("SLURM_JOB_ID")
     if not version and not job:
         return None
@@ -95,9 +99,11 @@ def slurm_job(version: str | None) -> Facts | None:
 
 
 def folders(host: Host, controller: str) -> list[tuple[int, str]]:
-    """Return (cgroup version, folder) of this process's group and all above it.
+    """Return (cgroup version, folder) of this process's cgroup and of all its parents.
 
-    The folders lie below the mount points that the kernel names.
+    Args:
+        host: the machine.
+        controller: name of the controller, such as ``memory``.
     """
     mounts = _mounts(host)
     found = []
@@ -111,7 +117,7 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
         if key not in mounts:
             continue
         version, mount, root = mounts[key]
-        # In a container the mount shows only what lies below ``root``.
+        # In a container, only the part below ``root`` is visible.
         visible = group
         if root != "/" and f"{group}/".startswith(f"{root}/"):
             visible = group.removeprefix(root)
@@ -122,9 +128,9 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
 
 
 def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
-    """Return each controller's cgroup version, mount point and root of the mount.
+    """Return controller -> (cgroup version, mount point, root of the mount).
 
-    The controller of version 2 has the empty name.
+    Version 2 has one mount for all controllers, under an empty name.
     """
     # mount id, parent, device, root, mount point, ..., "-", type, source, options
     line = r"(?m)^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)"
@@ -137,9 +143,9 @@ def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
 
 
 def _memory_limit(host: Host) -> int | None:
-    """Return the smallest limit in bytes from this process's cgroup to the root, None without one.
+    """Return the smallest memory limit in bytes of this process's cgroup and its parents, or None.
 
-    ``memory.high`` counts: above it the kernel takes memory back and delays the processes.
+    ``memory.high`` counts as a limit, because above it the kernel reclaims memory and delays processes.
     """
     names = {1: ("memory.limit_in_bytes",), 2: ("memory.max", "memory.high")}
     limits = []
@@ -149,7 +155,7 @@ def _memory_limit(host: Host) -> int | None:
 
 
 def _cpu_quota(host: Host) -> float | None:
-    """Return how many CPUs' time the cgroup grants, such as 2.5; None without a quota."""
+    """Return the number of CPUs whose time the cgroup grants, such as 2.5; None without a quota."""
     quotas = []
     for version, folder in folders(host, "cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
@@ -160,10 +166,7 @@ def _cpu_quota(host: Host) -> float | None:
 
 
 def oom_kills(host: Host) -> int | None:
-    """Count the processes of this cgroup that the kernel has ended because memory ran out.
-
-    None where the kernel does not tell.
-    """
+    """Return how many processes of this cgroup the kernel has killed for lack of memory, if known."""
     names = {1: "memory.oom_control", 2: "memory.events"}
     for version, folder in folders(host, "memory"):
         count = host.pairs(f"{folder}/{names[version]}", " ").get("oom_kill", "")
@@ -173,16 +176,14 @@ def oom_kills(host: Host) -> int | None:
 
 
 _IO_KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
-"""Key of ``io.max`` in version 2 of cgroups -> that of ``io_limits``."""
+"""Key of ``io.max`` in version 2 of cgroups -> key in the result of ``io_limits``."""
 
 
 def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
-    """Return the most that cgroups let this process move on any of these disks, None without a
-    limit.
+    """Return the lowest I/O limits of this process's cgroups on these disks; None without a limit.
 
-    Returns:
-        ``read_bps``, ``write_bps`` (B/s), ``read_iops``, ``write_iops`` (1/s), each only where it
-        is limited.
+    The keys are ``read_bps`` and ``write_bps`` in B/s, ``read_iops`` and ``write_iops`` in 1/s. Rates
+    without a limit are left out.
     """
     devices = {host.read(f"/sys/block/{disk}/dev") for disk in disks}
     limits: dict[str, int] = {}

@@ -1,6 +1,4 @@
-"""Network interfaces: driver, speed and MTU of the measured one; addresses, routes and traffic
-shaping.
-"""
+"""Read facts of network interfaces: driver, speed, MTU, addresses, routes and traffic shaping."""
 
 from __future__ import annotations
 
@@ -11,29 +9,29 @@ from peakmark.errors import MeasurementError
 from peakmark.machine.host import Facts, Host, first_int, pcie_link
 
 _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
-"""Generation of InfiniBand -> the share of its signalling rate that carries data (IBTA: 8b/10b, then
-64b/66b).
+"""Generation of InfiniBand -> share of its signalling rate that carries data.
 
-Later generations are named by their data rate. The kernel states FDR10 by its data rate too,
-10 Gbit/s a lane.
+Source: IBTA, line coding 8b/10b, then 64b/66b. Rates of later generations, and the rate of FDR10, are
+data rates already.
 """
 
 _Speed = tuple[float | None, str | None]
-"""A line rate in bit/s, and a remark on it."""
+"""A line rate in bit/s, and a remark about it."""
 
 _SHAPER = re.compile(r"qdisc (?:tbf|netem|htb|hfsc|cbq|cake)\b")
-"""Queue disciplines that hold traffic back on purpose (tc(8)); the others only order it."""
+"""Queue disciplines that limit traffic (tc(8)). All others only order packets."""
 _SHAPING = re.compile(r"(?<=^qdisc )\w+|(?:rate|bandwidth|delay|loss) \S+")
-"""The discipline's name and its settings, in a line of ``tc``."""
+"""Name and settings of the discipline in a line of ``tc``."""
 _DISCARD_PORT = 9
-"""Port to which a probe is connected; the probe sends nothing."""
+"""Port to which a UDP socket is connected to find the route. No packet is sent."""
 
 
 def collect(host: Host, interface: str | None = None) -> Facts:
-    """Return the ``network`` part of the facts, with the speed in bit/s.
+    """Return the ``network`` part of the facts.
 
     Args:
-        interface: its name; by default the interface of the default route.
+        host: the machine.
+        interface: name of the interface; by default the interface of the default route.
     """
     name = interface or _default_interface(host)
     place = f"/sys/class/net/{name}"
@@ -105,29 +103,29 @@ def _members(host: Host, name: str) -> list[str] | None:
 
 
 def _speed(host: Host, name: str) -> _Speed:
-    """Return the line rate and a remark on it.
+    """Return the line rate and a remark about it.
 
-    Virtual interfaces claim speeds that mean nothing, so only interfaces of a device count.
+    The speed of a virtual interface is ignored, because it is meaningless.
     """
     kind, members = _kind(host, name), _members(host, name)
     if kind == "infiniband":
         return _infiniband(host, name)
     if kind == "virtual" and members:
         speed, note = _speed(host, members[0])
-        return speed, note or f"that of {members[0]} below {name}"
+        return speed, note or f"speed of {members[0]}, below {name}"
     if kind == "virtual":
-        return None, f"{name} is a virtual interface: its speed is not that of a wire"
+        return None, f"{name} is a virtual interface, which has no line rate"
     mbit = host.read_int(f"/sys/class/net/{name}/speed")
     if mbit is None or mbit <= 0:
-        return None, f"the driver of {name} does not tell a speed"
+        return None, f"the driver of {name} reports no speed"
     if kind == "bond" and members:
-        note = f"bond in mode {_mode(host, name)} over {' and '.join(members)}: a single stream takes one of them"
+        note = f"bond in mode {_mode(host, name)} over {' and '.join(members)}: a single stream uses one of them"
         return mbit * 1e6, note
     return mbit * 1e6, None
 
 
 def _mode(host: Host, name: str) -> str | None:
-    """Return the name of a bond's mode: ``802.3ad`` where the kernel writes ``802.3ad 4``."""
+    """Return the name of a bond's mode. The kernel writes name and number, as in ``802.3ad 4``."""
     return (host.read(f"/sys/class/net/{name}/bonding/mode") or "").partition(" ")[0] or None
 
 
@@ -143,26 +141,23 @@ def _infiniband(host: Host, name: str) -> _Speed:
     speed = first_int(host.read(f"/sys/class/net/{name}/speed"))
     if speed:
         return speed * 1e6, None
-    return None, f"no InfiniBand port of {name} tells its rate"
+    return None, f"no InfiniBand port of {name} reports its rate"
 
 
 def address_of(interface: str) -> str:
     """Return the IPv4 address of an interface.
 
     Raises:
-        MeasurementError: when there is no such interface, or it has no such address.
+        MeasurementError: there is no such interface, or it has no IPv4 address.
     """
     addresses = _addresses()
     if interface in addresses:
         return addresses[interface]
     names = ", ".join(f"{name} ({address})" for name, address in addresses.items())
-    known = f"are {names}"
-    if not addresses:
-        known = "is none with such an address"
-    elif len(addresses) == 1:
-        known = f"is {names}"
+    known = names or "none"
     raise MeasurementError(
-        f"{socket.gethostname()} has no interface {interface!r} with an IPv4 address: there {known}",
+        f"{socket.gethostname()} has no interface {interface!r} with an IPv4 address;"
+        f" interfaces with one: {known}",
         "change interface:",
     )
 
@@ -171,15 +166,15 @@ def local_address(peer: str) -> str:
     """Return this machine's address on the route to a peer (name or IPv4 address).
 
     Raises:
-        MeasurementError: when no route leads there.
+        MeasurementError: there is no route to the peer.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((peer, _DISCARD_PORT))
         except OSError as error:
             raise MeasurementError(
-                f"{socket.gethostname()} finds no way to {peer} over IPv4, which the network cells"
-                f" need: {error.strerror}"
+                f"{socket.gethostname()} has no IPv4 route to {peer}, which network cells need:"
+                f" {error.strerror}"
             ) from error
         return str(probe.getsockname()[0])
 
@@ -188,14 +183,14 @@ def interface_towards(peer: str) -> str:
     """Return the name of the interface on the route to a peer.
 
     Raises:
-        MeasurementError: when no route leads there.
+        MeasurementError: there is no route to the peer.
     """
     local = local_address(peer)
     for name, address in _addresses().items():
         if address == local:
             return name
     raise MeasurementError(
-        f"no interface of {socket.gethostname()} has the address {local} that leads to {peer}"
+        f"no interface of {socket.gethostname()} has the address {local}, from which {peer} is reached"
     )
 
 
@@ -212,9 +207,9 @@ def _addresses() -> dict[str, str]:
 
 
 def shaping(host: Host, interface: str) -> str | None:
-    """Return how ``tc`` slows an interface down on purpose, such as ``tbf rate 100Mbit``.
+    """Return the traffic shaping of an interface, such as ``tbf rate 100Mbit``.
 
-    None where it does not, or where ``tc`` does not answer.
+    The result is None without shaping, or if ``tc`` cannot be run.
     """
     queues = host.run(["tc", "qdisc", "show", "dev", interface]) or ""
     shapers = []

@@ -1,6 +1,4 @@
-"""Software of a node: kernel, distribution, C library, Slurm, peakmark's compiled kernels, libraries
-and the BLAS.
-"""
+"""Read facts of a node's software: Linux, C library, Slurm, peakmark's kernels, libraries and BLAS."""
 
 from __future__ import annotations
 
@@ -22,14 +20,15 @@ _PARAMETERS = re.compile(
     r"(intel|amd)_iommu|mitigations|nopti|pti|(no)?spect\S*|tsx|mds|clocksource|tsc|audit|selinux|init_on_\w+|"
     r"page_poison|slub_debug|nmi_watchdog|nosoftlockup|skew_tick|preempt|threadirqs|cgroup\w*)(=.*)?"
 )
-"""Parameters of Linux (Documentation/admin-guide/kernel-parameters.txt) that change measured values. The
-others name disks and servers, which are nobody's business.
+"""Parameters of Linux (Documentation/admin-guide/kernel-parameters.txt) that change measured values.
+
+Others are not recorded, because they may name disks and servers.
 """
 _LIBRARIES = re.compile(
     r"lib(blas|openblas|mkl|blis|flexiblas|armpl|essl|mpi|psm|ucp|uct|fabric|ibverbs|rdmacm|hwloc|numa|uring|aio"
     r"|likwid|iperf|gfortran|gomp|iomp)"
 )
-"""Libraries that a result can depend on; every program also has libc, libm and their like."""
+"""Libraries that can affect a result. Basic libraries such as libc and libm are left out."""
 _BLAS = re.compile(r"lib(openblas|mkl_rt|blis|flexiblas|armpl|essl|blas)")
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "BLIS_NUM_THREADS=1")
 
@@ -58,8 +57,9 @@ elif hasattr(library, "mkl_get_version_string"):
 else:
     print(json.dumps({"name": "reference BLAS or unknown", "core_type": None, "config": None}))
 """
-"""Program that loads a BLAS and prints its name. It runs in its own process: a BLAS starts threads when
-it is loaded.
+"""Python program that loads a BLAS and prints its name.
+
+It runs in a separate process, because a BLAS starts threads when it is loaded.
 """
 
 
@@ -84,7 +84,7 @@ def collect_os(host: Host) -> Facts:
 
 
 def _command_line(host: Host) -> str | None:
-    """Return the parameters of Linux that change measured values; None where they are unknown."""
+    """Return the boot parameters of Linux that change measured values, if they can be read."""
     text = host.read("/proc/cmdline")
     if text is None:
         return None
@@ -92,29 +92,27 @@ def _command_line(host: Host) -> str | None:
 
 
 def collect_slurm(host: Host) -> Facts | None:
-    """Return Slurm's version and this job; None without Slurm."""
+    """Return the ``slurm`` part of the facts; None without Slurm."""
     version = host.run(["sinfo", "--version"]) or ""
     return job_limits.slurm_job(version.strip().removeprefix("slurm "))
 
 
 def collect_build(host: Host, kernels: Path | None) -> Facts:
-    """Return compiler and flags of peakmark's kernels, which the Makefile wrote into build.json."""
+    """Return the ``build`` part of the facts from build.json, which the Makefile writes."""
     build = {}
     if kernels is not None:
         with suppress(OSError, ValueError):
             build = json.loads((kernels / "build.json").read_text(encoding="utf-8"))
     names = ("compiler", "flags", "isa_flags", "left_out", "io_uring")
     if build.get("compiler") is None:
-        host.missing(
-            "build.compiler", "compiling the kernels writes build.json beside the programs"
-        )
+        host.missing("build.compiler", "compile the kernels, which writes build.json next to them")
     return {name: build.get(name) for name in names}
 
 
 def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
-    """Return the file of each shared library that the programs load and results can depend on.
+    """Return name -> file of each shared library that programs load and that can affect results.
 
-    The file's own name, behind all links, holds the version: ``libopenblas.so.0 ->
+    Links are resolved, because the name of the file has the version, as in ``libopenblas.so.0 ->
     .../libopenblasp-r0.3.21.so``.
     """
     libraries: dict[str, str] = {}
@@ -126,28 +124,32 @@ def collect_libraries(host: Host, programs: Iterable[str]) -> dict[str, str]:
 
 
 def _linked(host: Host, program: str) -> list[tuple[str, str]]:
-    """Return (name, path) of a program's shared libraries as the loader finds them; [] for a script."""
+    """Return (name, path) of the shared libraries that the loader finds for a program."""
     text = host.run(["env", *_library_path(), "ldd", program]) or ""
     return re.findall(r"^\s*(\S+) => (/\S+) \(0x", text, re.MULTILINE)
 
 
 def collect_blas(host: Host, hpl: str | None) -> Facts:
-    """Return name, version and chosen core type of the BLAS that HPL was linked with.
+    """Return the ``blas`` part of the facts: name, version and core type of HPL's BLAS.
 
-    Without HPL it is the BLAS that a program would get.
+    Without HPL, the system's default BLAS is described.
+
+    Args:
+        host: the machine.
+        hpl: path of HPL, if it is installed.
     """
     libraries = []
     if hpl is not None:
         linked = sorted(_linked(host, hpl))
         libraries = [path for name, path in linked if _BLAS.match(name)]
-    # libopenblas before libblas: the latter may only pass calls on to the former.
+    # Try libopenblas before libblas, which may be a wrapper around libopenblas.
     libraries.sort(key=lambda path: Path(path).name.startswith("libblas"))
     for library in libraries or ["libopenblas.so.0", "libblis.so.4", "libblas.so.3"]:
         python = [sys.executable, "-I", "-S", "-c", _QUERY_BLAS, library]
         answer = host.run_json(["env", *_library_path(), *_ONE_THREAD, *python])
         if answer is not None:
             if answer["core_type"] is None:
-                how = f"{answer['name']} does not tell: each record of hpl has what its run said"
+                how = f"{answer['name']} does not report it: records of hpl have the output of its runs"
                 host.missing("blas.core_type", how)
             file = library
             if library.startswith("/"):
@@ -155,13 +157,13 @@ def collect_blas(host: Host, hpl: str | None) -> Facts:
             return {"library": file, **answer}
     host.missing(
         "blas.name",
-        "no BLAS was found: install libopenblas0-pthread, or load the module that brings it",
+        "no BLAS was found: install libopenblas0-pthread, or load a module that provides a BLAS",
     )
     return dict.fromkeys(("library", "name", "core_type", "config"))
 
 
 def _library_path() -> list[str]:
-    """Return the setting of modules' libraries; tools run without the rest of the environment."""
+    """Return the setting of LD_LIBRARY_PATH, because ``Host.run`` passes only PATH to tools."""
     path = os.environ.get("LD_LIBRARY_PATH")
     if not path:
         return []

@@ -1,4 +1,4 @@
-"""The disk behind the scratch directory: its filesystem, its device, and the link of the device."""
+"""Read facts of the disk that holds the scratch directory: filesystem, device, and link of the device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NETWORK_FILESYSTEMS = [
     "panfs",
     "wekafs",
 ]
-"""Filesystems whose disk is in a server, where no fact of it can be read."""
+"""Filesystems whose disk is in a server, so that its facts cannot be read."""
 _DISK_FACTS = [
     "model",
     "rotational",
@@ -44,8 +44,9 @@ _DISK_FACTS = [
     "size",
     "pcie",
 ]
-"""Facts of a disk, unknown where the scratch directory has no local one."""
+"""Facts of a disk. They are unknown if the scratch directory is not on a local disk."""
 _DATASHEET = "write disk.throughput in the site file, from the disk's datasheet"
+"""How to supply an unknown limit of the link."""
 
 _PCIE_CODING = {
     2.5: 8 / 10,
@@ -55,11 +56,9 @@ _PCIE_CODING = {
     32.0: 128 / 130,
     64.0: 242 / 256,
 }
-"""GT/s of a PCI Express lane -> the share of them that carries bytes (PCI-SIG base specification)."""
+"""GT/s of a PCI Express lane -> share of the bits that carry data (PCI-SIG base specification)."""
 _SATA_AND_SAS_GBIT = 12.0
-"""Fastest link, in Gbit/s, with 8/10 line coding: SATA, and SAS up to its third generation. The
-fourth has another coding.
-"""
+"""Fastest link, in Gbit/s, with 8/10 line coding: SATA, and SAS up to the third generation."""
 _INTERFACES = {
     r"/virtio\d+/": "virtio",
     r"/nvme": "nvme",
@@ -71,14 +70,11 @@ _INTERFACES = {
 }
 """Pattern of a disk's path in /sys/devices -> its interface."""
 _Limit = tuple[float | None, str | None]
-"""A limit in B/s, and its formula."""
+"""A limit in B/s and its formula; (None, None) if it is unknown."""
 
 
 def collect(host: Host, scratch: Path | None) -> Facts:
-    """Return the ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp).
-
-    Sizes are in bytes, the limit in B/s.
-    """
+    """Return the ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp)."""
     directory = files.scratch(scratch)
     mount = _mount(host, directory)
     facts: Facts = {
@@ -114,18 +110,16 @@ def collect(host: Host, scratch: Path | None) -> Facts:
 
 
 def _mount(host: Host, directory: Path) -> Facts:
-    """Return findmnt's entry for the mount that holds ``directory``, empty without an answer."""
+    """Return findmnt's entry for the mount that holds ``directory``, or an empty dict."""
     columns = "TARGET,SOURCE,FSTYPE,OPTIONS"
     answer = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", columns]) or {}
     mounts = answer.get("filesystems") or [{}]
-    # The last mount on a directory hides the others.
+    # If several filesystems are mounted on one directory, the last one is visible.
     return dict(mounts[-1])
 
 
 def _disks(host: Host, source: str) -> list[Facts]:
-    """Return the whole disks below a block device: through partitions, LVM, encryption and software
-    RAID.
-    """
+    """Return the physical disks below a block device, such as a partition, LVM volume or RAID."""
     columns = "NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
     tree = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, source]) or {}
     disks: dict[str, Facts] = {}
@@ -135,7 +129,7 @@ def _disks(host: Host, source: str) -> list[Facts]:
 
 
 def _leaves(devices: list[Facts]) -> Iterator[Facts]:
-    """Yield the devices of lsblk's tree that have none below them."""
+    """Yield the devices in lsblk's tree that have no children."""
     for device in devices:
         if device.get("children"):
             yield from _leaves(device["children"])
@@ -144,7 +138,7 @@ def _leaves(devices: list[Facts]) -> Iterator[Facts]:
 
 
 def _common_facts(host: Host, disks: list[Facts]) -> Facts:
-    """Return the facts that all disks of one filesystem share; several disks have no limit."""
+    """Return the facts that all disks of one filesystem share. Several disks have no common limit."""
     common = dict(disks[0])
     for disk in disks[1:]:
         for key, value in disk.items():
@@ -153,7 +147,7 @@ def _common_facts(host: Host, disks: list[Facts]) -> Facts:
     common["size"] = sum(disk["size"] or 0 for disk in disks) or None
     if len(disks) > 1:
         common["interface_limit"] = common["interface_limit_formula"] = None
-        host.missing("storage.interface_limit", f"several disks are behind it: {_DATASHEET}")
+        host.missing("storage.interface_limit", f"the filesystem has several disks: {_DATASHEET}")
     elif common["interface_limit"] is None:
         host.missing("storage.interface_limit", _DATASHEET)
     if common["model"] is None:
@@ -163,7 +157,7 @@ def _common_facts(host: Host, disks: list[Facts]) -> Facts:
 
 
 def _disk(host: Host, disk: Facts) -> Facts:
-    """Return the facts of one disk, by lsblk and sysfs."""
+    """Return the facts of one disk from lsblk's entry and sysfs."""
     place = f"/sys/block/{disk['kname']}"
     path = str(host.resolve(place) or place)
     interface = disk.get("tran")
@@ -173,7 +167,7 @@ def _disk(host: Host, disk: Facts) -> Facts:
     limit, formula = _limit(host, interface, disk["kname"], path)
     rotational, pcie = host.read_switch(place, "queue/rotational"), None
     if interface == "virtio":
-        rotational = None  # a virtual disk claims to rotate by default, whatever is behind it
+        rotational = None  # virtual disks report that they rotate by default
     if interface == "nvme":
         pcie = pcie_link(host, _controller(disk["kname"]))
     return {
@@ -192,14 +186,14 @@ def _disk(host: Host, disk: Facts) -> Facts:
 
 
 def _controller(name: str) -> str:
-    """Return the PCI device of an NVMe disk: nvme0c0n1 (multipath) and nvme0n1 belong to nvme0."""
+    """Return the PCI device of an NVMe disk. nvme0n1 and nvme0c0n1 (multipath) belong to nvme0."""
     match = re.match(r"nvme\d+", name)
     controller = match[0] if match else name
     return f"/sys/class/nvme/{controller}/device"
 
 
 def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
-    """Return the limit of a disk's link at the speed that the link has negotiated."""
+    """Return the limit of a disk's link at its negotiated speed."""
     if interface == "nvme":
         device = _controller(name)
         speed = host.read(device, "current_link_speed")
@@ -213,11 +207,11 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
 
 
 def pcie_limit(speed: str | None, width: str | None) -> _Limit:
-    """Return the limit of a PCI Express link, less its line coding.
+    """Return the limit of a PCI Express link after line coding.
 
     Args:
-        speed: text of sysfs such as ``16.0 GT/s PCIe``.
-        width: number of lanes, such as ``4``.
+        speed: text from sysfs, such as ``16.0 GT/s PCIe``.
+        width: number of lanes as text, such as ``4``.
     """
     match, lanes = re.match(r"(\d+(?:\.\d+)?) GT/s", speed or ""), first_int(width)
     if not match or not lanes or float(match[1]) not in _PCIE_CODING:
@@ -229,7 +223,12 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
 
 
 def _coded(link: str | None, name: str) -> _Limit:
-    """Return the limit of a SATA or SAS link: 8 of 10 bits on the wire are data."""
+    """Return the limit of a SATA or SAS link, where 8 of 10 bits are data.
+
+    Args:
+        link: text from sysfs, such as ``6.0 Gbps``.
+        name: name of the link in the formula.
+    """
     match = re.match(r"(\d+(?:\.\d+)?)\s*G", link or "")
     if not match or float(match[1]) > _SATA_AND_SAS_GBIT:
         return None, None

@@ -1,7 +1,7 @@
-"""Location of CPUs: core, socket, NUMA node, last-level cache; from sysfs, for the whole node.
+"""Read the location of each CPU from sysfs: core, socket, NUMA node and last-level cache.
 
-lscpu and hwloc read these files too. But each cell would start a program, and hwloc shows only the
-CPUs of the job.
+lscpu and hwloc read the same files, but each cell would have to start a program. Besides, hwloc shows
+only the CPUs of the job, while these functions show all CPUs of the node.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from typing import Any
 from peakmark.machine.host import Facts, Host, parse_bytes, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
-"""Words of a configuration for a number of threads: the cores of one NUMA node, of one socket, of
-the node; all hardware threads.
-"""
+"""Words for a number of threads: the cores of a NUMA node, of a socket, of the node; all CPUs."""
 
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"
@@ -28,10 +26,15 @@ _LEVELS = ("socket", "node", "cache")
 
 @dataclass(frozen=True)
 class CpuLocation:
-    """Location of one CPU.
+    """Location of one CPU (hardware thread) in the node.
 
-    ``core`` is the first hardware thread of its core. ``cache`` has the CPUs that share its
-    last-level cache of ``cache_bytes`` (0 where unknown).
+    Attributes:
+        cpu: number of the CPU.
+        core: number of the first CPU on the same core.
+        socket: number of the socket.
+        node: number of the NUMA node.
+        cache: CPUs that share the last-level cache.
+        cache_bytes: size of the last-level cache; 0 if unknown.
     """
 
     cpu: int
@@ -43,11 +46,19 @@ class CpuLocation:
 
 
 Topology = dict[int, CpuLocation]
+"""CPU -> its location."""
 
 
 @dataclass(frozen=True, order=True)
 class Cache:
-    """One cache: level, ``data``, ``instruction`` or ``unified``, bytes, and the CPUs it serves."""
+    """One cache of the node.
+
+    Attributes:
+        level: level, from 1.
+        kind: ``data``, ``instruction`` or ``unified``.
+        size: size in bytes.
+        cpus: CPUs that share the cache.
+    """
 
     level: int
     kind: str
@@ -56,16 +67,16 @@ class Cache:
 
 
 def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
-    """Return the locations of all CPUs that are online, and of ``cpus``.
+    """Read the locations of all online CPUs, and of ``cpus``.
 
-    A CPU that sysfs does not describe is a core of its own.
+    A CPU that sysfs does not describe counts as a separate core.
     """
     nodes: dict[int, int] = {}
     for node in numa(host):
         for cpu in parse_cpu_list(node["cpus"]):
             nodes[cpu] = node["node"]
     last_level: dict[int, Cache] = {}
-    for cache in read_caches(host):  # the lowest level first, so that the last one stays
+    for cache in read_caches(host):  # the last-level cache comes last and replaces the others
         if cache.kind != "instruction":
             for cpu in cache.cpus:
                 last_level[cpu] = cache
@@ -75,7 +86,7 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
             f"{_CPU}/cpu{cpu}/topology", "thread_siblings_list", "physical_package_id"
         )
         siblings = parse_cpu_list(threads) or [cpu]
-        # Arm's firmware may name no socket, which the kernel shows as -1.
+        # The kernel shows -1 if Arm's firmware states no socket.
         socket = int(package) if package.isdecimal() else 0
         cache = last_level.get(cpu, Cache(0, "unified", 0, (cpu,)))
         locations[cpu] = CpuLocation(
@@ -85,7 +96,7 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
 
 
 def read_caches(host: Host) -> list[Cache]:
-    """Return every cache of the node once, the lowest level first."""
+    """Return all caches of the node, the lowest level first."""
     caches = set()
     for place in host.glob(_CPU, "cpu[0-9]*/cache/index[0-9]*"):
         level, size, kind, cpus = host.read_files(place, "level", "size", "type", "shared_cpu_list")
@@ -96,9 +107,7 @@ def read_caches(host: Host) -> list[Cache]:
 
 
 def numa(host: Host) -> list[Facts]:
-    """Return every NUMA node: its number, CPUs in the kernel's list format, bytes of memory, and
-    distances to all nodes in order.
-    """
+    """Return all NUMA nodes, as ``storage.types.NumaNode``."""
     nodes = []
     for place in host.glob(_NODE, "node[0-9]*"):
         meminfo, cpus, distances = host.read_files(place, "meminfo", "cpulist", "distance")
@@ -118,12 +127,15 @@ def numa(host: Host) -> list[Facts]:
 
 
 def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -> list[int]:
-    """Return ``cpus`` in the order in which threads take them: one CPU of each core first, then the
-    second of each, and so on.
+    """Return ``cpus`` in the order in which threads take them.
+
+    The first CPUs of all cores come first, then the second CPUs of all cores, and so on.
 
     Args:
-        placement: ``compact`` fills one socket, NUMA node and last-level cache after the other,
-            those with most CPUs first; ``spread`` takes them in turn.
+        topology: locations of the CPUs.
+        cpus: CPUs to order.
+        placement: ``compact`` fills one socket, NUMA node and last-level cache after the other, the
+            largest first; ``spread`` takes them in turn.
     """
     rounds: defaultdict[int, list[CpuLocation]] = defaultdict(list)
     threads: Counter[int] = Counter()
@@ -140,7 +152,7 @@ def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -
 def _arrange(
     locations: Sequence[CpuLocation], levels: Sequence[str], placement: str
 ) -> list[CpuLocation]:
-    """Return the locations grouped by the first of ``levels``, and each group by the others."""
+    """Group the locations by the first level, arrange each group by the other levels, and join them."""
     if not levels:
         return list(locations)
     groups: defaultdict[Any, list[CpuLocation]] = defaultdict(list)
@@ -157,7 +169,7 @@ def _arrange(
 def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
     """Return the number of threads that a word of ``WORDS`` means on ``cpus``.
 
-    The fullest NUMA node or socket counts.
+    For ``numa`` and ``socket``, the NUMA node or socket with the most cores counts.
     """
     locations = [topology[cpu] for cpu in set(cpus)]
     if word == "cpus":
@@ -170,8 +182,10 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
 
 
 def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
-    """Return what threads on these CPUs can reach: the numbers of cores and sockets, the NUMA nodes,
-    and the bytes of all last-level caches.
+    """Return the parts of the node to which these CPUs belong.
+
+    These are the numbers of cores and sockets, the NUMA nodes, and the total bytes of last-level
+    caches.
     """
     locations = [topology[cpu] for cpu in cpus]
     cores = {location.core for location in locations}

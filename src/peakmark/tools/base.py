@@ -1,8 +1,8 @@
-"""The nouns of a measurement, and ``Instrument``, one program that measures.
+"""``Instrument``, the base class of programs that measure, and the types that instruments use.
 
-An instrument knows argv and output of one program. It knows nothing of Snakemake, Slurm, records or
-other instruments. ``peakmark.run.measure`` runs what ``prepare`` returns and hands the outcome to
-``parse``.
+An instrument defines the commands of one program and parses its output. It does not depend on
+Snakemake, Slurm, records or other instruments. ``peakmark.run.measure`` runs the commands that
+``prepare`` returns, and passes the outcome to ``parse``.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 
 C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
-"""Environment of every command: a tool that prints 1,5 for 1.5 or groups thousands cannot be read."""
+"""Environment of every command, so that no tool prints 1,5 for 1.5 or groups thousands."""
 SLOWEST_LINK = 1e8
-"""bit/s of the slowest network that a fixed amount of data may have to cross: Fast Ethernet."""
+"""Speed in bit/s of the slowest network for which times are estimated: Fast Ethernet."""
 _VERSION_TIMEOUT_S = 10.0
 """Seconds that a tool may take to print its version or its help."""
 _SERVER_MARGIN_S = 40.0
-"""Seconds that a server may outlast its client's timeout, so that the client fails first."""
+"""Seconds by which a server's timeout exceeds its client's, so that the client fails first."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Rows that a program measures; for a reference tool, rows that it can be compared with.
+    """Rows that a program measures.
 
-    subsystem        the subsystem of the rows
-    workloads        their workloads
-    variants         their variants; empty: any
-    cell             None: one cell per workload. Otherwise the workload name of a cell that fills
-                     all of them at once
-    per_block        False: one execution serves every block size
-    per_concurrency  False: one execution, at concurrency 1, serves every concurrency
+    Attributes:
+        subsystem: subsystem of the rows.
+        workloads: workloads of the rows.
+        variants: variants of the rows; empty for any variant.
+        cell: workload of the cell that measures all these workloads in one execution. None if each
+            workload has a separate cell.
+        per_block: whether each block size needs a separate execution.
+        per_concurrency: whether each concurrency needs a separate execution. If not, one execution at
+            concurrency 1 measures all of them.
     """
 
     subsystem: str
@@ -52,13 +54,13 @@ class Coverage:
 
     @property
     def of_cells(self) -> tuple[str, ...]:
-        """Return the workloads of its cells."""
+        """Return the workloads of the cells that measure these rows."""
         return (self.cell,) if self.cell else self.workloads
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program found on this machine. ``version`` is what it prints, ``unknown`` without one."""
+    """A program on this machine. Its version is ``unknown`` if the program does not print one."""
 
     name: str
     path: str
@@ -67,13 +69,14 @@ class Tool:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Directory, CPUs and memory of one cell's run, and the facts of its machine.
+    """Directory, CPUs and memory for the execution of one cell, and the facts of the machine.
 
-    directory       private, empty, 0700; removed afterwards. Disk cells put their files below it:
-                    it lies on the scratch filesystem that is measured.
-    cpus            CPUs of the job (affinity and cgroup), one per physical core first; at least 1
-    memory_bytes    memory the job may use
-    facts           machine facts (``peakmark.machine``), may be empty
+    Attributes:
+        directory: empty directory of mode 0700 on the scratch filesystem, which is removed afterwards.
+            Disk cells write their files there.
+        cpus: CPUs that the job may use, first one of each physical core. At least one.
+        memory_bytes: memory that the job may use.
+        facts: machine facts (``peakmark.machine``); may be empty.
     """
 
     directory: Path
@@ -94,18 +97,20 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Command:
-    """One program execution. cwd is ``Workspace.directory``.
+    """One execution of a program, in the directory of the workspace and without a shell.
 
-    argv       no shell. With two nodes, argv and env values may hold ``{address}`` (the server's
-               or, without one, the second node's), ``{port}`` and ``{key}`` (a secret of this run);
-               measure fills them in.
-    env        added to the environment
-    files      name -> text, written into cwd before the start
-    outputs    files in cwd that belong to the raw output: those that the program leaves, or its settings
-    timeout_s  after this time the process group is ended, and the cell has failed
-    cpus       CPUs that it may run on; empty: all of the job. For programs without such an option
-    ok_codes   exit codes that are not a failure; 77 from peakmark's kernel means ``Unavailable`` and
-               is handled by measure
+    In argv and env of network cells, ``peakmark.run.execute`` replaces ``{address}`` (of the server or
+    of the second node), ``{port}``, and ``{key}`` (a secret of this execution).
+
+    Attributes:
+        argv: program and arguments.
+        timeout_s: time limit in seconds. After it the process group is ended, and the cell fails.
+        env: variables to add to the environment.
+        files: name -> text of a file to write before the start.
+        outputs: names of files that belong to the raw output, such as results and settings.
+        ok_codes: exit codes that mean success. Exit code 77 of peakmark's kernels means
+            ``Unavailable`` and need not be listed.
+        cpus: CPUs to pin the program to, if it has no option for that; empty for all CPUs of the job.
     """
 
     argv: tuple[str, ...]
@@ -119,11 +124,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Invocation:
-    """Command of a cell, and the server that is up while the command runs.
+    """Command of a cell, and the server that must run during the command, if any.
 
-    server  argv with the placeholders of Command; ready when it listens on that TCP port; ended by
-            measure. A cell with a server takes two nodes in Slurm (server on the second) and
-            loopback on one machine.
+    In a Slurm job the server runs on the second node. On one machine, command and server communicate
+    over loopback. The server is ready when it listens on TCP port ``{port}``.
     """
 
     command: Command
@@ -132,8 +136,15 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Completed:
-    """Outcome of a command: exit code, both streams whole, its output files by name, wall time in
-    seconds.
+    """Outcome of a command.
+
+    Attributes:
+        argv: program and arguments, with placeholders replaced.
+        returncode: exit code, or the negative number of a signal.
+        stdout: standard output.
+        stderr: standard error.
+        files: name -> text of an output file.
+        elapsed_s: wall time in seconds.
     """
 
     argv: tuple[str, ...]
@@ -146,17 +157,24 @@ class Completed:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One value in SI base units.
+    """One measured value in SI base units.
 
-    metric   cpu ``rate`` (op/s); memory ``throughput`` (B/s) ``latency`` (s); disk ``throughput``
-             (B/s) ``iops`` (1/s) ``latency`` (s, mean per operation); network ``throughput`` (bit/s
-             at the receiver) ``latency`` (s, round trip; details say ``half: true`` where a tool
-             only gives one way, already doubled here)
-    unit     ``op/s`` ``B/s`` ``s`` ``1/s`` ``bit/s``
-    workload, variant, block, concurrency   the table row it belongs to; for a tool that fills
-             several rows they differ from the cell's
-    details  JSON scalars worth keeping: percentiles in s (p50 p90 p99 p999 max), loss, isa,
-             instruction, routine, ``estimate: true`` where the value is derived, not measured
+    Workload, variant, block and concurrency identify the table row of the value. They differ from the
+    cell's if the tool measures several rows in one execution.
+
+    Attributes:
+        workload: workload of the row.
+        variant: variant of the row.
+        block: block size of the row in bytes.
+        concurrency: number of threads, processes or streams.
+        metric: ``rate``, ``throughput``, ``latency`` or ``iops``. Throughput of the network is
+            measured at the receiver, and its latency is a round trip. Latency of the disk is the mean
+            over all operations.
+        value: the value.
+        unit: ``op/s``, ``B/s``, ``s``, ``1/s`` or ``bit/s``.
+        details: further scalars, such as percentiles (p50 p90 p99 p999 max), loss or isa.
+            ``half: true`` marks a one-way latency that was doubled, ``estimate: true`` a derived
+            value.
     """
 
     workload: str
@@ -172,7 +190,7 @@ class Measurement:
     def of(
         cls, cell: Cell, metric: str, value: float, details: Mapping[str, Any], workload: str = ""
     ) -> Measurement:
-        """Return a value for the cell's row, or for the row that differs in ``workload``."""
+        """Return a value for the cell's row, or for the same row with another ``workload``."""
         unit = SUBSYSTEMS[cell.subsystem].units[metric]
         place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
         return cls(*place, metric, value, unit, details)
@@ -180,8 +198,13 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Parsed:
-    """Result of reading an execution: values, the tool's version, library (HPL's BLAS and core
-    type), warnings.
+    """Parsed output of an execution.
+
+    Attributes:
+        measurements: measured values.
+        version: version of the tool, if the output states it.
+        library: libraries that the tool reports, such as HPL's BLAS and its core type.
+        warnings: warnings that the tool printed.
     """
 
     measurements: tuple[Measurement, ...]
@@ -194,13 +217,13 @@ class Parsed:
 class Cost:
     """Expected needs of a cell on a slow machine.
 
-    fixed_s       seconds that no machine shortens: start, warm-up, a given time, sleeps
-    work_s        seconds of work that a faster machine shortens
-    waits_s       seconds in which each write waits for the disk, one after the other: most disks
-                  take several at once
-    wire_bits     bits that must cross the network
-    memory_bytes  bytes of memory
-    disk_bytes    bytes on the scratch filesystem
+    Attributes:
+        fixed_s: seconds that no machine shortens: start, warm-up, a requested time, sleeps.
+        work_s: seconds of work that a faster machine shortens.
+        waits_s: seconds of waiting for the disk if it processes one write at a time.
+        wire_bits: bits that cross the network.
+        memory_bytes: bytes of memory.
+        disk_bytes: bytes on the scratch filesystem.
     """
 
     fixed_s: float
@@ -212,38 +235,38 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Return the wall time over the slowest network, from which a command's timeout follows."""
+        """Return the wall time with the slowest network, from which timeouts are computed."""
         return self.fixed_s + self.work_s + self.waits_s + self.wire_bits / SLOWEST_LINK
 
 
 class Instrument:
-    """One program that measures. Instances are stateless.
+    """One program that measures. Instances have no state.
 
-    name         key in the registry and value of ``Cell.instrument``
-    rows         rows that it measures or, as a reference tool, can be compared with; like for like
-                 only
-    executables  names looked for on PATH, in ``tools:`` of the config, or in build/kernels; the
-                 preferred one first
-    reference    False for peakmark's kernel, True for a tool of the field
-    two_nodes    whether a cell takes two nodes in Slurm and loopback on one machine
-    version      argument that makes it print its version, and a pattern of the version in its answer
+    Attributes:
+        name: key in the registry, and value of ``Cell.instrument``.
+        rows: rows that the program measures. A reference tool lists only rows in which its values can
+            be compared with those of peakmark's kernel.
+        executables: possible names of the program, the preferred one first.
+        reference: whether the program is a reference tool; False for peakmark's kernels.
+        two_nodes: whether a cell needs a second node in Slurm, and loopback on one machine.
+        version: argument that prints the version, and pattern of the version in the output.
 
-    Of reference tools only:
+    The other attributes describe reference tools only:
 
-    heading      heading of its columns
-    place        place of its columns among those of the references
-    package      Debian package that carries it (envs/install.sh installs it), None without one
-    component    component of Debian that has the package, if not main
-    fedora       package of Fedora, and of EPEL for RHEL, None without one
-    opensuse     package of openSUSE, None without one
-    spack        its name in Spack, None without one
-    conda        its name in conda-forge, None without one
-    build        shell command that builds it without root; empty where it needs root
-    homes        web page of each executable
-    options      keys of a configuration that it heeds in addition to those of every reference; it
-                 ignores any other
-    unused       options of every cell that it has no use for
-    instead      the tool that fills rows whose block is larger than its build takes
+    Attributes:
+        heading: heading of the tool's columns.
+        place: place of its columns among those of all references.
+        package: Debian package, which envs/install.sh installs; None without one.
+        component: component of Debian that has the package, if not main.
+        fedora: package of Fedora, and of EPEL for RHEL; None without one.
+        opensuse: package of openSUSE; None without one.
+        spack: name in Spack; None without one.
+        conda: name in conda-forge; None without one.
+        build: shell command that builds the tool without root; empty if it needs root.
+        homes: web page of each executable.
+        options: keys of the configuration that the tool uses, besides the keys of all references.
+        unused: options of a cell that the tool does not use.
+        instead: substitute, which measures rows whose blocks are too large for the tool's build.
     """
 
     name: str
@@ -266,30 +289,36 @@ class Instrument:
 
     @property
     def executables(self) -> tuple[str, ...]:
-        """Return its name; programs with other names override this."""
+        """Return the name of the instrument. Instruments with other program names override this."""
         return (self.name,)
 
     @property
     def heading(self) -> str:
-        """Return its name; programs that are written otherwise override this."""
+        """Return the name of the instrument. Instruments with other spellings override this."""
         return self.name
 
     def on_path(self, choice: str | None = None) -> str | None:
-        """Return the path of the program: by ``choice`` (a path or a name), else by the first of its
-        names on PATH; None without any.
+        """Return the path of the program, or None if it is not found.
+
+        Args:
+            choice: configured path or name; without it, ``executables`` are searched on PATH.
         """
-        import shutil  # late: cells of peakmark's kernels look for no program
+        import shutil  # late: cells of peakmark's kernels search no program
 
         names = [choice] if choice else self.executables
         paths = map(shutil.which, names)
         return next(filter(None, paths), None)
 
     def locate(self, kernels: Path, choice: str | None = None) -> str:
-        """Return the path of the program on this machine; peakmark's kernels are in ``kernels``.
+        """Return the path of the program on this machine.
+
+        Args:
+            kernels: folder of peakmark's compiled kernels.
+            choice: configured path or name of a reference tool.
 
         Raises:
-            Unavailable: where it is not installed.
-            MeasurementError: for a kernel that was not compiled, or not for this machine.
+            Unavailable: the program is not installed.
+            MeasurementError: the kernel was not compiled, or not for this machine.
         """
         path = self.on_path(choice)
         if path is None:
@@ -304,7 +333,7 @@ class Instrument:
         """Return the tool at ``path`` with its version.
 
         Raises:
-            Unavailable: when it cannot be executed or when its answer is not this tool's.
+            Unavailable: the program cannot be executed, or prints no version of this tool.
         """
         argument, pattern = self.version
         answer = ask(path, argument)
@@ -319,11 +348,13 @@ class Instrument:
         return Tool(self.name, path, match.group(1))
 
     def check(self, cell: Cell) -> None:
-        """Check what can be known of a cell without a machine, for each planned and measured cell.
+        """Check whether the program can measure a cell on some machine.
+
+        Planning checks every cell, and measuring checks it again.
 
         Raises:
-            Unavailable: when the program cannot do this cell anywhere.
-            ConfigError: for an option that it cannot have.
+            Unavailable: the program cannot measure the cell on any machine.
+            ConfigError: the cell has an option that is not allowed.
         """
         of_part = [row for row in self.rows if row.subsystem == cell.subsystem]
         rows = [row for row in of_part if cell.workload in row.of_cells]
@@ -351,20 +382,20 @@ class Instrument:
         """Return the commands that measure a cell, which ``check`` has accepted.
 
         Raises:
-            Unavailable: when the tool cannot do this cell.
+            Unavailable: the tool cannot measure this cell on this machine.
         """
         raise NotImplementedError
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        """Read the values in the output.
+        """Parse the values in the output.
 
         Raises:
-            ParseError: when the output is not whole, or says that the run failed.
+            ParseError: the output is incomplete, or states that the execution failed.
         """
         raise NotImplementedError
 
     def estimate(self, cell: Cell) -> Cost:
-        """Return the expected cost, from the cell alone."""
+        """Return the expected cost of a cell on a slow machine."""
         raise NotImplementedError
 
     def command(
@@ -373,32 +404,34 @@ class Instrument:
         """Return the command that runs ``argv`` for a cell.
 
         Args:
-            seconds: that it is expected to take; by default those of the cell's estimate.
-            more: further fields of ``Command``.
+            cell: the cell.
+            argv: program and arguments.
+            seconds: expected seconds; by default those of the cell's estimate.
+            more: further attributes of ``Command``.
         """
         limit = timeout(seconds or self.estimate(cell).seconds)
         env = {**C_LOCALE, **more.pop("env", {})}
         return Command(tuple(argv), limit, env=env, **more)
 
     def server(self, client: Command, argv: Iterable[str]) -> Command:
-        """Return the command that runs ``argv`` as the server of ``client``, and may outlast it."""
+        """Return the command that runs ``argv`` as the server of ``client``, with a longer timeout."""
         return Command(tuple(argv), client.timeout_s + _SERVER_MARGIN_S, env=client.env)
 
 
 def timeout(seconds: float) -> float:
-    """Return the time after which a command that was expected to take ``seconds`` has failed."""
+    """Return the time limit of a command that is expected to take ``seconds``."""
     return max(60.0, 5.0 * seconds)
 
 
 def ask(path: str, *arguments: str) -> str:
-    """Return standard output and error of a short question to a tool, such as its version.
+    """Run a tool briefly, for example to print its version, and return its output and errors.
 
-    The tool's own exit code does not matter.
+    The exit code is ignored, because tools differ in what they return.
 
     Raises:
-        Unavailable: when it cannot be executed, does not answer in 10 s, or a library is missing.
+        Unavailable: the tool cannot be executed, lacks a library, or does not end in 10 s.
     """
-    import subprocess  # late: planning asks no tool, and this takes longer to load than all else
+    import subprocess  # late: planning runs no tool, and this import takes longest
 
     try:
         answer = subprocess.run(
@@ -430,7 +463,7 @@ def not_executable(path: str, why: str) -> Unavailable:
 
 
 def no_variant(cell: Cell, known: Iterable[str]) -> Unavailable:
-    """Return the error for a variant that the program does not have."""
+    """Return the error for a variant that the program cannot measure."""
     return Unavailable(
         f"{cell.instrument} has no variant {cell.variant or 'none'} for {cell.workload}:"
         f" it has {', '.join(known)}"
@@ -438,7 +471,7 @@ def no_variant(cell: Cell, known: Iterable[str]) -> Unavailable:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, ``SIGKILL``; ``signal 40`` for one without a name."""
+    """Return the name of a signal, such as ``SIGKILL``, or ``signal 40`` if it has no name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,6 +1,6 @@
-"""Parts that programs share: options of a cell, needs of a cell, and strict reading of output.
+"""Functions that instruments share: options of a cell, checks of its needs, and parsing of output.
 
-For peakmark's kernels also their place, and the JSON object that they print.
+``Kernel`` is the base class of peakmark's kernels: it finds them and parses the JSON that they print.
 """
 
 from __future__ import annotations
@@ -40,39 +40,37 @@ from peakmark.tools.base import (
 from peakmark.tools.json_text import find_object
 
 MEMORY_SHARE = 0.9
-"""Share of the job's memory that a program may allocate for its buffers; the rest is for the program
-itself.
-"""
+"""Share of the job's memory that buffers may take. The rest is left for the program itself."""
 _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
-"""Text that C and Python print for a quotient by 0 and the like."""
+"""Pattern of the texts that C and Python print for values that are no number."""
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-"""Number as a tool prints it in the C locale."""
+"""Pattern of a number as tools print it in the C locale."""
 
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
-"""Text of a histogram as the kernels print it and records keep it: runs of neighbouring buckets. A run
-has the index of its first bucket, then the counts.
+"""Pattern of a histogram as kernels print it and records keep it.
 
-The buckets of times in ns are logarithmic, 128 for each power of two
+The text is a list of runs of consecutive buckets. A run is the index of its first bucket, then the
+counts. Buckets of times in ns are logarithmic, 128 for each power of two
 (``src/kernels/common/histogram.h``).
 """
 SUB_BITS = 7
-"""Binary logarithm of the number of buckets for each power of two."""
+"""Binary logarithm of the number of histogram buckets for each power of two."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-"""Percentile in a latency's details -> the share of all operations that took no longer."""
+"""Percentile in the details of a latency -> its share of all operations."""
 
 
 def fits_memory(size: int, available: int) -> bool:
-    """Return whether a program may allocate ``size`` bytes where ``available`` may be used."""
+    """Return whether buffers of ``size`` bytes fit into ``available`` bytes of memory."""
     return size <= MEMORY_SHARE * available
 
 
 def need_memory(name: str, size: int, workspace: Workspace) -> None:
-    """Check that a program may allocate ``size`` bytes.
+    """Check that the program ``name`` may allocate ``size`` bytes.
 
     Raises:
-        Unavailable: when the node has too little memory.
-        MeasurementError: when it has enough but the Slurm job was granted too little, which the
-            next run can mend.
+        Unavailable: the node has too little memory.
+        MeasurementError: the node has enough memory, but Slurm granted the job too little. A later run
+            can ask for more.
     """
     if fits_memory(size, workspace.memory_bytes):
         return
@@ -86,8 +84,12 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
 
 
 def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
-    """Return why direct I/O on ``what`` cannot move a record of so many bytes, and the next size
-    that it can move; None where it can.
+    """Return an error if records are no multiple of the sector size, as direct I/O requires.
+
+    Args:
+        record: size of the records in bytes.
+        sector: size of the disk's sectors in bytes; None if it is unknown.
+        what: name of the disk in the message.
     """
     if not isinstance(sector, int) or sector < 1 or record % sector == 0:
         return None
@@ -98,7 +100,7 @@ def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
 
 
 def need_sectors(record: int, workspace: Workspace) -> None:
-    """Check that direct I/O on the scratch disk can move the record; else raise Unavailable."""
+    """Check that direct I/O on the scratch disk allows the record size; else raise Unavailable."""
     storage = workspace.facts.get("storage") or {}
     disk = f"the disk of {storage.get('scratch')}"
     refused = sectors_refuse(record, storage.get("logical_block_size"), disk)
@@ -107,29 +109,34 @@ def need_sectors(record: int, workspace: Workspace) -> None:
 
 
 def need_share(cell: Cell, key: str, least: int) -> None:
-    """Check that a fixed amount of work gives each thread ``least``, its smallest piece.
+    """Check that a fixed amount of work is at least ``least`` for each thread.
 
     Raises:
-        Unavailable: when it gives less.
+        Unavailable: it is less.
     """
     total = amount(cell, key)
     if total is not None and total < least * cell.concurrency:
         raise Unavailable(
             f"a total of {plain(total)} is less than {least} for each of {cell.concurrency} threads",
-            "give a larger total, or fewer threads a grid of their own",
+            "give a larger total, or put few threads into a separate grid",
         )
 
 
 def need_between(
     cell: Cell, what: str, value: int, least: int, most: int, *, size: bool = False
 ) -> None:
-    """Check that the program takes this ``value`` of ``what``.
+    """Check that the program accepts a value.
 
     Args:
+        cell: the cell.
+        what: name of the value in the message.
+        value: the value.
+        least: least value that the program accepts.
+        most: largest value that the program accepts.
         size: whether the value is in bytes.
 
     Raises:
-        Unavailable: when the value is not between ``least`` and ``most``.
+        Unavailable: the value is not between ``least`` and ``most``.
     """
     if least <= value <= most:
         return
@@ -144,10 +151,10 @@ def need_between(
 
 
 def need_multiple(program: str, unit: int, block: int) -> None:
-    """Check that a block is a multiple of the bytes that the program moves at once.
+    """Check that a block is a multiple of ``unit``, the bytes that the program moves at once.
 
     Raises:
-        Unavailable: when it is none.
+        Unavailable: the block is no multiple.
     """
     if block % unit:
         raise Unavailable(
@@ -156,59 +163,59 @@ def need_multiple(program: str, unit: int, block: int) -> None:
 
 
 def needed_block(cell: Cell) -> int:
-    """Return the cell's block size in bytes; raise ConfigError when the cell has none."""
+    """Return the cell's block size in bytes. Errors: ConfigError if the cell has none."""
     if cell.block is None:
         raise ConfigError(f"cell {cell.id}: {cell.instrument} needs a block size, e.g. 1MiB")
     return cell.block
 
 
 def option_number(cell: Cell, key: str) -> float | None:
-    """Return a number among the cell's options, which the configuration's types have checked."""
+    """Return the number in an option of the cell, or None without this option."""
     value = cell.options.get(key)
     return None if value is None else float(value)
 
 
 def option_size(cell: Cell, key: str) -> int | None:
-    """Return a size in bytes among the cell's options; raise ConfigError when it is no size."""
+    """Return the size in bytes in an option of the cell, or None. Errors: ConfigError if it is no size."""
     value = cell.options.get(key)
     return None if value is None else parse_size(value)  # type: ignore[arg-type]
 
 
 def amount(cell: Cell, key: str) -> float | None:
-    """Return the fixed amount of work of a cell, bytes for ``total``; None where it has a time."""
+    """Return the fixed amount of work in an option of the cell, in bytes for ``total``, or None."""
     if key == "total":
         return option_size(cell, key)
     return option_number(cell, key)
 
 
 def seconds_of(cell: Cell) -> float:
-    """Return the seconds that the cell is to be measured for."""
+    """Return the seconds for which the cell is measured."""
     return option_number(cell, "seconds") or 1.0
 
 
 def warmup_of(cell: Cell, default: float = 0.0) -> float:
-    """Return the seconds of warm-up, before the clock starts; 0 is allowed."""
+    """Return the seconds of warm-up before the clock starts, which may be 0."""
     value = option_number(cell, "warmup")
     return default if value is None else value
 
 
 def plain(number: float) -> str:
-    """Return a number as every tool reads it: 2 for 2.0, 0.25, never an exponent."""
+    """Return a number as text that every tool can parse: 2 for 2.0, and never an exponent."""
     return f"{number:.9f}".rstrip("0").rstrip(".")
 
 
 def cpu_list(workspace: Workspace, threads: int) -> str:
-    """Return the CPUs for a number of threads as ``0,2,4``: all CPUs when they are fewer."""
+    """Return one CPU for each thread as ``0,2,4``; all CPUs if there are fewer CPUs than threads."""
     return ",".join(str(cpu) for cpu in workspace.cpus[:threads])
 
 
 def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
-    """Return the begin of an argv that keeps a tool on the cell's CPUs if it cannot pin itself."""
+    """Return the start of an argv that pins a tool to the cell's CPUs, if it cannot pin itself."""
     return ("taskset", "-c", cpu_list(workspace, threads))
 
 
 def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
-    """Return a warning when a command that began with ``pinned`` had fewer CPUs than threads."""
+    """Return a warning if a command that ``pinned`` prefixed had fewer CPUs than threads."""
     if argv[:1] != ("taskset",):
         return ()
     cpus = len(argv[2].split(","))
@@ -218,20 +225,20 @@ def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
 
 
 def excerpt(*texts: str) -> str:
-    """Return the last line of the first text that is not blank."""
+    """Return the last line of the first text that is not empty."""
     return next(filter(None, map(last_line, texts)), "it printed nothing")
 
 
 def found(pattern: str, text: str) -> str | None:
-    """Return the first group of a pattern's first match, None without a match; ``^`` begins a line."""
+    """Return group 1 of a pattern's first match, or None. ``^`` matches at every line."""
     match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else None
 
 
 class Output(dict[str, Any]):
-    """Values that a program printed, by name; names in nested JSON objects are joined by dots.
+    """Values that a program printed, by name. Names in nested JSON objects are joined by dots.
 
-    Values are checked when they are read; others are not. A missing name raises ParseError.
+    A value is checked when it is read. Reading a missing name raises ParseError.
     """
 
     def __init__(self, program: str, values: Mapping[str, Any]) -> None:
@@ -240,10 +247,10 @@ class Output(dict[str, Any]):
 
     @classmethod
     def of_tool(cls, program: str, text: str) -> Output:
-        """Read the JSON object among the notes of a tool of the field.
+        """Read the JSON object in the output of a reference tool, which may also print notes.
 
         Raises:
-            ParseError: when there is none, or when it is not whole.
+            ParseError: there is no object, or it is incomplete.
         """
         return cls(program, find_object(program, text))
 
@@ -252,7 +259,7 @@ class Output(dict[str, Any]):
         """Read the JSON object that peakmark's kernel prints.
 
         Raises:
-            ParseError: when ``text`` is not exactly one whole object, or holds NaN.
+            ParseError: ``text`` is not exactly one complete object, or contains NaN.
         """
 
         def refuse(constant: str) -> Any:
@@ -272,15 +279,15 @@ class Output(dict[str, Any]):
         raise ParseError(f"{self.program}: {name} is missing in its output")
 
     def number(self, name: str, *, zero: bool = False) -> float:
-        """Return a positive, finite number, or 0 with ``zero``.
+        """Return a positive, finite number. With ``zero``, 0 is allowed too.
 
         Raises:
-            ParseError: for anything else, such as ``nan`` and ``inf``.
+            ParseError: the value is anything else, such as ``nan`` or ``inf``.
         """
         value = self[name]
         if re.fullmatch(_NO_NUMBER, str(value).strip()):
             raise ParseError(f"{self.program}: {name} is {value}, which is no number")
-        # float() also takes 1_000 and digits of other scripts, which no tool prints.
+        # The pattern is stricter than float(), which also accepts 1_000 and digits of other scripts.
         if isinstance(value, str) and re.fullmatch(_NUMBER, value.strip()):
             value = float(value)
         usable = isinstance(value, int | float) and not isinstance(value, bool)
@@ -289,28 +296,28 @@ class Output(dict[str, Any]):
         return float(value)
 
     def whole(self, name: str) -> int:
-        """Return a positive whole number; raise ParseError for anything else."""
+        """Return a positive whole number. Errors: ParseError for any other value."""
         text = str(self[name]).strip()
         if not re.fullmatch("0*[1-9][0-9]*", text):
             raise ParseError(f"{self.program}: {name} is {text[:60]!r}, no positive whole number")
         return int(text)
 
     def number_or_none(self, name: str) -> float | None:
-        """Return a number that a row can do without; None where it is missing or no number."""
+        """Return an optional number; None if it is missing or no number."""
         try:
             return self.number(name, zero=True)
         except ParseError:
             return None
 
     def signed(self, name: str) -> float | None:
-        """Return a finite number of either sign that a row can do without; None for anything else."""
+        """Return an optional finite number, which may be negative; None for any other value."""
         value = self.get(name)
         if not isinstance(value, int | float) or isinstance(value, bool):
             return None
         return float(value) if abs(value) <= sys.float_info.max else None
 
     def expect(self, values: Mapping[str, Any]) -> None:
-        """Check that the program printed the values of the cell; else raise ParseError."""
+        """Check that the program printed these values. Errors: ParseError."""
         for name, value in values.items():
             if self[name] != value:
                 raise ParseError(
@@ -319,7 +326,7 @@ class Output(dict[str, Any]):
 
 
 def _flat(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of nested objects with their names joined by dots."""
+    """Yield name and value of all values in nested objects, with names joined by dots."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{place}{name}.")
@@ -328,10 +335,10 @@ def _flat(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any
 
 
 def agree(value: float, other: float, tolerance: float, what: str) -> None:
-    """Check that two readings of one quantity differ by at most the share ``tolerance``.
+    """Check that two values of the same quantity differ by at most the share ``tolerance``.
 
     Raises:
-        ParseError: when they differ by more.
+        ParseError: they differ by more.
     """
     if abs(value - other) > tolerance * abs(other):
         raise ParseError(
@@ -340,20 +347,20 @@ def agree(value: float, other: float, tolerance: float, what: str) -> None:
 
 
 _HEAD_BYTES = 20
-"""Bytes of an ELF file up to the end of e_machine, its architecture."""
+"""Bytes at the start of an ELF file, up to the end of the field ``e_machine`` (architecture)."""
 _COMPILE_ANEW = "`make clean kernels` compiles it anew"
 """Remedy for a kernel whose file is broken."""
 _SHARED = frozenset({"instrument", "version", "workload", "threads", "value", "unit", "work_unit"})
-"""Keys of every kernel's result that are not details of one measurement."""
+"""Keys in the output of every kernel that are not details of a measurement."""
 
 
 def program(folder: Path, name: str) -> Path:
-    """Return a kernel that this machine can run: ``<folder>/<machine>/<name>`` if it exists, else
+    """Return the path of a kernel: ``<folder>/<architecture>/<name>`` if it exists, else
     ``<folder>/<name>``.
 
     Raises:
-        MeasurementError: when it was compiled for another architecture, with the command that
-            compiles one. An emulator might run it, slowly.
+        MeasurementError: the kernel was not compiled, is broken, or was compiled for another
+            architecture. Without this check an emulator might run it, slowly.
     """
     machine = os.uname().machine
     path = folder / machine / name
@@ -386,7 +393,7 @@ def _head(path: Path) -> bytes:
 
 
 class Kernel(Instrument):
-    """One of peakmark's kernels: its options, and how its result is read."""
+    """One of peakmark's kernels, with the options and output that all kernels share."""
 
     reference = False
 
@@ -400,8 +407,8 @@ class Kernel(Instrument):
         """Return the kernel with its version.
 
         Raises:
-            MeasurementError: when it does not start. A broken kernel can be compiled again, unlike
-                a program that the machine lacks.
+            MeasurementError: the kernel does not start. This is not ``Unavailable``, because the
+                kernel can be compiled again.
         """
         try:
             return super().find(path)
@@ -409,10 +416,10 @@ class Kernel(Instrument):
             raise MeasurementError(str(error), _COMPILE_ANEW) from error
 
     def read(self, cell: Cell, done: Completed) -> Output:
-        """Read the kernel's JSON object.
+        """Read the kernel's JSON object, and check it against the cell.
 
         Raises:
-            ParseError: when a key is missing or contradicts the cell.
+            ParseError: a key is missing, or its value contradicts the cell.
         """
         if len(done.stdout.splitlines()) > 1:
             raise ParseError(f"{self.name} printed more than its one line of JSON")
@@ -432,9 +439,9 @@ class Kernel(Instrument):
         return output
 
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:
-        """Return the rows with the version and the warnings that the kernel printed.
+        """Return the rows together with the version and the warnings that the kernel printed.
 
-        Without rows, the kernel's value with all details is the only row.
+        Without ``rows``, the only row has the kernel's value and all details.
         """
         metric = next(iter(metrics(cell.subsystem, cell.workload)))
         one = Measurement.of(cell, metric, output.number("value"), details(output))
@@ -443,10 +450,12 @@ class Kernel(Instrument):
     def common_options(
         self, cell: Cell, workspace: Workspace, cpus: int | None = None
     ) -> tuple[str, ...]:
-        """Return --threads, --cpus, --warmup, --seed and --isa for the cell.
+        """Return the options --threads, --cpus, --warmup, --seed and --isa for the cell.
 
         Args:
-            cpus: number of CPUs to name; by default one for each thread.
+            cell: the cell.
+            workspace: the CPUs of the job.
+            cpus: number of CPUs to pass; by default one for each thread.
         """
         named = cpu_list(workspace, cpus or cell.concurrency)
         options = ["--threads", str(cell.concurrency), "--cpus", named]
@@ -458,14 +467,14 @@ class Kernel(Instrument):
         return tuple(options)
 
     def warmup_option(self, cell: Cell) -> tuple[str, ...]:
-        """Return --warmup when the cell's options name one."""
+        """Return the option --warmup if the cell sets a warm-up."""
         warmup = option_number(cell, "warmup")
         if warmup is None:
             return ()
         return ("--warmup", plain(warmup))
 
     def work_option(self, cell: Cell, key: str) -> tuple[str, ...]:
-        """Return the flag for the fixed amount of work in option ``key``, else --seconds."""
+        """Return the option for a fixed amount of work if the cell has ``key``, else --seconds."""
         work = amount(cell, key)
         if work is not None:
             return (f"--{key.replace('_', '-')}", str(int(work)))
@@ -473,7 +482,7 @@ class Kernel(Instrument):
 
 
 def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
-    """Return ``--key value`` for each of the options that the cell has."""
+    """Return ``--key value`` for each of these options that the cell has."""
     words: list[str] = []
     for key in keys:
         value = cell.options.get(key)
@@ -483,8 +492,9 @@ def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
 
 
 def clock_s(cell: Cell, key: str, warmup: float) -> float:
-    """Return the seconds that the cell's options fix: the warm-up, and the time to measure unless
-    option ``key`` gives an amount of work.
+    """Return the seconds of warm-up and measuring that the cell's options set.
+
+    The time to measure is left out if the option ``key`` sets an amount of work.
     """
     seconds = warmup_of(cell, warmup)
     if cell.options.get(key) is None:
@@ -493,9 +503,7 @@ def clock_s(cell: Cell, key: str, warmup: float) -> float:
 
 
 def details(output: Output) -> dict[str, Any]:
-    """Return the details to keep with a kernel's value: every plain value but those that all
-    measurements share.
-    """
+    """Return the details of a kernel's value: all scalars in its output except ``_SHARED`` keys."""
     return {
         name: value
         for name, value in output.items()
@@ -504,9 +512,11 @@ def details(output: Output) -> dict[str, Any]:
 
 
 def percentiles(output: Output, operations: str) -> Mapping[str, Any]:
-    """Return the percentiles of a latency in s with its histogram.
+    """Return the percentiles of a latency in seconds, and its histogram.
 
-    The histogram must count as many operations as the output's value ``operations``.
+    Args:
+        output: output of the kernel.
+        operations: name of the value that must equal the number of operations in the histogram.
     """
     counted = read_histogram(str(output["histogram"])).total()
     agree(counted, output.number(operations), 0.0, f"{output.program}: histogram")
@@ -515,7 +525,7 @@ def percentiles(output: Output, operations: str) -> Mapping[str, Any]:
 
 
 def read_histogram(text: str) -> Counter[int]:
-    """Return the counts by bucket; raise ParseError when the text is no histogram."""
+    """Parse a histogram into bucket -> count. Errors: ParseError if the text is no histogram."""
     if not re.fullmatch(HISTOGRAM, text):
         raise ParseError(f"{text[:60]!r} is no histogram")
     counts: Counter[int] = Counter()
@@ -526,15 +536,14 @@ def read_histogram(text: str) -> Counter[int]:
 
 
 def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[float]:
-    """Return the times in s that shares of all operations do not exceed, by nearest rank, within
-    0.8 %.
+    """Return percentiles of a histogram in seconds, by nearest rank, accurate to 0.8 %.
 
     Args:
-        counts: operations by bucket.
-        shares: between 0 and 1, ascending.
+        counts: bucket -> number of operations.
+        shares: shares of all operations, between 0 and 1, ascending.
 
     Returns:
-        A time for each share, as far as there are operations beyond it.
+        A time for each share. Shares are left out if no operation took longer.
     """
     buckets = sorted(counts)
     until = list(accumulate(counts[bucket] for bucket in buckets))

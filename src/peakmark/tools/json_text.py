@@ -1,8 +1,8 @@
-"""Reading of the one JSON object that a program prints, with notes before, behind or inside it.
+"""Find the JSON object in the output of a program that also prints notes before, after or inside it.
 
-Versions of iperf3, fio and others print notes on standard output, and C's ``nan`` and ``inf`` for
-values that they could not compute. A value that nobody reads must not cost a measurement, so these
-are accepted here; ``Output.number`` refuses them where they are read.
+Some versions of iperf3, fio and others print notes on standard output, and C's ``nan`` and ``inf`` for
+values that they could not compute. Such values are accepted here, because most of them are never used.
+``Output.number`` refuses them when they are used.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Any
 from peakmark.errors import ParseError
 
 MOST_NOTES = 20
-"""Most lines inside the object that are left out as notes; a text with more of them is not JSON."""
+"""Most lines inside the object that may be skipped as notes. With more, the text is not JSON."""
 
 _BEGIN = re.compile(r"""^\{(?:\s*["}]|[ \t]*$)""", re.MULTILINE)
-"""Begin of an object, at the begin of a line."""
+"""Start of an object, at the start of a line."""
 _BEGIN_ANYWHERE = re.compile(r"""\{\s*["}]""")
-"""Begin of an object behind other text: a brace in a note is seldom followed by a quotation mark."""
+"""Start of an object after other text. A brace in a note is rarely followed by a quotation mark."""
 _NOTE = re.compile(
     r"\s*(?:\[?(?!(?:true|false|null|nan|infinity)\b)[A-Z]|[(<#*>=!]|\[?\d[-\d:./T]*\]?[ \t]+\S*[A-Z]{3})",
     re.IGNORECASE,
 )
-"""Begin of a line that is a note, in JSON with one value or key a line. A note is words, perhaps behind a
-time or a host in brackets.
+"""Start of a line that is a note, in JSON with one key or value per line.
+
+A note consists of words, possibly after a time or a host in brackets.
 """
 _STRUCTURE = frozenset("}],:")
-"""Characters that follow the object only where a line inside it was lost."""
+"""Characters that follow the object only if a line inside the object is missing."""
 _NO_NUMBER = re.compile(
     r"(?<=[:\[,\s])([+-]?)(nan|inf(?:inity)?)\b(?:\([^)\s]*\))?(?=\s*[,}\]])", re.IGNORECASE
 )
@@ -36,10 +37,10 @@ _NO_NUMBER = re.compile(
 
 
 def find_object(program: str, text: str) -> dict[str, Any]:
-    """Return the one JSON object in ``text``; ``nan`` and ``inf`` become floats.
+    """Return the JSON object in ``text``, in which ``nan`` and ``inf`` become floats.
 
     Raises:
-        ParseError: when there is none, when it is not whole, or when there are two that differ.
+        ParseError: there is no object, it is incomplete, or there are two different objects.
     """
     if not text.strip():
         raise ParseError(f"{program} printed nothing on standard output")
@@ -60,7 +61,7 @@ def find_object(program: str, text: str) -> dict[str, Any]:
 
 
 def _decode(program: str, text: str) -> tuple[dict[str, Any], str]:
-    """Return the object that ``text`` begins with, and the text behind it."""
+    """Return the object at the start of ``text``, and the text after the object."""
     text = _NO_NUMBER.sub(_constant, text)
     for _ in range(MOST_NOTES):
         try:
@@ -80,7 +81,7 @@ def _decode(program: str, text: str) -> tuple[dict[str, Any], str]:
 
 
 def _constant(match: re.Match[str]) -> str:
-    """Return C's ``nan`` or ``inf`` in the spelling that Python's json reads."""
+    """Return C's ``nan`` or ``inf`` in the spelling of Python's json module."""
     sign, name = match.groups()
     if name.lower() == "nan":
         return "NaN"
@@ -88,6 +89,6 @@ def _constant(match: re.Match[str]) -> str:
 
 
 def _not_whole(program: str, error: json.JSONDecodeError, line: str) -> str:
-    """Return the sentence on JSON that cannot be read, with the line that is the cause."""
+    """Return the message for JSON that cannot be parsed, with the line that is the cause."""
     sentence = f"{program} did not print whole JSON: {error.msg} in line {error.lineno}"
     return f"{sentence}, {line[:80]!r}" if line else f"{sentence}: its end is missing"

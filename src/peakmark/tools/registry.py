@@ -1,6 +1,6 @@
-"""All instruments by name.
+"""The registry of all instruments, by name.
 
-Each is loaded when it is first looked up: a cell's process needs only one.
+An instrument's module is imported when it is first looked up, because measuring a cell needs only one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from peakmark.tools.base import Instrument, Tool
 
 
 class _Registry(Mapping[str, Instrument]):
-    """All instruments by name. Each is a module of ``programs``; they are sorted by name."""
+    """Mapping from sorted names to instruments. Each instrument is a module of ``programs``."""
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -49,9 +49,9 @@ def references() -> dict[str, Instrument]:
 
 
 def present(kernels: Path) -> dict[str, Tool]:
-    """Return the programs on this machine by name, with the version that each prints.
+    """Find the programs on this machine, and return them by name with their versions.
 
-    A program that is missing or does not answer is left out.
+    Programs that are missing or do not print their version are left out.
 
     Args:
         kernels: folder of the compiled kernels.

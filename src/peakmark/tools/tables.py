@@ -1,7 +1,7 @@
-"""The tables as data: their values, units and headings.
+"""Definitions of the tables: their values, units and headings.
 
-The headings are those of the reports that students and administrators write by hand. Columns that
-these reports lack (interval, notes) are on the right.
+The headings are those that students and administrators use in handwritten reports. Columns that such
+reports lack (interval, notes) are on the right.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from peakmark.tools import references
 
 DATA = Path(__file__).parents[1] / "data" / "tables.yaml"
 SMALL_RECORD = 16 * 1024
-"""Largest record of a random access, in bytes, whose row is in the IOPS and latency tables; a larger
-one is in the throughput table.
+"""Largest record of random accesses, in bytes, in the IOPS and latency tables.
+
+Rows with larger records are in the throughput table.
 """
 UNITS = {
     ("B/s", 1e-6): "MB/s",
@@ -33,12 +34,12 @@ UNITS = {
     ("op/s", 1e-9): "GigaOPS",
     ("1/s", 1.0): "IOPS",
 }
-"""(SI unit, factor) -> the unit that is printed."""
+"""(SI unit, factor) -> printed unit."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One instrument and the name that its columns carry."""
+    """An instrument, and its name in the headings of columns."""
 
     instrument: str
     heading: str
@@ -48,15 +49,22 @@ class Program:
 class Table:
     """One table of measured values.
 
-    metric, unit    metric of its values in the records, and their SI unit
-    factor          SI value x factor = value as shown
-    quantity        ``Throughput``, as in ``pmbw Measured Throughput (GB/sec)``
-    shown           unit as in the headings, empty where the quantity is its own unit (IOPS)
-    own             peakmark's kernel
-    first           heading of the column for the workload
-    block           heading of the column for the block, None without such a column
-    variant         heading of the column for the variant, None without such a column
-    remark          what a reader must know to read the rows; shown below the table
+    Attributes:
+        name: name of the table, such as ``memory_latency``.
+        title: heading of the table, without the resource.
+        subsystem: subsystem of its rows.
+        metric: metric of its values in the records.
+        unit: SI unit of its values in the records.
+        factor: factor from the SI value to the printed value.
+        quantity: quantity in headings: ``Throughput`` in ``pmbw Measured Throughput (GB/sec)``.
+        shown: printed unit; empty if the quantity is also the unit (IOPS).
+        own: peakmark's kernel.
+        references: reference tools, in the order of their columns.
+        first: heading of the column for the workload.
+        block: heading of the column for the block; None if there is no such column.
+        variant: heading of the column for the variant; None if there is no such column.
+        lower_is_better: whether lower values are better.
+        remark: explanation that is printed below the table.
     """
 
     name: str
@@ -77,12 +85,15 @@ class Table:
 
     @cached_property
     def series(self) -> tuple[Program, ...]:
-        """Return peakmark's kernel, then its references."""
+        """Return peakmark's kernel, followed by the reference tools."""
         return (self.own, *self.references)
 
     @property
     def full_title(self) -> str:
-        """Return ``Disk: throughput``, without the resource where the title names it already."""
+        """Return the title with its resource, such as ``Disk: throughput``.
+
+        A title that already begins with the resource is returned unchanged.
+        """
         resource, title = SUBSYSTEMS[self.subsystem].title, self.title
         if title.lower().startswith(resource.lower()):
             return title
@@ -93,22 +104,22 @@ class Table:
 
     @property
     def unsized(self) -> str:
-        """Return the text of an unknown block: the area of LAT before a node has chosen it."""
+        """Return the text for an unknown block: ``auto`` for LAT's area before a node has chosen it."""
         return "auto" if self.name == "memory_latency" else ""
 
     def takes(self, workload: str, block: int | None) -> bool:
-        """Return whether a row of this workload and block belongs into this table."""
+        """Return whether a row with this workload and block belongs to this table."""
         if self.subsystem == "disk":
             small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
             return small != (self.metric == "throughput")
         return self.metric in metrics(self.subsystem, workload)
 
     def workload_label(self, workload: str) -> str:
-        """Return the workload as shown: ``TCP`` for ``LAT-TCP``, as rows of latency are protocols."""
+        """Return the printed workload: ``TCP`` for ``LAT-TCP``, because only protocols differ there."""
         return workload.removeprefix("LAT-")
 
     def variant_label(self, variant: str) -> str:
-        """Return the variant in words; ``plain`` for a row of the network without one."""
+        """Return the printed variant: ``plain`` for a network row without a variant."""
         if not variant and self.subsystem == "network":
             return "plain"
         return variant
@@ -116,8 +127,9 @@ class Table:
     def order(
         self, workload: str, variant: str, concurrency: int, block: int | None
     ) -> tuple[int | str, ...]:
-        """Return the sort key of a row: workload, variant, concurrency, block; memory tables sort by
-        working set first.
+        """Return the sort key of a row: workload, variant, concurrency, block.
+
+        Memory tables sort by variant first, because the variant is the working set.
         """
         part = SUBSYSTEMS[self.subsystem]
         place = [*part.workloads, workload].index(workload)
@@ -126,10 +138,10 @@ class Table:
         return (rank, *order) if self.subsystem == "memory" else order
 
     def fitted(self, values: Iterable[float]) -> Table:
-        """Return the table in the unit in which ``values`` (SI) are printed on a page.
+        """Return the table with the best unit for printing ``values`` (SI) on a page.
 
-        Times are in the largest unit in which none is below 1. Files keep the unit of their
-        headings.
+        Times get the largest unit in which no value is below 1. CSV files do not use this: they keep
+        the unit of their headings.
         """
         least, factor = min(values, default=0.0), self.factor
         if self.unit == "s" and least > 0:
@@ -149,7 +161,7 @@ def _references(subsystem: str, metric: str) -> Iterator[Program]:
 
 
 def _table(name: str, title: str, **keys: Any) -> Table:
-    """Return the table that its name describes: ``disk_latency`` shows latencies of the disk."""
+    """Return a table. Its name states subsystem and metric, as in ``disk_latency``."""
     subsystem, _, metric = name.partition("_")
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
     return Table(
@@ -170,11 +182,11 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def count(concurrency: int, word: str) -> int | str:
-    """Return a number of threads as tables show it: ``8 (cores)``.
+    """Return a number of threads as tables print it, such as ``8 (cores)``.
 
     Args:
-        concurrency: the number, 0 where it is not known yet.
-        word: the word of the configuration, empty where that has a number.
+        concurrency: number of threads; 0 if it is not known yet.
+        word: word in the configuration; empty if the configuration has a number.
     """
     if not word:
         return concurrency

@@ -144,7 +144,7 @@ def test_the_blas_is_the_one_that_hpl_loads():
     answer = {"name": "reference BLAS or unknown", "core_type": None, "config": None}
     silent = host({"libblas.so.3": json.dumps(answer)})
     assert software.collect_blas(silent, None)["name"] == "reference BLAS or unknown"
-    assert "record of hpl" in silent.unknown["blas.core_type"]
+    assert "records of hpl" in silent.unknown["blas.core_type"]
 
 
 @pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not here")

@@ -85,4 +85,4 @@ def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path, words):
     # Some kernels let a program listen there nevertheless.
     assert "127.0.0.1" in serving or "start to listen" in serving
     assert "'eth7'" in interface and "change interface:" in interface
-    assert "192.0.2.1 over IPv4" in way
+    assert "no IPv4 route to 192.0.2.1" in way

@@ -104,7 +104,7 @@ def test_of_several_lines_the_last_one_says_why(said, why, programs, peakmark):
 
 @pytest.mark.parametrize(("is_ready", "words", "code"), [
     (True, "^ready: .*peakmark run quick --slurm --site mine.yaml$", 0),
-    (False, "^not ready: Slurm would not take", 4),
+    (False, "^not ready: Slurm would reject", 4),
 ])  # fmt: skip
 def test_the_doctor_of_a_cluster_ends_with_how_to_go_on(
     is_ready, words, code, tmp_path, monkeypatch, peakmark

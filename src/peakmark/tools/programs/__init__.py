@@ -1,1 +1,1 @@
-"""One module a program that measures, named as the program is: adding one is adding a file here."""
+"""One module for each program that measures, with the program's name. A new module adds a program."""

@@ -1,4 +1,4 @@
-"""cpubench, peakmark's kernel for multiplications and additions per second."""
+"""cpubench, peakmark's kernel that measures arithmetic operations per second."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from peakmark.tools import common
 from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 
 _CAUTIOUS_RATE = 5e9
-"""Rate of one core in op/s that any processor of the last ten years reaches. It gives the longest
-time of a fixed number of operations.
+"""Rate of one core in op/s that any processor of the last ten years reaches.
+
+From it follows the longest time of a fixed number of operations.
 """
 
 
 class CpuBench(common.Kernel):
-    """cpu QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM, in op/s."""
+    """cpubench. It measures all cpu workloads, in op/s."""
 
     name = "cpubench"
     rows = (Coverage("cpu", SUBSYSTEMS["cpu"].workloads),)

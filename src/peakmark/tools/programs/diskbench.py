@@ -1,5 +1,6 @@
-"""diskbench, peakmark's kernel for direct reads and writes of a disk; and the meaning of a disk cell's
-variant and sizes.
+"""diskbench, peakmark's kernel that measures direct reads and writes of a disk.
+
+The functions for variant and sizes of a disk cell serve the other disk tools too.
 """
 
 from __future__ import annotations
@@ -24,23 +25,27 @@ from peakmark.tools.base import (
 )
 
 SIZE = 1 << 30
-"""Bytes of all files of a cell together, unless the configuration has ``size``."""
+"""Total bytes of all files of a cell, unless the configuration sets ``size``."""
 RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096
-"""Bytes of the smallest and largest record, and most requests in flight (src/kernels/disk/diskbench.c)."""
+"""Smallest and largest record in bytes, and most requests in flight (src/kernels/disk/diskbench.c)."""
 VARIANTS = ("psync", "io_uring-qdN")
+"""Variants of disk cells, as messages name them."""
 
 _FILL = 200e6
-"""B/s at which a slow disk takes the files before the clock starts."""
+"""Rate in B/s at which a slow disk is filled with the files, before the clock starts."""
 _CAUTIOUS = 100e6
-"""B/s at which a slow disk moves a fixed amount of data."""
+"""Rate in B/s at which a slow disk reads or writes a fixed amount of data."""
 _SYNC_S = 2e-3
-"""Seconds of a write that waits for the device, on a slow disk."""
+"""Seconds of a synchronous write on a slow disk."""
 _HUGE_PAGE = 2 << 20
-"""Bytes of a huge page, to which a buffer may be rounded up."""
+"""Bytes of a huge page, to which buffers may be rounded up."""
 
 
 class DiskBench(common.Kernel):
-    """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
+    """diskbench. Each cell measures one disk workload in B/s and 1/s, and the latency of its operations.
+
+    Its variants are ``psync`` and ``io_uring-qdN``.
+    """
 
     name = "diskbench"
     rows = (Coverage("disk", SUBSYSTEMS["disk"].workloads, variants=()),)
@@ -69,8 +74,8 @@ class DiskBench(common.Kernel):
         argv += common.flags(cell, "sync", "fill")
         if cell.options.get("huge_pages") is False:
             argv += ["--huge-pages", "off"]
-        # All CPUs, as for fio and IOZone: a thread that waits for the disk is woken best where the
-        # interrupt arrives.
+        # Allow all CPUs, as for fio and IOZone, because a thread that waits for the disk wakes fastest
+        # on the CPU that handles the interrupt.
         argv += self.common_options(cell, workspace, len(workspace.cpus))
         return Invocation(self.command(cell, argv))
 
@@ -107,8 +112,9 @@ class DiskBench(common.Kernel):
 
 
 def sync_s(cell: Cell, written: float) -> float:
-    """Return the seconds that syncing each record of ``written`` bytes may add. The syncs of
-    all threads take place one after the other, as on a disk that turns.
+    """Return the seconds that syncs after each record add to writing ``written`` bytes.
+
+    The syncs of all threads are assumed to be serial, as on a rotating disk.
     """
     if cell.options.get("sync") != "each":
         return 0.0
@@ -116,15 +122,19 @@ def sync_s(cell: Cell, written: float) -> float:
 
 
 def size_of(cell: Cell) -> int:
-    """Return the bytes of all files of a disk cell together."""
+    """Return the total bytes of all files of a disk cell."""
     return common.option_size(cell, "size") or SIZE
 
 
 def file_size(cell: Cell, workers: str) -> int:
-    """Return the bytes of one file: its share of the size in whole records.
+    """Return the bytes of one worker's file: its share of the total size, in whole records.
 
-    Each of the ``workers`` ("threads", "processes") has one file. Raise ConfigError for less than a
-    record.
+    Args:
+        cell: the cell.
+        workers: name of the workers in the message: threads or processes.
+
+    Raises:
+        ConfigError: the share is smaller than a record.
     """
     record = common.needed_block(cell)
     size = size_of(cell) // cell.concurrency // record * record
@@ -137,8 +147,9 @@ def file_size(cell: Cell, workers: str) -> int:
 
 
 def engine_of(cell: Cell) -> tuple[str, int]:
-    """Return engine and requests in flight for each thread by the variant. Raise Unavailable for
-    others.
+    """Return the engine and each thread's number of requests in flight, from the cell's variant.
+
+    Errors: Unavailable for an unknown variant.
     """
     match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", cell.variant)
     if match is not None:

@@ -1,9 +1,9 @@
-"""fio: reads and writes with O_DIRECT, one workload per cell, with percentiles of the latency.
+"""fio, which reads and writes with O_DIRECT and reports percentiles of the latency.
 
-The files are laid out with data before the clock starts, writes overwrite them, and ``end_fsync``
-ends a write. fio counts the fsync into ``runtime``: with fio 3.33 an fsync delayed by 1.5 s made a
-runtime of 1.0 s 2.5 s long. So bytes / runtime is the rate of the device. With ``group_reporting``
-runtime is that of the longest thread.
+The files are filled with data before the clock starts, and writes overwrite them. A write ends with an
+fsync (``end_fsync``), which fio includes in ``runtime``: with fio 3.33, an fsync delayed by 1.5 s
+extended a runtime of 1.0 s to 2.5 s. Bytes / runtime is therefore the rate of the device. With
+``group_reporting``, runtime is the time of the slowest thread.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ from peakmark.tools.programs.diskbench import engine_of, file_size, sync_s
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
 _CAUTIOUS = 150e6
-"""B/s at which a slow disk moves data."""
+"""Rate in B/s of a slow disk."""
 
 
 class Fio(Instrument):
-    """disk RS WS RR WR in B/s with 1/s and latency, variants ``psync`` and ``io_uring-qdN``."""
+    """fio. Each cell measures one disk workload in B/s and 1/s, and the latency of its operations.
+
+    Its variants are ``psync`` and ``io_uring-qdN``.
+    """
 
     name = "fio"
     rows = (Coverage("disk", tuple(_PATTERN), variants=()),)
@@ -78,8 +81,7 @@ class Fio(Instrument):
             words += " --end_fsync=1"
         if seed is not None:
             words += f" --randseed={int(seed)}"
-        # Submission and completion, as every other program counts them; fio's own choice leaves the
-        # submission out.
+        # Include the submission in latencies, as all other programs do. fio's default excludes it.
         words += " --lat_percentiles=1 --output-format=json"
         return Invocation(self.command(cell, [tool.path, *words.split()]))
 
@@ -100,7 +102,7 @@ class Fio(Instrument):
         work, operations = job.number(f"{side}.io_bytes"), job.number(f"{side}.total_ios")
         seconds = job.number(f"{side}.runtime") / 1e3
         common.agree(work / seconds, job.number(f"{side}.bw_bytes"), 5e-3, "fio: bw_bytes")
-        # Outputs without --lat_percentiles have them of the completion alone.
+        # Without --lat_percentiles, the output has only percentiles of the completion.
         place = f"{side}.lat_ns.percentile"
         if f"{place}.{_PERCENTILES['p50']}" not in job:
             place = f"{side}.clat_ns.percentile"
@@ -135,8 +137,9 @@ class Fio(Instrument):
 
 
 def amount_of(cell: Cell) -> int | None:
-    """Return the bytes to move, None where the cell has a time. New files are new only once, so
-    they get one pass.
+    """Return the bytes to read or write, or None if the cell runs for a time.
+
+    New files are written only once, because a second pass would overwrite them.
     """
     total = common.option_size(cell, "total")
     if cell.options.get("fill") != "new":
@@ -148,7 +151,7 @@ def amount_of(cell: Cell) -> int | None:
 
 
 def _milliseconds(seconds: float) -> str:
-    """Return a time in milliseconds for fio, which would cut a fraction of a second."""
+    """Return a time in milliseconds, because fio truncates fractions of a second."""
     return f"{math.ceil(seconds * 1000)}ms"
 
 

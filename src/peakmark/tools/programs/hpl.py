@@ -1,8 +1,8 @@
-"""HPL, the High-Performance Linpack: ``xhpl``, or Debian's ``hpcc``, which holds it among other
-tests.
+"""HPL, the High-Performance Linpack, as ``xhpl`` or as one of the tests in Debian's ``hpcc``.
 
-HPL is one process with threads in the BLAS, which decides the rate. ``Parsed.library`` keeps the core
-type that OpenBLAS chose, and a warning says when an unoptimised BLAS was linked.
+HPL runs as one process, and the BLAS runs the threads. The rate depends mostly on the BLAS, so
+``Parsed.library`` keeps the core type that OpenBLAS selected. A warning is added if an unoptimised
+BLAS was linked.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ from peakmark.tools.common import Output
 
 HPCC_OUTPUT = "hpccoutf.txt"
 LEAST_N = 10_000
-"""Smallest matrix whose rate is compared with the limit. Panels and the exchange of rows grow with N^2
-and take a large part of the time of a smaller one.
+"""Smallest N for which the rate is compared with the limit.
+
+In smaller matrices, panels and row exchanges, which grow with N^2, take a large share of the time.
 """
 LEAST_SECONDS = 5.0
-"""Shortest solution whose rate is compared with the limit, in s: a shorter one ends before the clock
-and the threads have settled.
+"""Shortest solution, in seconds, whose rate is compared with the limit.
+
+In less time, the clock of the CPU and the threads do not reach a steady state.
 """
 THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
@@ -56,15 +58,15 @@ _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)\
 _OF_GPUS = re.compile(
     r"Gflops[ \t]*\([ \t]*per GPU\)|^W[RC]\S+.*\(\s*[0-9.eE+]+\)\s*$", re.MULTILINE
 )
-"""Marks of NVIDIA's HPL, whose rows hold the rate of each GPU after the total rate."""
+"""Text by which NVIDIA's HPL is recognised: its rows have the rate of each GPU after the total."""
 _TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
 _ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
 _REQUEST = "OPENBLAS_CORETYPE="
 _FASTEST = 1e12
-"""flop/s of one core, several times the rate of any."""
+"""flop/s that no core reaches, by which impossible settings are detected."""
 
-# flop per cycle of one core in double precision, by what the CPU can do. A guess for N, not a
-# limit: see limits/.
+# Instruction sets -> guessed flop per cycle of one core in double precision. They serve only to choose
+# N. Limits are computed in limits/.
 _FLOPS_PER_CYCLE = (
     ({"avx512f"}, 24.0),
     ({"avx2", "fma"}, 16.0),
@@ -74,24 +76,25 @@ _FLOPS_PER_CYCLE = (
     (set[str](), 2.0),
 )
 _EFFICIENCY = 0.65
-"""Share of the peak rate that HPL is guessed to reach."""
+"""Guessed share of the peak rate that HPL reaches."""
 _CLOCK_HZ = 2.5e9
-"""Clock in Hz of a CPU whose facts have none."""
+"""Clock in Hz that is assumed if the machine facts have none."""
 _START_S = 0.5
 """Seconds that the program takes to start."""
 _MEMORY_SHARE = 0.8
 """Share of the memory that the matrix may take, as HPL's FAQ recommends."""
 
-# hpcc cannot select HPL: it runs its other tests first. Measured with hpcc 1.5.0 on a 2-core Zen 3:
-# random access on a table of about half the matrix, a power of two, 4 updates a word: through MPI
-# 0.14 us an update, at most 60 s, done twice; locally 35 ns an update with its check, four times.
-# All else grows like HPL itself. The model's seconds and those measured: N = 1000 1.6 (1.0),
-# 2000 5.0 (3.2), 4000 20 (14 to 18), 8000 86 (85).
+# hpcc always runs all its tests. Times of the others, measured with hpcc 1.5.0 on a 2-core Zen 3:
+# - Random access updates a table of a power of two, about half the matrix, with 4 updates per word.
+#   Twice through MPI: 0.14 us per update, at most 60 s. Four times locally: 35 ns per update.
+# - The time of all other tests grows like that of HPL.
+# Modelled seconds, with measured ones in brackets: N = 1000: 1.6 (1.0), 2000: 5.0 (3.2),
+# 4000: 20 (14 to 18), 8000: 86 (85).
 _MPI_UPDATE_S, _MPI_LIMIT_S, _LOCAL_UPDATE_S, _OTHER_TESTS = 1.4e-7, 60.0, 3.5e-8, 1.6
 
 
 class Hpl(Instrument):
-    """cpu DP in op/s; one fused multiply-add counts as two, as in cpubench."""
+    """HPL. It measures cpu DP in op/s. A fused multiply-add counts as two, as in cpubench."""
 
     name = "hpl"
     rows = (Coverage("cpu", ("DP",)),)
@@ -108,8 +111,9 @@ class Hpl(Instrument):
     options = ("budget_s", "nb")
 
     def find(self, path: str) -> Tool:
-        """Check that the loader can start the program. Neither program has a version option, and
-        hpcc would run for minutes.
+        """Return the program, after a check that its shared libraries are found.
+
+        The program is not run, because neither has a version option and hpcc would run for minutes.
         """
         if not Path(path).is_file() or not os.access(path, os.X_OK):
             raise base.not_executable(path, "it is not a program file")
@@ -153,7 +157,7 @@ class Hpl(Instrument):
         argv = [*common.pinned(workspace, cell.concurrency)]
         core = core_type(workspace.cpu, workspace.isa)
         if core is not None:
-            # Set by env(1), so that the argv that parse gets holds the request.
+            # Set it with env(1), so that parse finds the core type in argv.
             argv += ["env", f"{_REQUEST}{core}"]
         settings = "HPL.dat"
         outputs: tuple[str, ...] = (settings,)
@@ -191,8 +195,8 @@ class Hpl(Instrument):
         elif hpcc:
             library["blas"] = "reference BLAS or unknown"
             warnings.append(
-                "OpenBLAS did not name its core type: with the reference BLAS HPL reaches a small part of its rate; "
-                "apt-get install libopenblas0-pthread fixes it"
+                "OpenBLAS did not print its core type: with the reference BLAS, HPL reaches a small part of its rate; "
+                "install an optimised BLAS: apt-get install libopenblas0-pthread"
             )
         version = common.found(r"^HPL(?:inpack|-NVIDIA) +(\S+)", text)
         row = Measurement.of(cell, "rate", rate, details)
@@ -201,27 +205,27 @@ class Hpl(Instrument):
     def estimate(self, cell: Cell) -> Cost:
         budget = _budget(cell)
         n = choose_n(budget, 15e9 * cell.concurrency, 1 << 50, _nb(cell), hpcc=False) or 0
-        # Of the matrix, a fifth more for all else.
+        # Add a fifth of the matrix for other memory.
         return Cost(fixed_s=0.0, work_s=budget + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2))
 
 
 def is_too_small(details: Mapping[str, Any]) -> bool:
-    """Return whether a measurement solved too little for its rate to be compared with the limit."""
+    """Return whether the problem was too small for its rate to be compared with the limit."""
     n, seconds = details.get("N", LEAST_N), details.get("seconds", LEAST_SECONDS)
     return bool(n < LEAST_N or seconds < LEAST_SECONDS)
 
 
 def _say_too_small(details: Mapping[str, Any], rate: float, hpcc: bool) -> str:
-    """Say what was solved, what a share of the limit takes, and how to get there."""
+    """Return the warning for a problem that was too small, with the budget that would suffice."""
     seconds = _operations(details["N"]) / rate
-    # A large matrix has up to twice the rate of a small one.
+    # Assume that a large matrix has twice the rate.
     n = max(LEAST_N, math.ceil((3 * LEAST_SECONDS * rate) ** (1 / 3)))
     budget = math.ceil(wall_seconds(n, rate, hpcc) / 10) * 10
     program = ""
     if hpcc:
         program = "install xhpl, as hpcc's other tests take most of budget_s, or "
     return (
-        f"HPL solved N = {details['N']} in {seconds:.2g} s: no share of the limit, which takes"
+        f"HPL solved N = {details['N']} in {seconds:.2g} s; a comparison with the limit needs"
         f" N = {LEAST_N} and {LEAST_SECONDS:g} s: {program}set budget_s: {budget}"
     )
 
@@ -235,8 +239,12 @@ def _nb(cell: Cell) -> int:
 
 
 def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> float:
-    """Return the flop/s that HPL may reach with ``threads`` cores, by clock and instruction sets of
-    the machine facts.
+    """Return the flop/s that HPL is expected to reach on ``threads`` cores.
+
+    Args:
+        cpu: machine facts of the processor, for its clock.
+        flags: instruction sets of the processor.
+        threads: number of cores.
     """
     clocks = cpu.get("clock_hz") or {}
     clock = clocks.get("nominal") or clocks.get("observed") or clocks.get("maximum") or _CLOCK_HZ
@@ -245,11 +253,12 @@ def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> f
 
 
 def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
-    """Return the wall time of a run with a matrix of n x n at ``rate`` flop/s; with ``hpcc`` that
-    of all its tests.
+    """Return the wall time in seconds for a matrix of n x n at ``rate`` flop/s.
+
+    With ``hpcc`` the time includes its other tests.
     """
     solve = _operations(n) / rate
-    generate = 4e-8 * n * n  # once to solve it and once to check it
+    generate = 4e-8 * n * n  # once for the solution and once for the check
     if not hpcc:
         return _START_S + solve + generate
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
@@ -259,8 +268,14 @@ def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
 
 
 def choose_n(budget_s: float, rate: float, memory: int, nb: int, hpcc: bool) -> int | None:
-    """Return the largest multiple of ``nb`` that fits the time and 80 % of ``memory`` bytes; None
-    if two blocks do not fit.
+    """Return the largest N that fits the time and the memory, or None if not even two blocks fit.
+
+    Args:
+        budget_s: wall time in seconds.
+        rate: expected flop/s.
+        memory: bytes of memory, of which the matrix may take ``_MEMORY_SHARE``.
+        nb: block size, of which N is a multiple.
+        hpcc: whether hpcc runs, whose other tests take time too.
     """
     most = int(math.sqrt(_MEMORY_SHARE * memory / 8)) // nb
     sizes = range(nb, (most + 1) * nb, nb)
@@ -275,8 +290,9 @@ def _operations(n: int) -> float:
 
 
 def _linked(path: str) -> str:
-    """Return the libraries that the dynamic loader would load for ``path``, without running it;
-    empty for a static program or a script.
+    """Return the dynamic loader's list of libraries for a program, without running the program.
+
+    The text is empty for a static program or a script.
     """
     with Path(path).open("rb") as program:
         if program.read(4) != b"\x7fELF":
@@ -285,12 +301,12 @@ def _linked(path: str) -> str:
 
 
 def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
-    """Return the OPENBLAS_CORETYPE to set where OpenBLAS 0.3.21 (Debian 12) does not know the CPU
-    and takes narrow kernels; else None.
+    """Return the OPENBLAS_CORETYPE to set, if OpenBLAS would select kernels with narrow vectors.
 
-    It does not know AMD family 26 (Zen 5), where Haswell kernels ran at 0.6 times the rate of
-    SkylakeX's, nor Intel servers after Sapphire Rapids. On Zen 3 its own choice, Zen, was as fast as Haswell.
-    Later versions take kernels for those CPUs whose DGEMM is SkylakeX's too.
+    OpenBLAS 0.3.21 (Debian 12) selects such kernels for CPUs that it does not know: AMD family 26
+    (Zen 5) and Intel servers after Sapphire Rapids. On Zen 5, Haswell kernels ran at 0.6 times the
+    rate of SkylakeX kernels. On Zen 3 the default, Zen, was as fast as Haswell. Later versions select
+    kernels with the DGEMM of SkylakeX for these CPUs.
     """
     family, model = cpu.get("family") or 0, cpu.get("model") or 0
     new_amd = cpu.get("vendor") == "AuthenticAMD" and family >= 25
@@ -302,23 +318,23 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
 
 
 _MOST_RATE = 1e18
-"""Highest rate that is believed, in flop/s: a thousand times that of a node of today."""
+"""Highest plausible rate in flop/s, a thousand times that of current nodes."""
 
 
 def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
-    """Return flop/s and details of the one test in HPL's output.
+    """Parse HPL's output, and return the rate in flop/s and details of its test.
 
     Raises:
-        ParseError: when it is not whole, its residual check failed, or the test was skipped.
-        Unavailable: when it is of an HPL that solves on GPUs.
+        ParseError: the output is incomplete, or the test failed or was skipped.
+        Unavailable: the program is an HPL that runs on GPUs.
     """
     if not hpcc and _OF_GPUS.search(text):
         raise Unavailable(
-            "NVIDIA's HPL solves on GPUs, and this row is for the cores of the CPU",
-            "give the path of an xhpl for CPUs in tools",
+            "NVIDIA's HPL runs on GPUs, and this row is for the cores of the CPU",
+            "give the path of an xhpl for CPUs in tools:",
         )
     output = _one_test(_section(text, hpcc))
-    # Values of the row, checked against each other.
+    # Read the values of the row, and check them against each other.
     details: dict[str, Any] = {name: output.whole(name) for name in ("N", "NB", "P", "Q")}
     details["program"] = "xhpl"
     if hpcc:
@@ -326,7 +342,7 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     details["residual"] = output.number("residual", zero=True)
     operations = _operations(details["N"])
     seconds, rate = output.number("Time", zero=True), output.number("Gflops") * 1e9
-    half_digit = 0.006  # of Time, which has two decimals only
+    half_digit = 0.006  # rounding error of Time, which has only two decimals
     if hpcc:
         summary = dict(re.findall(r"^(HPL_time)=(\S+)\s*$", text, re.MULTILINE))
         seconds, half_digit = Output("hpcc", summary).number("HPL_time"), 0.0
@@ -336,30 +352,30 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     if hpcc or seconds >= 100:
         rate = operations / seconds
     if rate > _MOST_RATE:
-        raise ParseError(f"HPL's rate of {rate:g} flop/s is none that a node has")
+        raise ParseError(f"HPL's rate of {rate:g} flop/s is impossible for a node")
     return rate, {**details, "seconds": seconds}
 
 
 def _section(text: str, hpcc: bool) -> str:
-    """Return HPL's part of the output; other tests of hpcc print lines like HPL's.
+    """Return HPL's part of the output, because other tests of hpcc print similar lines.
 
     Raises:
-        ParseError: when the output is not whole.
+        ParseError: the output is incomplete.
     """
     begin, end = "HPL(?:inpack|-NVIDIA) ", r"End of Tests\."
     if hpcc:
         begin, end = r"Begin of HPL section\.", r"End of HPL section\."
     section = re.search(f"{begin}.*?{end}", text, re.DOTALL)
     if section is None or (hpcc and "End of HPC Challenge tests." not in text[section.end() :]):
-        raise ParseError(f"HPL did not come to its end: {common.excerpt(text)}")
+        raise ParseError(f"HPL did not finish: {common.excerpt(text)}")
     return section[0]
 
 
 def _one_test(hpl: str) -> Output:
-    """Return the row of the one test by column, with its residual.
+    """Return the values of the test by column, with its residual.
 
     Raises:
-        ParseError: when there is not exactly one test, or when it failed or was skipped.
+        ParseError: there is not exactly one test, or it failed or was skipped.
     """
     tests = {what: count for count, what in _TESTS.findall(hpl)}
     if tests.get("skipped", "0") != "0":

@@ -1,10 +1,10 @@
-"""IOZone: sequential and random reads and writes with O_DIRECT, all four patterns in one execution
-(workload ALL).
+"""IOZone, which reads and writes with O_DIRECT. One execution measures all four patterns (ALL).
 
-The files are written once, then overwritten. WS is the second pass (``rewrite``), because diskbench
-too overwrites files. RS is the first pass of reading. IOZone's kB is 1024 B. With several processes it
-sleeps two seconds around each phase, and it counts their work until the first of them is done. A
-single process does not sleep.
+- The files are written once, then overwritten. WS is the second pass (``rewrite``), because diskbench
+  also overwrites files. RS is the first pass of reading.
+- IOZone's kB is 1024 B.
+- With several processes, IOZone sleeps for two seconds around each phase, and counts their work until
+  the first process has finished. With one process it does not sleep.
 """
 
 from __future__ import annotations
@@ -32,17 +32,15 @@ from peakmark.tools.common import Output
 from peakmark.tools.programs.diskbench import file_size, sync_s
 
 USUAL_LARGEST = 16 << 20
-"""Largest record, in bytes, of the builds of distributions. It is assumed where the measuring build
-cannot be asked.
-"""
+"""Largest record in bytes of builds from distributions, assumed if the build cannot be run."""
 TOO_LARGE = 23
-"""Exit code for a record larger than the build takes."""
+"""Exit code for a record that is too large for the build."""
 _KB = 1024
-"""Bytes of IOZone's kB."""
+"""Bytes in IOZone's kB."""
 _SLEEPS_S = 20.0
-"""Seconds of the sleeps of several processes: six phases with two of 2 s each, most of them shared."""
+"""Seconds for which several processes sleep: twice 2 s in each of six phases, most of them shared."""
 _CAUTIOUS_THROUGHPUT = 150e6
-"""B/s at which a slow disk moves data."""
+"""Rate in B/s of a slow disk."""
 _CAUTIOUS_OPERATION_S = 200e-6
 """Seconds of one request of a process on a slow disk."""
 
@@ -54,7 +52,7 @@ _PHASES = {
     "random readers": "random read",
     "random writers": "random write",
 }
-"""Phases with several processes -> the columns with one, for -i 0 -i 1 -i 2."""
+"""Phase as printed with several processes -> column as printed with one, for -i 0 -i 1 -i 2."""
 _WRITING = 3
 """Number of phases that write."""
 _WORKLOADS = {
@@ -63,12 +61,12 @@ _WORKLOADS = {
     "RR": ("random read", ""),
     "WR": ("random write", ""),
 }
-"""Workload -> the phase of its value, and a phase that its details keep."""
+"""Workload -> (phase of its value, phase that its details hold)."""
 _CHILDREN = re.compile(
     r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$",
     re.MULTILINE,
 )
-"""Result of one phase. Versions up to 3.420 write KB, later ones kB: both mean 1024 bytes."""
+"""Result of one phase. Versions up to 3.420 print KB, later ones kB. Both mean 1024 bytes."""
 _HEADER = re.compile(
     r"^\s+[kK]B\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b.*\n", re.MULTILINE
 )
@@ -78,8 +76,9 @@ _VERSION = r"Version \$Revision: ([0-9.]+) \$"
 
 
 class Iozone(Instrument):
-    """disk ALL (RS WS RR WR) in B/s; with the option ``ops`` 1/s and a latency derived from it.
-    Variant ``psync``.
+    """IOZone. One execution measures RS, WS, RR and WR of the disk, in the variant ``psync``.
+
+    Values are in B/s. With the option ``ops`` they are in 1/s, with a latency derived from them.
     """
 
     name = "iozone"
@@ -99,14 +98,14 @@ class Iozone(Instrument):
     instead = "fio"
 
     def largest(self, path: str) -> int:
-        """Return the bytes of the largest record that this build takes.
+        """Return the largest record in bytes that this build accepts.
 
-        It is asked for one of 1 GiB with ``-h``, so that it measures nothing. Raise Unavailable
-        when it cannot be executed.
+        IOZone is run with a record of 1 GiB and ``-h``, so that it checks the record but measures
+        nothing. Errors: Unavailable if IOZone cannot be executed.
         """
         answer = base.ask(path, "-r", "1g", "-h")
         default = USUAL_LARGEST
-        if "Usage: iozone" in answer:  # it accepted 1 GiB
+        if "Usage: iozone" in answer:  # the build accepts 1 GiB
             default = 1 << 30
         return _largest(answer) or default
 
@@ -142,7 +141,7 @@ class Iozone(Instrument):
                 f" the cell's is {format_size(record)}"
             )
         if not text.rstrip().endswith("iozone test complete."):
-            raise ParseError(f"IOZone did not come to its end: {common.excerpt(done.stderr, text)}")
+            raise ParseError(f"IOZone did not finish: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("output is in kbytes/sec" in text.lower()) == ops:
             unit = "kB"
@@ -183,7 +182,7 @@ class Iozone(Instrument):
 
 
 def _largest(text: str) -> int | None:
-    """Return the largest record, in bytes, that IOZone names when it refuses one; None otherwise."""
+    """Return the largest record in bytes if IOZone has printed it when refusing a record, else None."""
     refused = r"record size \d+ [kK]B is greater than maximum buffer size (\d+) [kK]B"
     largest = common.found(refused, text)
     return int(largest) * _KB if largest else None
@@ -195,10 +194,10 @@ def in_ops(cell: Cell) -> bool:
 
 
 def _single(text: str, cell: Cell) -> Output:
-    """Return the table row with one process by column. The table's header spans two lines."""
+    """Parse the output with one process: column -> value. The table's header spans two lines."""
     header = _HEADER.search(text)
     if header is None:
-        raise ParseError("IOZone's table has not the columns of -i 0 -i 1 -i 2")
+        raise ParseError("IOZone's table lacks the columns of -i 0 -i 1 -i 2")
     columns = ("size", "record", *_PHASES.values())
     values = first_line(text[header.end() :]).split()
     if len(values) != len(columns):
@@ -211,7 +210,7 @@ def _single(text: str, cell: Cell) -> Output:
 
 
 def _several(text: str, cell: Cell) -> Output:
-    """Return the ``Children see throughput`` value of each phase."""
+    """Parse the output with several processes: phase -> its ``Children see throughput`` value."""
     phases = Output("IOZone", {})
     wanted = (str(cell.concurrency), "kB")
     if in_ops(cell):
@@ -244,7 +243,7 @@ def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
         yield Measurement.of(cell, "throughput", value, details, workload)
         return
     yield Measurement.of(cell, "iops", value, details, workload)
-    # One request in flight per process: a process waits concurrency / iops for each.
+    # Each process has one request in flight, so each request takes concurrency / iops.
     derived = {**details, "derived": True, "formula": "concurrency / iops"}
     yield Measurement.of(cell, "latency", cell.concurrency / value, derived, workload)
 

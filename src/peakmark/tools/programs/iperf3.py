@@ -1,4 +1,4 @@
-"""iperf3: TCP and UDP throughput between two nodes, counted at the receiver."""
+"""iperf3, which measures TCP and UDP throughput between two nodes, at the receiver."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from peakmark.tools.programs.netbench import MESSAGE_S
 UDP_MESSAGE_MAX = 65507
 """Largest datagram over IPv4 and UDP, in bytes."""
 TCP_MESSAGE_MAX = 1 << 20
-"""Largest write to TCP that iperf3 takes, in bytes."""
+"""Largest write to a TCP socket that iperf3 accepts, in bytes."""
 STREAMS_MAX = 128
-"""Most streams that iperf3 takes."""
+"""Most streams that iperf3 accepts."""
 _FIRST_THREADED = [3, 16]
 """First version with a thread for each stream."""
 
 
 class Iperf3(Instrument):
-    """network TCP UDP in bit/s at the receiver; block is the length of a write or datagram,
-    concurrency the streams.
+    """iperf3. It measures TCP and UDP in bit/s at the receiver.
+
+    The block is the size of a write or a datagram, and the concurrency is the number of streams.
     """
 
     name = "iperf3"
@@ -64,7 +65,7 @@ class Iperf3(Instrument):
         words += f" --length {cell.block} --parallel {cell.concurrency}"
         total = common.option_size(cell, "total")
         if total is None:
-            # It takes whole seconds only.
+            # iperf3 accepts only whole seconds.
             words += f" --time {math.ceil(common.seconds_of(cell))}"
             if warmup := math.ceil(common.warmup_of(cell)):
                 words += f" --omit {warmup}"
@@ -72,7 +73,7 @@ class Iperf3(Instrument):
             words += f" --bytes {total}"
         if cell.workload == "UDP":
             words += " --udp --bitrate 0 --udp-counters-64bit"
-        # Since 3.14 an error has exit code 1; its sentence is in the JSON, which parse reads.
+        # Since 3.14 errors have exit code 1. Their message is in the JSON, which parse reads.
         client = self.command(cell, [tool.path, *words.split()], ok_codes=(0, 1))
         server = "--server --one-off --port {port} --bind {address}"
         return Invocation(client, self.server(client, [tool.path, *server.split()]))
@@ -95,7 +96,7 @@ class Iperf3(Instrument):
             numbers = [int(part) for part in version.split(".")]
             if numbers < _FIRST_THREADED:
                 warnings = (
-                    f"iperf version {version} serves all streams with one thread: version 3.16 is the first with one each",
+                    f"iperf version {version} serves all streams with one thread: since 3.16 each stream has a thread",
                 )
         return Parsed((row,), version, warnings=warnings)
 
@@ -114,7 +115,7 @@ class Iperf3(Instrument):
 
 
 def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
-    """Return bit/s at the receiver and the details of a TCP cell."""
+    """Return the rate at the receiver in bit/s, and the details of a TCP cell."""
     algorithm = output.get("end.sender_tcp_congestion")
     if not isinstance(algorithm, str):
         algorithm = None
@@ -129,10 +130,10 @@ def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
 
 
 def _udp(output: Output) -> tuple[float, dict[str, Any]]:
-    """Return bit/s at the receiver and the details of a UDP cell.
+    """Return the rate at the receiver in bit/s, and the details of a UDP cell.
 
-    In 3.12 ``end.sum`` holds the sender's rate with the receiver's losses; older versions have no
-    ``sum_received``.
+    Since 3.12 the rate is in ``end.sum_received``. Older versions have only ``end.sum``, with the
+    sender's rate and the receiver's losses.
     """
     packets = output.number("end.sum.packets", zero=True)
     if not packets:
@@ -154,16 +155,16 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
         "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
     }
     if any(name.startswith("end.sum_received.") for name in output):
-        # 3.12 counts the losses of the omitted warm-up too (104 % were seen): what arrived against
-        # what was sent is right.
+        # 3.12 includes losses during the warm-up in its count, so that losses of 104 % were seen.
+        # The ratio of received to sent bytes is correct.
         received = output.number("end.sum_received.bytes")
         sent = output.number("end.sum_sent.bytes")
         return _received(output), {**details, "loss": max(0.0, 1 - received / sent)}
     if lost is None:
         raise ParseError(
-            "iperf3 tells neither the rate of the receiver nor how many datagrams were lost"
+            "iperf3 prints neither the rate of the receiver nor the number of lost datagrams"
         )
-    # Datagrams that come late, after those of the warm-up were counted as lost, count as found.
+    # The number is negative if datagrams of the warm-up that counted as lost arrive later.
     lost = max(0.0, lost)
     if lost >= packets:
         raise ParseError("iperf3: no datagram arrived")
@@ -174,7 +175,7 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
 
 
 def _received(output: Output) -> float:
-    """Return the receiver's bit/s, checked against its bytes and seconds."""
+    """Return the receiver's rate in bit/s, after a check against its bytes and seconds."""
     rate = output.number("end.sum_received.bits_per_second")
     seconds = output.number("end.sum_received.seconds")
     count = output.number("end.sum_received.bytes")

@@ -1,12 +1,11 @@
-"""likwid-bench: an independent measurement of the floating-point peak and of sequential memory
-access.
+"""likwid-bench, which measures the peak of floating-point operations and sequential memory access.
 
-A size is the total of all vectors of all threads. Sizes below 2^31 are given in bytes (suffix B),
-larger ones in its kB of 1000 B. A size that does not fit the kernel's stride is cut.
+Its size is the total of all vectors of all threads. Sizes below 2^31 are passed in bytes (suffix B),
+larger ones in kB of 1000 B. likwid-bench reduces a size that does not fit the stride of its kernel.
 
-It spends one second on calibrating its clock. With ``-s`` it repeats the test until it is long
-enough, which takes three to four times as long. So peakmark chooses the number of iterations by a
-guess of the rate: a run lasts between a fifth and four times the cell's seconds.
+likwid-bench calibrates its clock for one second. Its option ``-s`` sets a time, but then the program
+takes three to four times this time. peakmark therefore passes a number of iterations, computed from a
+guessed rate. A run lasts between a fifth and four times the cell's seconds.
 """
 
 from __future__ import annotations
@@ -33,30 +32,36 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 from peakmark.tools.programs.rambench import WRITING, buffers, pool_of, store_of
 
-# Of one thread: lies in every first-level cache; a peakflops kernel loads once per 15 to 30 flops.
 _PEAK_BYTES = 16 << 10
+"""Bytes of one thread's vectors for cpu workloads, which fit every first-level cache.
+
+A peakflops kernel loads once per 15 to 30 operations.
+"""
 _STARTUP_S = 1.1
-"""Seconds before the test: likwid-bench calibrates its clock for one."""
+"""Seconds that likwid-bench takes to start, one of them to calibrate its clock."""
 _SHORT_S = 0.1
-"""Seconds below which a run is too short to be trusted."""
+"""Shortest run, in seconds, whose rate is reliable."""
 _LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
 _RULE = "-" * 80
 _RESULTS = {
     "cpu": ("rate", "Number of Flops", "MFlops/s"),
     "memory": ("throughput", "Data volume (Byte)", "MByte/s"),
 }
-"""Subsystem -> metric, and the lines with the work and with its rate."""
+"""Subsystem -> metric, name of the line with the work, and name of the line with the rate."""
 _KERNELS = {"DP": "peakflops", "FP32": "peakflops_sp", "RS": "load", "WS": "store", "RWS": "copy"}
+"""Workload -> start of the names of its kernels in likwid-bench."""
 
 
 @dataclass(frozen=True)
 class _Isa:
     """An instruction set of likwid-bench.
 
-    name    its name for the option ``isa``
-    needs   flags that the CPU must have
-    suffix  suffix of likwid's kernels
-    flops   flop/s of one core in double precision, used only to choose the number of iterations
+    Attributes:
+        name: value of the configuration's key ``isa``.
+        needs: flags that the CPU must have.
+        suffix: suffix of the names of likwid-bench's kernels.
+        flops: guessed flop/s of one core in double precision, from which the number of iterations is
+            computed.
     """
 
     name: str
@@ -79,20 +84,26 @@ _ISAS = (
     _Isa("sve", frozenset({"sve128"}), "_sve128_fma", 15e9),
     _Isa("neon", frozenset({"neon"}), "_neon", 15e9),
     _Isa("sve", frozenset({"sve128"}), "_sve128", 15e9),
-    # Arm's scalar multiply-adds need no instruction set of their own; on x86 there is no such kernel.
+    # On Arm, scalar multiply-adds belong to the base instructions. likwid-bench has none for x86.
     _Isa("scalar", frozenset({"neon"}), "_fma", 6e9),
     _Isa("scalar", frozenset(), "", 6e9),
 )
-"""Instruction sets from the fastest to the slowest."""
+"""Instruction sets, the fastest first."""
 _SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
-"""File of the kernel with the bytes of an SVE vector that a process gets."""
+"""File in which Linux states the bytes of a process's SVE vectors."""
 _SVE_BITS = {"A64FX": 512, "Neoverse V1": 256, "Neoverse V2": 128, "Neoverse N2": 128}
-"""Design -> bits of its vectors by Arm's and Fujitsu's manuals, where the kernel tells no length."""
+"""Core design -> bits of its SVE vectors, from Arm's and Fujitsu's manuals."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """One run: kernel, bytes of all vectors of all threads, passes of each thread over its part."""
+    """Parameters of one run of likwid-bench.
+
+    Attributes:
+        test: name of the kernel.
+        size: total bytes of all vectors of all threads.
+        iterations: number of passes of each thread over its part.
+    """
 
     test: str
     size: int
@@ -100,8 +111,10 @@ class Execution:
 
 
 class LikwidBench(Instrument):
-    """cpu DP FP32 in op/s; memory RS WS RWS in B/s, variants ``block`` and ``pool``, stores as
-    rambench's.
+    """likwid-bench.
+
+    - cpu DP and FP32: op/s.
+    - memory RS, WS and RWS: B/s, in blocks and pools, with the same kind of stores as rambench.
     """
 
     name = "likwid-bench"
@@ -133,9 +146,9 @@ class LikwidBench(Instrument):
         flags = workspace.isa | vector_length(_SVE_LENGTH, design)
         run = plan(cell, frozenset(offered), flags)
         size = f"{run.size}B"
-        if run.size >= 1 << 31:  # A plain number does not fit: the next kB.
+        if run.size >= 1 << 31:  # too large for a size in bytes: round up to kB
             size = f"{-(-run.size // 1000)}kB"
-        # -W: each thread touches its own part first, so that it lies in its NUMA node.
+        # With -W each thread initialises its part, so that the part is on the thread's NUMA node.
         words = f"-t {run.test} -W N:{size}:{cell.concurrency} -i {run.iterations}"
         argv = [*common.pinned(workspace, cell.concurrency), tool.path, *words.split()]
         return Invocation(self.command(cell, argv))
@@ -157,7 +170,7 @@ class LikwidBench(Instrument):
         wanted = size_of(cell)
         if abs(size - wanted) > 0.05 * wanted:
             warnings.append(
-                f"likwid-bench measured {size} B, not the {wanted} B of the cell: its kernel's stride does not fit"
+                f"likwid-bench measured {size} B instead of the cell's {wanted} B, which do not fit its kernel's stride"
             )
         details = {"routine": output["Test"], "seconds": seconds, "working_set": size, "work": work}
         row = Measurement.of(cell, metric, work / seconds, details)
@@ -173,7 +186,7 @@ class LikwidBench(Instrument):
 
 
 def size_of(cell: Cell) -> int:
-    """Return the bytes of all vectors of all threads, as rambench uses them for the same cell."""
+    """Return the total bytes of all vectors of all threads, the same as rambench uses for the cell."""
     if cell.subsystem == "cpu":
         return _PEAK_BYTES * cell.concurrency
     if cell.variant in POOLS:
@@ -182,8 +195,15 @@ def size_of(cell: Cell) -> int:
 
 
 def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Execution:
-    """Return kernel, size and iterations. Raise Unavailable when likwid-bench offers no kernel for
-    this CPU.
+    """Choose the fastest kernel for this CPU, the size and the iterations.
+
+    Args:
+        cell: the cell.
+        offered: names of the kernels that likwid-bench has.
+        flags: instruction sets of the CPU.
+
+    Raises:
+        Unavailable: likwid-bench has no kernel for this cell on this CPU.
     """
     stem, store = _KERNELS[cell.workload], ""
     if cell.workload in WRITING:
@@ -209,11 +229,14 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
 
 
 def vector_length(file: Path, design: str | None) -> frozenset[str]:
-    """Return the length of SVE vectors as a flag such as ``sve512``; nothing where neither the
-    kernel's ``file`` nor the core's design tells it.
+    """Return the length of SVE vectors as a flag such as ``sve512``, or an empty set if it is unknown.
 
-    A kernel of likwid-bench is written for one length: with another one it counts operations that
+    A kernel of likwid-bench is written for one length. With another length it counts operations that
     were not done.
+
+    Args:
+        file: file in which Linux states the length.
+        design: core design, whose known length is used if the file is missing.
     """
     try:
         bits: int | None = 8 * int(file.read_text())
@@ -225,8 +248,10 @@ def vector_length(file: Path, design: str | None) -> frozenset[str]:
 
 
 def narrow(cell: Cell, test: str) -> list[str]:
-    """Return a warning where the best offered kernel is far slower than the CPU. Before 5.3
-    likwid-bench has no NEON kernel for Arm, and some builds have no fused one.
+    """Return a warning if the kernel that ran is far slower than the CPU could be.
+
+    likwid-bench has no NEON kernels for Arm before version 5.3, and some builds lack fused
+    multiply-adds.
     """
     best = next((isa for isa in _ISAS if isa.suffix and test.endswith(isa.suffix)), _ISAS[-1])
     if best.name == "scalar" and cell.options.get("isa") != "scalar":
@@ -241,7 +266,7 @@ def narrow(cell: Cell, test: str) -> list[str]:
 
 
 def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
-    """Return a guess of the seconds of a thread's pass over its ``share`` of bytes."""
+    """Return the guessed seconds of one pass of a thread over its ``share`` of the bytes."""
     if cell.subsystem == "cpu":
         element = 4 if cell.workload == "FP32" else 8
         flops = 30 if isa.suffix.endswith("_fma") else 16
@@ -253,15 +278,13 @@ def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
 
 
 def read_output(text: str) -> Output:
-    """Return the ``Key: value`` lines of a whole run. Raise ParseError when the run did not come to
-    its end.
-    """
+    """Parse the ``Key: value`` lines of a run. Errors: ParseError if the run did not finish."""
     output = Output("likwid-bench", dict(_LINE.findall(text)))
     if "Test" not in output:
         raise ParseError(f"likwid-bench did not start its test: {common.excerpt(text)}")
     end = text.rfind("UOPs:")
     if end < 0 or _RULE not in text[end:]:
-        raise ParseError("likwid-bench did not come to its end: its output is cut")
+        raise ParseError("likwid-bench did not finish: its output is truncated")
     return output
 
 

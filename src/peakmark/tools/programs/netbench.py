@@ -1,4 +1,4 @@
-"""netbench, peakmark's kernel for TCP and UDP throughput and round trips between two nodes."""
+"""netbench, peakmark's kernel that measures TCP and UDP throughput and round trips."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from peakmark.tools.base import (
     Workspace,
 )
 
-# Of src/kernels/net/plan.h.
+# Limits from src/kernels/net/plan.h.
 UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024
 MESSAGE_S = 2e-6
-"""Seconds that two CPUs take to send and receive one message of any size."""
+"""Seconds that two CPUs need to send and receive one message of any size."""
 
 _ENV = {"NETBENCH_KEY": "{key}"}
-"""Environment of both ends. ``measure`` fills in the key, so that a server answers only its client."""
+"""Environment of client and server. ``{key}`` becomes a secret, so that a server answers only its client."""
 _CAUTIOUS_RTT_S = 200e-6
 """Seconds of a round trip on a slow network."""
 
 
 class NetBench(common.Kernel):
-    """network TCP UDP in bit/s at the receiver (UDP variant ``gso``), LAT-TCP LAT-UDP round trips
-    (``busy-poll``).
+    """netbench, a client and a server.
+
+    - TCP and UDP: bit/s at the receiver. UDP has the variant ``gso``.
+    - LAT-TCP and LAT-UDP: seconds of a round trip. Both have the variant ``busy-poll``.
     """
 
     name = "netbench"
@@ -77,7 +79,7 @@ class NetBench(common.Kernel):
         return self.parsed(cell, output, Measurement.of(cell, "latency", value, details))
 
     def estimate(self, cell: Cell) -> Cost:
-        # A stream's buffer holds a message of TCP or a batch of datagrams.
+        # The buffer of a stream holds a TCP message or a batch of datagrams.
         largest = max(1 << 20, common.needed_block(cell))
         memory = cell.concurrency * largest + (4 << 20)
         if cell.workload.startswith("LAT-"):

@@ -1,6 +1,6 @@
-"""ping: round trips of ICMP echo. The other node's kernel answers, without waking a socket.
+"""ping, which measures round trips of ICMP echo requests.
 
-Sixteen bytes are the fewest that carry a time stamp; below, ping prints no time at all.
+The other node's kernel answers without waking a process.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from peakmark.tools.common import Output
 
 WORKLOAD = "LAT-ICMP"
 PAYLOAD = 16
-"""Bytes of an echo's payload: the fewest that carry a time stamp."""
+"""Bytes of payload in a request. With fewer bytes, no time stamp fits, and ping prints no times."""
 COUNT = 200
-"""Echoes of a cell, unless the configuration has ``count``."""
+"""Requests of a cell, unless the configuration sets ``count``."""
 _FAST_S, _SLOW_S = 0.002, 0.2
-"""Shortest interval between echoes, in s, that newer releases and older ones allow every user."""
+"""Shortest interval between requests, in seconds, that newer and older releases allow every user."""
 _FAST_SINCE = 20211215
-"""First release that lets every user send at intervals of 2 ms; before, 200 ms was the shortest."""
+"""First release that allows every user intervals of 2 ms instead of 200 ms."""
 
 _SUMMARY = re.compile(
     r"^([0-9]+) packets transmitted, ([0-9]+) received,(?: .*,)? (?:[0-9.]+|-?nan)% packet loss",
@@ -43,11 +43,11 @@ _TIMES = re.compile(
     re.MULTILINE,
 )
 _NO_RIGHTS = re.compile(r"socket: (?:Operation not permitted|Permission denied)")
-"""Message of ping without the capability, for a user whose groups may not open its sockets."""
+"""Message of ping if this user may not open its sockets."""
 
 
 class Ping(Instrument):
-    """network LAT-ICMP: mean round trip in s, block is not used. One packet at a time."""
+    """ping. It measures the mean round trip in seconds (LAT-ICMP), with one packet at a time."""
 
     name = "ping"
     rows = (
@@ -70,8 +70,10 @@ class Ping(Instrument):
     two_nodes = True
 
     def find(self, path: str) -> Tool:
-        """Check also that this user may open ping's socket, which its version does not tell. Raise
-        Unavailable.
+        """Return ping with its version, after a check that this user may open its socket.
+
+        Raises:
+            Unavailable: ping is missing, or this user may not open its socket.
         """
         tool = super().find(path)
         if _NO_RIGHTS.search(base.ask(path, "-n", "-q", "-c", "1", "-w", "1", "127.0.0.1")):
@@ -82,7 +84,7 @@ class Ping(Instrument):
         count, interval = _count(cell), _interval(tool.version, os.geteuid())
         words = f"-n -q -c {count} -i {interval:g} -s {PAYLOAD} {{address}}"
         argv = [tool.path, *words.split()]
-        # Exit code 1 is a lost packet, or no answer at all, 2 whatever else: parse tells which.
+        # Exit codes: 1 for lost packets or no answer, 2 for other errors. parse finds the reason.
         codes = (0, 1, 2)
         return Invocation(self.command(cell, argv, count * (interval + 0.01), ok_codes=codes))
 
@@ -92,7 +94,7 @@ class Ping(Instrument):
         if summary is None and _NO_RIGHTS.search(done.stderr):
             raise _no_rights(done.argv[0])
         if summary is None:
-            raise ParseError(f"ping did not come to its end: {common.excerpt(done.stderr, text)}")
+            raise ParseError(f"ping did not finish: {common.excerpt(done.stderr, text)}")
         sent, received = map(int, summary.groups())
         if received == 0:
             raise ParseError(f"ping: none of {sent} packets was answered")
@@ -119,9 +121,7 @@ def _count(cell: Cell) -> int:
 
 
 def _interval(version: str, user: int) -> float:
-    """Return the seconds between packets: 2 ms where that is allowed, else the 200 ms of older
-    releases.
-    """
+    """Return the shortest interval between packets, in seconds, that this user may choose."""
     release = re.search(r"[0-9]{8}", version)
     fast = user == 0 or (release is not None and int(release[0]) >= _FAST_SINCE)
     if fast:

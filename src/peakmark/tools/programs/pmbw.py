@@ -1,9 +1,8 @@
-"""pmbw, the parallel memory bandwidth benchmark: the nearest reference for block re-use and for
-dependent loads.
+"""pmbw, the parallel memory bandwidth benchmark.
 
-It divides one area by the number of threads and scans it again and again: sequential reads and
-writes only, no copy, no random blocks. Measured for 1 to 1.5 s per routine, whatever the cell's
-``seconds`` say.
+It is the closest reference tool for repeated access to a block, and for dependent loads. It divides an
+area among the threads and scans it repeatedly, with sequential reads or writes. It has no copies and
+no random blocks. Each routine runs for 1 to 1.5 s, whatever ``seconds`` the cell sets.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from peakmark.tools.common import Output
 from peakmark.tools.programs.rambench import block_of, pool_of, store_of
 
 STATS = "pmbw.txt"
+"""File into which pmbw writes its results."""
 _AREAS = """
 1KiB 2KiB 3KiB 4KiB 6KiB 8KiB 12KiB 16KiB 20KiB 24KiB 28KiB 32KiB 40KiB 48KiB 64KiB
 96KiB 128KiB 192KiB 256KiB 384KiB 512KiB 768KiB 1MiB 1.25MiB 1.5MiB 1.75MiB 2MiB
@@ -40,26 +40,27 @@ _AREAS = """
 8GiB 16GiB 32GiB 64GiB 128GiB 256GiB 512GiB 1TiB
 """
 AREAS = frozenset(map(parse_size, _AREAS.split()))
-"""pmbw measures these array sizes and no others (version 0.6.3)."""
+"""The only sizes of the area, in bytes, that pmbw measures (version 0.6.3)."""
 _SPACING = (4 << 20) + (16 << 10)
-"""Least bytes between the begins of two threads' parts of the area."""
+"""Smallest distance in bytes between the parts of two threads in the area."""
 _STRIDE = 512
-"""Bytes of which a thread's part is a multiple: the widest unrolled loop has 16 accesses of 32 B."""
+"""A thread's part is a multiple of these bytes: the widest unrolled loop has 16 accesses of 32 B."""
 _SECONDS_PER_ROUTINE = 2.0
-"""Seconds of a routine: pmbw tries it, then runs it for 1 to 1.5 s."""
+"""Seconds of a routine, which pmbw first tries, then runs for 1 to 1.5 s."""
 
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
 _POINTER = 8
-"""Bytes of a load of CHASE: each holds the address of the next."""
+"""Bytes of a load of CHASE, which reads the address of the next load."""
 _NEEDS = {"RS": (READ,), "WS": (WRITE,), "RWS": (READ, WRITE), "LAT": (CHASE,)}
 _ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
 
 
 class Pmbw(Instrument):
-    """memory RS WS RWS (an estimate from both) in variants ``block`` and ``pool``; LAT.
+    """pmbw. It measures RS and WS of the memory in blocks and pools, and LAT.
 
-    It writes through the caches. So it does not write where peakmark's kernel uses streaming
-    stores. Where the kernel copies by the C library, which may do either, the row says so.
+    RWS is an estimate from the rates of reading and writing. pmbw writes through the caches, so it
+    does not measure rows for which peakmark's kernel uses streaming stores. For rows in which the
+    kernel copies with the C library, which may use either, the details state the kind of stores.
     """
 
     name = "pmbw"
@@ -71,7 +72,7 @@ class Pmbw(Instrument):
     homes = ("https://panthema.net/2013/pmbw/",)
 
     def find(self, path: str) -> Tool:
-        """Check that the program is pmbw by its help: only its results hold its version."""
+        """Return pmbw, after a check of its help text. pmbw prints its version only with results."""
         if "-f <match>" not in base.ask(path, "-h"):
             raise Unavailable(f"{path} does not look like pmbw: its help has no -f <match>")
         return Tool(self.name, path, "unknown")
@@ -101,7 +102,7 @@ class Pmbw(Instrument):
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         if STATS not in done.files:
             raise ParseError(
-                f"pmbw left no {STATS}: it skips a size that does not fit its memory (-M) without a word"
+                f"pmbw wrote no {STATS}: it silently skips sizes that do not fit its memory (-M)"
             )
         pairs = zip(done.argv, done.argv[1:], strict=False)
         wanted = {routine for option, routine in pairs if option == "-f"}
@@ -135,26 +136,26 @@ class Pmbw(Instrument):
 
 
 def needs(cell: Cell) -> tuple[str, ...]:
-    """Return the kinds of routines for a cell. Raise Unavailable for streaming stores."""
+    """Return the kinds of routines for a cell. Errors: Unavailable for streaming stores."""
     if cell.workload in ("WS", "RWS") and store_of(cell) == "streaming":
         raise Unavailable(
-            "pmbw writes through the caches, the stores of this row are streaming",
+            "pmbw writes through the caches, but this row uses streaming stores",
             "set store: temporal",
         )
     return _NEEDS[cell.workload]
 
 
 def area_of(cell: Cell) -> int:
-    """Return the bytes of pmbw's area: all threads' blocks together, or the pool."""
+    """Return the bytes of pmbw's area, which are the blocks of all threads or the pool."""
     if cell.variant in POOLS:
         return pool_of(cell)
     return block_of(cell) * cell.concurrency
 
 
 def memory_for(area: int, threads: int) -> int:
-    """Return the power of two that pmbw must allocate so that it does not skip ``area``.
+    """Return the power of two in bytes that pmbw must allocate so that it does not skip ``area``.
 
-    ``-M`` takes the largest power of two strictly below its argument: pass one byte more than this.
+    ``-M`` allocates the largest power of two below its argument, so callers pass one byte more.
     """
     share = -(-area // threads // _STRIDE) * _STRIDE  # both divisions round up
     need = max(area, threads * max(share, _SPACING))
@@ -162,8 +163,9 @@ def memory_for(area: int, threads: int) -> int:
 
 
 def widest(kind: str, offered: Sequence[str]) -> list[str]:
-    """Return the routines of one kind with the widest registers, both loops by pointer. Raise
-    Unavailable when pmbw offers none.
+    """Return the routines of one kind that use the widest registers, simple and unrolled.
+
+    Errors: Unavailable if pmbw has none.
     """
     if kind == CHASE and CHASE in offered:
         return [CHASE]
@@ -178,8 +180,9 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
 
 
 def read_results(text: str) -> dict[str, Output]:
-    """Return the RESULT lines by routine. Raise ParseError for a line that is cut, repeated or
-    contradicts itself.
+    """Parse the RESULT lines into routine -> its values.
+
+    Errors: ParseError for a line that is truncated, repeated or inconsistent.
     """
     results: dict[str, Output] = {}
     if not text.endswith("\n"):
@@ -203,7 +206,7 @@ def read_results(text: str) -> dict[str, Output]:
 
 
 def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
-    """Return the measurement of a cell from the routines that it ran."""
+    """Return the measurement of a cell from the results of its routines."""
     details: dict[str, Any] = {"area": area_of(cell)}
     if cell.workload == "LAT":
         result = results[CHASE]
@@ -225,9 +228,9 @@ def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
 def _load_s(result: Output, threads: int) -> float:
     """Return the seconds of one dependent load.
 
-    ``rate`` divides by the accesses of all threads: one thread waits that many times longer. On Arm
-    pmbw 0.6.3 counts each load as two accesses of 4 B (funcs_arm64.h: REGISTER_PERM with 4), on
-    x86-64 as one of 8 B: the bytes of an access, testvol / testaccess, say which.
+    ``rate`` is the time divided by the accesses of all threads. It is therefore multiplied by the
+    number of threads. On x86-64 pmbw 0.6.3 counts a load as one access of 8 B, on Arm as two accesses
+    of 4 B (funcs_arm64.h: REGISTER_PERM with 4). testvol / testaccess gives the bytes of an access.
     """
     size = result.whole("testvol") / result.whole("testaccess")
     if size not in (_POINTER, _POINTER / 2):
@@ -238,7 +241,7 @@ def _load_s(result: Output, threads: int) -> float:
 
 
 def _best(kind: str, results: Mapping[str, Output]) -> Output:
-    """Return the fastest routine of a kind. Raise ParseError without any."""
+    """Return the result of the fastest routine of a kind. Errors: ParseError if there is none."""
     found = [result for name, result in results.items() if name.startswith(kind)]
     if not found:
         raise ParseError(f"pmbw: no result of {kind}")

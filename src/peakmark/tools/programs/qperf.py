@@ -1,9 +1,12 @@
-"""qperf: latency of one byte over TCP and UDP, both in one execution (workload ALL).
+"""qperf, which measures the latency of TCP and UDP, both in one execution (workload ALL).
 
-It prints the time of one way, half of a round trip; the values here are doubled and marked so. It
-has no warm-up. Beside ``{port}`` it uses a data port that the server's kernel chooses; a firewall
-between the nodes must let it through. Over UDP it waits for a lost datagram until its time is over
-and counts that time. Its mean is then far above netbench's.
+- qperf prints the one-way time, half of a round trip. The values here are doubled, and marked
+  ``half``.
+- qperf has no warm-up.
+- Besides ``{port}`` it uses a data port that the server's kernel chooses. A firewall between the nodes
+  must allow it.
+- If a UDP datagram is lost, qperf waits until its time is over, and counts this time. Its mean is then
+  far above netbench's.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULT
 
 
 class Qperf(Instrument):
-    """network LAT-TCP and LAT-UDP round trips in s, both in one execution. One stream."""
+    """qperf. One execution measures LAT-TCP and LAT-UDP, in seconds of a round trip, with one stream."""
 
     name = "qperf"
     rows = (Coverage("network", tuple(_TESTS), cell="ALL", per_concurrency=False),)
@@ -86,12 +89,12 @@ def _message(cell: Cell) -> int:
 
 
 def _row(cell: Cell, workload: str, text: str) -> Measurement:
-    """Return the round trip of one test, checked against its rate and the cell."""
+    """Return the round-trip time of one test, after a check against its message rate and the cell."""
     test = _TESTS[workload]
     output = _section(text, test)
     one_way = output.number("latency") * 1e-9
-    # The latency comes from this end's clock, the rate from the mean of both ends. The clocks count
-    # hundredths of a second.
+    # The latency comes from the client's clock, the rate from the mean of both clocks. Both clocks
+    # count hundredths of a second.
     near, far = output.number("loc_real_time"), output.number("rem_real_time")
     trips = one_way * output.number("msg_rate") * (near + far) / (2 * near)
     common.agree(trips, 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
@@ -109,7 +112,7 @@ def _row(cell: Cell, workload: str, text: str) -> Measurement:
 
 
 def _section(text: str, test: str) -> Output:
-    """Return the fields of one test. Raise ParseError when it is missing, cut, or not in ns."""
+    """Return the fields of one test. Errors: ParseError if they are missing, truncated or not in ns."""
     section = re.search(rf"^{test}:\n((?:    .*\n)*)", text, re.MULTILINE)
     if section is None:
         raise ParseError(f"qperf: no result of {test}: {common.excerpt(text)}")
@@ -117,11 +120,11 @@ def _section(text: str, test: str) -> Output:
     if any(name in ("latency", "time") and unit != "ns" for name, _, unit in fields):
         raise ParseError(f"qperf: latency or time of {test} is not in ns")
     output = Output(f"qperf: {test}", {name: value for name, value, _ in fields})
-    # Its last field proves that a section is whole.
+    # A complete section has the last field.
     whole = "rem_recv_msgs" in output
     if output.get("latency") == "0" and "rem_real_time" in output and not whole:
         raise ParseError(
-            f"qperf: no round trip of {test} came to its end: its first message was lost"
+            f"qperf: no round trip of {test} was completed: its first message was lost"
         )
     return output
 

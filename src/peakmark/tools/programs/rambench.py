@@ -1,4 +1,4 @@
-"""rambench, peakmark's kernel for memory throughput and the latency of dependent loads."""
+"""rambench, peakmark's kernel that measures memory throughput and the latency of dependent loads."""
 
 from __future__ import annotations
 
@@ -24,41 +24,46 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 
 POOL = 1 << 30
-"""Bytes of the pool, as in rambench, unless the configuration has another."""
+"""Bytes of the pool unless the configuration sets them, the same as rambench's default."""
 
 ORDINARY = "pool-temporal"
-"""Variant with ordinary stores; the grid's ``store`` does not change it."""
+"""Variant with ordinary stores, which the key ``store`` of a grid does not change."""
 
 LINE = 64
-"""Bytes of a cache line; a block is a multiple of them."""
+"""Bytes of a cache line. Blocks are multiples of it."""
 WRITING = ("WS", "WR", "RWS", "RWR")
+"""Workloads that write."""
 
 READS, RATES = "100,75,50", 12
-"""Percentages of reads, and number of rates, that rambench's LOADED has by default."""
+"""Percentages of reads, and number of rates, that rambench's LOADED measures by default."""
 LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
 """Shortest time of a point of LOADED, in seconds, and its share of the cell's time."""
 MOST_PAIRS = 640
-"""Most pairs of CPUs that C2C measures, 128 of each distance."""
+"""Most pairs of CPUs that C2C measures: 128 pairs of each of five distances."""
 PAIR_S = 0.02
-"""Seconds of one pair of C2C, where a cache line takes 300 ns."""
+"""Seconds of one pair of C2C if a cache line takes 300 ns."""
 NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
-"""Shortest time of a pair of NUMA nodes, in seconds, and the most pairs that nodes usually have."""
+"""Shortest time of a pair of NUMA nodes, in seconds, and the most pairs that a node usually has."""
 LADDER_S = 4.0
 """Seconds to lay out the working sets of a ladder."""
 
 _CAUTIOUS_THROUGHPUT = 5e9
-"""B/s of one thread in slow DRAM."""
+"""Throughput in B/s of one thread in slow DRAM."""
 _CAUTIOUS_LOAD_S = 200e-9
 """Seconds of a dependent load in slow DRAM with small pages."""
 _PROBES_S = 0.07
-"""Seconds that rambench reads DRAM before and after the work."""
+"""Seconds for which rambench reads DRAM before and after the measurement."""
 _TOUCH = 1.0e9
-"""B/s at which one thread fills fresh memory."""
+"""Rate in B/s at which one thread writes newly allocated memory."""
 
 
 class RamBench(common.Kernel):
-    """memory RS WS RWS RR WR RWR in B/s, variants ``block`` and ``pool``; LAT in s per dependent
-    load, no variant.
+    """rambench.
+
+    - RS, WS, RWS, RR, WR, RWR: B/s, in the variants ``block`` and ``pool``; writes also in
+      ``pool-temporal``.
+    - LAT: seconds of a dependent load, without variants.
+    - Matrices and curves (``catalogue.SHAPES``): several rows in one execution.
     """
 
     name = "rambench"
@@ -95,7 +100,7 @@ class RamBench(common.Kernel):
         pages = []
         if cell.options.get("huge_pages") is False:
             pages = ["--huge-pages", "off"]
-        # A matrix or curve.
+        # Build the command of a matrix or curve.
         if cell.workload in SHAPES:
             argv = [tool.path, "--workload", cell.workload]
             argv += common.flags(cell, "pairs", "steps", "reads", "rates")
@@ -108,7 +113,7 @@ class RamBench(common.Kernel):
             if cell.workload != "C2C":
                 argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
-        # A single row.
+        # Build the command of a single row.
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
             argv = [*self.work_option(cell, "accesses"), *common.flags(cell, "stride")]
@@ -148,9 +153,9 @@ class RamBench(common.Kernel):
             points = mixes * (1 + (common.option_number(cell, "rates") or RATES))
             point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
             fixed_s = 0.3 + common.warmup_of(cell, 0.1) + points * point_s
-            memory = 3 * pool_of(cell)  # read, copied to, and an area that is no larger
+            memory = 3 * pool_of(cell)  # the source, the copy, and an area of at most that size
             return Cost(fixed_s, memory / _TOUCH, memory_bytes=memory)
-        # A pool holds all buffers of all threads, but one block each at least.
+        # A pool is shared by all buffers of all threads. Each buffer has at least one block.
         memory = buffers(cell) * block_of(cell) * cell.concurrency
         if cell.variant in POOLS:
             memory = max(memory, pool_of(cell))
@@ -170,7 +175,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
     """Yield the rows of a matrix or curve, each with its points.
 
     Raises:
-        ParseError: a row lacks a part, or holds a value that is no measurement.
+        ParseError: a row is incomplete, or has a value that is no measurement.
     """
     metric = SHAPES[cell.workload]
     shared = common.details(output)
@@ -192,32 +197,28 @@ def _is_point(point: object) -> bool:
 
 
 def block_of(cell: Cell) -> int:
-    """Return the bytes of a block, or of the area of each thread of LAT."""
+    """Return the bytes of a block; for LAT, the bytes of the area that each thread walks."""
     if cell.automatic and cell.workload == "LAT":
         return POOL if cell.area is None else cell.area
     return common.needed_block(cell)
 
 
 def buffers(cell: Cell) -> int:
-    """Return the number of buffers of a thread: a copy has a source and a destination."""
+    """Return the number of buffers of a thread: two for copies, which have a source and a target."""
     if cell.workload in ("RWS", "RWR"):
         return 2
     return 1
 
 
 def pool_of(cell: Cell) -> int:
-    """Return the bytes that all threads walk together in variant ``pool``. A copy's source and
-    destination both count.
-    """
+    """Return the total bytes of the pool of all threads. Source and target of a copy both count."""
     if cell.options.get("pool") == AUTO:
         return POOL
     return common.option_size(cell, "pool") or POOL
 
 
 def store_of(cell: Cell) -> str:
-    """Return how a cell stores: temporal, streaming or libc. By default the stores to a pool
-    stream.
-    """
+    """Return how a cell writes: temporal, streaming or libc. The default for pools is streaming."""
     if cell.variant == ORDINARY:
         return "temporal"
     if cell.options.get("store"):
