@@ -1,26 +1,25 @@
-"""Figures of curves and matrices: ladders, latency under load, rooflines, matrices of CPUs and of
-links, and rows over campaigns.
-"""
+"""Figures of curves: ladders, latency under load, rooflines, and rows over campaigns."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import permutations
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
-from peakmark.formatting import natural, significant, size
+from peakmark.formatting import size
 from peakmark.rows import schema
-from peakmark.rows.curves import curve_of, matrix_of, medians, order_of
+from peakmark.rows.curves import curve_of, medians, points_of
 from peakmark.rows.labels import Labels
-from peakmark.tools.tables import BY_NAME, Table
+from peakmark.tools.tables import BY_NAME
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 from peakmark.views.panel_figures import draw
@@ -31,24 +30,27 @@ PANEL = (0.46, 1.7)
 """Share of the page's width, and height in inches, of a panel with a curve."""
 TREND = (0.91, 1.45)
 """Share of the page's width, and height in inches, of a panel with a row over campaigns."""
+LEVEL: Mapping[str, Any] = {"color": figure_style.INK, "linewidth": 0.9, "linestyle": "dashed"}
+"""Look of the limit of a cache level."""
+ROOM = 1.8
+"""Factor by which the axis of a ladder begins lower, for the words below its limits."""
+CYCLES = (100, 1000)
+"""Numbers on the axis in cycles in addition to the limits of the levels."""
 TO_GIGABYTES = 1e-9
 DAY_S = 86400.0
 """Seconds of a day."""
 LEAST_USES, MOST_USES = 1 / 64, 64
 """Range of the roofline's axis, in operations on each byte."""
-FEW = 4
-"""Largest number of places of a small heat map."""
-MOST_NUMBERS = 10
-"""Largest number of places of a heat map with a number in each field."""
-MOST_SHAPES = 128
-"""Largest number of places of a heat map of shapes; an SVG file holds a larger one as a picture."""
 
 
 # -- curves
 
 
 def plot_ladder(figure: FigureData) -> Figure:
-    """Draw a ladder: a line for each kind of pages of each node, and uprights at the caches."""
+    """Draw a ladder: a line for each kind of pages of each node, and uprights at the caches.
+
+    A ladder of latencies has a second axis in cycles. The limits of the levels are on it.
+    """
     members: dict[str, list[Line]] = defaultdict(list)
     caches: dict[str, float] = {}
     for row in schema.lines(figure.own):
@@ -69,7 +71,38 @@ def plot_ladder(figure: FigureData) -> Figure:
     draw_uprights(axis, caches)
     axis.set_xscale("log", base=4, subs=[])
     axis.xaxis.set_major_formatter(lambda place, _: size(int(place)))
+    if figure.table.lower_is_better:
+        draw_cycles(axis, figure)
     return drawn
+
+
+def draw_cycles(axis: Axes, figure: FigureData) -> None:
+    """Draw an axis in cycles on the right, and the limit of each level below its working sets."""
+    known = figure.own[figure.own["limit"].notna() & figure.own["limit_clock_hz"].notna()]
+    if known.empty:
+        return
+    # Values on the left axis in one cycle.
+    cycle = figure.table.factor / known["limit_clock_hz"].median()
+    cycles = []
+    for level, of_level in known.groupby("cache_level", sort=False):
+        areas = []
+        for row in schema.lines(of_level):
+            areas += [point[0] for run in figure.own_runs[row.point] for point in points_of(run)]
+        limit = of_level["limit"].median() * figure.table.factor
+        cycles.append(round(limit / cycle))
+        axis.hlines(limit, min(areas), max(areas), **LEVEL)
+        axis.annotate(
+            f"{level}: {cycles[-1]} cycles", (math.sqrt(min(areas) * max(areas)), limit),
+            xytext=(0, -4), textcoords="offset points", fontsize=figure_style.SMALL,
+            ha="center", va="top",
+        )  # fmt: skip
+    axis.set_ylim(axis.get_ylim()[0] / ROOM)
+    to_cycles, from_cycles = partial(np.multiply, 1 / cycle), partial(np.multiply, cycle)
+    right = axis.secondary_yaxis("right", functions=(to_cycles, from_cycles))
+    right.set_yticks([*cycles, *CYCLES])
+    right.yaxis.set_minor_locator(NullLocator())
+    right.yaxis.set_major_formatter(figure_style.NUMBER)
+    right.set_ylabel("Cycles")
 
 
 def plot_loaded(figure: FigureData) -> Figure:
@@ -182,95 +215,6 @@ def roof_name(row: Line) -> str:
     if row.variant == "pool":
         return "DRAM"
     return f"{Labels.of(row).line(row, [row])} {row.isa}"
-
-
-# -- heat maps
-
-
-def plot_matrices(figure: FigureData) -> Figure:
-    """Draw a heat map for each workload of each node.
-
-    CPUs are in the order of the topology, so that CPUs that share a cache are neighbours.
-    """
-    is_symmetric = figure.table.metric == "core_to_core"
-    has_nodes = figure.own["node"].nunique() > 1
-    fields = {}
-    for (node, _), rows in figure.own.groupby(["node", "workload"], sort=False):
-        members = list(schema.lines(rows))
-        values: dict[tuple[int, int], float] = {}
-        for row in members:
-            values |= matrix_of(figure.own_runs[row.point])
-        field = pd.Series(values).unstack() * figure.table.factor
-        if is_symmetric:
-            field = field.combine_first(field.T)
-        first = figure.own_runs[members[0].point]
-        places = order_of(first) if first[0].order else sorted({*field.index, *field.columns})
-        title = figure.labels(members[0]).workload(members[0])
-        if has_nodes:
-            title += f", {node}"
-        fields[title] = field.reindex(index=places, columns=places)
-    names = ("CPU", "CPU") if is_symmetric else ("Memory of node", "Cores of node")
-    return heat_maps(figure.table, fields, names)
-
-
-def plot_links(figure: FigureData) -> Figure:
-    """Draw a heat map for each point of pairs, from each client to each server.
-
-    Nodes are in the order of the topology: those below the largest switch, then the next smaller one.
-    """
-    behind = figure.frames.campaign["behind"]
-    switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
-    fields = {}
-    for _, rows in figure.own.groupby("place", sort=False):
-        members = list(schema.lines(rows))
-        values = {}
-        for row in members:
-            for pair in permutations(row.node.split("+")):
-                values[pair] = row.value * figure.table.factor
-        field = pd.Series(values).unstack()
-        nodes = sorted({*field.index, *field.columns}, key=natural)
-        nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
-        title = figure.labels(members[0]).point(members[0], node=False)
-        fields[title] = field.reindex(index=nodes, columns=nodes)
-    return heat_maps(figure.table, fields, ("Node", "Node"))
-
-
-def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str, str]) -> Figure:
-    """Draw matrices side by side.
-
-    Args:
-        table: gives the unit, and whether a low value is good.
-        fields: title -> matrix; at least one.
-        names: labels of the horizontal and the vertical axis.
-    """
-    largest = max(len(field) for field in fields.values())
-    side = 2.1 if largest <= FEW else figure_style.WIDTH / 2
-    colours = "viridis_r" if table.lower_is_better else "viridis"
-    panel = (side * 1.15 / figure_style.WIDTH, side)
-    titles = pd.DataFrame({"panel": list(fields)})
-    grid = figure_style.facets(titles, names, panel, most=2)
-    for title, axis in grid.axes_dict.items():
-        field = fields[title].rename(index=str, columns=str)
-        numbers = None
-        if len(field) <= MOST_NUMBERS:
-            numbers = field.map(three_digits)
-        sns.heatmap(
-            field, ax=axis, square=True, cmap=colours, annot=numbers, fmt="",
-            annot_kws={"fontsize": figure_style.SMALL}, rasterized=len(field) > MOST_SHAPES,
-            cbar_kws={
-                "label": figure_style.vertical_label(table), "shrink": 0.9,
-                "format": figure_style.NUMBER,
-            },
-        )  # fmt: skip
-        axis.set(xlabel=names[0], ylabel=names[1])
-        axis.tick_params(axis="y", rotation=0)
-    figure: Figure = grid.figure
-    return figure
-
-
-def three_digits(value: float) -> str:
-    """Return a number with three significant digits."""
-    return significant(value, 3)
 
 
 # -- time

@@ -14,6 +14,7 @@ from peakmark.views import (
     curve_figures,
     figure_style,
     layouts,
+    matrix_figures,
     node_figures,
     panel_figures,
     strip_figures,
@@ -30,11 +31,13 @@ SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
     "distribution": panel_figures.plot_distribution,
     "shares": strip_figures.plot_shares,
     "rounds": strip_figures.plot_rounds,
+    "ratios": strip_figures.plot_ratios,
+    "grid": matrix_figures.plot_grid,
     "ladder": curve_figures.plot_ladder,
     "loaded": curve_figures.plot_loaded,
     "roofline": curve_figures.plot_roofline,
-    "matrix": curve_figures.plot_matrices,
-    "links": curve_figures.plot_links,
+    "matrix": matrix_figures.plot_matrices,
+    "links": matrix_figures.plot_links,
     "nodes": node_figures.plot_nodes,
 }
 """Kind of a figure -> function that draws it; None where it would show nothing."""

@@ -47,6 +47,10 @@ MOST_ROUNDS = 6
 """Largest number of rounds that the legend names one by one."""
 ROUNDS, LIGHTEST = "viridis", 0.85
 """Colours of the rounds, and the place of the last one among them: dark is early, also in grey print."""
+MARGIN = 1.06
+"""End of an axis by its highest value."""
+WIDE = 3
+"""Highest by lowest ratio from which on their axis is logarithmic."""
 DENSE = 100
 """Highest by lowest value below which a logarithmic axis has numbers at 2 and 5, too."""
 BAR = "#cfe2ef"
@@ -71,7 +75,7 @@ def plot_shares(figure: FigureData) -> Figure:
     drawn, axes = draw(figure, pd.concat(layers, ignore_index=True), "% of the limit")
     for number, axis in axes.items():
         axis.axvline(100, **figure_style.LIMIT)
-        axis.set_xlim(0, 1.03 * max(100, axis.dataLim.xmax))
+        axis.set_xlim(0, MARGIN * max(100, axis.dataLim.xmax))
         bars = own[own["panel"].eq(number)]
         for place, share in zip(bars["place"], bars["efficiency"], strict=True):
             axis.text(
@@ -99,6 +103,30 @@ def plot_rounds(figure: FigureData) -> Figure:
     return drawn
 
 
+def plot_ratios(figure: FigureData) -> Figure:
+    """Draw for each reference the ratio of peakmark's kernel to it in each round that both measured."""
+    rows = named_rows(figure)
+    others = rows[rows["is_comparable"] & rows["ratio"].notna()]
+    others = others.assign(name=others["name"] + ", " + others["program"])
+    others = in_columns(others, others["name"])
+    keys = ["point", "round"]
+    values = runs_of(figure, rows[rows["is_own"]]).query("kept")[[*keys, "value"]]
+    runs = runs_of(figure, others).query("kept").merge(values, on=keys, suffixes=("", "_own"))
+    layers = [
+        others.assign(kind="median", x=others["ratio"]),
+        runs.assign(x=runs["value_own"] / runs["value"]),
+    ]
+    shown = pd.concat(layers, ignore_index=True)
+    drawn, axes = draw(figure, shown, f"{figure.table.own.heading} / reference")
+    lowest, highest = min(shown["x"].min(), 1), max(shown["x"].max(), 1)
+    for axis in axes.values():
+        axis.axvline(1, **figure_style.LIMIT)
+        if highest > WIDE * lowest:
+            scale(axis, shown["x"])
+        axis.set_xlim(lowest / MARGIN, highest * MARGIN)
+    return drawn
+
+
 # -- the frame
 
 
@@ -107,24 +135,28 @@ def named_rows(figure: FigureData) -> pd.DataFrame:
     rows = figure.rows
     has_variants = bool(figure.table.variant) and rows["variant"].nunique() > 1
     names: dict[str, str] = {}
+    is_short = rows["point"].nunique() > COLUMN
     for row in schema.lines(rows):
-        names.setdefault(row.point, name_of(figure.labels(row), row, has_variants))
-    columns = min(math.ceil(len(names) / COLUMN), len(WIDTHS))
-    length = math.ceil(len(names) / columns)
-    numbers = rows["point"].map({point: number for number, point in enumerate(names)})
-    return rows.assign(
-        name=rows["point"].map(names), panel=numbers // length, place=numbers % length
-    )
+        names.setdefault(row.point, name_of(figure.labels(row), row, has_variants, is_short))
+    return in_columns(rows.assign(name=rows["point"].map(names)), rows["point"])
 
 
-def name_of(labels: Labels, row: Line, has_variants: bool) -> str:
-    """Return ``RWS 1 MiB, 2 threads``, with the node if it is a certain one."""
+def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
+    """Return rows with ``panel`` and ``place``, those of one key at one place."""
+    numbers, distinct = pd.factorize(keys)
+    columns = min(math.ceil(len(distinct) / COLUMN), len(WIDTHS))
+    length = math.ceil(len(distinct) / columns)
+    return rows.assign(panel=numbers // length, place=numbers % length)
+
+
+def name_of(labels: Labels, row: Line, has_variants: bool, is_short: bool) -> str:
+    """Return ``RWS 1 MiB, 2 threads``, or ``RWS 1 MiB, ×2``, with the node if it is a certain one."""
     words = [labels.workload(row), labels.block(row)]
     if has_variants:
         words.insert(1, labels.table.variant_label(row.variant))
     parts = [" ".join(filter(None, words)), row.concurrency_word]
     if row.concurrency:
-        parts[1] = labels.many(row.concurrency)
+        parts[1] = f"×{row.concurrency}" if is_short else labels.many(row.concurrency)
     if row.node != "any":
         parts.append(row.node)
     return ", ".join(filter(None, parts))
@@ -223,7 +255,7 @@ def scale(axis: Axes, values: pd.Series) -> None:
     """Scale a horizontal axis for values: from zero, or logarithmic if they span too much."""
     lowest, highest = values.min(), values.max()
     if lowest * figure_style.SPAN > highest:
-        axis.set_xlim(0, 1.03 * highest)
+        axis.set_xlim(0, MARGIN * highest)
     else:
         axis.set_xscale("log")
         axis.set_xlim(lowest / 1.3, highest * 1.3)

@@ -88,3 +88,20 @@ def test_one_figure_of_a_table_is_on_paper(tmp_path, facts, threads, on_paper):
     table = BY_NAME["cpu"]
     found = [each for each in pictures.pictures_of(frames, table, None) if len(each.rows)]
     assert [each.name for each in found if each.on_paper] == [on_paper]
+
+
+def test_ratios_are_those_of_each_round(tmp_path):
+    records = make.runs("diskbench", "RS", 1e8, 3e8, 2e8)
+    records += make.runs("iozone", "RS", 2e8, 2e8, 4e8)
+    figure = draw(make.frames(tmp_path / "c", records), "disk_throughput_ratios")
+    (axis,) = figure.axes
+    assert list(dots_of(axis)[:, 0]) == pytest.approx([0.5, 1.5, 0.5])
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["RS 1 MiB, 1 thread, IOZone"]
+    assert [1, 1] in [list(line.get_xdata()) for line in axis.lines]
+    low, high = axis.get_xlim()
+    assert low < 0.5 and high > 1.5
+
+
+def test_no_ratio_without_a_reference(cpu):
+    found = pictures.pictures_of(cpu, BY_NAME["disk_throughput"], None)
+    assert not any(len(each.rows) for each in found if each.kind == "ratios")

@@ -77,14 +77,25 @@ def has_limit(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_compared(rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of points at which a reference was measured in the same rounds."""
-    return rows["point"].isin(rows.loc[rows["ratio"].notna(), "point"])
+    """Mark the rows of points at which a comparable reference was measured in the same rounds."""
+    is_reference = rows["is_comparable"] & rows["ratio"].notna()
+    return rows["point"].isin(rows.loc[is_reference, "point"])
 
 
 def is_swept(rows: pd.DataFrame) -> pd.Series:
     """Mark rows of workloads with enough block sizes, or numbers of threads, for a line."""
+    return sizes_of_workloads(rows).ge(LINE).any(axis=1)
+
+
+def is_grid(rows: pd.DataFrame) -> pd.Series:
+    """Mark rows of workloads with enough block sizes, and numbers of threads, for a heat map."""
+    return sizes_of_workloads(rows).ge(LINE).all(axis=1)
+
+
+def sizes_of_workloads(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return for each row how many block sizes, and numbers of threads, its workload has."""
     of_workload = rows.groupby(["workload", "variant"])[["block_bytes", "concurrency"]]
-    return of_workload.transform("nunique").ge(LINE).any(axis=1)
+    return of_workload.transform("nunique")
 
 
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
@@ -141,18 +152,25 @@ def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
     """Return the figures of rows. One of them is on paper: shares of the limit if each row has one,
     else lines over threads or blocks if there are any, else the runs.
     """
-    limited, swept = rows[has_limit(rows)], rows[is_swept(rows)]
-    is_limited = len(limited) == len(rows)
-    has_lines = len(swept) > 0 and not is_limited
-    is_plain = not is_limited and not has_lines
-    return [
-        Picture(f"{name}_shares", "shares", limited, on_paper=is_limited),
-        Picture(f"{name}_rounds", "rounds", rows, on_paper=is_plain),
-        Picture(name, "panels", rows if len(swept) else swept, on_paper=has_lines),
-        Picture(
-            f"{name}_distribution", "distribution", rows[has_percentiles(rows)], on_paper=False
-        ),
-    ]
+    swept = rows if is_swept(rows).any() else rows.head(0)
+    shown = {
+        "shares": rows[has_limit(rows)],
+        "panels": swept,
+        "rounds": rows,
+        "ratios": rows[is_compared(rows)],
+        "grid": rows[is_grid(rows)],
+        "distribution": rows[has_percentiles(rows)],
+    }
+    on_paper = "rounds"
+    if len(shown["shares"]) == len(rows):
+        on_paper = "shares"
+    elif len(swept):
+        on_paper = "panels"
+    found = []
+    for kind, members in shown.items():
+        ending = "" if kind == "panels" else f"_{kind}"
+        found.append(Picture(f"{name}{ending}", kind, members, on_paper=kind == on_paper))
+    return found
 
 
 def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:

@@ -1,0 +1,152 @@
+"""Heat maps: matrices of CPUs and of links, and values over blocks and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from peakmark.formatting import natural, significant
+from peakmark.rows import schema
+from peakmark.rows.curves import matrix_of, order_of
+from peakmark.rows.labels import Labels
+from peakmark.tools.tables import Table
+from peakmark.views import figure_style
+from peakmark.views.figure_data import FigureData
+
+FEW = 4
+"""Largest number of places of a small heat map."""
+HALF = 0.46
+"""Share of the page's width for a heat map of blocks by threads."""
+LINE, AXIS = 0.22, 0.35
+"""Height of a line of fields, and of the axis below them, in inches."""
+CHARACTER = 0.064
+"""Width of a digit, in inches."""
+FIELDS = 0.65
+"""Width of the fields of a heat map, as a share of its panel."""
+MOST_NUMBERS = 10
+"""Largest number of places of a heat map with a number in each field."""
+MOST_SHAPES = 128
+"""Largest number of places of a heat map of shapes; an SVG file holds a larger one as a picture."""
+
+
+def plot_matrices(figure: FigureData) -> Figure:
+    """Draw a heat map for each workload of each node.
+
+    CPUs are in the order of the topology, so that CPUs that share a cache are neighbours.
+    """
+    is_symmetric = figure.table.metric == "core_to_core"
+    has_nodes = figure.own["node"].nunique() > 1
+    fields = {}
+    for (node, _), rows in figure.own.groupby(["node", "workload"], sort=False):
+        members = list(schema.lines(rows))
+        values: dict[tuple[int, int], float] = {}
+        for row in members:
+            values |= matrix_of(figure.own_runs[row.point])
+        field = pd.Series(values).unstack() * figure.table.factor
+        if is_symmetric:
+            field = field.combine_first(field.T)
+        first = figure.own_runs[members[0].point]
+        places = order_of(first) if first[0].order else sorted({*field.index, *field.columns})
+        title = figure.labels(members[0]).workload(members[0])
+        if has_nodes:
+            title += f", {node}"
+        fields[title] = field.reindex(index=places, columns=places)
+    names = ("CPU", "CPU") if is_symmetric else ("Memory of node", "Cores of node")
+    return heat_maps(figure.table, fields, names)
+
+
+def plot_links(figure: FigureData) -> Figure:
+    """Draw a heat map for each point of pairs, from each client to each server.
+
+    Nodes are in the order of the topology: those below the largest switch, then the next smaller one.
+    """
+    behind = figure.frames.campaign["behind"]
+    switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
+    fields = {}
+    for _, rows in figure.own.groupby("place", sort=False):
+        members = list(schema.lines(rows))
+        values = {}
+        for row in members:
+            for pair in permutations(row.node.split("+")):
+                values[pair] = row.value * figure.table.factor
+        field = pd.Series(values).unstack()
+        nodes = sorted({*field.index, *field.columns}, key=natural)
+        nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
+        title = figure.labels(members[0]).point(members[0], node=False)
+        fields[title] = field.reindex(index=nodes, columns=nodes)
+    return heat_maps(figure.table, fields, ("Node", "Node"))
+
+
+def plot_grid(figure: FigureData) -> Figure:
+    """Draw a heat map for each workload: its values over block sizes and numbers of threads."""
+    own = figure.own
+    has_variants, has_nodes = own["variant"].nunique() > 1, own["node"].nunique() > 1
+    fields = {}
+    for (node, variant, _), rows in own.groupby(["node", "variant", "workload"], sort=False):
+        members = list(schema.lines(rows))
+        labels = figure.labels(members[0])
+        blocks = {row.block_bytes: figure.labels(row).block(row) for row in members}
+        field = rows.pivot_table("value", "block_bytes", "concurrency") * figure.table.factor
+        parts = [labels.workload(members[0])]
+        if has_variants:
+            parts.append(figure.table.variant_label(str(variant)))
+        if has_nodes:
+            parts.append(str(node))
+        fields[", ".join(parts)] = field.rename(index=blocks)
+    threads = f"{Labels(figure.table).noun.capitalize()}s"
+    longest = max(len(field) for field in fields.values())
+    panel = HALF, LINE * longest + AXIS
+    return heat_maps(figure.table, fields, (threads, "Block size"), panel)
+
+
+def heat_maps(
+    table: Table,
+    fields: Mapping[str, pd.DataFrame],
+    names: tuple[str, str],
+    panel: tuple[float, float] | None = None,
+) -> Figure:
+    """Draw matrices side by side.
+
+    Args:
+        table: gives the unit, and whether a low value is good.
+        fields: title -> matrix; at least one.
+        names: labels of the horizontal and the vertical axis.
+        panel: share of the page's width, and height in inches, of a matrix; by default its fields
+            are squares.
+    """
+    largest = max(max(field.shape) for field in fields.values())
+    is_square = panel is None
+    if panel is None:
+        side = 2.1 if largest <= FEW else figure_style.WIDTH / 2
+        panel = side * 1.15 / figure_style.WIDTH, side
+    colours = "viridis_r" if table.lower_is_better else "viridis"
+    titles = pd.DataFrame({"panel": list(fields)})
+    grid = figure_style.facets(titles, names, panel, most=2)
+    for title, axis in grid.axes_dict.items():
+        field = fields[title].rename(index=str, columns=str)
+        numbers = field.map(three_digits)
+        longest = numbers.map(len).to_numpy().max()
+        width = CHARACTER * longest * len(field.columns)
+        has_numbers = largest <= MOST_NUMBERS and width <= FIELDS * panel[0] * figure_style.WIDTH
+        sns.heatmap(
+            field, ax=axis, square=is_square, cmap=colours, annot=numbers if has_numbers else None, fmt="",
+            annot_kws={"fontsize": figure_style.SMALL}, rasterized=largest > MOST_SHAPES,
+            cbar_kws={
+                "label": figure_style.vertical_label(table), "shrink": 0.9,
+                "format": figure_style.NUMBER,
+            },
+        )  # fmt: skip
+        axis.set(xlabel=names[0], ylabel=names[1])
+        axis.grid(False)
+        axis.tick_params(axis="y", rotation=0)
+    figure: Figure = grid.figure
+    return figure
+
+
+def three_digits(value: float) -> str:
+    """Return a number with three significant digits."""
+    return significant(value, 3)
