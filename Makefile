@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-gpu test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline clean
 
 help: ## list these targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -114,6 +114,9 @@ test-newcomer: setup ## run the commands of the documentation in minimal Debians
 
 test-trouble: setup-test kernels ## test lost jobs, dead nodes, killed Snakemake, hanging tools and every preset, for an hour
 	for folder in faults workflow cluster; do python -m pytest tests/$$folder -m trouble || exit 1; done
+
+test-gpu: setup kernels ## measure this machine's GPU with every kernel and compare it with its limits, cuBLAS and cuMemcpy, for five minutes
+	@python -m tests.gpu
 
 cluster: setup-test ## start a Slurm cluster of two nodes on this machine to practise on (root)
 	@python -m tests.cluster.testcluster up

@@ -2,6 +2,13 @@
  * and that no result is reported which is not right. */
 #include "process.h"
 
+/* With a sanitizer it takes ten times as long to run PTX: a few cases do. */
+#ifdef INSTRUMENTED
+#define STEP_OF_CASES 4
+#else
+#define STEP_OF_CASES 1
+#endif
+
 static char library[4096];
 
 /* With the driver of the tests, whose devices have these faults. */
@@ -85,14 +92,98 @@ static void a_kernel_that_never_ends_is_left(void **state) {
 /* The kernels do nothing: no workload may report that. */
 static void results_that_nobody_computed_are_wrong(void **state) {
     (void)state;
-    static const char *const workloads[] = {
-        "FP64",    "FP32",   "FP16", "INT32", "TC-FP64", "TC-TF32", "TC-FP16",    "TC-BF16",
-        "TC-INT8", "TC-FP8", "RS",   "WS",    "RWS",     "RWR",     "LADDER-LAT", "LINK"};
-    for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
+    static const char *const cases[][2] = {{"FP64", "burst"},
+                                           {"FP16", "burst"},
+                                           {"INT32", "burst"},
+                                           {"TC-FP64", "burst"},
+                                           {"TC-INT8", "burst"},
+                                           {"RS"},
+                                           {"WS"},
+                                           {"RWS"},
+                                           {"RWR"},
+                                           {"LADDER-LAT"},
+                                           {"LINK", "from"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *variant = cases[i][1] != NULL ? "--variant" : NULL;
         struct process *process =
-            gpubench("few-registers", MEASURE("--workload", workloads[i], "--gpus", "1"));
+            gpubench("few-registers",
+                     MEASURE("--workload", cases[i][0], "--gpus", "1", variant, cases[i][1]));
         assert_string_equal(process->output, "{\"wrong_gpus\": [1]}\n");
         process_expect(process, 1, "GPU 1 (Fake GPU) ");
+    }
+}
+
+/* The PTX is run on the CPU, with the fragments of matrices as the PTX ISA lays them out. */
+static void results_of_every_kernel_are_right(void **state) {
+    (void)state;
+    static const struct {
+        const char *chip, *workload, *instruction;
+        bool is_fastest;
+    } cases[] = {{"hopper", "FP64", "fma.rn.f64", true},
+                 {"hopper", "FP32", "fma.rn.f32", true},
+                 {"hopper", "FP16", "fma.rn.f16x2", true},
+                 {"hopper", "INT32", "mad.lo.s32", true},
+                 {"hopper", "TC-FP64", "mma.sync.m16n8k16.f64", true},
+                 {"hopper", "TC-TF32", "wgmma.m64n256k8.tf32", true},
+                 {"hopper", "TC-FP16", "wgmma.m64n256k16.f16", true},
+                 {"hopper", "TC-BF16", "wgmma.m64n256k16.bf16", true},
+                 {"hopper", "TC-INT8", "wgmma.m64n256k32.s8", true},
+                 {"hopper", "TC-FP8", "wgmma.m64n256k32.e4m3", true},
+                 {"turing", "TC-FP16", "mma.sync.m16n8k8.f16", true},
+                 {"turing", "TC-INT8", "mma.sync.m8n8k16.s8", true},
+                 {"ampere", "TC-FP64", "mma.sync.m8n8k4.f64", true},
+                 {"ampere", "TC-TF32", "mma.sync.m16n8k8.tf32", true},
+                 {"ampere", "TC-BF16", "mma.sync.m16n8k16.bf16", true},
+                 {"ada", "TC-FP8", "mma.sync.m16n8k32.e4m3", true},
+                 {"blackwell", "FP32", "fma.rn.f32", false},
+                 {"blackwell", "TC-FP16", "mma.sync.m16n8k16.f16", false},
+                 {"blackwell", "TC-INT8", "mma.sync.m16n8k32.s8", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += STEP_OF_CASES) {
+        char faults[64], instruction[64];
+        snprintf(faults, sizeof faults, "runs few-registers %s", cases[i].chip);
+        snprintf(instruction, sizeof instruction, "\"%s\"", cases[i].instruction);
+        struct process *process =
+            gpubench(faults, MEASURE("--workload", cases[i].workload, "--variant", "burst"));
+        if (process->status != 0) {
+            fail_msg("%s on %s: %s", cases[i].workload, cases[i].chip, process->error);
+        }
+        assert_memory_equal(json_at(process, "isa"), instruction, strlen(instruction));
+        assert_memory_equal(json_at(process, "is_fastest"), cases[i].is_fastest ? "true" : "fals",
+                            4);
+        assert_true(json_number(process, "clock_hz") > 0);
+        process_free(process);
+    }
+}
+
+static void memory_is_read_written_and_copied_right(void **state) {
+    (void)state;
+    static const struct {
+        const char *workload, *block;
+    } cases[] = {{"RS", NULL},     {"RS", "16KiB"},      {"WS", NULL},
+                 {"RWS", NULL},    {"RWR", NULL},        {"RWR", "64B"},
+                 {"RWR", "16KiB"}, {"LADDER-LAT", NULL}, {"LINK", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += STEP_OF_CASES) {
+        const char *option = cases[i].block != NULL ? "--block" : NULL;
+        struct process *process = gpubench("runs", MEASURE("--workload", cases[i].workload,
+                                                           "--gpus", "1", option, cases[i].block));
+        if (process->status != 0) {
+            fail_msg("%s: %s", cases[i].workload, process->error);
+        }
+        assert_memory_equal(json_at(process, "checked"), "true", 4);
+        process_free(process);
+    }
+}
+
+static void one_wrong_word_of_a_kernel_is_found(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"FP64", "in 1 of "},
+                                           {"TC-FP16", "in 1 of "},
+                                           {"WS", "has other words in its memory at 0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *variant = i < 2 ? "--variant" : NULL;
+        process_expect(gpubench("runs few-registers miscounts",
+                                MEASURE("--workload", cases[i][0], variant, "burst")),
+                       1, cases[i][1]);
     }
 }
 
@@ -161,6 +252,9 @@ int main(void) {
         cmocka_unit_test(what_fails_is_said_with_the_gpu_and_a_remedy),
         cmocka_unit_test(a_kernel_that_never_ends_is_left),
         cmocka_unit_test(results_that_nobody_computed_are_wrong),
+        cmocka_unit_test(results_of_every_kernel_are_right),
+        cmocka_unit_test(memory_is_read_written_and_copied_right),
+        cmocka_unit_test(one_wrong_word_of_a_kernel_is_found),
         cmocka_unit_test(references_are_measured),
         cmocka_unit_test(a_bit_that_a_copy_turns_is_found),
         cmocka_unit_test(what_cublas_lacks_is_said),

@@ -10,8 +10,6 @@
 #include "common/status.h"
 
 #define BURST_S 0.02
-/* Rest before a burst, so that the power and the temperature of trials are forgotten. */
-#define REST_NS UINT64_C(500000000)
 /* The sustained rate is measured once two windows of this length differ by less than this share. */
 #define WINDOW_S 0.25
 #define SETTLED 0.005
@@ -139,8 +137,8 @@ static void measure_calls(struct gpu *gpu) {
     const char *variant = gpu->request->variant;
     const bool burst = variant != NULL && strcmp(variant, "burst") == 0;
     double call = gpu_time(gpu, 1);
-    if (burst) {
-        clock_sleep_until(clock_now() + REST_NS);
+    if (burst) { /* it rests, so that the heat of the trials is forgotten */
+        clock_sleep_until(clock_now() + (uint64_t)(gpu->request->warmup * 1e9));
     } else if (gpu->job->heats) {
         settle(gpu, call);
     } else {

@@ -86,7 +86,7 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
                  "fastest; RWR 4KiB)"},
         {"seconds", OPTION_SECONDS, &a->seconds, "S", .help = "measure for S seconds (default 1)"},
         {"warmup", OPTION_SECONDS, &a->warmup, "S",
-         .help = "run S seconds before the clock starts (default 0.5)"},
+         .help = "run, for burst rest, S seconds before the clock starts (default 0.5)"},
         {"timeout", OPTION_SECONDS, &a->timeout, "S",
          .help = "give up after S seconds (default 60 more than seconds and warm-up)"},
         {"seed", OPTION_SEED, &a->seed, "N", .help = "seed of data and random order (default 1)"},

@@ -1,0 +1,596 @@
+#include "gpu/ptx.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    LINES = 2048,
+    OPERANDS = 144,
+    NAMES = 512,
+    NAME = 32,
+    THREADS = 1024,
+    SHARED = 65536,
+    GROUP = 128, /* threads of a wgmma */
+    COLUMNS = 256
+};
+
+enum kind { REGISTER, NUMBER, MEMORY, SPECIAL };
+
+struct operand {
+    enum kind kind;
+    int id; /* of the register, also of an address */
+    uint64_t number;
+};
+
+struct line {
+    char op[96];
+    int guard; /* register of the predicate, or -1 */
+    bool unless;
+    int target; /* line of a branch */
+    int count;
+    struct operand operand[OPERANDS];
+};
+
+struct program {
+    struct line line[LINES];
+    int lines;
+    char names[NAMES][NAME], labels[32][NAME], shared[8][NAME];
+    uint64_t at_label[32], at_shared[8], parameter[16];
+    char parameters[16][NAME];
+    int name_count, label_count, shared_count, parameter_count;
+};
+
+struct block {
+    const struct program *program;
+    unsigned index, size, grid;
+    int at[THREADS]; /* line of a thread; `lines`: it has ended */
+    bool here[THREADS];
+    uint64_t registers[THREADS][NAMES];
+    _Alignas(1024) unsigned char shared[SHARED];
+};
+
+static int find_name(char (*names)[NAME], int count, const char *name) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int name_of(struct program *p, const char *name) {
+    int id = find_name(p->names, p->name_count, name);
+    if (id < 0 && p->name_count < NAMES) {
+        id = p->name_count++;
+        snprintf(p->names[id], NAME, "%s", name);
+    }
+    return id;
+}
+
+static void parse_operand(struct program *p, struct line *line, char *word) {
+    struct operand *operand = &line->operand[line->count++];
+    if (word[0] == '[') {
+        char *plus = strchr(word, '+');
+        word++;
+        word[strcspn(word, "+]")] = '\0';
+        const int parameter = find_name(p->parameters, p->parameter_count, word);
+        if (parameter >= 0) {
+            *operand = (struct operand){NUMBER, 0, p->parameter[parameter]};
+            return;
+        }
+        *operand = (struct operand){MEMORY, name_of(p, word), 0};
+        operand->number = plus != NULL ? strtoull(plus + 1, NULL, 10) : 0;
+    } else if (word[0] == '%') {
+        const bool is_special = strchr(word, '.') != NULL || strcmp(word, "%clock64") == 0 ||
+                                strcmp(word, "%globaltimer") == 0;
+        *operand = (struct operand){is_special ? SPECIAL : REGISTER, name_of(p, word), 0};
+    } else if (word[0] == '0' && (word[1] == 'f' || word[1] == 'd')) {
+        *operand = (struct operand){NUMBER, 0, strtoull(word + 2, NULL, 16)};
+    } else {
+        const int shared = find_name(p->shared, p->shared_count, word);
+        *operand = (struct operand){NUMBER, 0, 0};
+        operand->number = shared >= 0 ? p->at_shared[shared] : (uint64_t)strtoll(word, NULL, 0);
+    }
+}
+
+static void parse_line(struct program *p, char *text) {
+    struct line *line = &p->line[p->lines];
+    char *rest = text, *word = strtok_r(text, " ,{}\n", &rest);
+    if (word == NULL || word[0] == '.') {
+        return;
+    }
+    *line = (struct line){.guard = -1};
+    if (word[0] == '@') {
+        line->unless = word[1] == '!';
+        line->guard = name_of(p, word + 1 + line->unless);
+        word = strtok_r(NULL, " ,{}\n", &rest);
+    }
+    snprintf(line->op, sizeof line->op, "%s", word);
+    while ((word = strtok_r(NULL, " ,{}\n", &rest)) != NULL) {
+        if (strcmp(line->op, "bra") == 0) {
+            line->target = find_name(p->labels, p->label_count, word);
+        } else if (strcmp(word, "_") != 0) {
+            parse_operand(p, line, word);
+        }
+    }
+    p->lines++;
+}
+
+/* Shared memory of the module: ".shared .align 8 .b64 barriers[4];". */
+static void parse_shared(struct program *p, const char *module) {
+    uint64_t end = 0;
+    for (const char *at = module; (at = strstr(at, "\n.shared ")) != NULL; at++) {
+        unsigned align, bits, count;
+        char name[NAME];
+        if (sscanf(at, "\n.shared .align %u .b%u %31[a-z][%u]", &align, &bits, name, &count) == 4) {
+            snprintf(p->shared[p->shared_count], NAME, "%s", name);
+            end = (end + align - 1) / align * align;
+            p->at_shared[p->shared_count++] = end;
+            end += bits / 8 * count;
+        }
+    }
+}
+
+static void parse_parameters(struct program *p, char *list, void **values) {
+    char *rest = list, kind[8], name[NAME];
+    for (char *word = strtok_r(list, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        if (sscanf(word, " .param .%7s %31s", kind, name) == 2) {
+            const int i = p->parameter_count++;
+            snprintf(p->parameters[i], NAME, "%s", name);
+            memcpy(&p->parameter[i], values[i], strcmp(kind, "u64") == 0 ? 8 : 4);
+        }
+    }
+}
+
+static bool parse(struct program *p, const char *module, const char *name, void **values) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, ".visible .entry %s(", name);
+    const char *entry = strstr(module, wanted);
+    if (entry == NULL) {
+        return false;
+    }
+    char *text = strdup(entry + strlen(wanted)), *rest;
+    char *body = strchr(text, '{') + 1;
+    *strchr(text, ')') = '\0';
+    for (char *end = body; end != NULL; end = strchr(end + 1, '}')) {
+        if (end[0] == '}' && end[-1] == '\n') {
+            *end = '\0'; /* of the kernel: those of operands have a comma before or after */
+            break;
+        }
+    }
+    parse_shared(p, module);
+    parse_parameters(p, text, values);
+    for (int pass = 0; pass < 2; pass++) { /* labels, then lines that name them */
+        char *copy = strdup(body);
+        p->lines = 0;
+        for (char *line = strtok_r(copy, "\n", &rest); line != NULL;
+             line = strtok_r(NULL, "\n", &rest)) {
+            char *colon = strchr(line, ':');
+            if (colon != NULL && colon[1] == '\0') {
+                *colon = '\0';
+                if (pass == 0) {
+                    snprintf(p->labels[p->label_count], NAME, "%s", line);
+                    p->at_label[p->label_count++] = (uint64_t)p->lines;
+                }
+                continue;
+            }
+            line[strcspn(line, ";")] = '\0';
+            parse_line(p, line);
+        }
+        free(copy);
+    }
+    free(text);
+    return true;
+}
+
+static bool has(const struct line *line, const char *part) {
+    return strstr(line->op, part) != NULL;
+}
+
+static bool starts(const struct line *line, const char *part) {
+    return strncmp(line->op, part, strlen(part)) == 0;
+}
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t special(const struct block *block, unsigned thread, const char *name) {
+    return strcmp(name, "%tid.x") == 0      ? thread
+           : strcmp(name, "%ctaid.x") == 0  ? block->index
+           : strcmp(name, "%ntid.x") == 0   ? block->size
+           : strcmp(name, "%nctaid.x") == 0 ? block->grid
+                                            : now();
+}
+
+static uint64_t value(struct block *block, unsigned thread, const struct operand *operand) {
+    if (operand->kind == NUMBER) {
+        return operand->number;
+    }
+    if (operand->kind == SPECIAL) {
+        return special(block, thread, block->program->names[operand->id]);
+    }
+    return block->registers[thread][operand->id] + operand->number;
+}
+
+static double double_of(uint64_t bits) {
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+static uint64_t of_double(double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint64_t bits) {
+    const uint32_t low = (uint32_t)bits;
+    float number;
+    memcpy(&number, &low, sizeof number);
+    return number;
+}
+
+static uint64_t of_float(float number) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+/* A number with so many bits of exponent and mantissa. */
+static double small_of(uint64_t bits, int exponent_bits, int mantissa_bits) {
+    const int exponent = (int)(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
+    const double fraction = (double)(bits & ((1U << mantissa_bits) - 1)) / (1 << mantissa_bits);
+    const int bias = (1 << (exponent_bits - 1)) - 1;
+    const double number =
+        exponent > 0 ? ldexp(1 + fraction, exponent - bias) : ldexp(fraction, 1 - bias);
+    return bits >> (exponent_bits + mantissa_bits) & 1 ? -number : number;
+}
+
+/* Of the two neighbours in FP16 the nearer, of equally near ones the even one. */
+static uint64_t half_of(double number) {
+    const uint64_t sign = signbit(number) ? 0x8000 : 0;
+    uint64_t low = 0, high = 0x7c00;
+    number = fabs(number);
+    while (high - low > 1) {
+        const uint64_t middle = (low + high) / 2;
+        if (small_of(middle, 5, 10) <= number) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    const double below = number - small_of(low, 5, 10), above = small_of(high, 5, 10) - number;
+    return sign | (above < below || (above == below && low % 2 == 1) ? high : low);
+}
+
+static double element(const char *type, uint64_t bits) {
+    return strcmp(type, "f64") == 0    ? double_of(bits)
+           : strcmp(type, "tf32") == 0 ? float_of(bits)
+           : strcmp(type, "bf16") == 0 ? float_of(bits << 16)
+           : strcmp(type, "f16") == 0  ? small_of(bits & 0xffff, 5, 10)
+           : strcmp(type, "e4m3") == 0 ? small_of(bits & 0xff, 4, 3)
+                                       : (double)(int8_t)bits;
+}
+
+static int bits_of(const char *type) {
+    return strcmp(type, "f64") == 0    ? 64
+           : strcmp(type, "tf32") == 0 ? 32
+           : strchr(type, '1') != NULL ? 16
+                                       : 8;
+}
+
+/* Adds to a result register of type s32, f32 or f64; integers wrap around. */
+static void add_to(uint64_t *bits, const char *type, double sum) {
+    if (strcmp(type, "f64") == 0) {
+        *bits = of_double(double_of(*bits) + sum);
+    } else if (strcmp(type, "f32") == 0) {
+        *bits = of_float((float)(float_of(*bits) + sum));
+    } else {
+        *bits = (uint32_t)(*bits + (uint64_t)(int64_t)sum);
+    }
+}
+
+/* One warp of "mma.sync.aligned.mMnNkK.row.col.D.A.B.C d, a, b, c", laid out as the PTX ISA says:
+ * lane / 4 is a row of A and a column of B; lane % 4 chooses among four registers' elements. */
+static void multiply_warp(struct block *block, unsigned first, const struct line *line) {
+    int m, n, k;
+    char result[8], type[8];
+    sscanf(line->op, "mma.sync.aligned.m%dn%dk%d.row.col.%7[a-z0-9].%7[a-z0-9]", &m, &n, &k, result,
+           type);
+    const int bits = bits_of(type), held = bits == 64 ? 1 : 32 / bits;
+    const int results = m * n / 32, left = m * k / 32 / held, right = n * k / 32 / held;
+    static _Thread_local double a[16][32], b[32][8];
+    for (unsigned lane = 0; lane < 32; lane++) {
+        const uint64_t *registers = block->registers[first + lane];
+        const int group = (int)lane / 4, within = (int)lane % 4;
+        for (int i = 0; i < left * held; i++) {
+            const int index = i / held, part = i % held;
+            const uint64_t word = registers[line->operand[results + index].id];
+            const int row = group + (m == 16 && index % 2 == 1 ? 8 : 0);
+            const int column = within * held + part + index / (m / 8) * 4 * held;
+            a[row][column] = element(type, word >> (part * bits % 64));
+        }
+        for (int i = 0; i < right * held; i++) {
+            const int index = i / held, part = i % held;
+            const uint64_t word = registers[line->operand[results + left + index].id];
+            b[within * held + part + index * 4 * held][group] =
+                element(type, word >> (part * bits % 64));
+        }
+    }
+    for (unsigned lane = 0; lane < 32; lane++) {
+        for (int i = 0; i < results; i++) {
+            const int row = (int)lane / 4 + i / 2 * 8, column = (int)lane % 4 * 2 + i % 2;
+            double sum = 0;
+            for (int at = 0; at < k; at++) {
+                sum += a[row][at] * b[at][column];
+            }
+            add_to(&block->registers[first + lane][line->operand[i].id], result, sum);
+        }
+    }
+}
+
+/* Element of a matrix in shared memory: cores of 8 rows by 16 bytes, by the descriptor's offsets.
+ */
+static double shared_element(const struct block *block, uint64_t descriptor, const char *type,
+                             int row, int column) {
+    const uint64_t start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4,
+                   stride = (descriptor >> 32 & 0x3fff) << 4;
+    const int bytes = bits_of(type) / 8, at = column * bytes;
+    uint64_t bits = 0;
+    memcpy(&bits,
+           block->shared + start + (uint64_t)(row / 8) * stride + (uint64_t)(at / 16) * leading +
+               row % 8 * 16 + at % 16,
+           (size_t)bytes);
+    return element(type, bits);
+}
+
+/* One group of "wgmma.mma_async.sync.aligned.m64n256kK.D.A.B d, a, b, add, sign of a, ...". The
+ * product of the same bytes is computed once. */
+static void multiply_group(struct block *block, unsigned first, const struct line *line) {
+    static _Thread_local double product[64][COLUMNS];
+    static _Thread_local unsigned char of_bytes[SHARED];
+    static _Thread_local char of_op[96];
+    int k;
+    char result[8], type[8];
+    sscanf(line->op, "wgmma.mma_async.sync.aligned.m64n256k%d.%7[a-z0-9].%7[a-z0-9]", &k, result,
+           type);
+    const uint64_t a = block->registers[first][line->operand[GROUP].id],
+                   b = block->registers[first][line->operand[GROUP + 1].id];
+    if (strcmp(of_op, line->op) != 0 || memcmp(of_bytes, block->shared, SHARED) != 0) {
+        snprintf(of_op, sizeof of_op, "%s", line->op);
+        memcpy(of_bytes, block->shared, SHARED);
+        for (int row = 0; row < 64; row++) {
+            for (int column = 0; column < COLUMNS; column++) {
+                product[row][column] = 0;
+                for (int at = 0; at < k; at++) {
+                    product[row][column] += shared_element(block, a, type, row, at) *
+                                            shared_element(block, b, type, column, at);
+                }
+            }
+        }
+    }
+    const bool minus = line->count > GROUP + 3 && (int64_t)line->operand[GROUP + 3].number < 0;
+    for (unsigned thread = 0; thread < GROUP; thread++) {
+        for (int i = 0; i < GROUP; i++) {
+            const int row = (int)thread / 32 * 16 + (int)thread % 32 / 4 + i / 2 % 2 * 8;
+            const int column = i / 4 * 8 + (int)thread % 4 * 2 + i % 2;
+            add_to(&block->registers[first + thread][line->operand[i].id], result,
+                   minus ? -product[row][column] : product[row][column]);
+        }
+    }
+}
+
+/* Instructions of a warp or a group together. */
+static bool step_together(struct block *block, const struct line *line) {
+    const bool is_group = starts(line, "wgmma.mma");
+    const unsigned width = is_group ? GROUP : 32;
+    if (!is_group && !starts(line, "mma.") && !starts(line, "shfl.")) {
+        return false;
+    }
+    for (unsigned first = 0; first + width <= block->size; first += width) {
+        uint64_t from[32];
+        for (unsigned lane = 0; lane < 32; lane++) {
+            from[lane] = value(block, first + lane, &line->operand[1]);
+        }
+        for (unsigned lane = 0; lane < 32 && starts(line, "shfl."); lane++) {
+            block->registers[first + lane][line->operand[0].id] =
+                from[lane ^ line->operand[2].number];
+        }
+        if (starts(line, "mma.")) {
+            multiply_warp(block, first, line);
+        } else if (is_group) {
+            multiply_group(block, first, line);
+        }
+    }
+    return true;
+}
+
+static void *address(struct block *block, unsigned thread, const struct line *line, int operand) {
+    const uint64_t at = value(block, thread, &line->operand[operand]);
+    return has(line, ".shared.") ? (void *)(block->shared + at) : (void *)(uintptr_t)at;
+}
+
+/* Loads, stores and atomic additions; vectors have their registers side by side. */
+static bool step_memory(struct block *block, unsigned thread, const struct line *line) {
+    uint64_t *registers = block->registers[thread];
+    const bool loads = starts(line, "ld."), adds = starts(line, "red.");
+    if (starts(line, "ld.param")) {
+        registers[line->operand[0].id] = line->operand[1].number;
+        return true;
+    }
+    if (!loads && !adds && !starts(line, "st.")) {
+        return false;
+    }
+    const size_t bytes = has(line, "64") ? 8 : 4;
+    char *at = address(block, thread, line, loads ? line->count - 1 : 0);
+    for (int i = 0; i < line->count - 1; i++) {
+        uint64_t *held = &registers[line->operand[loads ? i : i + 1].id], sum = 0;
+        if (loads) {
+            *held = 0;
+            memcpy(held, at + bytes * (size_t)i, bytes);
+        } else {
+            memcpy(&sum, at, adds ? bytes : 0);
+            sum += *held;
+            memcpy(at + bytes * (size_t)i, &sum, bytes);
+        }
+    }
+    return true;
+}
+
+/* Bulk copies are finished at once, so that nothing has to be waited for. */
+static bool step_bulk(struct block *block, unsigned thread, const struct line *line) {
+    if (starts(line, "cp.async.bulk.shared")) {
+        memcpy(block->shared + value(block, thread, &line->operand[0]),
+               (void *)(uintptr_t)value(block, thread, &line->operand[1]),
+               value(block, thread, &line->operand[2]));
+    } else if (starts(line, "cp.async.bulk.global")) {
+        memcpy((void *)(uintptr_t)value(block, thread, &line->operand[0]),
+               block->shared + value(block, thread, &line->operand[1]),
+               value(block, thread, &line->operand[2]));
+    } else if (starts(line, "mbarrier.try_wait")) {
+        block->registers[thread][line->operand[0].id] = 1;
+    } else {
+        static const char *const waits[] = {"cp.async.bulk.", "mbarrier.",   "fence.",
+                                            "bar.sync",       "wgmma.fence", "wgmma.commit",
+                                            "wgmma.wait"};
+        for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+            if (starts(line, waits[i])) {
+                return true;
+            }
+        }
+        return false;
+    }
+    return true;
+}
+
+static uint64_t multiply_half(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t both = 0;
+    for (int at = 0; at <= 16; at += 16) {
+        const double exact = small_of(a >> at & 0xffff, 5, 10) * small_of(b >> at & 0xffff, 5, 10) +
+                             small_of(c >> at & 0xffff, 5, 10);
+        both |= half_of(exact) << at;
+    }
+    return both;
+}
+
+static bool compare(const struct line *line, uint64_t a, uint64_t b) {
+    return starts(line, "setp.lt")   ? a < b
+           : starts(line, "setp.ge") ? a >= b
+           : starts(line, "setp.eq") ? a == b
+                                     : a != b;
+}
+
+static bool step_arithmetic(struct block *block, unsigned thread, const struct line *line) {
+    uint64_t in[4] = {0}, out;
+    for (int i = 1; i < line->count && i <= 3; i++) {
+        in[i] = value(block, thread, &line->operand[i]);
+    }
+    const uint64_t a = in[1], b = in[2], c = in[3];
+    const bool wide = has(line, "64") || has(line, ".wide");
+    if (starts(line, "fma.rn.f64")) {
+        out = of_double(fma(double_of(a), double_of(b), double_of(c)));
+    } else if (starts(line, "fma.rn.f32")) {
+        out = of_float(fmaf(float_of(a), float_of(b), float_of(c)));
+    } else if (starts(line, "fma.rn.f16x2")) {
+        out = multiply_half(a, b, c);
+    } else if (starts(line, "setp.")) {
+        out = compare(line, a, b);
+    } else if (starts(line, "mov.") || starts(line, "cvt.")) {
+        out = has(line, "cvt.u32") ? (uint32_t)a : a;
+    } else if (starts(line, "selp.")) {
+        out = c != 0 ? a : b;
+    } else if (starts(line, "add.f32")) {
+        out = of_float(float_of(a) + float_of(b));
+    } else if (starts(line, "mad.")) {
+        out = a * b + c;
+    } else if (starts(line, "mul.")) {
+        out = a * b;
+    } else if (starts(line, "add.")) {
+        out = a + b;
+    } else if (starts(line, "sub.")) {
+        out = a - b;
+    } else if (starts(line, "and.")) {
+        out = a & b;
+    } else if (starts(line, "or.")) {
+        out = a | b;
+    } else if (starts(line, "xor.")) {
+        out = a ^ b;
+    } else if (starts(line, "shl.")) {
+        out = a << b;
+    } else if (starts(line, "shr.")) {
+        out = a >> b;
+    } else if (starts(line, "max.")) {
+        out = a > b ? a : b;
+    } else {
+        return false;
+    }
+    block->registers[thread][line->operand[0].id] = wide ? out : (uint32_t)out;
+    return true;
+}
+
+static bool step_thread(struct block *block, unsigned thread, const struct line *line) {
+    return step_memory(block, thread, line) || step_bulk(block, thread, line) ||
+           step_arithmetic(block, thread, line);
+}
+
+/* The line that the last threads are at, for all that are there. */
+static bool step(struct block *block) {
+    const struct program *p = block->program;
+    int least = p->lines;
+    for (unsigned thread = 0; thread < block->size; thread++) {
+        least = block->at[thread] < least ? block->at[thread] : least;
+    }
+    const struct line *line = &p->line[least];
+    if (least == p->lines) {
+        return false;
+    }
+    const bool branches = strcmp(line->op, "bra") == 0, ends = strcmp(line->op, "ret") == 0;
+    const bool together = branches || ends || step_together(block, line);
+    for (unsigned thread = 0; thread < block->size; thread++) {
+        if (block->at[thread] != least) {
+            continue;
+        }
+        block->at[thread] = least + 1;
+        if (line->guard >= 0 && (block->registers[thread][line->guard] != 0) == line->unless) {
+            continue;
+        }
+        if (branches) {
+            block->at[thread] = (int)p->at_label[line->target];
+        } else if (ends) {
+            block->at[thread] = p->lines;
+        } else if (!together && !step_thread(block, thread, line)) {
+            fprintf(stderr, "the tests cannot run %s\n", line->op);
+            abort();
+        }
+    }
+    return true;
+}
+
+bool ptx_run(const char *module, const char *name, unsigned grid, unsigned block,
+             void **parameters) {
+    struct program *program = calloc(1, sizeof *program);
+    struct block *state = calloc(1, sizeof *state + 1024);
+    bool found = program != NULL && state != NULL && block <= THREADS &&
+                 parse(program, module, name, parameters);
+    for (unsigned i = 0; found && i < grid; i++) {
+        memset(state->at, 0, sizeof state->at);
+        state->program = program;
+        state->index = i;
+        state->size = block;
+        state->grid = grid;
+        while (step(state)) {
+        }
+    }
+    free(program);
+    free(state);
+    return found;
+}
