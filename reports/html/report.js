@@ -38,7 +38,7 @@ for (const table of tables) {
   bodyRows(table).forEach((row, number) => {
     row.dataset.n = String(number);
     row.dataset.rule = row.classList.contains("rule") ? "1" : "0";
-    row.dataset.text = row.textContent.replace(/\s+/g, " ").toLowerCase();
+    row.dataset.text = `${row.textContent} ${row.dataset.marks ?? ""}`.replace(/\s+/g, " ").toLowerCase();
   });
   for (const heading of table.querySelectorAll("th[data-column]")) {
     const button = document.createElement("button");

@@ -237,6 +237,14 @@ class Layout(Keys, kw_only=True):
         """Return whether the LaTeX tables fit one column of a paper instead of a page."""
         return self.fits == "column"
 
+    def programs_of(self, table: Table) -> set[str]:
+        """Return the instruments that have a column in the layout's tables of a table."""
+        instruments = set[str]()
+        for one in self.layout_tables:
+            if one.of == table.name:
+                instruments.update(column.instrument for column in one.columns)
+        return instruments
+
     def called(self, table: Table) -> Table:
         """Return the table with the names of programs and the unit that this layout prints.
 

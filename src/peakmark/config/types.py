@@ -109,17 +109,6 @@ class Rounds(Keys):
     rounds: Annotated[int, Meta(ge=1, le=100000)]
 
 
-class CountedRounds(Keys):
-    """Rounds of a campaign that count. Each cell is measured once in a round.
-
-    Attributes:
-        discard_first: Measure an additional first round that warms the machine up. It stays on
-            record and counts in no row.
-    """
-
-    discard_first: bool = False
-
-
 Repetitions = Annotated[int, allowed("a whole number from 1 to 1000", ge=1, le=1000)]
 
 
@@ -278,8 +267,6 @@ class Campaign(Keys):
             times shorter. Blocks and the pool are not scaled, because they decide what is measured.
         repetitions: Repetitions of each cell of peakmark's kernels.
         reference_repetitions: Repetitions of each cell of a reference tool.
-        rounds: Rounds that count. {discard_first: true} measures an additional first round, which
-            only warms the machine up.
         repeat_disturbed: How often at most a repetition is measured again because other programs,
             the hypervisor, lost CPU time or a changing clock disturbed it. 0: never.
         suspects: Slow nodes and links of an earlier campaign -> the healthy ones to measure with
@@ -326,7 +313,6 @@ class Campaign(Keys):
     scale: Annotated[float, Meta(gt=0, le=1000)] = 1
     repetitions: Repetitions = 3
     reference_repetitions: Repetitions = 1
-    rounds: CountedRounds = field(default_factory=CountedRounds)
     repeat_disturbed: Annotated[int, Meta(ge=0, le=100)] = 2
     suspects: dict[NodeOrLink, list[NodeOrLink]] = field(default_factory=dict)
     placement: Literal["compact", "spread"] = "compact"

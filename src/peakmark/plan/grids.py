@@ -137,8 +137,6 @@ def check_number(config: Settings, nodes: int, turns: Turns) -> None:
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
             repeated = keys.get("repetitions", config["repetitions"])
-            if config["rounds"]["discard_first"]:
-                repeated += 1
             places = len(turns.get(f"{subsystem}[{index}]", range(nodes)))
             count += places * repeated * len(_points(subsystem, keys))
     if count > MOST_CELLS:
@@ -360,13 +358,7 @@ class _Grid:
     def _repetitions(
         self, count: int, instrument: str, point: _GridPoint, options: Mapping[str, Scalar]
     ) -> Iterator[Cell]:
-        """Yield the repetitions of a cell, each with its own seed.
-
-        Args:
-            count: how many repetitions count. A first round that is discarded comes in addition.
-        """
-        if self.config["rounds"]["discard_first"]:
-            count += 1
+        """Yield the repetitions of a cell, each with its own seed."""
         place = (self.subsystem, instrument, *point[:3], point.threads, self.node)
         for repetition in range(count):
             own = dict(options)

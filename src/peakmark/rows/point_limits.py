@@ -53,8 +53,7 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
-    is_counted = runs["disturbed"].eq("") & ~runs["discarded"]
-    counted = runs[is_counted & runs["value"].notna()]
+    counted = runs[runs["disturbed"].eq("") & runs["value"].notna()]
     is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
     has_own = counted["point"].isin(counted.loc[is_own, "point"])
     first = counted[is_own | ~has_own].drop_duplicates("point")[ROW]

@@ -71,19 +71,13 @@ def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.D
 # -- runs that are kept
 
 
-def is_valid(runs: pd.DataFrame) -> pd.Series:
-    """Mark the runs with a value of a table that may count: undisturbed, and of a round that counts."""
-    is_measured = runs["table"].ne("") & runs["value"].notna()
-    return is_measured & runs["disturbed"].eq("") & ~runs["discarded"]
-
-
 def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
     """Return for each row a text of the facts in which its nodes differ; empty if they are equal.
 
     The nodes of a reference are compared with each other and with the nodes of peakmark's kernel. A
     client is not compared with its server: these may differ.
     """
-    counted = runs[is_valid(runs)]
+    counted = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
     columns = ["host", "server_host"]
     unequal: Any = pd.Series("", index=pd.MultiIndex.from_frame(counted[ROW].drop_duplicates()))
@@ -109,17 +103,17 @@ def differing(hosts: pd.Series, results: Results) -> list[str]:
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
-    """Mark the runs that are kept: all valid ones but those above the limit.
+    """Mark the runs that are kept: all but disturbed ones and those above the limit.
 
     If more than half of a row's runs are above the limit, they are all kept: the limit must be wrong.
     """
     share = shares_of_runs(runs, limits)
-    valid = is_valid(runs)
-    is_above = valid & share.gt(MOST)
+    is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
+    is_above = is_valid & share.gt(MOST)
     row = [runs["point"], runs["instrument"]]
-    above, count = is_above.groupby(row).transform("sum"), valid.groupby(row).transform("sum")
-    is_wrong = is_above & (above * 2 <= count)
-    return runs.assign(above_limit=is_wrong, kept=valid & ~is_wrong, share=share)
+    above, valid = is_above.groupby(row).transform("sum"), is_valid.groupby(row).transform("sum")
+    is_wrong = is_above & (above * 2 <= valid)
+    return runs.assign(above_limit=is_wrong, kept=is_valid & ~is_wrong, share=share)
 
 
 def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
@@ -148,7 +142,7 @@ def list_rows(runs: pd.DataFrame) -> pd.DataFrame:
     shown = runs[runs["table"].ne("")]
     points = shown[["point", "subsystem", "unit", *schema.POINT]].drop_duplicates("point")
     own = points[["point"]].assign(instrument=points["table"].map(kernel_of))
-    measured = shown.loc[shown["value"].notna() & ~shown["discarded"], ROW]
+    measured = shown.loc[shown["value"].notna(), ROW]
     rows = pd.concat([measured, own]).drop_duplicates().merge(points, on="point")
     is_own = rows["instrument"].eq(rows["table"].map(kernel_of))
     return rows.assign(program=rows["instrument"].map(HEADINGS), is_own=is_own)
@@ -183,9 +177,8 @@ def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame
 def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each row the number of values planned, missing, measured again and above the limit.
 
-    Add the ``reason`` why the last value is missing. A first round that is discarded is not counted.
+    Add the ``reason`` why the last value is missing.
     """
-    runs = runs[~runs["discarded"]]
     counted = runs[ROW].assign(
         # A planned value has one line with attempt 0: the valid value, or the gap. Disturbed and failed
         # attempts have additional lines.

@@ -52,7 +52,6 @@ def read_runs(results: Results) -> pd.DataFrame:
         .pipe(copy_gaps_to_rows_of_shapes)
         .pipe(copy_echoes_to_points)
         .pipe(add_clock)
-        .pipe(mark_first_round, results)
     )
 
 
@@ -430,11 +429,3 @@ def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the clock during the work, or if it is unknown the median of the clocks before and after."""
     idle = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan).median(axis=1)
     return runs.assign(clock_hz=runs["clock_work_hz"].replace(0, np.nan).fillna(idle))
-
-
-def mark_first_round(runs: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Set ``discarded`` of the runs of the first round, if the configuration discards this round."""
-    # Plans of earlier versions lack the key.
-    rounds = results.config.get("rounds") or {}
-    is_discarding = bool(rounds.get("discard_first"))
-    return runs.assign(discarded=is_discarding & runs["repetition"].eq(0))

@@ -61,10 +61,7 @@ def campaign_sentences(frames: CampaignFrames) -> Iterator[dict[str, Any]]:
     yield from state_sentences(frames)
     found = count_first_rounds(frames.runs)
     if found.is_warm_up:
-        advice = "Measure again with rounds: {discard_first: true} before you compare."
-        if frames.runs["discarded"].any():
-            advice = "Measure again with a longer warmup before you compare."
-        yield {"topic": "Warm-up", "points": "[]", "text": f"{found.text} {advice}"}
+        yield {"topic": "Warm-up", "points": "[]", "text": found.text}
 
 
 # -- warm-up
@@ -107,13 +104,13 @@ class FirstRounds:
 
     @property
     def text(self) -> str:
-        """Return the finding, without what to do."""
+        """Return the finding with what to do."""
         fewest, most = self.rounds
         rounds = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         return (
             f"The first of {rounds} rounds was the slowest in {self.slowest} of"
             f" {plural(self.cells, 'measurement')} ({self.expected:.0f} by chance): the machine"
-            " warmed up or drifted."
+            " warmed up or drifted. Measure again with rounds: {discard_first: true} before you compare."
         )
 
 

@@ -140,12 +140,12 @@ class Table:
     def fitted(self, values: Iterable[float]) -> Table:
         """Return the table with the best unit for printing ``values`` (SI) on a page.
 
-        Times get the largest unit in which no value is below 1. CSV files do not use this: they keep
-        the unit of their headings.
+        It is the largest unit in which no value is below 1. Files keep the unit of their headings.
         """
         least, factor = min(values, default=0.0), self.factor
-        if self.unit == "s" and least > 0:
-            factor = next((scale for scale in (1e3, 1e6) if least * scale >= 1), 1e9)
+        if least > 0:
+            scales = sorted(scale for unit, scale in UNITS if unit == self.unit)
+            factor = next((scale for scale in scales if least * scale >= 1), scales[-1])
         shown = UNITS[self.unit, factor]
         if shown == self.quantity:
             shown = ""

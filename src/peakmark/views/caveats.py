@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.messages import Message, Scope, Severity, merge, message
+from peakmark.messages import Message, Severity, message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import score_card
@@ -28,9 +28,6 @@ def planned_subsystems(frames: CampaignFrames) -> list[str]:
     return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
 
 
-# -- caveats and conditions
-
-
 def build_caveats(frames: CampaignFrames) -> list[Message]:
     """Return what a reader must know before using the numbers, the weightiest first.
 
@@ -42,8 +39,8 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     scale = frames.campaign["config"].get("scale")
     caveats = [
         *wrong_cores(frames),
-        *doubtful_rows(measured),
-        *disturbed_rows(frames),
+        *doubtful_rows(frames, measured),
+        *disturbed_rows(frames, measured),
         *parts_of_nodes(frames),
     ]
     if isinstance(scale, int | float) and scale < 1:
@@ -63,44 +60,33 @@ def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
             yield replace(warning, case="again", severity=Severity.WRONG, values=values)
 
 
-def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield how many rows are wrong, and how many unsure."""
-    for severity in (Severity.WRONG, Severity.UNSURE):
-        count = int(measured["severity"].eq(severity).sum())
-        if count:
-            yield message("doubtful", case=str(severity), rows=count, of=len(measured))
+def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
+    """Yield how many rows are wrong, and how many others have a remark that warns of their value."""
+    wrong = set(measured.loc[measured["severity"].eq(Severity.WRONG), "point"])
+    warned = set(warnings_on(frames, measured)["point"]) - wrong
+    for severity, points in ((Severity.WRONG, wrong), (Severity.UNSURE, warned)):
+        if points:
+            yield message("doubtful", case=str(severity), rows=len(points), of=len(measured))
 
 
-def disturbed_rows(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield what disturbed most rows, in short: the first page has no room for the numbers."""
-    disturbed = [code for code in conditions_by_code(frames) if code in DISTURBANCES]
-    if disturbed:
-        parts = tuple(message("in-short", case=code) for code in disturbed)
-        yield message("disturbed-rows", parts=parts)
+def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
+    """Yield what disturbed rows, with the number of rows of each disturbance."""
+    counts = warnings_on(frames, measured).groupby("code")["point"].nunique()
+    parts = []
+    for code in DISTURBANCES:
+        if code in counts:
+            parts.append(message("in-short", case=code, rows=int(counts[code])))
+    if parts:
+        yield message("disturbed-rows", parts=tuple(parts), of=len(measured))
 
 
-def conditions(frames: CampaignFrames) -> list[Message]:
-    """Return what most rows share, each with the range of its numbers."""
-    is_measured = frames.rows["is_own"] & frames.rows["n"].gt(0)
-    found = []
-    for messages in conditions_by_code(frames).values():
-        merged = merge(messages)
-        texts = dict.fromkeys(merged[each].message for each in messages)
-        rows = len(messages)
-        found.append(message("in-rows", rows=rows, of=int(is_measured.sum()), parts=tuple(texts)))
-    return found
-
-
-def conditions_by_code(frames: CampaignFrames) -> dict[str, list[Message]]:
-    """Return code -> the messages of it that are printed once for the campaign, one of each row."""
-    is_measured = frames.rows["is_own"] & frames.rows["n"].gt(0)
-    points = frames.rows.loc[is_measured, "point"]
+def warnings_on(frames: CampaignFrames, measured: pd.DataFrame) -> pd.DataFrame:
+    """Return the warnings on the values of peakmark's kernels, those of the whole campaign included."""
+    instruments = measured.set_index("point")["instrument"]
     warnings = frames.warnings
-    shared = warnings[warnings["scope"].eq(Scope.CAMPAIGN) & warnings["point"].isin(points)]
-    by_code: dict[str, list[Message]] = defaultdict(list)
-    for line in schema.lines(shared.drop_duplicates(["point", "code"], keep="last")):
-        by_code[line.code].append(replace(schema.message_of_line(line), about=""))
-    return by_code
+    own = warnings["point"].map(instruments)
+    is_on_own = warnings["about"].eq("") | warnings["about"].eq(own)
+    return warnings[is_on_own & own.notna() & warnings["severity"].ne(Severity.NOTE)]
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:

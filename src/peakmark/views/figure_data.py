@@ -27,7 +27,7 @@ class FigureData:
         kind: how it is drawn, see ``figures.SHAPES``.
         table: gives unit and names of programs, see ``layouts.table_of``.
         rows: lines of ``frames.rows`` that have a value, of the points in the figure.
-        frames: the campaign, see ``layouts.arrange``.
+        frames: the campaign, see ``layouts.for_print``.
         layout: layout of the campaign.
         drawing: the figure's entry in the layout, None for a usual figure.
     """

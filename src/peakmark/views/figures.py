@@ -54,7 +54,7 @@ def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
     figure_style.begin()
     layout = None if is_many(frames) else layouts.layout_of(frames)
     written: list[Path] = []
-    for name, figure in drawn_figures(layouts.arrange(frames, layout), layout):
+    for name, figure in drawn_figures(layouts.for_print(frames, layout), layout):
         written += figure_style.save(figure, folder, name)
     return written
 
@@ -63,7 +63,7 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
     """Yield name and drawing of each figure that shows anything.
 
     Args:
-        frames: the campaign, see ``layouts.arrange``.
+        frames: the campaign, see ``layouts.for_print``.
         layout: layout of the campaign.
     """
     if len(frames.nodes) > 1:

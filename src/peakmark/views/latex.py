@@ -41,7 +41,7 @@ def brief(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     nodes shows the typical one.
 
     Args:
-        frames: the campaign, see ``layouts.arrange``.
+        frames: the campaign, see ``layouts.for_print``.
         table: gives unit and names of programs, see ``layouts.table_of``.
         rows: lines of ``frames.rows``, of each point all, at least one.
     """
@@ -55,7 +55,9 @@ def brief(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     with_limit = any(point.own.limit is not None for point in points)
     columns = brief_columns(table, points, with_limit)
     remark = remark_of(table, points, where, with_limit)
-    grid = starred(printed.fill(table, columns, points, points, remarks=[remark]))
+    grid = starred(
+        printed.fill(table, columns, points, [[point] for point in points], remarks=[remark])
+    )
     references = [program.instrument for program in table.references]
     shown = [column.label for column in grid.columns if column.label in references]
     excess = max(0, len(grid.columns) - MOST)
@@ -66,7 +68,9 @@ def brief(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
 def brief_columns(table: Table, points: Sequence[Point], with_limit: bool) -> list[Column]:
     """Return the columns of a brief table."""
     columns = printed.place_columns(points)
-    columns += [each for each in printed.key_columns(table) if each.label != "Concurrency"]
+    columns += [
+        each for each in printed.key_columns(table) if each.label != printed.counted_heading(table)
+    ]
     columns.append(Column(label="N", text=threads, kind="number"))
     for program in table.series:
         measured = printed.measured_column(table, program)
@@ -74,7 +78,6 @@ def brief_columns(table: Table, points: Sequence[Point], with_limit: bool) -> li
     if with_limit:
         columns.append(replace(printed.theoretical_column(table), label="Limit"))
         columns.append(replace(printed.efficiency_column(table.own), label="%"))
-    columns.append(printed.warning_column(lambda point: [point]))
     return columns
 
 
@@ -100,13 +103,12 @@ def remark_of(table: Table, points: Sequence[Point], where: str, with_limit: boo
 
 
 def starred(grid: PrintedTable) -> PrintedTable:
-    """Return a table for one column of a paper, with marks in place of warnings and notes.
+    """Return a table for one column of a paper, with marks in place of remarks.
 
     A mark stands at the first cell of its line.
     """
-    warnings = grid.texts("warning") or [""] * len(grid.body)
-    marks = [mark_of(warning) for warning in warnings]
-    plain = grid.without(lambda column: column.kind in ("warning", "notes"))
+    marks = [mark_of(kinds) for kinds in grid.marks]
+    plain = grid.without(lambda column: column.kind == "remark")
     first, *others = plain.columns
     body = []
     for line, mark in zip(plain.body, marks, strict=True):
@@ -116,7 +118,6 @@ def starred(grid: PrintedTable) -> PrintedTable:
         plain,
         columns=(replace(first, kind="text"), *others),
         body=tuple(body),
-        notes=(),
         remarks=(*plain.remarks, *legend),
     )
 
@@ -186,7 +187,6 @@ def render(grid: PrintedTable, across: bool = False) -> str:
         specification="".join(map(_specification, grid.columns, zip(*grid.body, strict=True))),
         headings=[f"{{{_stacked(column)}}}" for column in grid.columns],
         body=body,
-        notes=grid.notes,
         remarks=list(filter(None, (grid.reading, *grid.below))),
     )
 
@@ -247,6 +247,4 @@ def _cell(column: Column, text: str) -> str:
     """Return the text of a cell, in braces if siunitx must not read it as a number."""
     if column.kind == "number" and text and not _is_number(text):
         return f"{{{escape(text)}}}"
-    if column.kind == "notes" and text:
-        return f"\\textsuperscript{{{escape(text)}}}"
     return escape(text)

@@ -24,6 +24,8 @@ from peakmark.views import printed
 from peakmark.views.points import Line, Point, points_of
 from peakmark.views.printed import NOT_MEASURED, Column, PrintedTable
 
+KERNEL = "peakmark"
+"""What a report without a layout calls peakmark's kernels."""
 NAMED_IN = ("disagreement", "filled")
 """Codes of warnings whose values name programs by their headings."""
 
@@ -44,9 +46,27 @@ def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
     """Return the frames with the rows' order and the programs' names of a layout, if there is one."""
     if layout is None:
         return frames
-    called = {name: layout.called(table) for name, table in BY_NAME.items()}
-    rows = rename_programs(in_order(frames.rows, layout), called)
+    rows = in_order(frames.rows, layout)
+    return with_names(replace(frames, rows=rows), layout)
+
+
+def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
+    """Return the frames as a report prints them, see ``arrange`` and ``called_in``."""
+    return arrange(frames, layout) if layout is not None else with_names(frames, None)
+
+
+def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
+    """Return the frames with the programs' names of a report, see ``called_in``."""
+    called = {name: called_in(layout, table) for name, table in BY_NAME.items()}
+    rows = rename_programs(frames.rows, called)
     return replace(frames, rows=rows, warnings=rename_warnings(frames.warnings, called))
+
+
+def called_in(layout: Layout | None, table: Table) -> Table:
+    """Return a table with the programs' names and the unit of a layout, or of a report without one."""
+    if layout is not None:
+        return layout.called(table)
+    return replace(table, own=replace(table.own, heading=KERNEL))
 
 
 def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
@@ -112,9 +132,10 @@ def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
         table: one of ``TABLES``.
         rows: all rows of the table.
     """
+    called = called_in(layout, table)
     if layout is not None:
-        return layout.called(table)
-    return table.fitted(rows.loc[rows["n"].gt(0), "value"])
+        return called
+    return called.fitted(rows.loc[rows["n"].gt(0), "value"])
 
 
 def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
@@ -329,7 +350,7 @@ def tables(
 def table(
     frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame, called: Table
 ) -> PrintedTable:
-    """Return a layout table as text, with the notes of its rows.
+    """Return a layout table as text, with the remarks on its rows.
 
     Args:
         frames: the campaign, see ``arrange``.
@@ -339,20 +360,17 @@ def table(
     """
     table_lines = lines(frames, layout_table, rows)
     points = points_in(table_lines)
-    notes = printed.notes_on(called, points)
     columns = []
     where = printed.place_label(points)
     if where:
         columns.append(Column(label=where, text=lambda line: printed.place(line.points)))
     columns += [column_of(layout_table, column, table_lines) for column in layout_table.columns]
-    columns.append(printed.warning_column(lambda line: line.points))
-    columns.append(printed.notes_column(notes, lambda line: line.points))
     return printed.fill(
         called,
         columns,
         table_lines,
-        [line.points[0] for line in table_lines],
-        notes=notes,
+        [line.points for line in table_lines],
+        instruments={column.instrument for column in layout_table.columns},
         remarks=remarks_on(frames, layout_table, called, points),
         reading=layout_table.remark,
         name=layout_table.name,

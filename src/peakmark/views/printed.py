@@ -1,40 +1,40 @@
 """Tables as cells of text with the notes below them: what PDF, HTML report and LaTeX show.
 
 ``table`` prints rows, and ``nodes_table`` the points of many nodes with the median over the nodes.
-``as_data`` turns either into data for the report's templates. Letters in a row refer to the notes.
+``as_data`` turns either into data for the report's templates. The last column has the remarks on a row in a few words.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.errors import Sentence
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import (
     counted,
-    natural,
     percent,
     round_bound,
     significant,
     size,
     typeset,
 )
-from peakmark.messages import Merged, Message, Number, WarningKind, between, merge, message
+from peakmark.messages import Message, WarningKind, message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
+from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import Program, Table, count
 from peakmark.views import node_groups
+from peakmark.views import remarks as row_remarks
 from peakmark.views.node_groups import NodeGroup
 from peakmark.views.points import Line, Point, points_of
 
@@ -43,8 +43,8 @@ NOT_MEASURED = "not measured"
 EFFICIENCY = "Efficiency (%)"
 PERCENTILES: Mapping[str, str] = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 """Percentiles that tables show -> their headings."""
-USUAL = ("psync", "plain", "")
-"""Variants that are the default and need no words."""
+USUAL = ("psync", "plain", "pool", "block", "")
+"""Variants that are the default, or in the table's title, and need no words."""
 NAMED = 3
 """Largest number of nodes that a line or a note names; the others are counted."""
 LIMIT_SIGNS = {"limit": "", "at_most": "≤\u00a0", "none": ""}
@@ -62,10 +62,10 @@ BOUNDS_OF_TIMES = (
 """Remark on a table with bounds, as ``LIMIT_SIGNS`` and ``SHARE_SIGNS`` mark them."""
 TELLING_BOUND = 0.5
 """Least share of a bound that a printed row reaches: a bound further away says nothing."""
-LEVEL = 95
-"""Level of the interval of six repetitions or more, in percent; fewer have a lower one."""
-SHORT_KINDS: Mapping[str, str] = {str(kind): kind.short for kind in WarningKind}
-"""Kind of warning -> its name in a narrow column."""
+SAME_CLOCK = 1.03
+"""Factor between the clocks of rows up to which they are the same clock."""
+INTERVAL = "95 % interval"
+"""Heading of the interval of ``ENOUGH`` repetitions or more."""
 
 TextOf = Callable[[Any], str]
 """Returns the text of a line of a table; the line is a point or a group of nodes."""
@@ -82,8 +82,9 @@ class Column:
         label: heading.
         text: returns the text of a line.
         group: heading over all neighbouring columns of one group.
-        kind: text, number, warning or notes.
+        kind: text, number or remark.
         once: sentence that replaces the column where all lines have the same text.
+        on_paper: PDF has room for it; HTML has all columns.
     """
 
     label: str
@@ -91,6 +92,7 @@ class Column:
     group: str = ""
     kind: str = "text"
     once: str = ""
+    on_paper: bool = True
 
 
 def of_quantity(table: Table, kind: str) -> str:
@@ -134,21 +136,21 @@ def has_percentiles(table: Table) -> bool:
     return table.metric == "latency" and table.subsystem != "memory"
 
 
-def columns_of(table: Table, points: Sequence[Point], notes: Notes) -> list[Column]:
-    """Return all columns of a table, the warnings and notes last."""
-    columns = [*place_columns(points), *key_columns(table)]
+def columns_of(table: Table, points: Sequence[Point]) -> list[Column]:
+    """Return all columns of a table but for the remarks."""
+    columns = [*place_columns(points), *key_columns(table, with_meaning=True)]
     columns += [measured_column(table, program) for program in table.series]
     columns.append(theoretical_column(table))
-    columns += [efficiency_column(program) for program in table.series]
+    columns.append(efficiency_column(table.own))
+    for program in table.references:
+        columns.append(replace(efficiency_column(program), on_paper=False))
     if table.name == "cpu":
-        columns += clock_columns()
+        columns += clock_columns(points)
     if any(point.own.joules is not None for point in points):
         columns += energy_columns(table)
     columns += spread_columns(table, points)
     if has_percentiles(table):
         columns += percentile_columns(table, points)
-    columns.append(warning_column(lambda point: [point], common_kinds(points)))
-    columns.append(notes_column(notes, lambda point: [point]))
     return columns
 
 
@@ -183,15 +185,25 @@ def place(points: Sequence[Point]) -> str:
     return str(points[0].own.node)
 
 
-def key_columns(table: Table) -> list[Column]:
-    """Return the columns of workload and concurrency, and of the block and variant if there are any."""
+def key_columns(table: Table, *, with_meaning: bool = False) -> list[Column]:
+    """Return the columns of workload and concurrency, and of the block and variant if there are any.
+
+    Args:
+        table: the table.
+        with_meaning: say what each workload is: ``RWS, sequential copies``.
+    """
+
+    def workload(point: Point) -> str:
+        label = table.workload_label(point.own.workload)
+        meaning = message("workload", case=point.own.workload).fact
+        return f"{label}, {meaning}" if with_meaning else label
 
     def block(point: Point) -> str:
         return size(point.own.block_bytes or None) or table.unsized
 
     columns = [
-        Column(label=table.first, text=lambda point: table.workload_label(point.own.workload)),
-        Column(label="Concurrency", text=concurrency, kind="number"),
+        Column(label=table.first, text=workload),
+        Column(label=counted_heading(table), text=concurrency, kind="number"),
     ]
     if table.block:
         once = f"{table.block}: {{}}."
@@ -206,6 +218,11 @@ def key_columns(table: Table) -> list[Column]:
             )
         )
     return columns
+
+
+def counted_heading(table: Table) -> str:
+    """Return what the concurrency of a table counts: ``Threads``, ``Streams``."""
+    return f"{SUBSYSTEMS[table.subsystem].counted.title()}s"
 
 
 def concurrency(point: Point) -> str:
@@ -267,12 +284,12 @@ def has_bound(own: Line) -> bool:
     return own.bound is not None and own.share is not None and own.share >= TELLING_BOUND
 
 
-def clock_columns() -> list[Column]:
-    """Return the columns of the clock during the work, and of its share of the best clock seen."""
-    return [
-        own_column("GHz", "clock_hz", gigahertz, "Clock"),
-        own_column("% of best", "clock_share", percent, "Clock"),
-    ]
+def clock_columns(points: Sequence[Point]) -> list[Column]:
+    """Return the column of the clock during the work, if clocks differ; else page one has it."""
+    clocks = [point.own.clock_hz for point in points if point.own.clock_hz]
+    if not clocks or max(clocks) <= SAME_CLOCK * min(clocks):
+        return []
+    return [own_column("Clock (GHz)", "clock_hz", gigahertz)]
 
 
 def gigahertz(hertz: float) -> str:
@@ -300,41 +317,37 @@ def per_joule(table: Table) -> str:
 
 
 def spread_columns(table: Table, points: Sequence[Point]) -> list[Column]:
-    """Return the columns of deviation, repetitions and interval of peakmark's kernel."""
+    """Return the columns of repetitions, deviation, and interval of peakmark's kernel.
+
+    From ``ENOUGH`` repetitions on these are the deviation and the 95 % interval, below it the lowest
+    and the highest run: an interval of so few runs has no useful level.
+    """
     columns = []
+    runs = {point.own.n for point in points if point.own.n}
+    # Page one says how often every row was measured.
+    if len(runs) > 1:
+        columns.append(Column(label="n", text=lambda point: str(point.own.n or ""), kind="number"))
+    form = partial(in_unit, table)
+    if min(runs, default=0) < ENOUGH:
+        columns += [own_column("lowest", "min", form), own_column("highest", "max", form)]
+        return columns
     # Percentiles say more about times, and print has no room for both.
     if not has_percentiles(table):
         columns.append(own_column("Standard Deviation", "sd", partial(in_unit, table, digits=3)))
-    columns.append(
-        Column(
-            label="n",
-            text=lambda point: str(point.own.n or ""),
-            kind="number",
-            once="n = {} in all rows.",
-        )
-    )
-    group = interval_label(points)
-    for name in ("low", "high"):
-        columns.append(own_column(name, name, partial(in_unit, table), group))
+    columns += [
+        own_column("low", "low", form, INTERVAL),
+        own_column("high", "high", form, INTERVAL),
+    ]
     return columns
-
-
-def interval_label(points: Sequence[Point]) -> str:
-    """Return ``95 % interval``, or the levels that the repetitions allow: ``75 to 95 % interval``."""
-    levels = set()
-    for point in points:
-        if point.own.n > 1:
-            levels.add(min(LEVEL, int(100 * point.own.level)))
-    if len(levels) > 1:
-        return f"{min(levels)} to {max(levels)} % interval"
-    return f"{max(levels, default=LEVEL)} % interval"
 
 
 def percentile_columns(table: Table, points: Sequence[Point]) -> list[Column]:
     """Return the columns of percentiles, with their intervals where repetitions have histograms."""
     interval, kind = "", "number"
     if any(point.own.p50_low is not None for point in points):
-        interval, kind = f" with {interval_label(points)}", "text"
+        interval, kind = " (lowest–highest run)", "text"
+        if min(point.own.n for point in points) >= ENOUGH:
+            interval = f" with {INTERVAL}"
     group = f"Percentiles{interval} ({table.shown})"
     columns = []
     for name, label in PERCENTILES.items():
@@ -354,156 +367,17 @@ def percentile(table: Table, name: str, point: Point) -> str:
     return f"{in_unit(table, value, 3)} ({in_unit(table, low, 2)}–{in_unit(table, high, 2)})"
 
 
-def warning_column(
-    points_of_line: Callable[[Any], Sequence[Point]], everywhere: Collection[str] = ()
-) -> Column:
-    """Return the column of the kinds of warnings about the points of a line.
-
-    Args:
-        points_of_line: returns the points of a line.
-        everywhere: kinds that all lines have; a remark below the table names them.
-    """
-
-    def text(line: Any) -> str:
-        named = [kind for kind in kinds_of(points_of_line(line)) if kind not in everywhere]
-        return ", ".join(SHORT_KINDS.get(kind, kind) for kind in named)
-
-    return Column(label="Warning", text=text, kind="warning")
-
-
-def kinds_of(points: Sequence[Point]) -> list[str]:
-    """Return ``wrong``, then the kinds of warnings about the values of peakmark's kernel."""
+def marks_of(points: Sequence[Point]) -> str:
+    """Return ``wrong`` and the kinds of warnings about the values of peakmark's kernel, in words."""
     found = set[str]()
     for point in points:
         found.update(point.own.warning_kinds.split(", "))
-    return [kind for kind in ("wrong", *SHORT_KINDS) if kind in found]
-
-
-def common_kinds(points: Sequence[Point]) -> frozenset[str]:
-    """Return the kinds of warnings that all measured points have, if there are at least two."""
-    kinds = [frozenset(kinds_of([point])) for point in points if point.is_measured]
-    if len(kinds) < 2:
-        return frozenset()
-    return frozenset.intersection(*kinds)
-
-
-# -- notes
-
-
-class Footnote(NamedTuple):
-    """A letter and its sentence."""
-
-    letter: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Notes:
-    """The notes on some points.
-
-    Attributes:
-        letters: note -> its letter; notes that differ only in numbers share a letter.
-        sentences: sentence of such notes -> its letter.
-        common: sentences that hold for all measured points and have no letter.
-        merged: note -> the message of all notes with its letter, and the note's own number.
-    """
-
-    letters: Mapping[Message, str]
-    sentences: Mapping[Sentence, str]
-    common: tuple[str, ...]
-    merged: Mapping[Message, Merged]
-
-    def footnotes(self, more: Callable[[str], str] = lambda _: "") -> tuple[Footnote, ...]:
-        """Return each letter with its sentence, and each remedy once.
-
-        Args:
-            more: returns words to follow the sentence of a letter.
-        """
-        footnotes = []
-        remedies = set[str]()
-        for sentence, at in self.sentences.items():
-            text = str(sentence)
-            if sentence.remedy in remedies:
-                text = sentence.fact
-            remedies.add(sentence.remedy)
-            footnotes.append(Footnote(at, typeset(closed(f"{text.rstrip('.')}{more(at)}"))))
-        return tuple(footnotes)
-
-    def letters_of(self, points: Sequence[Point]) -> str:
-        """Return the letters of a line, each once with the line's own number: ``a 11 %, b``."""
-        numbers: dict[str, list[Number | None]] = defaultdict(list)
-        for point in points:
-            for note in point.remarks:
-                if note in self.letters:
-                    numbers[self.letters[note]].append(self.merged[note].own)
-        texts = []
-        for at in sorted(numbers, key=lambda at: (len(at), at)):
-            text = at
-            known = [number for number in numbers[at] if number]
-            if known:
-                text = f"{at} {typeset(between(known).text)}"
-            # A letter and its number stay on one line.
-            texts.append(text.replace(" ", "\u00a0"))
-        return ", ".join(texts)
-
-
-NO_NOTES = Notes({}, {}, (), {})
-
-
-def notes_on(table: Table, points: Sequence[Point]) -> Notes:
-    """Return the notes on points, with the programs' names in the table."""
-    sentences: dict[Message, str] = {}
-    for point in points:
-        for note in point.remarks:
-            if note not in sentences:
-                sentences[note] = str(of_program(table, note, note.sentence))
-    common = common_sentences(points, sentences)
-    lettered = [note for note, text in sentences.items() if text not in common]
-    merged = merge(lettered)
-    letters, letter_of = {}, dict[Sentence, str]()
-    for note, form in merged.items():
-        sentence = of_program(table, note, form.message.sentence)
-        letters[note] = letter_of.setdefault(sentence, letter(len(letter_of)))
-    return Notes(letters, letter_of, tuple(f"All rows: {text}" for text in common), merged)
-
-
-def of_program(table: Table, note: Message, sentence: Sentence) -> Sentence:
-    """Return a sentence of a note after the name of the program that the note is about."""
-    for program in table.series:
-        if program.instrument == note.about:
-            return sentence._replace(fact=f"{program.heading}: {sentence.fact}")
-    return sentence
-
-
-def common_sentences(points: Sequence[Point], sentences: Mapping[Message, str]) -> Sequence[str]:
-    """Return the sentences that all measured points have, if there are at least two."""
-    measured = [point for point in points if point.is_measured]
-    if len(measured) < 2:
-        return []
-    counts: Counter[str] = Counter()
-    for point in measured:
-        counts.update(list(dict.fromkeys(sentences[note] for note in point.remarks)))
-    return [text for text, count in counts.items() if count == len(measured)]
-
-
-def notes_column(notes: Notes, points_of_line: Callable[[Any], Sequence[Point]]) -> Column:
-    """Return the column of the letters of notes."""
-    return Column(
-        label="Notes", text=lambda line: notes.letters_of(points_of_line(line)), kind="notes"
-    )
+    return ", ".join(kind for kind in ("wrong", *WarningKind) if kind in found)
 
 
 def closed(sentence: str) -> str:
     """Return the sentence with its full stop."""
     return f"{sentence.rstrip('.')}."
-
-
-def letter(number: int) -> str:
-    """Return a, b, ... z, aa, ab, ... for 0, 1, ..."""
-    if number < len(ascii_lowercase):
-        return ascii_lowercase[number]
-    first, last = divmod(number, len(ascii_lowercase))
-    return letter(first - 1) + ascii_lowercase[last]
 
 
 # -- tables
@@ -520,10 +394,9 @@ class PrintedTable:
         columns: one for each text of a line.
         body: texts, line by line.
         breaks: numbers of the lines below a thin rule, where the workload changes.
-        notes: letters with their sentences.
+        marks: kinds of warnings of each line, in words.
         remarks: sentences about the whole table, such as why a column is empty.
         reading: how to read the table; may be empty.
-        shared: notes that hold for all measured rows.
         general: sentences that hold for other tables too; a report prints them once.
     """
 
@@ -533,10 +406,9 @@ class PrintedTable:
     columns: tuple[Column, ...]
     body: tuple[tuple[str, ...], ...]
     breaks: tuple[int, ...] = ()
-    notes: tuple[Footnote, ...] = ()
+    marks: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     reading: str = ""
-    shared: tuple[str, ...] = ()
     general: tuple[str, ...] = ()
 
     @property
@@ -544,17 +416,10 @@ class PrintedTable:
         """Return the title after the resource: ``Disk: throughput``."""
         return replace(self.table, title=self.title).full_title
 
-    def texts(self, kind: str) -> list[str]:
-        """Return the texts of the only column of a kind, none without such a column."""
-        for place, column in enumerate(self.columns):
-            if column.kind == kind:
-                return [line[place] for line in self.body]
-        return []
-
     @property
     def below(self) -> tuple[str, ...]:
         """Return the sentences below the table that are about all its rows."""
-        return (*self.remarks, *self.general, *self.shared)
+        return (*self.remarks, *self.general)
 
     def without(self, is_dropped: Callable[[Column], bool]) -> PrintedTable:
         """Return the table without some columns."""
@@ -565,46 +430,36 @@ class PrintedTable:
             body.append(tuple(line[place] for place in kept))
         return replace(self, columns=columns, body=tuple(body))
 
-    def without_notes(self, title: str) -> PrintedTable:
-        """Return the table without notes, and with a remark that another table has them.
-
-        Args:
-            title: title of the other table.
-        """
-        elsewhere = f"Notes on these rows stand below the table “{title}”."
-        bare = self.without(lambda column: column.kind == "notes")
-        return replace(bare, notes=(), shared=(), remarks=(*self.remarks, elsewhere))
-
 
 def fill(
     table: Table,
     columns: Sequence[Column],
     lines: Sequence[Any],
-    first_points: Sequence[Point],
+    points_of_lines: Sequence[Sequence[Point]],
     *,
-    notes: Notes = NO_NOTES,
+    instruments: Collection[str] = (),
     remarks: Sequence[str] = (),
     reading: str = "",
     general: Sequence[str] = (),
     name: str = "",
     title: str = "",
 ) -> PrintedTable:
-    """Return the table of columns and lines, warnings and notes last.
+    """Return the table of columns and lines, with the remarks on the lines in the last column.
 
     A column that is empty in all lines is left out. One that has the same text in all lines becomes
-    a remark.
+    a sentence below the table, and so does a remark that all lines have.
 
     Args:
         table: whose rows the lines show.
         columns: see ``Column``.
         lines: the columns turn each into texts.
-        first_points: the first point of each line.
-        notes: notes on the points of all lines.
+        points_of_lines: the points of each line.
+        instruments: programs that the lines have remarks on; by default all of the table.
         remarks, reading, general: see ``PrintedTable``; full stops are added.
         name, title: see ``PrintedTable``; by default those of ``table``.
     """
     kept, texts, once = [], [], []
-    for column in sorted(columns, key=lambda column: column.kind in ("warning", "notes")):
+    for column in columns:
         shown = [column.text(line) for line in lines]
         if column.once and len(lines) > 1 and len(set(shown)) == 1:
             if shown[0] not in USUAL:
@@ -612,7 +467,17 @@ def fill(
         elif any(shown) or not lines:
             kept.append(column)
             texts.append(shown)
+    first_points = [points[0] for points in points_of_lines]
     places = [(each.own.node, each.own.workload, each.own.variant) for each in first_points]
+    shown_programs = instruments or [program.instrument for program in table.series]
+    on_lines = [row_remarks.texts_of(points, table, shown_programs) for points in points_of_lines]
+    everywhere = row_remarks.common(on_lines)
+    if everywhere:
+        once.append(f"All rows: {'; '.join(everywhere)}.")
+    cells = [row_remarks.cell_of(each, everywhere) for each in on_lines]
+    if any(cells):
+        kept.append(Column(label="Remark", text=str, kind="remark"))
+        texts.append(cells)
     return PrintedTable(
         table=table,
         name=name or table.name,
@@ -620,10 +485,9 @@ def fill(
         columns=tuple(kept),
         body=tuple(zip(*texts, strict=True)),
         breaks=tuple(changes(places)),
-        notes=notes.footnotes(),
+        marks=tuple(marks_of(points) for points in points_of_lines),
         remarks=(*once, *typeset_all(remarks)),
         reading=reading and typeset(closed(reading)),
-        shared=typeset_all(notes.common),
         general=typeset_all(general),
     )
 
@@ -642,26 +506,21 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     """Return rows of a table as text, numbers with four significant digits.
 
     Args:
-        frames: the campaign, see ``layouts.arrange``.
+        frames: the campaign, see ``layouts.for_print``.
         table: gives unit, names of programs and title, see ``layouts.table_of``.
         rows: lines of ``frames.rows``, of each point all.
     """
     points = points_of(frames, rows)
-    notes = notes_on(table, points)
     instruments = {program.instrument for program in table.series}
     remarks = remarks_on_gaps(frames, table, points, measured_instruments(points))
-    kinds = ", ".join(sorted(common_kinds(points)))
-    if kinds:
-        remarks.append(f"Warning of all rows: {kinds}")
     general = without_columns(frames, table, points, instruments)
     if any(has_bound(point.own) for point in points):
         general.append(BOUNDS_OF_TIMES if table.unit == "s" else BOUNDS_OF_RATES)
     return fill(
         table,
-        columns_of(table, points, notes),
+        columns_of(table, points),
         points,
-        points,
-        notes=notes,
+        [[point] for point in points],
         remarks=remarks,
         reading=table.remark,
         general=general,
@@ -676,7 +535,6 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Pri
     points = points_of(frames, rows)
     groups = node_groups.group_points(points)
     nodes, noun = {point.own.node for point in points}, node_groups.noun(points)
-    notes = notes_on(table, points)
     instruments = {program.instrument for program in table.series}
     remarks = remarks_on_gaps(frames, table, points, instruments)
     places = {(point.own.node_class, node_groups.place_of(point)) for point in points}
@@ -685,32 +543,18 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Pri
         remarks.append(
             f"{holes} of {len(places)} points were measured on no node, or are wrong on all"
         )
-    whole = fill(
+    return fill(
         table,
-        node_columns(table, noun, notes),
+        node_columns(table, noun),
         groups,
-        [group.middle for group in groups],
-        notes=notes,
+        [group.every for group in groups],
         remarks=remarks,
         reading=f"A line for each point: {len(nodes)} {noun}. {table.remark}",
         name=f"{table.name}_nodes",
     )
-    return replace(whole, notes=notes.footnotes(partial(nodes_of_note, notes, points)))
 
 
-def nodes_of_note(notes: Notes, points: Sequence[Point], at: str) -> str:
-    """Return the nodes of the notes with a letter in brackets, empty where it is all of them."""
-    every, noted = set[str](), set[str]()
-    for point in points:
-        every.add(point.own.node)
-        if at in [notes.letters.get(note) for note in point.remarks]:
-            noted.add(point.own.node)
-    if not noted or noted == every:
-        return ""
-    return f" (on {counted(sorted(noted, key=natural), NAMED)})"
-
-
-def node_columns(table: Table, noun: str, notes: Notes) -> list[Column]:
+def node_columns(table: Table, noun: str) -> list[Column]:
     """Return the columns of a table with a line for each point of many nodes."""
 
     def slow(group: NodeGroup) -> str:
@@ -741,7 +585,6 @@ def node_columns(table: Table, noun: str, notes: Notes) -> list[Column]:
         Column(label=EFFICIENCY, text=median_text(kernel, "efficiency", percent), kind="number"),
         Column(label=noun.title(), text=lambda group: str(len(group.points)), kind="number"),
         Column(label="Slow", text=slow),
-        notes_column(notes, lambda group: group.every),
     ]
     return columns
 
@@ -879,8 +722,8 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
         "subhead": subhead,
         "breaks": list(grid.breaks),
         "body": list(zip(*cells, strict=True)),
-        "notes": list(grid.notes),
-        "remarks": [*grid.remarks, *grid.shared],
+        "marks": list(grid.marks),
+        "remarks": list(grid.remarks),
         "general": list(grid.general),
     }
 

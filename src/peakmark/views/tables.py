@@ -120,11 +120,9 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
         rows = rows_of(frames, layout_table.table)
         write_csv(folder / f"{layout_table.name}.csv", layouts.frame(frames, layout_table, rows))
         grid = layouts.table(frames, layout_table, rows, layout.called(layout_table.table))
-        # A column of a paper has marks for the warnings, a page has them in its notes.
+        # A column of a paper has marks in place of remarks.
         if layout.narrow:
             grid = latex.starred(grid)
-        else:
-            grid = grid.without(lambda column: column.kind == "warning")
         text = latex.render(grid, across=not layout.narrow)
         files.write_text(folder / f"{layout_table.name}.tex", text)
 
@@ -324,7 +322,6 @@ def runs_frame(frames: CampaignFrames) -> pd.DataFrame:
     runs = runs.drop_duplicates(["record", "attempt", "measurement"])
     in_time = runs.sort_values(["time", "record", "attempt", "measurement"])
     left_out = in_time["disturbed"].mask(in_time["above_limit"], "above-limit")
-    left_out = left_out.mask(in_time["discarded"], "first-round")
     warnings = in_time["program_warnings"].map(joined)
     shown = in_time.assign(left_out=left_out, program_warnings=warnings)
     return shown[list(RUNS)].rename(columns=RUNS)

@@ -243,13 +243,3 @@ def test_a_ladder_is_planned_on_small_and_on_huge_pages():
         plan.make({"memory": [LADDERS | {"concurrency": [2]}]})
     with pytest.raises(ConfigError, match="block"):
         plan.make({"memory": [LADDERS | {"variants": ["block"]}]})
-
-
-def test_a_discarded_first_round_comes_in_addition():
-    grid = {**CPU, "references": {"hpl": {"repetitions": 1}}}
-    config = {"cpu": [grid], "repetitions": 3, "tools_on": "nodes"}
-    plain = plan.make(config)
-    longer = plan.make({**config, "rounds": {"discard_first": True}})
-    assert [cell.instrument for cell in plain.cells].count("cpubench") == 3
-    added = {cell.id for cell in longer.cells} - {cell.id for cell in plain.cells}
-    assert added == {"cpu/cpubench/DP_none_x1/any/3", "cpu/hpl/DP_none_x1/any/1"}

@@ -1,19 +1,13 @@
 """A machine that warms up or has two states is found over all rows; a noisy one is not."""
 
-import json
-
 import pandas as pd
 import pytest
-from tests.unit import campaign_data as make
 from tests.unit.rows import mutated
 from tests.unit.rows.mutated import Campaign
 
 from peakmark.rows import build, findings, states
 from peakmark.rows.states import FirstRounds
-from peakmark.storage import planfile
 from peakmark.storage.results import Results
-from peakmark.views.report import appendix
-from peakmark.views.tables import runs_frame
 
 NEAR = [1.0, 1.02, 1.04, 1.06, 1.08, 1.1]
 
@@ -152,44 +146,3 @@ def test_a_first_round_that_is_slowest_too_often_is_a_warm_up(slowest, cells, ex
 ])  # fmt: skip
 def test_a_first_round_that_is_often_the_slowest_by_chance_is_none(slowest, cells):
     assert not FirstRounds(slowest, cells, cells / 3, (3, 3)).is_warm_up
-
-
-# -- a discarded first round
-
-
-@pytest.fixture(scope="module")
-def without_first(tmp_path_factory):
-    """The frames of a real campaign, and of one that discards its first round."""
-    folder = tmp_path_factory.mktemp("rounds")
-    plain = make.golden("two-nodes", folder / "plain")
-    other = make.golden("two-nodes", folder / "other")
-    known = json.loads((other / "plan.json").read_text())
-    known["config"]["rounds"] = {"discard_first": True}
-    (other / "plan.json").unlink()
-    planfile.write(other / "plan.json", known)
-    return [build.judge(Results.read(campaign)) for campaign in (plain, other)]
-
-
-def test_a_discarded_round_is_on_record_and_counts_in_no_row(without_first):
-    plain, other = without_first
-    first = other.runs[other.runs["repetition"].eq(0) & other.runs["value"].notna()]
-    assert first["discarded"].all() and not first["kept"].any()
-    assert len(other.runs) == len(plain.runs)
-    values = findings.values_of_rows(other.runs)
-    before = findings.values_of_rows(plain.runs)
-    assert {row: len(values[row]) for row in values} == {
-        row: len(before[row]) - 1 for row in values
-    }
-    rows = other.rows[other.rows["is_own"]]
-    assert (rows["n"] + rows["missing"]).eq(rows["planned"]).all()
-
-
-def test_a_discarded_round_is_named_where_all_runs_are_listed(without_first):
-    plain, other = without_first
-    left_out = runs_frame(other).set_index("repetition")["left_out"]
-    assert set(left_out[0]) == {"first-round"}
-    assert "first-round" not in set(left_out[1])
-    listed = appendix.list_runs(other, None)
-    assert "first round" in listed["text"]
-    assert "first round" not in appendix.list_runs(plain, None)["text"]
-    assert all("[" in values for group in listed["groups"] for _, values in group["lines"])

@@ -6,7 +6,7 @@ from peakmark.views import figure_style, figures, layouts
 def shown(frames, name):
     """What a figure shows; the layout is the campaign's."""
     layout = layouts.layout_of(frames)
-    arranged = layouts.arrange(frames, layout)
+    arranged = layouts.for_print(frames, layout)
     (found,) = (each for each in figures.figures_of(arranged, layout) if each.name == name)
     return found
 

@@ -38,7 +38,7 @@ def test_a_bound_of_which_half_is_reached_is_printed(peakmark, tmp_path):
 
 def test_an_upper_bound_is_rounded_up(peakmark, tmp_path):
     shown = numbers_behind("≤", peakmark, beside_link(tmp_path / "c", 0.8))
-    assert shown and all(LINK / 1e6 <= number < 1.01 * LINK / 1e6 for number in shown)
+    assert shown and all(LINK / 1e9 <= number < 1.01 * LINK / 1e9 for number in shown)
 
 
 def test_a_lower_bound_is_rounded_down(peakmark, tmp_path):

@@ -4,6 +4,7 @@ import itertools
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from tests.unit import campaign_data as make
@@ -107,9 +108,8 @@ def test_hostile_names_stay_text(tmp_path):
     assert "\\end{tabular}" not in escaped
     assert re.search(r"(?<!\\)[&%#_$]", escaped) is None
     assert latex.escape("a\x00b\nc") == "a b c"
-    records = make.runs("cpubench", "DP", 1e9)
-    records[0]["warnings"] = [HOSTILE]
-    frames = make.frames(tmp_path / "c", records)
-    text = latex.render(printed.table(frames, BY_NAME["cpu"], frames.rows))
+    frames = make.frames(tmp_path / "c", make.runs("cpubench", "DP", 1e9))
+    grid = printed.table(frames, BY_NAME["cpu"], frames.rows)
+    text = latex.render(replace(grid, remarks=(HOSTILE,)))
     assert text.count("\\end{tabular}") == 1
     assert escaped in text

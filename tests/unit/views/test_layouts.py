@@ -43,17 +43,17 @@ def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path):
     assert "100 - 100 * measured / theoretical" in " ".join(remarks)
 
 
-def test_notes_of_rows_are_kept_beside_the_reports_columns(tmp_path):
-    records = make.runs("diskbench", "RS", 1e9) + make.runs("diskbench", "RS", 1e9, block=16 << 20)
-    records[0]["warnings"] = ["the clock moved"]
+def test_remarks_on_rows_follow_the_columns_of_the_report(tmp_path):
+    records = make.runs("diskbench", "RS", 1e9, 2e9, 3e9)
+    records += make.runs("diskbench", "RS", 1e9, block=16 << 20)
     found = make.frames(tmp_path / "c", records)
     layout_table = table_of("file-io-lab", "rs_throughput")
     rows = rows_of(found, layout_table.table)
     grid = layout_views.table(found, layout_table, rows, layout_table.table)
     labels = [column.label for column in grid.columns]
     assert labels[:3] == ["Workload", "Concurrency", "Record Size"]
-    assert grid.texts("notes") == ["a", ""]
-    assert "the clock moved" in grid.notes[0].text
+    remarks = [line[-1] for line in grid.body]
+    assert labels[-1] == "Remark" and remarks == ["spread 50\u00a0%", "measured once"]
 
 
 def column(**keys):

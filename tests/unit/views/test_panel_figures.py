@@ -73,7 +73,7 @@ def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu):
     assert sorted(limits) in [sorted(line.get_ydata()) for line in axis.lines]
     assert axis.get_ylim()[1] > max(limits)
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["MyCPUBench", "HPL", "limit"]
+    assert names == ["peakmark", "HPL", "limit"]
 
 
 @pytest.mark.parametrize(("limit", "scale"), [(4e8, "linear"), (6e10, "log")])
@@ -95,7 +95,7 @@ def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
     lines = {axis.get_title(loc="left"): len(axis.lines) for axis in figure.axes}
     assert lines == {"RS": 1, "WS": 1, "RWS": 2}
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["MyRAMBench", "1 KiB", "1 MiB"]
+    assert names == ["peakmark", "1 KiB", "1 MiB"]
 
 
 def test_panels_carry_the_names_and_units_of_the_layout(tmp_path):

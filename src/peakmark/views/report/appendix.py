@@ -39,11 +39,9 @@ COUNTED: list[list[str]] = TEXT["counted"]
 def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     """Return paragraphs by heading, the table of workloads, and the table of programs."""
     small = size(SMALL_RECORD)
-    conditions = [each.full_sentence for each in caveats.conditions(frames)]
     parts = {
         "How a number arises": list(map(typeset, (*TEXT["arises"], *energy_texts(frames)))),
         "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
-        "Conditions of this campaign": list(map(typeset, conditions)),
     }
     return {
         "parts": {title: paragraphs for title, paragraphs in parts.items() if paragraphs},
@@ -140,8 +138,6 @@ def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
         groups[row.program, labels.unit][name, "  ".join(shown)] = None
         if not all(run.kept for run in values):
             text = f"{texts['here']} {texts['brackets']}"
-    if frames.runs["discarded"].any():
-        text = f"{texts['here']} {texts['first_round']}"
     listed = []
     for (program, unit), lines in groups.items():
         listed.append({"program": program, "unit": unit, "lines": list(lines)})
@@ -153,9 +149,7 @@ def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:
     measured = frames.runs[frames.runs["value"].notna() & frames.runs["table"].ne("")]
     kept = measured[measured["kept"]].sort_values("repetition", kind="stable")
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    is_again = measured["disturbed"].ne("")
-    first_round = measured[measured["discarded"] & ~is_again]
-    for frame in (kept, first_round, measured[is_again], measured[measured["above_limit"]]):
+    for frame in (kept, measured[measured["disturbed"].ne("")], measured[measured["above_limit"]]):
         for run in schema.lines(frame):
             found[run.point, run.instrument].append(run)
     return found

@@ -54,10 +54,13 @@ def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict
         ConfigError: a file holds what no report can show.
     """
     report = frames.campaign["config"].get("report") or {}
-    written = {}
+    written, has_text = {}, False
     for key, path in texts_of(report).items():
         chapter = read_chapter(key, path)
-        # Headings and comments alone are no chapter.
+        if chapter["blocks"]:
+            has_text = True
+        else:
+            chapter["blocks"] = prompt(path)
         if chapter["blocks"]:
             written[key] = chapter
     before, behind = [], []
@@ -67,7 +70,7 @@ def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict
         elif key not in SUBSYSTEMS:
             behind.append(chapter)
     of_kernels = []
-    if written:
+    if has_text:
         of_kernels = kernels(set(frames.campaign["instruments"]) & set(KERNELS.values()))
     return {
         "before": before,
@@ -111,6 +114,18 @@ def read_chapter(key: str, path: Path) -> dict[str, Any]:
     if is_titled and key not in SUBSYSTEMS:
         title = plain_text(blocks.pop(0)["parts"]) or title
     return {"title": title, "blocks": blocks}
+
+
+def prompt(path: Path) -> list[Node]:
+    """Return one line on what to write in a file that has headings and comments alone.
+
+    It is the first comment of the file; without one there is no line.
+    """
+    comment = _COMMENT.search(path.read_text(encoding="utf-8"))
+    if comment is None:
+        return []
+    what = " ".join(comment[0].removeprefix("<!--").removesuffix("-->").split())
+    return parse_markdown(f"*To be written in {path.name}:* {what}", str(path))
 
 
 def in_sections(

@@ -12,15 +12,18 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from peakmark.config.layouts import Layout
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, plural, typeset
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import caveats, fleet_report, layouts, node_groups, page_one
+from peakmark.tools.tables import TABLES
+from peakmark.views import caveats, fleet_report, layouts, node_groups, page_one, remarks
 from peakmark.views.report import appendix, chapters, nodes, sections
 
 HEADINGS = {
     "caveats": "Before you use these numbers",
     "fleet": "Slow nodes",
+    "remarks": "Remarks",
     "method": "Method",
     "machine": "Machine",
     "kernels": "How each kernel measures",
@@ -39,7 +42,7 @@ def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict
         earlier: see ``page_one.build``.
     """
     layout = layouts.layout_of(frames)
-    arranged = layouts.arrange(frames, layout)
+    arranged = layouts.for_print(frames, layout)
     of_resources = sections.build(arranged, layout)
     return {
         "headings": HEADINGS,
@@ -50,6 +53,7 @@ def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict
         "caveats": build_caveats(arranged),
         "fleet": fleet_report.slow_table(frames),
         "sections": of_resources,
+        "remarks": list_remarks(arranged, layout),
         "method": appendix.describe_method(arranged, layout),
         "machine": nodes.machines(frames),
         "timeline": sections.describe_timeline(frames),
@@ -108,6 +112,17 @@ def author_line(authors: list[dict[str, str]]) -> str:
             names += f" ({affiliation})"
         parts.append(names)
     return ", ".join(parts)
+
+
+def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
+    """Return for each remark its short words, the number of its rows, and its full sentence."""
+    shown = {}
+    for table in TABLES:
+        instruments = {program.instrument for program in table.series}
+        if layout is not None and layout.programs_of(table):
+            instruments = layout.programs_of(table)
+        shown[table.name] = instruments
+    return [list(remark) for remark in remarks.explain(frames, shown)]
 
 
 def build_caveats(frames: CampaignFrames) -> list[str]:

@@ -56,7 +56,7 @@ def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]
     """Return title and parts of each chapter, in the order of the layout if there is one.
 
     Args:
-        frames: the campaign, see ``layouts.arrange``.
+        frames: the campaign, see ``layouts.for_print``.
         layout: layout of the campaign; its tables are not printed for many nodes.
     """
     is_many = node_groups.is_many(frames)
@@ -113,7 +113,7 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     tables = list(printed_rows(frames, table, layout))
     if not tables:
         return []
-    parts = [part_of(grid) for grid in with_notes_once(tables)]
+    parts = [part_of(each.grid) for each in tables]
     for finding, names in findings_with_points(frames, table, layout):
         fitting = parts_with(names, parts, tables)
         (fitting or parts)[-1]["findings"].append(finding)
@@ -142,19 +142,6 @@ def printed_rows(
         rest = layouts.left_over(layout, rows)
     for usual, members in usual_tables(called, rest):
         yield PrintedRows(printed.table(frames, usual, members), members)
-
-
-def with_notes_once(tables: Sequence[PrintedRows]) -> list[PrintedTable]:
-    """Return the tables; among tables of the same rows only the last has notes."""
-    grids: list[PrintedTable] = []
-    title_of: dict[frozenset[str], str] = {}
-    for each in reversed(tables):
-        grid = each.grid
-        if each.points in title_of and (grid.notes or grid.shared):
-            grid = grid.without_notes(title_of[each.points])
-        title_of.setdefault(each.points, grid.title)
-        grids.insert(0, grid)
-    return grids
 
 
 def parts_with(
@@ -202,6 +189,7 @@ def part_of(grid: PrintedTable) -> Part:
         "on_paper": True,
         "name": grid.full_title,
         "table": printed.as_data(grid),
+        "paper": printed.as_data(grid.without(lambda column: not column.on_paper)),
         "findings": [],
         "figures": [],
         "formulas": {"lines": [], "sources": []},
@@ -214,10 +202,19 @@ def part_of(grid: PrintedTable) -> Part:
 def findings_with_points(
     frames: CampaignFrames, table: Table, layout: Layout | None
 ) -> Iterator[tuple[dict[str, str], list[str]]]:
-    """Yield each finding of a table with its points; programs have their names in the layout."""
-    called = layout.called(table) if layout else table
+    """Yield each finding of a table with its points; programs have their names in the layout.
+
+    Findings on a program that the layout does not show are left out.
+    """
+    hidden = set[str]()
+    if layout is not None and layout.programs_of(table):
+        shown = layout.programs_of(table)
+        hidden = {each.heading for each in table.series if each.instrument not in shown}
+    called = layouts.called_in(layout, table)
     of_table = frames.findings[frames.findings["table"].eq(table.name)]
     for line in schema.lines(of_table):
+        if {line.better, line.worse} & hidden:
+            continue
         text = line.text
         for program, other in zip(table.series, called.series, strict=True):
             text = text.replace(program.heading, other.heading)

@@ -6,7 +6,7 @@ const every = { sort: {}, filter: {}, zoom: {} };
   const called = (one) => one.caption.textContent.startsWith("Memory: throughput");
   const table = tables.find(called);
   const headings = [...table.querySelectorAll("th[data-column]")];
-  const heading = headings.find((one) => one.textContent === "MyRAMBench");
+  const heading = headings.find((one) => one.textContent === "peakmark");
   const cells = (one) => bodyRows(table).map((row) => row.cells[one.dataset.column]);
   const values = () => cells(heading).map((cell) => cell.dataset.v ?? null);
   const press = () => heading.querySelector("button").click();

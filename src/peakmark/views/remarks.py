@@ -1,0 +1,122 @@
+"""Warnings as remarks: a few words in the row of a table, and each in full once in the report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import NamedTuple
+
+from peakmark.formatting import plural, typeset
+from peakmark.messages import Message, Scope, Severity, merge
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import Table
+from peakmark.views.points import Point, points_of
+
+MOST = 2
+"""Largest number of remarks in a row: a longer list hides the heaviest."""
+WEIGHTS = (Severity.WRONG, Severity.UNSURE, Severity.NOTE)
+"""Severities, the heaviest first."""
+
+
+class Explanation(NamedTuple):
+    """A warning as the report explains it once.
+
+    Attributes:
+        short: the words that rows have; empty if no row shows it.
+        rows: number of rows that it is about, in words.
+        text: what happened and what to do.
+    """
+
+    short: str
+    rows: str
+    text: str
+
+
+def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]) -> list[str]:
+    """Return the remarks on the points of one line, the heaviest first.
+
+    Args:
+        points: the points.
+        table: the table, whose names the programs have.
+        instruments: programs that have a column: there is no remark on others.
+    """
+    notes: list[Message] = []
+    for point in points:
+        notes += [note for note in point.notes if is_shown(note, instruments)]
+    merged = merge(notes)
+    found = []
+    for note in sorted(notes, key=lambda note: WEIGHTS.index(note.severity)):
+        found.append(text_of(merged[note].message, table))
+    return list(dict.fromkeys(found))
+
+
+def is_shown(note: Message, instruments: Collection[str]) -> bool:
+    """Return whether a row shows a note: the note has a short text, and its program a column.
+
+    Notes that are printed once for the campaign are shown only if they warn of the value.
+    """
+    is_on_value = note.is_warning or not note.is_shared
+    return bool(note.short) and is_on_value and note.about in ("", *instruments)
+
+
+def text_of(note: Message, table: Table) -> str:
+    """Return a remark in a few words, with the program if it is a reference."""
+    text = note.short
+    for program in table.references:
+        if program.instrument == note.about:
+            text = f"{program.heading} {text}"
+    if note.severity is Severity.WRONG:
+        text = f"wrong: {text}"
+    return typeset(text)
+
+
+def cell_of(texts: Sequence[str], everywhere: Iterable[str] = ()) -> str:
+    """Return the remarks of a row as one text: ``spread 17 %; host memory``.
+
+    Args:
+        texts: see ``texts_of``.
+        everywhere: remarks that a sentence below the table has.
+    """
+    own = [text for text in texts if text not in everywhere]
+    shown = own[:MOST]
+    if len(own) > MOST:
+        shown.append(f"{len(own) - MOST} more")
+    return "; ".join(shown)
+
+
+def common(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return the remarks that all of several lines have."""
+    if len(lines) < 2:
+        return []
+    return [text for text in lines[0] if all(text in line for line in lines)]
+
+
+def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[Explanation]:
+    """Return the remarks of a campaign in full, the heaviest first, then the most frequent ones.
+
+    Args:
+        frames: the campaign.
+        shown: table -> the programs that have a column in it.
+    """
+    rows_of: dict[Message, set[str]] = defaultdict(set)
+    for table, instruments in shown.items():
+        for point in points_of(frames, frames.rows[frames.rows["table"].eq(table)]):
+            for note in point.notes:
+                if note.about in ("", *instruments) and point.measured:
+                    rows_of[replace(note, about="", scope=Scope.POINT)].add(point.own.point)
+    families: dict[str, dict[Message, set[str]]] = defaultdict(dict)
+    for note, names in rows_of.items():
+        families[note.entry][note] = names
+    found = []
+    for of_entry in families.values():
+        # Variants of a sentence would be the same advice again: the most frequent one stands for all.
+        note = max(of_entry, key=lambda note: (-WEIGHTS.index(note.severity), len(of_entry[note])))
+        rows = len(set().union(*of_entry.values()))
+        found.append((WEIGHTS.index(note.severity), -rows, merge(of_entry)[note].message))
+    remarks = []
+    for _, rows, note in sorted(found, key=itemgetter(0, 1)):
+        words = plural(-rows, "row")
+        remarks.append(Explanation(typeset(note.short), words, typeset(note.full_sentence)))
+    return remarks
