@@ -61,7 +61,8 @@ static void measure_area(struct gpu *gpu, struct chain *chain, double bytes,
                          struct random_state *random) {
     uint32_t lines = (uint32_t)(bytes / LINE_BYTES / LINES_OF_GRAIN + 0.5) * LINES_OF_GRAIN;
     lines = lines < chain->lines_most ? lines : chain->lines_most;
-    uint32_t step = (uint32_t)(bytes / lines / LINE_BYTES + 0.001) * LINE_BYTES;
+    /* Lines are rounded up too: then they lie side by side, and take a little more than bytes. */
+    uint32_t step = (uint32_t)fmax(1, bytes / lines / LINE_BYTES + 0.001) * LINE_BYTES;
     void *parameters[] = {&chain->area, &chain->order, &lines, &step};
     const unsigned blocks = (lines + LINK_THREADS - 1) / LINK_THREADS;
     random_permutation(random, chain->shuffled, lines);
