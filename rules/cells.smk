@@ -25,7 +25,7 @@ rule measure:
     log:
         "results/{campaign}/logs/{cell}.log",
     wildcard_constraints:
-        cell="(cpu|memory|disk|network)/.+/[0-9]+",
+        cell="(cpu|memory|disk|network|gpu)/.+/[0-9]+",
     priority: RUN.priority
     threads: RUN.threads
     # Snakemake asks for a function's signature again for each cell, and of a method twice.

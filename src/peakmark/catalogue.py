@@ -1,4 +1,4 @@
-"""The four parts of a node that peakmark measures, and their workloads, in the order of a report.
+"""The parts of a node that peakmark measures, and their workloads, in the order of a report.
 
 ``data/subsystems.toml`` holds their properties.
 """
@@ -21,7 +21,7 @@ class Subsystem:
     kernel, heading  peakmark's program that measures it, and the heading of its columns
     workloads        in the order of the tables' rows
     units            metric -> its unit in records
-    counted          noun for the units of concurrency: thread, process or stream
+    counted          noun for the units of concurrency: thread, process, stream or GPU
     pinned           whether threads have CPUs of their own, so that concurrency may be a word for a
                      part of the node
     total            option of a cell that holds a fixed amount of work
@@ -88,6 +88,16 @@ PAGES = ("small", "huge")
 """Variants of ladders: the kind of memory pages."""
 NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
 """Matrices between NUMA nodes. A machine with a single NUMA node has none."""
+MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")
+"""GPU workloads of the matrix units (Tensor Cores), which only some GPUs have for each type."""
+SWEEPS = ("RS", "WS", "RWS", "RWR")
+"""GPU workloads that read or write the GPU's memory in blocks."""
+GPU_RATES = ("sustained", "burst")
+"""Variants of a GPU's rates: steady power, or the first 20 ms before the power cap acts."""
+GPU_LINKS = ("to", "from", "both", "peer")
+"""Variants of LINK: to the GPUs, from them, both at once, and from each GPU to the next."""
+GPUS = "gpus"
+"""Word of ``concurrency`` for all GPUs of the node."""
 
 SUBSYSTEMS = {
     name: msgspec.convert({"name": name, **entry}, Subsystem)
@@ -108,14 +118,31 @@ size until then.
 """
 
 
+_GPU_METRICS = {
+    **dict.fromkeys(SWEEPS, "throughput"),
+    "LINK": "link_throughput",
+    "LAUNCH": "latency",
+}
+"""GPU workload that has no rate -> metric of its rows."""
+
+
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
     """Return metric -> unit of the values that a row of a workload can have."""
     units = SUBSYSTEMS[subsystem].units
     if subsystem in ("cpu", "disk"):
         return dict(units)
     usual = "latency" if workload.startswith("LAT") else "throughput"
+    if subsystem == "gpu":
+        usual = _GPU_METRICS.get(workload, "rate")
     wanted = SHAPES.get(workload, usual)
     return {wanted: units[wanted]}
+
+
+def gpu_variants(workload: str) -> tuple[str, ...]:
+    """Return the variants of a GPU workload that a grid may ask for."""
+    if workload == "LINK":
+        return GPU_LINKS
+    return ("",) if workload in _GPU_METRICS or workload in SHAPES else GPU_RATES
 
 
 CHAPTERS = (

@@ -23,7 +23,7 @@ _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 class CellKeys(TypedDict):
     """Keys of a cell in a plan or a record. Its id becomes a path, so all parts are plain names."""
 
-    subsystem: Literal["cpu", "memory", "disk", "network"]
+    subsystem: Literal["cpu", "memory", "disk", "network", "gpu"]
     instrument: Annotated[
         str, allowed("the name of a program, such as fio", pattern=r"^[a-z0-9][a-z0-9-]*\Z")
     ]
@@ -35,7 +35,7 @@ class CellKeys(TypedDict):
         allowed("the name of a variant, such as pool", pattern=r"^([a-z0-9][a-z0-9_-]*)?\Z"),
     ]
     block: Annotated[int, Meta(ge=1)] | None
-    concurrency: Annotated[int, Meta(ge=1)] | Literal["numa", "socket", "cores", "cpus"]
+    concurrency: Annotated[int, Meta(ge=1)] | Literal["numa", "socket", "cores", "cpus", "gpus"]
     node: Annotated[
         str, allowed("any, or the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
     ]
@@ -50,23 +50,25 @@ class CellKeys(TypedDict):
 class Cell:
     """One measurement to make.
 
-    subsystem    cpu, memory, disk or network
+    subsystem    cpu, memory, disk, network or gpu
     instrument   name in ``peakmark.tools.REGISTRY``, e.g. ``cpubench`` or ``fio``
     workload     QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM |
-                 RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP LAT-UDP; ``ALL`` for a reference tool that fills several workloads in one execution
+                 RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP LAT-UDP |
+                 FP64 FP32 FP16 INT32 TC-* RS WS RWS RWR LINK LAUNCH LADDER-LAT; ``ALL`` for a reference tool that fills several workloads in one execution
     variant      kind of access that has rows of its own: memory ``block`` or ``pool`` (the working
-                 set), disk ``psync`` or ``io_uring-qd8``, network ``gso`` or ``busy-poll``; empty
+                 set), disk ``psync`` or ``io_uring-qd8``, network ``gso`` or ``busy-poll``, gpu
+                 ``sustained`` or ``burst``, LINK ``to``, ``from``, ``both`` or ``peer``; empty
                  where there is no such choice
     block        bytes of a block, record or message; None where there is none (cpu), and of the
                  memory's LAT where the node that measures chooses an area beyond its caches
-    concurrency  threads, processes or streams; 1 where ``word`` says how many, until the node that
+    concurrency  threads, processes, streams or GPUs; 1 where ``word`` says how many, until the node that
                  measures is known
     node         ``any`` or the name of the node that must run it
     repetition   0, 1, 2, ...
     options      everything else that changes what is executed (seconds, sizes, directory); JSON
                  scalars only. Not part of the path: a changed option makes Snakemake measure the
                  cell anew.
-    word         instead of a number: one of ``machine.topology.WORDS``, a part of the node; empty
+    word         instead of a number: one of ``machine.topology.WORDS``, a part of the node, or ``gpus``; empty
                  where a number was asked
     peer         the node of the server where ``pairs`` names it, ``node`` then has the client; else
                  empty

@@ -698,10 +698,13 @@ def doctor(options: argparse.Namespace) -> int:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
         cleanup.end_cleanly(signal.SIGHUP)
-        settings: dict[str, Any] = {}
+        stated: dict[str, Any] = {}
         if options.site:
-            settings |= site.load(str(options.site)).get("slurm") or {}
-        text, healthy = doctor.examine_cluster(settings, options.scratch, options.wait)
+            stated = site.load(str(options.site))
+        settings, gpus = stated.get("slurm") or {}, stated.get("gpus") or {}
+        text, healthy = doctor.examine_cluster(
+            settings, options.scratch, options.wait, gpus.get("gres", "")
+        )
         text += f"\n\n{_cluster_verdict(healthy, options.site)}"
     else:
         text, healthy = doctor.examine(options.scratch, build.folder(), options.node)

@@ -30,9 +30,6 @@ ZEN3 = {
     "limits": {"physical_cores_allowed": 2},
 }  # fmt: skip
 """Facts from which the limits of two cores are known."""
-UNITS = {
-    "rate": "op/s", "throughput": "B/s", "latency": "s", "iops": "1/s", **SUBSYSTEMS["memory"].units,
-}  # fmt: skip
 
 
 def cell(
@@ -56,7 +53,7 @@ def cell(
 
 def measurement(of, metric, value, **changes):
     """One measurement of a record; its row is the cell's own unless ``changes`` says otherwise."""
-    unit = "bit/s" if of.subsystem == "network" and metric == "throughput" else UNITS[metric]
+    unit = SUBSYSTEMS[of.subsystem].units[metric]
     return {
         "workload": of.workload, "variant": of.variant, "block": of.block,
         "concurrency": of.concurrency, "metric": metric, "value": value, "unit": unit,

@@ -222,6 +222,7 @@ static void print_result(const struct request *request, const struct gpu *gpus, 
     json_double(&json, "clock_hz", clock_hz > 0 ? clock_hz : NAN);
     json_bool(&json, "checked", job->finish != NULL);
     if (gpus[0].point_count > 0) {
+        json_unsigned(&json, "l2_bytes", gpus[0].l2);
         report_points(&json, gpus[0].points[0], gpus[0].point_count, 2);
     }
     json_begin_array(&json, "warnings");

@@ -15,7 +15,16 @@ from typing import Any
 import msgspec
 
 from peakmark import validation, yamlfile
-from peakmark.catalogue import AUTO, CHAPTERS, SHAPES, SUBSYSTEMS, WORKLOADS
+from peakmark.catalogue import (
+    AUTO,
+    CHAPTERS,
+    GPUS,
+    SHAPES,
+    SUBSYSTEMS,
+    SWEEPS,
+    WORKLOADS,
+    gpu_variants,
+)
 from peakmark.config.types import Campaign
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, parse_duration, parse_size
@@ -196,7 +205,7 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
             _check_grid(subsystem, f"{subsystem}[{index}]", grid)
     if not any(completed[subsystem] for subsystem in WORKLOADS):
         raise ConfigError(
-            "the configuration measures nothing: cpu, memory, disk and network are all empty; "
+            "the configuration measures nothing: cpu, memory, disk, network and gpu are all empty; "
             "start with peakmark run quick"
         )
     return completed
@@ -263,12 +272,17 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     for name, narrow in grid.get("references", {}).items():
         _check_part(subsystem, f"{where}.references.{name}", grid, narrow)
     _check_keys(subsystem, where, grid)
-    sized = subsystem != "cpu" and not SHAPES.keys() >= set(grid["workloads"])
+    workloads = set(grid["workloads"])
+    sized = subsystem != "cpu" and not SHAPES.keys() >= workloads
+    if subsystem == "gpu":
+        _check_gpu_variants(where, grid)
+        sized = False
     if sized and "blocks" not in grid:
         raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
-    if subsystem == "cpu" and "blocks" in grid:
+    has_none = subsystem == "cpu" or (subsystem == "gpu" and workloads.isdisjoint(SWEEPS))
+    if has_none and "blocks" in grid:
         raise ConfigError(
-            f"{where} has blocks: the cpu workloads have no block size, remove the key"
+            f"{where} has blocks: the {subsystem} workloads have no block size, remove the key"
         )
     if "total" in grid:
         parse_total(f"{where}.total", grid["total"])
@@ -307,9 +321,27 @@ def _check_part(
             except ConfigError as error:
                 raise ConfigError(f"{place}.{key}: {error}") from error
     for asked in part.get("concurrency", []):
-        if isinstance(asked, str) and not SUBSYSTEMS[subsystem].pinned:
+        if not isinstance(asked, str):
+            continue
+        if (asked == GPUS) != (subsystem == "gpu"):
+            raise ConfigError(
+                f"{place}.concurrency has {asked!r}: the word {GPUS} is for gpu, which has no other"
+            )
+        if asked != GPUS and not SUBSYSTEMS[subsystem].pinned:
             raise ConfigError(
                 f"{place}.concurrency has {asked!r}: words are for cpu and memory, give a number here"
+            )
+
+
+def _check_gpu_variants(where: str, grid: Mapping[str, Any]) -> None:
+    """Check that a workload of the grid has each variant. Errors: ConfigError."""
+    known: list[str] = []
+    for workload in grid["workloads"]:
+        known += gpu_variants(workload)
+    for variant in grid.get("variants", []):
+        if variant not in known:
+            raise ConfigError(
+                f"{where}.variants has {variant!r}, which none of its workloads has: remove it"
             )
 
 
@@ -336,7 +368,8 @@ ONLY_OF = {
     "size": ("disk",),
     "sync": ("disk",),
     "fill": ("disk",),
-    "variants": ("memory", "disk", "network"),
+    "variants": ("memory", "disk", "network", "gpu"),
+    "total": ("cpu", "memory", "disk", "network"),
 }
 """Key of a grid -> the subsystems that use it; keys that all use are not listed."""
 

@@ -58,22 +58,23 @@ Size = Annotated[str | int, allowed("a size such as 64KiB, 1MiB or 4096")]
 Sizes = Annotated[list[Size], UNIQUE]
 Duration = Annotated[str | float, allowed("a time such as 90 s, 30 min or 2 h")]
 Concurrency = Annotated[
-    Annotated[int, Meta(ge=1, le=4096)] | Literal["numa", "socket", "cores", "cpus"],
-    allowed("a whole number from 1 to 4096, or one of the words numa, socket, cores, cpus"),
+    Annotated[int, Meta(ge=1, le=4096)] | Literal["numa", "socket", "cores", "cpus", "gpus"],
+    allowed("a whole number from 1 to 4096, or one of the words numa, socket, cores, cpus, gpus"),
 ]
 Concurrencies = Annotated[list[Concurrency], UNIQUE]
 InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
 ReferenceTool = Literal[REFERENCES]  # type: ignore[valid-type] # a type for each module in tools/programs
-Subsystem = Literal["cpu", "memory", "disk", "network"]
+Subsystem = Literal["cpu", "memory", "disk", "network", "gpu"]
 Metric = Literal[
     "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",
-    "ladder_throughput", "ladder_latency", "loaded_latency",
+    "ladder_throughput", "ladder_latency", "loaded_latency", "link_throughput",
 ]  # fmt: skip
 TableName = Literal[
     "cpu", "memory_throughput", "memory_latency", "memory_core_to_core", "memory_numa_throughput",
     "memory_numa_latency", "memory_ladder_throughput", "memory_ladder_latency",
     "memory_loaded_latency", "disk_throughput", "disk_latency", "disk_iops",
-    "network_throughput", "network_latency",
+    "network_throughput", "network_latency", "gpu", "gpu_throughput", "gpu_link_throughput",
+    "gpu_latency", "gpu_ladder_latency",
 ]  # fmt: skip
 Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s"]
 
@@ -143,11 +144,13 @@ class CampaignGrid(TypedDict, total=False):
         workloads: Workloads, in the order of the table.
         concurrency: Threads, processes or streams, as numbers. For cpu and memory also words: numa
             and socket (the cores of one NUMA node, of one socket), cores (all), cpus (all hardware
-            threads). The node that measures decides what a word means.
+            threads). For gpu the number of GPUs, or gpus (all). The node that measures decides what
+            a word means.
         blocks: Block, record or message sizes. For LAT of the memory: size of the area that is
             walked; auto is at least four times a last-level cache of the node that measures.
         variants: memory: block, pool, pool-temporal; for ladders small and huge (pages). disk:
-            psync, io_uring-qdN. network: gso, busy-poll.
+            psync, io_uring-qdN. network: gso, busy-poll. gpu: sustained (default) and burst (the
+            first 20 ms) of rates; to, from, both and peer of LINK.
         seconds: Measuring time of one repetition, overrides the campaign's.
         warmup: Warm-up before the clock starts, overrides the campaign's.
         repetitions: Repetitions of each cell, overrides the campaign's.
@@ -223,8 +226,8 @@ class Report(Keys):
         author: Author on the first page.
         authors: Authors with their affiliation, instead of author.
         text: Folder of the author's chapters, Markdown files such as introduction.md. Introduction
-            and design are printed before the results. cpu, memory, disk and network are printed at
-            the end of the chapter of their resource; a section whose heading is the title of a
+            and design are printed before the results. cpu, memory, disk, network and gpu are printed
+            at the end of the chapter of their resource; a section whose heading is the title of a
             table is printed below that table. All others follow the results.
         course: Course or project on the first page.
         tables: Layout of the tables: a name in reports/layouts, or the path of a layout file. Null:
@@ -292,6 +295,9 @@ class Campaign(Keys):
             ordinary stores); those of ladders are small and huge (pages).
         disk: Grids of WS RS WR RR. Variants are psync and io_uring-qdN.
         network: Grids of TCP UDP LAT-TCP LAT-UDP.
+        gpu: Grids of FP64 FP32 FP16 INT32 TC-FP64 TC-TF32 TC-FP16 TC-BF16 TC-INT8 TC-FP8 RS WS RWS RWR LINK LAUNCH LADDER-LAT.
+            TC run on the matrix units. A machine without NVIDIA's driver has no such rows; a
+            cluster has them if the site file has gpus.
         report: Title, authors, chapters and tables of the report.
     """
 
@@ -333,6 +339,7 @@ class Campaign(Keys):
     memory: list[CampaignGrid] = field(default_factory=list)
     disk: list[CampaignGrid] = field(default_factory=list)
     network: list[CampaignGrid] = field(default_factory=list)
+    gpu: list[CampaignGrid] = field(default_factory=list)
     report: Report = field(default_factory=Report)
 
 
@@ -450,6 +457,23 @@ class SiteNetwork(TypedDict, total=False):
     source: Text
 
 
+class SiteGpus(TypedDict, total=False):
+    """GPUs of a cluster.
+
+    Attributes:
+        gres: name of the GPUs in Slurm, such as gpu or gpu:h100; jobs that measure GPUs ask for them
+            with sbatch --gres
+    """
+
+    gres: Annotated[
+        str,
+        allowed(
+            "the name of the GPUs in Slurm, such as gpu or gpu:h100",
+            pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(:[A-Za-z0-9_.-]+)?\Z",
+        ),
+    ]
+
+
 class NodeKind(TypedDict, total=False):
     """Values for some nodes, which override those of the site.
 
@@ -527,6 +551,7 @@ class SiteValues(TypedDict, total=False):
     memory: SiteMemory
     disk: SiteDisk
     network: SiteNetwork
+    gpus: SiteGpus
     nodes: list[NodeKind]
     shared: dict[Text, Annotated[list[Text], Meta(min_length=1)]]
     slurm: SiteSlurm

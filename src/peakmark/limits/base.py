@@ -139,6 +139,7 @@ class Question:
                   records; without it, the facts give what the host's first job could reach
     store         how a memory row writes (temporal, streaming, libc), by its records; None where
                   the records do not tell
+    isa           instruction that the row's kernel ran, by its records; None where they do not tell
     """
 
     subsystem: str
@@ -154,6 +155,7 @@ class Question:
     clock_loaded: bool = False
     placed: Mapping[str, Any] | None = None
     store: str | None = None
+    isa: str | None = None
 
     @property
     def unit(self) -> str:
@@ -213,6 +215,9 @@ class Question:
     def clocks(self) -> dict[str, Clock]:
         """Return the clocks that are known, by name: observed with the row, nominal, maximum."""
         read = self.fact("cpu", "clock_hz") or {}
+        part = "cpu"
+        if self.subsystem == "gpu":
+            part, read = "gpu", {"maximum": self.fact("gpu", "clock_hz")}
         observed = self.clock_hz
         if observed is None:
             observed = read.get("observed")
@@ -220,7 +225,7 @@ class Question:
         if observed is not None:
             clocks["observed"] = Clock(observed, "observed", "measured")
         for name in ("nominal", "maximum"):
-            stated = self.stated("cpu", f"{name}_hz")
+            stated = self.stated(part, f"{name}_hz")
             if stated is not None:
                 clocks[name] = Clock(stated, name, "site")
             elif read.get(name) is not None:
@@ -230,8 +235,10 @@ class Question:
     @cached_property
     def clock(self) -> Clock | None:
         """Return the clock that the site file asks for, else the first that is known, else None."""
-        wanted = str(self.stated("cpu", "clock"))
         first_known = next(iter(self.clocks.values()), None)
+        if self.subsystem == "gpu":
+            return first_known
+        wanted = str(self.stated("cpu", "clock"))
         return self.clocks.get(wanted, first_known)
 
     def site_source(self, part: str) -> str:

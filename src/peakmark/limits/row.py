@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import attrgetter
 
-from peakmark.limits import cpu, disk, memory, network
+from peakmark.limits import cpu, disk, gpu, memory, network
 from peakmark.limits.base import Limit, Question
 
-_PARTS = {"cpu": cpu.limit, "memory": memory.limit, "disk": disk.limit, "network": network.limit}
+_PARTS = {
+    "cpu": cpu.limit,
+    "memory": memory.limit,
+    "disk": disk.limit,
+    "network": network.limit,
+    "gpu": gpu.limit,
+}
 _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.bounds}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from peakmark import output
 from peakmark.errors import RecordError, UnreadableError
-from peakmark.machine import hardware, job_limits, network, software, storage
+from peakmark.machine import gpu, hardware, job_limits, network, software, storage
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.storage import facts as stored
@@ -64,6 +64,11 @@ def collect(
         "libraries": software.collect_libraries(host, [tool.path for tool in tools.values()]),
     }
     _observe(host, facts["cpu"], cpubench)
+    gpus = None
+    if cpubench is not None:
+        gpus = gpu.collect(host, cpubench.with_name("gpubench"))
+    if gpus is not None:
+        facts["gpu"] = gpus
     facts["unknown"] = dict(sorted(host.unknown.items()))
     convert(facts, types.Facts, "machine facts")
     return facts

@@ -23,12 +23,17 @@ Runner = Callable[[Sequence[str]], str | None]
 
 TOOL_TIMEOUT_S = 5.0
 """Time limit of a tool in seconds, so that a tool that hangs does not delay a job."""
+DRIVER_TIMEOUT_S = 30.0
+"""Time limit of a tool that asks NVIDIA's driver, which may first have to start eight GPUs."""
 # lsblk and ethtool often live in sbin, which is not on the PATH of an ordinary user.
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def run_tool(argv: Sequence[str]) -> str | None:
     """Run a tool, and return its standard output; None if it is missing, fails or takes over 5 s."""
+    timeout_s = TOOL_TIMEOUT_S
+    if "nvidia-smi" in argv or "--list" in argv:
+        timeout_s = DRIVER_TIMEOUT_S
     try:
         return subprocess.run(
             argv,
@@ -36,7 +41,7 @@ def run_tool(argv: Sequence[str]) -> str | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=TOOL_TIMEOUT_S,
+            timeout=timeout_s,
             env={"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:{_SBIN}"},
             check=True,
         ).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -13,6 +14,7 @@ from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
 from peakmark.errors import ConfigError, Unavailable
+from peakmark.machine import gpu
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import Cluster, Settings, Turns, local_nodes, pair_turns
 from peakmark.plan.job_groups import two_nodes
@@ -51,10 +53,14 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     turns = pair_turns(completed, nodes)
     grids.check_number(completed, len(nodes), turns)
     # Collect the cells, except cells of reference tools that were not found.
-    tools = _named_references(completed)
+    left_out = _left_out(completed, cluster)
+    tools = _named_references(completed, left_out)
     largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
-    planned = [grids.cells(completed, node, cluster is None, largest) for node in nodes]
+    planned = []
+    for node in nodes:
+        has_gpus = not left_out and (cluster is None or cluster.gpus_of(node) > 0)
+        planned.append(grids.cells(completed, node, cluster is None, largest, has_gpus))
     for cell in chain(*planned, grids.pair_cells(completed, turns, largest)):
         name = cell.instrument
         if REGISTRY[name].reference:
@@ -63,6 +69,8 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
             if tools[name].path is None:
                 continue
         _add(cells, cell)
+    if left_out and not cells:
+        raise ConfigError(f"there is nothing to measure: {left_out['gpu']}")
     # Order the cells, and choose the class of nodes.
     ordered = grids.interleaved(cells.values(), completed["seed"])
     if cluster is not None:
@@ -70,14 +78,33 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
         ordered.sort(key=partial(_turn, turns, completed["seed"]))
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
-        cluster = cluster.choose(cpus, memory, len(single) < len(ordered))
+        gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
+        cluster = cluster.choose(cpus, memory, len(single) < len(ordered), gpus)
     return Plan(
         config=completed,
         cells=tuple(ordered),
         references=tuple(tools[name] for name in sorted(tools)),
         cluster=cluster,
         impossible=grids.impossible(ordered),
+        left_out=left_out,
     )
+
+
+def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
+    """Return the subsystem whose grids plan no cells here, GPUs, and why; empty for none."""
+    if not config["gpu"]:
+        return {}
+    reason = ""
+    if cluster is None:
+        count, reason = gpu.survey()
+    elif "gres" not in ((config.get("site_facts") or {}).get("gpus") or {}):
+        count, reason = 0, "the site file has no gpus: {gres: gpu}"
+    else:
+        count = max(map(cluster.gpus_of, cluster.nodes))
+        reason = f"no node of partition {cluster.partition} has a GPU in Slurm"
+    if count:
+        return {}
+    return {"gpu": f"no GPU is measured: {reason}"}
 
 
 def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
@@ -102,11 +129,12 @@ def _add(cells: dict[str, Cell], cell: Cell) -> None:
         )
 
 
-def _named_references(config: Settings) -> dict[str, Reference]:
-    """Return the reference tools that the grids name."""
+def _named_references(config: Settings, left_out: Collection[str]) -> dict[str, Reference]:
+    """Return the reference tools that the grids name, but for those of subsystems left out."""
     tools: dict[str, Reference] = {}
     for subsystem in SUBSYSTEMS:
-        for grid in config[subsystem]:
+        grids_of_part = [] if subsystem in left_out else config[subsystem]
+        for grid in grids_of_part:
             for name in grid.get("references", {}):
                 tools[name] = _reference(config, name)
     return tools

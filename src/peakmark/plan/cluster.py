@@ -44,6 +44,7 @@ class EqualNodes:
         nodes: names of the nodes.
         usable: number of these nodes that can be used now.
         chosen: whether ``nodes: any`` means this class.
+        gpus: GPUs of each node, by Slurm's gres.
     """
 
     cpus: int
@@ -51,6 +52,7 @@ class EqualNodes:
     nodes: list[str]
     usable: int
     chosen: bool = False
+    gpus: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,9 @@ class Cluster:
     def to_json(self) -> dict[str, Any]:
         """Return the cluster as JSON values."""
         stored = {**asdict(self), "nodes": list(self.nodes)}
+        for kind in stored["kinds"]:
+            if not kind["gpus"]:
+                del kind["gpus"]
         for optional in ("switches", "limits"):
             if not stored[optional]:
                 del stored[optional]
@@ -108,6 +113,15 @@ class Cluster:
             if kind.chosen or node in kind.nodes:
                 return kind.cpus, kind.memory
         return self.cpus, self.memory
+
+    def gpus_of(self, node: str) -> int:
+        """Return the GPUs of a node; for ``any`` of the chosen class or, before one is chosen, the
+        most of a class.
+        """
+        for kind in self.kinds:
+            if kind.chosen or node in kind.nodes:
+                return kind.gpus
+        return max([kind.gpus for kind in self.kinds], default=0)
 
     def limit_of(self, nodes: Iterable[str]) -> int | None:
         """Return the minutes of the longest job that all these nodes allow; None without a limit."""
@@ -134,7 +148,7 @@ class Cluster:
             return chosen.nodes
         return list(chain.from_iterable(kind.nodes for kind in self.kinds))
 
-    def choose(self, cpus: int, memory: int, pair: bool) -> Cluster:
+    def choose(self, cpus: int, memory: int, pair: bool, gpus: int = 0) -> Cluster:
         """Choose the class of equal nodes that can measure all rows, and return the new cluster.
 
         If no class has enough CPUs and memory, the nearest one is chosen. CPUs count more than memory,
@@ -144,12 +158,14 @@ class Cluster:
             cpus: CPUs of the most demanding row.
             memory: MiB of the most demanding row.
             pair: whether a row needs two nodes at once.
+            gpus: GPUs of the most demanding row.
         """
         if self.nodes != (ANY,) or not self.kinds:
             return self
 
         def fitness(kind: EqualNodes) -> tuple[int, ...]:
             return (
+                min(kind.gpus, gpus),
                 min(kind.cpus, cpus),
                 min(kind.memory, memory),
                 kind.chosen,
@@ -254,7 +270,8 @@ def _node_classes(
             names = sorted(map(attrgetter("name"), members), key=natural)
             usable = sum(map(attrgetter("usable"), members))
             chosen = not before.isdisjoint(names)
-            classes.append(EqualNodes(smallest.cpus, smallest.memory, names, usable, chosen))
+            size = (smallest.cpus, smallest.memory)
+            classes.append(EqualNodes(*size, names, usable, chosen, smallest.gpus))
     return classes
 
 

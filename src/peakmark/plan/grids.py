@@ -11,12 +11,24 @@ from itertools import groupby, product
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from peakmark.catalogue import AUTO, KERNELS, LADDERS, NUMA, PAGES, POOLS, SHAPES, SUBSYSTEMS
+from peakmark.catalogue import (
+    AUTO,
+    GPUS,
+    KERNELS,
+    LADDERS,
+    NUMA,
+    PAGES,
+    POOLS,
+    SHAPES,
+    SUBSYSTEMS,
+    SWEEPS,
+    gpu_variants,
+)
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.formatting import format_size, parse_size
-from peakmark.machine import topology
+from peakmark.machine import gpu, topology
 from peakmark.machine.host import Host
 from peakmark.plan.cluster import ANY, Settings, Turns
 from peakmark.tools import REGISTRY
@@ -39,7 +51,11 @@ _COUNTED = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips
 
 
 def cells(
-    config: Settings, node: str, on_this_machine: bool, largest: Mapping[str, int]
+    config: Settings,
+    node: str,
+    on_this_machine: bool,
+    largest: Mapping[str, int],
+    has_gpus: bool,
 ) -> Iterator[Cell]:
     """Yield the cells of a completed configuration on one node, except cells of pairs of nodes.
 
@@ -48,11 +64,14 @@ def cells(
         node: name of the node, or ``any``.
         on_this_machine: resolve the words of ``concurrency`` on this machine.
         largest: reference tool -> largest block in bytes that its build takes.
+        has_gpus: GPUs of the node are measured.
 
     Raises:
         ConfigError: a cell is possible on no machine, or a reference can measure no row of its grid.
     """
     for subsystem in SUBSYSTEMS:
+        if subsystem == "gpu" and not has_gpus:
+            continue
         for index, keys in enumerate(config[subsystem]):
             if subsystem != "network" or "pairs" not in keys:
                 place = f"{subsystem}[{index}]"
@@ -178,7 +197,9 @@ def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
 
 @functools.cache
 def threads_of(word: str) -> int:
-    """Return the number of threads that a word of ``concurrency`` means on this machine."""
+    """Return the number of threads or GPUs that a word of ``concurrency`` means on this machine."""
+    if word == GPUS:
+        return max(1, gpu.survey()[0])
     cpus = os.sched_getaffinity(0)
     return topology.resolve(topology.read(Host(), cpus), cpus, word)
 
@@ -196,16 +217,18 @@ def concurrency_aliases(
         return aliases
     measured: dict[int, int | str] = {value: value for value in values if isinstance(value, int)}
     # If several words mean one number, the first in this order replaces the others.
-    for word in ("cores", "socket", "numa", "cpus"):
+    for word in ("cores", "socket", "numa", "cpus", GPUS):
         if word in values:
             aliases[word] = measured.setdefault(threads_of(word), word)
     return aliases
 
 
 def _has_distance(cell: Cell) -> bool:
-    """Return whether this machine has the two NUMA nodes, or two CPUs, that a matrix or curve needs."""
+    """Return whether this machine has the two NUMA nodes, CPUs or GPUs that a cell needs."""
     if cell.workload in NUMA:
         return len(topology.numa(Host())) > 1
+    if cell.variant == "peer" and cell.word:
+        return threads_of(cell.word) > 1
     between_cpus = cell.workload in ("C2C", "LOADED") and cell.word
     return not between_cpus or threads_of(cell.word) > 1
 
@@ -268,15 +291,26 @@ def _points(subsystem: str, keys: Settings) -> list[_GridPoint]:
     points: list[_GridPoint] = []
     for workload in keys["workloads"]:
         variants = _variants(subsystem, keys)
-        if workload in LADDERS:
+        if subsystem == "gpu":
+            variants = _variants_of_gpu(workload, keys)
+        elif workload in LADDERS:
             variants = keys.get("variants") or list(PAGES)
         elif subsystem == "memory" and workload in ("LAT", *SHAPES):
             variants = [""]
         sizes = blocks
-        if workload in SHAPES:
+        if workload in SHAPES or (subsystem == "gpu" and workload not in SWEEPS):
             sizes = [None]
         points += map(_GridPoint._make, product([workload], variants, sizes, keys["concurrency"]))
     return points
+
+
+def _variants_of_gpu(workload: str, keys: Settings) -> list[str]:
+    """Return the variants of the grid that a GPU workload has; a copy to a peer takes two GPUs."""
+    known = gpu_variants(workload)
+    asked = [variant for variant in keys.get("variants", []) if variant in known]
+    if asked or workload != "LINK":
+        return asked or [known[0]]
+    return [variant for variant in known if variant != "peer"]
 
 
 def _variants(subsystem: str, keys: Settings) -> list[str]:

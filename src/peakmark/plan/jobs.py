@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from peakmark import slurm
+from peakmark.catalogue import GPUS
 from peakmark.cell import Cell
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
@@ -80,9 +81,20 @@ def threads(cells: Sequence[Cell], plan: Plan) -> int:
     if plan.cluster is None:
         return wanted
     cpus, _ = _node_size(cells, plan.cluster)
-    if any(cell.word for cell in cells):
+    if any(cell.word not in ("", GPUS) for cell in cells):
         return cpus
     return min(wanted, cpus)
+
+
+def gpus(cells: Sequence[Cell], plan: Plan) -> int:
+    """Return the GPUs to ask for: those of the most demanding cell, 0 where none measures GPUs."""
+    wanted = [0]
+    for cell in cells:
+        if cell.word == GPUS and plan.cluster is not None:
+            wanted.append(plan.cluster.gpus_of(cell.node))
+        elif cell.subsystem == "gpu":
+            wanted.append(cell.concurrency)
+    return max(wanted)
 
 
 def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
@@ -159,7 +171,9 @@ def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
     cpus, memory = _node_size(cells, plan.cluster)
     numbers = []
     for cell in cells:
-        if cell.word:
+        if cell.word == GPUS:
+            numbers.append(replace(cell, concurrency=max(1, gpus([cell], plan)), word=""))
+        elif cell.word:
             numbers.append(replace(cell, concurrency=cpus, word=""))
         else:
             numbers.append(cell)
@@ -210,6 +224,8 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
         named["exclude"] = slurm.hostlist(excluded)
     if any(uses_shared_resource(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
+    if count := gpus(cells, plan):
+        named["gres"] = f"{plan.config['site_facts']['gpus']['gres']}:{count}"
     return named
 
 

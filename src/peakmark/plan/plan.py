@@ -49,6 +49,7 @@ class Plan:
         references: tools that the grids name.
         cluster: the cluster that measures; None if this machine measures.
         impossible: row -> why its reference tool can measure it on no machine.
+        left_out: subsystem -> why none of its grids' cells are planned here.
     """
 
     config: Settings
@@ -56,6 +57,7 @@ class Plan:
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
     impossible: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def campaign(self) -> str:
@@ -139,7 +141,7 @@ class Plan:
         cluster = None
         if self.cluster is not None:
             cluster = self.cluster.to_json()
-        return {
+        plan = {
             "schema": 1,
             "campaign": self.campaign,
             "config": self.config,
@@ -148,3 +150,6 @@ class Plan:
             "cells": cells,
             "references": [asdict(reference) for reference in self.references],
         }
+        if self.left_out:
+            plan["left_out"] = dict(self.left_out)
+        return plan

@@ -45,6 +45,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``behind``: switch or uplink -> nodes behind it.
     - ``checksums``: number and digest of the raw outputs.
     - ``left_out``: a sentence on each record, or each host's facts, that was left out.
+    - ``unplanned``: subsystem -> why its grids planned no cells, in a sentence.
     - ``rule``: a node is slow if it is behind by more than the share ``beyond``. The test needs at
       least ``nodes`` nodes of a class and ``repetitions`` repetitions of a row.
     """
@@ -73,6 +74,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "behind": nodes_behind(results),
         "checksums": checksums_of(results),
         "left_out": list(results.left_out),
+        "unplanned": dict(results.plan.get("left_out") or {}),
         "rule": {"beyond": DELTA, "nodes": LEAST_NODES, "repetitions": LEAST_REPETITIONS},
     }
 

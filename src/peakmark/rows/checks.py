@@ -45,12 +45,18 @@ DRIFT_P = 0.015
 """Largest p-value of a trend over time that is reported."""
 HOSTS_P = 0.05
 """Largest p-value of a difference between hosts that is reported."""
+SLOW_GPU = 0.03
+"""Share of the median of a node's GPUs by which one must be slower to be named."""
 HPL_THRESHOLD = 16.0
 """Limit of the scaled residual above which HPL itself reports a failed run."""
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 STORES = ("temporal", "streaming", "libc")
 """Kinds of stores that the message ``stores`` words differently."""
-DEVICES = {"disk": ("storage", "device"), "network": ("network", "interface")}
+DEVICES = {
+    "disk": ("storage", "device"),
+    "network": ("network", "interface"),
+    "gpu": ("gpu", "name"),
+}
 """Subsystem -> section of the host facts, and the fact in it that names the device."""
 
 
@@ -301,7 +307,27 @@ OF_NETWORK = {
     "udp-overflow": ("RcvbufErrors",),
 }
 """Warning code -> kernel counters that are checked for network rows alone."""
-HARMLESS = ("pcie-corrected", *OF_NETWORK)
+OF_GPU = {
+    "gpu-corrected": ("sram_correctable", "dram_correctable"),
+    "gpu-uncorrected": (
+        "sram_uncorrectable_parity",
+        "sram_uncorrectable_secded",
+        "sram_uncorrectable",
+        "dram_uncorrectable",
+    ),
+    "gpu-remapped": (
+        "remapped_row_corr",
+        "remapped_row_unc",
+        "single_bit_retired_count",
+        "double_bit_retired_count",
+    ),
+    "gpu-hot": ("sw_therm_slowdown", "hw_therm_slowdown"),
+    "gpu-power-brake": ("hw_power_brake",),
+    "gpu-power-capped": ("sw_power_cap",),
+    "gpu-link": ("replay_counter",),
+}
+"""Warning code -> counters of a GPU that are checked for rows of GPUs alone."""
+HARMLESS = ("pcie-corrected", "gpu-corrected", "gpu-power-capped", "gpu-link", *OF_NETWORK)
 """Codes of events that also happen on healthy machines."""
 
 
@@ -310,6 +336,8 @@ def counters(measured: RowRuns) -> Messages:
     codes = dict(EVERYWHERE)
     if measured.row.subsystem == "network":
         codes |= OF_NETWORK
+    if measured.row.subsystem == "gpu":
+        codes |= OF_GPU
     code_of: dict[str, str] = {}
     for code, names in codes.items():
         code_of |= dict.fromkeys(names, code)
@@ -334,9 +362,38 @@ def slow_link(measured: RowRuns) -> Messages:
     if not link:
         return
     is_narrow = link["current_width"] != link["max_width"]
-    is_slow = link["current_speed"] != link["max_speed"]
-    if is_narrow or is_slow:
-        yield message("slow-link", device=measured.fact(part, device), **link)
+    # An idle GPU lowers the speed of its link, never its width.
+    is_slow = link["current_speed"] != link["max_speed"] and part != "gpu"
+    name = measured.fact(part, device)
+    if is_narrow and part == "gpu":
+        lanes = {key: link[key] for key in ("current_width", "max_width")}
+        yield message("slow-link", case="gpu", device=name or "GPU", **lanes)
+    elif is_narrow or is_slow:
+        yield message("slow-link", device=name, **link)
+
+
+def slow_gpu(measured: RowRuns) -> Messages:
+    """Report GPUs that were slower than the others of their node in every repetition."""
+    if measured.row.subsystem != "gpu" or measured.row.concurrency < 2:
+        return
+    behind: dict[int, list[float]] = defaultdict(list)
+    for text in measured.texts("points"):
+        values = {int(index): value for index, value, _ in json.loads(text)}
+        usual = statistics.median([*values.values()])
+        for index, value in values.items():
+            slower = value / usual - 1 if measured.row.unit == "s" else 1 - value / usual
+            behind[index].append(slower)
+    names = {gpu["index"]: gpu["pci"] for gpu in measured.fact("gpu", "gpus") or ()}
+    for index, shares in behind.items():
+        if min(shares) > SLOW_GPU:
+            yield message(
+                "slow-gpu",
+                Severity.UNSURE,
+                index=index,
+                name=measured.fact("gpu", "name") or "GPU",
+                pci=names.get(index, "unknown"),
+                behind=statistics.median(shares),
+            )
 
 
 def check_row(measured: RowRuns) -> list[Message]:
@@ -368,6 +425,7 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     residual,
     counters,
     slow_link,
+    slow_gpu,
     core_checks.concurrency,
     scatter,
     hosts,

@@ -15,7 +15,15 @@ Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
 WORKING_SETS = {"block": "in caches", "pool": "in DRAM"}
 """Variant of a memory row -> phrase for it in sentences."""
-USUAL = ("", "psync")
+OF_GPU = {
+    "burst": "in the first 20 ms",
+    "to": "to the GPU",
+    "from": "from the GPU",
+    "both": "in both directions",
+    "peer": "between GPUs",
+}
+"""Variant of a GPU row -> what sentences call it."""
+USUAL = ("", "psync", "sustained")
 """Default variants, which sentences do not name."""
 
 
@@ -150,6 +158,8 @@ class Labels:
         """
         if self.table.name == "memory_throughput":
             return WORKING_SETS.get(row.variant, "")
+        if row.variant in OF_GPU:
+            return OF_GPU[row.variant]
         return f"with {row.variant}" if row.variant not in USUAL else ""
 
     def place(self, row: Line, group: Sequence[Line]) -> str:

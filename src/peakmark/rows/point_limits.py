@@ -61,6 +61,7 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     seen = chosen.assign(
         clock_work_hz=chosen["clock_work_hz"].where(chosen["clock_work_hz"].gt(0)),
         store=chosen["store"].where(chosen["store"].ne("")),
+        isa=chosen["isa"].where(chosen["isa"].ne("")),
         link=chosen["link"].where(chosen["link"].ne("")),
     )
     facts = seen.groupby("point").agg(
@@ -68,6 +69,7 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
         clock_work_hz=("clock_work_hz", "median"),
         loopback=("loopback", "any"),
         store=("store", "first"),
+        isa=("isa", "first"),
         link=("link", "first"),
     )
     ends = chosen.melt("point", ["clock_before_hz", "clock_after_hz"], value_name="clock_idle_hz")
@@ -195,6 +197,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
         clock_loaded=point.clock_work_hz is not None,
         placed=placed,
         store=point.store,
+        isa=point.isa,
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from peakmark.catalogue import KERNELS, NUMA, SHAPES, UNITS, metrics
+from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, metrics
 from peakmark.cell import Cell
 from peakmark.rows import schema
 from peakmark.run import noise
@@ -98,9 +98,11 @@ def lines_without_value(results: Results) -> Iterator[Line]:
 
     Workloads that need instructions or NUMA nodes that the machine lacks have no line.
     """
-    impossible = {
-        record.cell.row for record in results.refused if record.cell.workload in (*UNITS, *NUMA)
-    }
+    impossible = set()
+    for refused in results.refused:
+        lacks_unit = refused.cell.workload in (*UNITS, *NUMA, *MATRIX)
+        if lacks_unit or refused.cell.variant == "peer":
+            impossible.add(refused.cell.row)
     for cell, status, record in gaps(results):
         is_kernel = cell.instrument in KERNELS.values()
         if not is_kernel or cell.row in impossible:

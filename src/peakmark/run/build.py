@@ -79,7 +79,7 @@ mv -n "$new"/{{{names}}} {target} || true"""
 
 
 def programs(build: Path | None = None) -> list[str]:
-    """Return the paths of the four kernels, and of the file that make writes last."""
+    """Return the paths of the kernels, and of the file that make writes last."""
     return [str((build or folder()) / name) for name in (*KERNELS.values(), "up-to-date")]
 
 

@@ -31,7 +31,7 @@ from peakmark.errors import (
     sentence,
 )
 from peakmark.formatting import format_size
-from peakmark.machine import job_limits, network, topology
+from peakmark.machine import gpu, job_limits, network, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
@@ -269,8 +269,10 @@ def _try(request: Request, attempt: _Attempt) -> None:
     """Measure a cell once, and find out what disturbed the measurement."""
     began, context = time.monotonic(), attempt.context
     try:
-        with noise.monitor_load() as context["noise"]:
+        with _gpus_watched(request.cell) as moved, noise.monitor_load() as context["noise"]:
             _measure_once(request, attempt)
+        if moved and context["noise"]["during"]:
+            context["noise"]["during"]["moved"] |= moved
     finally:
         context |= {"seconds": time.monotonic() - began, "load_after": os.getloadavg()[0]}
         context["server_noise"] = context["server_noise"] or None
@@ -283,6 +285,20 @@ def _try(request: Request, attempt: _Attempt) -> None:
         threads = measurements[0].concurrency
         context["dram_compared"] = _usual_probe(request.campaign, threads, details)
     attempt.disturbances = noise.find(request.cell.subsystem, context, details, attempt.spare)
+
+
+@contextmanager
+def _gpus_watched(cell: Cell) -> Iterator[Facts]:
+    """Yield a dict that, after the block, holds the growth of the GPUs' counters of errors and
+    throttling; it stays empty for cells that measure no GPU.
+    """
+    moved: Facts = {}
+    before = {}
+    if cell.subsystem == "gpu":
+        before = gpu.read_counters(Host())
+    yield moved
+    if before:
+        moved |= noise.moved_counters(before, gpu.read_counters(Host()))
 
 
 def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
@@ -341,7 +357,7 @@ def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
     """
     cpus = list(space.cpus)
     locations = _cpu_locations()
-    cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes)
+    cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes, space.facts)
     context["cpus"] = cpus
     context["allowed"] = pinning.allowed(Host(), space.facts["limits"], locations)
     context["placed"] = pinning.placed(cell, locations, cpus)
@@ -434,6 +450,9 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
     cell, context = request.cell, attempt.context
     cost = REGISTRY[cell.instrument].estimate(cell)
     command = pinning.pinned(cell, invocation.command, space.cpus)
+    if cell.subsystem == "gpu":
+        near = pinning.cpus_near_gpus(cell, space.facts, _cpu_locations(), space.cpus)
+        command = replace(command, cpus=near)
     folder = space.directory / "run0"
     folder.mkdir()
     # Start the server of a network cell.

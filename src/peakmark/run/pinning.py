@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peakmark.catalogue import AUTO, NUMA, POOLS
+from peakmark.catalogue import AUTO, GPUS, NUMA, POOLS
 from peakmark.cell import Cell
-from peakmark.machine import topology
+from peakmark.machine import gpu, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.tools import REGISTRY
@@ -71,14 +71,25 @@ def placement_of(cell: Cell) -> str:
     return str(cell.options.get("placement") or "compact")
 
 
-def resolve_cell(cell: Cell, cpu_locations: Topology, cpus: list[int], memory: int) -> Cell:
+def resolve_cell(
+    cell: Cell,
+    cpu_locations: Topology,
+    cpus: list[int],
+    memory: int,
+    facts: Mapping[str, Any] | None = None,
+) -> Cell:
     """Return the cell with words replaced by numbers for this node. Its id does not change.
 
     Args:
         cpu_locations: core, socket and NUMA node of each CPU.
         cpus: CPUs that the job may use, as ``topology.order`` returns them.
         memory: bytes of memory that the job may use.
+        facts: of the machine, for cells that measure GPUs.
     """
+    if cell.word == GPUS:
+        # Without a GPU gpubench tells why there is none.
+        gpus = (facts or {}).get("gpu") or {"count": 1}
+        return replace(cell, concurrency=gpus["count"])
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
@@ -147,6 +158,18 @@ def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
 def pinned_server(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
     """Return a server's command, pinned to the last CPUs. Its client uses the first ones."""
     return replace(server, cpus=tuple(cpus[::-1][: cell.concurrency]))
+
+
+def cpus_near_gpus(
+    cell: Cell, facts: Mapping[str, Any], cpu_locations: Topology, cpus: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the CPUs of the job on the NUMA nodes of the cell's GPUs; all where they are unknown.
+
+    Pinned memory for copies then lies near the GPUs.
+    """
+    nodes = gpu.numa_nodes(facts.get("gpu"), cell.concurrency)
+    near = [cpu for cpu in cpus if cpu_locations[cpu].node in nodes]
+    return tuple(near or cpus)
 
 
 def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> Facts:

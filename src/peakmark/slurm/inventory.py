@@ -41,6 +41,12 @@ class Node:
     is_reserved: bool = False
 
     @property
+    def gpus(self) -> int:
+        """Return the number of GPUs in ``gres``, such as ``gpu:h100:8(S:0-1)``."""
+        counts = re.findall(r"(?:^|,)gpu(?::[^:,()]+)?:(\d+)", self.gres)
+        return sum(map(int, counts))
+
+    @property
     def usable(self) -> bool:
         return not states.blocking(self.state, states.NOT_NOW, self.is_reserved)
 

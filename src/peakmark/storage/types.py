@@ -596,6 +596,64 @@ class BlasFacts(TypedDict, total=False):
     config: OptionalText
 
 
+class Gpu(TypedDict, total=False):
+    """A GPU of a node; a fact that all its GPUs have in common is also in ``GpuFacts``.
+
+    Attributes:
+        mig: divided into instances, which are not measured
+        generation: of its PCI Express link, the highest that GPU and slot have
+        width: lanes of that link
+    """
+
+    index: Count
+    pci: Text
+    numa_node: OptionalInteger
+    mig: bool
+    pcie: PcieLink | None
+    name: OptionalText
+    compute: OptionalText
+    sms: OptionalCount
+    clock_hz: OptionalPositive
+    memory_clock_hz: OptionalPositive
+    bus_bits: OptionalCount
+    l2_bytes: OptionalCount
+    memory_bytes: OptionalCount
+    ecc: OptionalBool
+    vbios: OptionalText
+    power_cap_watts: OptionalCount
+    generation: OptionalCount
+    width: OptionalCount
+
+
+class GpuFacts(TypedDict, total=False):
+    """The GPUs of a node; null is not readable, or not the same of all GPUs.
+
+    Attributes:
+        driver: its version
+        partitioned: a GPU is divided into instances (MIG)
+        clock_hz: the highest of its SMs
+        pcie: link of a GPU, of a narrow one where there is any
+    """
+
+    driver: OptionalText
+    count: Several
+    partitioned: bool
+    name: OptionalText
+    compute: OptionalText
+    sms: OptionalCount
+    clock_hz: OptionalPositive
+    memory_clock_hz: OptionalPositive
+    bus_bits: OptionalCount
+    l2_bytes: OptionalCount
+    memory_bytes: OptionalCount
+    ecc: OptionalBool
+    vbios: OptionalText
+    power_cap_watts: OptionalCount
+    generation: OptionalCount
+    pcie: PcieLink | None
+    gpus: list[Gpu]
+
+
 class Facts(TypedDict, total=False):
     """Facts of a node that an ordinary user can read, in bytes, Hz, bit/s and B/s. null: not
     readable, see unknown.
@@ -603,6 +661,7 @@ class Facts(TypedDict, total=False):
     Attributes:
         collected: time at which the facts were read, ISO 8601 with offset
         libraries: name of a shared library that can affect results -> its file
+        gpu: only of a node with GPUs
         unknown: dotted name of an unknown fact -> how to supply it
     """
 
@@ -621,6 +680,7 @@ class Facts(TypedDict, total=False):
     build: BuildFacts
     blas: BlasFacts
     libraries: dict[str, str]
+    gpu: GpuFacts
 
 
 JobName = Annotated[
@@ -656,3 +716,4 @@ class PlanFile(TypedDict):
     config: NotRequired[JobConfig | None]
     references: NotRequired[list[dict[str, Any]] | None]
     cluster: NotRequired[dict[str, Any] | None]
+    left_out: NotRequired[dict[str, str]]

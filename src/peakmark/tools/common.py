@@ -396,6 +396,8 @@ class Kernel(Instrument):
     """One of peakmark's kernels, with the options and output that all kernels share."""
 
     reference = False
+    parts = "per_thread"
+    """Key of its result that has an entry for each thread, or GPU."""
 
     def __init_subclass__(cls) -> None:
         cls.version = ("--version", rf"^{cls.name}\b.*?\b([0-9]\S*)")
@@ -427,16 +429,20 @@ class Kernel(Instrument):
         unit = next(iter(metrics(cell.subsystem, cell.workload).values()))
         wanted = {"instrument": self.name, "workload": cell.workload, "unit": unit}
         output.expect({**wanted, "threads": cell.concurrency})
-        threads, warnings = output["per_thread"], output["warnings"]
+        threads, warnings = output[self.parts], output["warnings"]
         if not isinstance(threads, list) or len(threads) != cell.concurrency:
-            raise ParseError(f"{self.name}: per_thread does not hold {cell.concurrency} entries")
+            raise ParseError(f"{self.name}: {self.parts} does not hold {cell.concurrency} entries")
         if not isinstance(warnings, list) or not isinstance(output["version"], str):
             raise ParseError(f"{self.name}: warnings is no list, or version no text")
         value, work, seconds = map(output.number, ("value", "work", "seconds"))
         if unit != "s" and cell.workload not in SHAPES:
             bits = 8 if unit == "bit/s" else 1
-            agree(value, bits * work / seconds, 1e-3, f"{self.name}: value")
+            self.check_rate(output, value, bits * work / seconds)
         return output
+
+    def check_rate(self, output: Output, value: float, rate: float) -> None:
+        """Check the value against the work by its time; else raise ParseError."""
+        agree(value, rate, 1e-3, f"{self.name}: value")
 
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:
         """Return the rows together with the version and the warnings that the kernel printed.

@@ -32,6 +32,7 @@ UNITS = {
     ("s", 1e6): "µs",
     ("s", 1e9): "ns",
     ("op/s", 1e-9): "GigaOPS",
+    ("op/s", 1e-12): "TeraOPS",
     ("1/s", 1.0): "IOPS",
 }
 """(SI unit, factor) -> printed unit."""

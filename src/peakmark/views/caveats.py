@@ -45,6 +45,8 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     ]
     if isinstance(scale, int | float) and scale < 1:
         caveats.append(message("scaled", scale=scale))
+    for reason in frames.campaign.get("unplanned", {}).values():
+        caveats.append(message("unplanned", reason=reason))
     if len(measured) < len(own):
         caveats.append(message("holes", rows=len(own) - len(measured), of=len(own)))
     return caveats

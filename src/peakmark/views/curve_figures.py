@@ -55,7 +55,7 @@ def plot_ladder(figure: FigureData) -> Figure:
     caches: dict[str, float] = {}
     for row in schema.lines(figure.own):
         level, _, pages = row.variant.partition("-")
-        name = f"{pages} pages"
+        name = f"{pages} pages" if pages else "one thread"
         if row.node != "any":
             name += f", {row.node}"
         members[name].append(row)

@@ -92,7 +92,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     if len(frames.nodes) < 2 and of_kind(frames, "suspect").empty:
         return []
     groups = alike(frames)
-    paragraphs = [" ".join(classes(frames))]
+    paragraphs = [" ".join(classes(frames)), *fewer_gpus(frames)]
     for reason, nodes in groups[:SENTENCES]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
     rest = []
@@ -154,6 +154,24 @@ def slow_sentence(nodes: Sequence[Line]) -> str:
         f"Slow: {names}, {resource} {node.behind:.1%} behind its class"
         f" ({low:.1%} to {high:.1%}, in {node.rows} of {plural(node.judged, 'row')})."
     )
+
+
+def fewer_gpus(frames: CampaignFrames) -> Iterator[str]:
+    """Yield a sentence on the nodes that show fewer GPUs than others of their class.
+
+    Facts that were not collected say nothing of a node.
+    """
+    facts = frames.facts
+    counts = facts[facts["key"].eq("gpu.count")].set_index("host")["value"].astype(int)
+    known = frames.nodes[frames.nodes["node"].isin(facts["host"])]
+    shown = known.assign(gpus=known["node"].map(counts).fillna(0).astype(int))
+    most = shown.groupby("class")["gpus"].transform("max")
+    for node in schema.lines(shown.assign(most=most)[shown["gpus"].lt(most)]):
+        gpus = plural(node.gpus, "GPU") if node.gpus else "no GPU"
+        yield (
+            f"{node.node} shows {gpus}, others of its class {node.most}: see dmesg and nvidia-smi there"
+            " before its next job."
+        )
 
 
 def second_verdicts(frames: CampaignFrames) -> Iterator[str]:

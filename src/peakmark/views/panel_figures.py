@@ -54,8 +54,9 @@ VARIANTS = {
     "pool": "pool (DRAM)",
     "pool-temporal": "pool (DRAM, ordinary stores)",
     "block": "one block (cache)",
+    "sustained": "",
 }
-"""Variant of a memory row -> its name in titles of panels."""
+"""Variant of a row -> its name in titles of panels; empty for the usual one."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """Column of a percentile -> share of the operations that took no longer."""
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -433,7 +434,8 @@ def dots_of(figure: FigureData, places: pd.DataFrame) -> pd.DataFrame:
 def label_across(table: Table, across: str) -> str:
     """Return the label of the horizontal axis."""
     if across == "concurrency":
-        return f"{Labels(table).noun.capitalize()}s"
+        noun = Labels(table).noun
+        return f"{noun[:1].upper()}{noun[1:]}s"
     return "Area walked" if table.name == "memory_latency" else "Block size"
 
 

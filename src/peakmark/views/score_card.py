@@ -73,6 +73,13 @@ HEADLINES = (
     Headline("TCP", "network_throughput", "TCP", "bit/s"),
     Headline("TCP round trip", "network_latency", "LAT-TCP", "s"),
     Headline("HPL", "cpu", "DP", "FLOP/s", instrument="hpl"),
+    Headline("GPU FP64 multiply-add", "gpu", "FP64", "FLOP/s"),
+    Headline("GPU FP64 matrix units", "gpu", "TC-FP64", "FLOP/s"),
+    Headline("GPU FP16 matrix units", "gpu", "TC-FP16", "FLOP/s"),
+    Headline("GPU FP8 matrix units", "gpu", "TC-FP8", "FLOP/s"),
+    Headline("GPU memory read", "gpu_throughput", "RS", "B/s"),
+    Headline("GPU memory copy", "gpu_throughput", "RWS", "B/s"),
+    Headline("Host to GPU", "gpu_link_throughput", "LINK", "B/s"),
 )
 """Lines of the card in its order. A line that the campaign does not measure is left out."""
 UNITS = {
@@ -80,6 +87,9 @@ UNITS = {
     "memory_throughput": "B/s",
     "disk_throughput": "B/s",
     "network_throughput": "bit/s",
+    "gpu": "OP/s",
+    "gpu_throughput": "B/s",
+    "gpu_link_throughput": "B/s",
 }
 """Table of rates -> unit of its values on the card."""
 

@@ -100,7 +100,12 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     former = [folder / name for name in FORMER]
     for stale in (*folder.glob("*.tex"), folder / "nodes.csv", *former):
         stale.unlink(missing_ok=True)
+    # A campaign without GPUs has no tables of them.
+    has_gpus = bool(frames.rows["subsystem"].eq("gpu").any())
     for table in TABLES:
+        if table.subsystem == "gpu" and not has_gpus:
+            (folder / f"{table.name}.csv").unlink(missing_ok=True)
+            continue
         rows = rows_of(arranged, table)
         write_csv(folder / f"{table.name}.csv", frame(table, arranged, rows))
         if len(rows):

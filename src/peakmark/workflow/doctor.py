@@ -12,14 +12,14 @@ import shutil
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from peakmark import files, output, resources, slurm
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.formatting import gigabytes, listed
-from peakmark.machine import software, storage
+from peakmark.machine import gpu, software, storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
 from peakmark.plan import durations, jobs
 from peakmark.run import build, cleanup, lock
@@ -48,7 +48,8 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
         node: inside a job, on its node.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
-    findings = [*needed, *map(_reference, references().values())]
+    usual = [tool for tool in references().values() if tool.rows[0].subsystem != "gpu"]
+    findings = [*needed, *map(_reference, usual), *_gpus(kernels)]
     findings += [*_toolchain(kernels), *_settings(), *_busy()]
     if node:
         findings = [*_cpus(), *findings]
@@ -184,6 +185,29 @@ def _settings() -> Iterator[Finding]:
     yield "note", "Slurm", sbatch or "not here; peakmark run measures this machine"
 
 
+def _gpus(kernels: Path) -> Iterator[Finding]:
+    """Yield the GPUs of this machine, and the reference tools for them; nothing without a GPU."""
+    present, (count, reason) = gpu.on_bus(Host()), gpu.survey()
+    if not present and not count:
+        return
+    mark = "note"
+    advice = "ask for all in gpus: {gres: gpu} of the site file"
+    if "SLURM_JOB_ID" not in os.environ:
+        mark, advice = "broken", "see dmesg and nvidia-smi"
+    if not count:
+        yield mark, "GPUs", f"none of {present} can be used: {reason}; {advice}"
+        return
+    facts = gpu.collect(Host(), kernels / "gpubench") or {"name": None, "partitioned": False}
+    name = facts["name"] or "GPUs"
+    if count < present:
+        yield mark, "GPUs", f"{count} of {present} {name} can be used; {advice}"
+    else:
+        yield "ok", "GPUs", f"{count} x {name}"
+    if facts["partitioned"]:
+        yield "note", "MIG", "a GPU is divided into instances, which are not measured"
+    yield _reference(REGISTRY["nvbandwidth"])
+
+
 def _busy() -> Iterator[Finding]:
     try:
         with lock.held("campaign"):
@@ -196,7 +220,7 @@ def _busy() -> Iterator[Finding]:
 
 
 def examine_cluster(
-    settings: Mapping[str, Any], scratch: Path | None, wait_s: float
+    settings: Mapping[str, Any], scratch: Path | None, wait_s: float, gres: str = ""
 ) -> tuple[str, bool]:
     """Have Slurm check a job of each kind, then run one on a node of each size.
 
@@ -206,6 +230,7 @@ def examine_cluster(
         settings: section ``slurm`` of the site file.
         scratch: directory for the disk cells, None for the default.
         wait_s: how long each job may wait.
+        gres: name of the GPUs in Slurm, by the site file; empty without one.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -231,13 +256,26 @@ def examine_cluster(
     for (cpus, memory, _), equal in sorted(kinds.items()):
         names = ", ".join(node.name for node in equal[:4])
         lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]
+        lines += [_line(*finding) for finding in _fewer_gpus(equal)]
         usable = next((node for node in equal if node.usable), None)
         if usable is None:
             lines.append(_line("note", "nodes", f"none can be used now ({equal[0].state})"))
             continue
-        options = jobs.command_line({**single, "nodelist": usable.name}, settings)
+        named = {**single, "nodelist": usable.name}
+        if gres and usable.gpus:
+            named["gres"] = f"{gres}:{usable.gpus}"
+        options = jobs.command_line(named, settings)
         lines.append(_examine_node(options, usable.name, scratch, wait_s))
     return "\n".join(lines), True
+
+
+def _fewer_gpus(equal: Sequence[slurm.Node]) -> Iterator[Finding]:
+    """Yield the nodes that have fewer GPUs in Slurm than others of their size."""
+    most = max(node.gpus for node in equal)
+    for node in equal:
+        if node.gpus < most:
+            text = f"{node.name} has {node.gpus} in Slurm, others of its size {most}"
+            yield "missing", "GPUs", f"{text}; see scontrol show node and nvidia-smi there"
 
 
 def _job_finding(subject: str, refusal: failures.Refusal | None) -> Finding:

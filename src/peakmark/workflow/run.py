@@ -30,6 +30,7 @@ from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
+from peakmark.tools.tables import Table
 from peakmark.workflow import startup, status
 
 OVERRIDES = jobs.OVERRIDES
@@ -107,6 +108,11 @@ class Run:
         if not self.plan.jobs:
             return [self.plan.record_name(cell) for cell in self.plan.cells]
         return [self.job_output(name) for name in self.plan.jobs]
+
+    def has_table(self, table: Table) -> bool:
+        """Return whether the campaign has the table: those of GPUs only where it measures GPUs."""
+        measured = {cell.subsystem for cell in self.plan.cells}
+        return table.subsystem != "gpu" or "gpu" in measured
 
     def lost_records(self, _: Any) -> list[str]:
         """Return the lost records of a campaign that has tables. The rule asks for them by name, because

@@ -106,9 +106,9 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
     made = plan.make({**only, "seconds": 0.1})
     assert len(made.cells) == 2 * base["repetitions"]
     without = campaign.read([tmp_path / "site.yaml"])
-    assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network"]
+    assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network", "gpu"]
     by_word = campaign.read([], ["disk=[]"])
-    assert [key for key in WORKLOADS if by_word.get(key)] == ["cpu", "memory", "network"]
+    assert [key for key in WORKLOADS if by_word.get(key)] == ["cpu", "memory", "network", "gpu"]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ import json
 import random
 
 from tests.unit import campaign_data as make
+from tests.unit import gpu_data
 from tests.unit.plan.planned import where
 
 from peakmark.cell import Cell
+from peakmark.rows import checks
 from peakmark.storage import planfile
 
 OF_ATTEMPT = (
@@ -368,3 +370,16 @@ def shapes(folder):
     memory = {**make.VM["memory"], "channels": 8, "speed_mts": 3200}
     facts = {**make.VM, "memory": memory}
     return make.write(folder, [*loaded, *matrices, *make.ladders()], machines={"node1": facts})
+
+
+def gpus(folder):
+    """Write rows of an H100, and of a node with four GPUs of which one is slow and unwell."""
+    made = gpu_data.h100()
+    unwell = {"clock": 1.98e9, "isa": "fma.rn.f32", "variant": "burst", "concurrency": 4}
+    moved = {}
+    for number, names in enumerate(checks.OF_GPU.values(), 1):
+        moved[f"0000:00:07.0 {names[0]}"] = number
+    noise = gpu_data.noise(moved)
+    values = [32e12, 29e12, 32e12, 32.1e12]
+    made += gpu_data.records("gpubench", "FP32", values, context=noise, **unwell)
+    return make.write(folder, made, machines={"node1": gpu_data.facts(folder, 4)})

@@ -53,6 +53,7 @@ def made(folder):
         mutated.shake(campaign, name)
         yield f"{name}-shaken", campaign.write(folder / f"{name}-shaken" / "campaign")
     yield "shapes", mutated.shapes(folder / "shapes")
+    yield "gpus", mutated.gpus(folder / "gpus")
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def codes_in(value):
 
 def codes_of_modules():
     """Return the codes of all messages that the modules make, by their source."""
-    codes = {*checks.EVERYWHERE, *checks.OF_NETWORK, "MB/s", "IOPS"}
+    codes = {*checks.EVERYWHERE, *checks.OF_NETWORK, *checks.OF_GPU, "MB/s", "IOPS"}
     for name in JUDGES:
         tree = ast.parse((ROOT / "src" / "peakmark" / "rows" / f"{name}.py").read_text())
         for node in ast.walk(tree):

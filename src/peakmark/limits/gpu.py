@@ -1,0 +1,98 @@
+"""Limits of GPUs: operations of their SMs at the clock under the work, their memory bus, their PCI Express
+link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from peakmark import data
+from peakmark.formatting import plural, quantity
+from peakmark.limits.base import Limit, Question
+
+TRANSFERS = 2
+"""Transfers of a memory pin in each cycle of the clock that the driver tells (double data rate)."""
+_PCIE = {
+    1: (2.5e9, 8 / 10),
+    2: (5e9, 8 / 10),
+    3: (8e9, 128 / 130),
+    4: (16e9, 128 / 130),
+    5: (32e9, 128 / 130),
+    6: (64e9, 242 / 256),
+}
+"""Generation of PCI Express -> transfers a second and lane, and the share of them that carries data."""
+_DRIVER = "attributes of the GPU, by NVIDIA's driver"
+
+Gpus = Sequence[Mapping[str, Any]]
+
+
+def limit(question: Question) -> Limit:
+    """Return the limit of a row of GPUs: operations or bytes per second."""
+    gpus = (question.fact("gpu", "gpus") or [])[: question.concurrency]
+    if not gpus:
+        return question.unknown("facts")
+    if question.metric == "rate":
+        return _rate(question, gpus)
+    if question.metric == "throughput":
+        return _memory(question, gpus)
+    if question.metric == "link_throughput":
+        return _link(question, gpus)
+    return question.unknown("shape")
+
+
+def _rate(question: Question, gpus: Gpus) -> Limit:
+    """Return the operations that all SMs do at the clock that was observed under the work."""
+    compute, workload = str(gpus[0]["compute"]), question.workload
+    line = next((line for line in data.table("gpu") if line["compute"] == compute), None)
+    if line is None or not line[workload]:
+        processor = f"a GPU of compute capability {compute}"
+        return question.unknown("operations", workload=workload, processor=processor)
+    fastest = line["matrix"] if workload != "TC-FP64" else "mma.sync"
+    if workload.startswith("TC-") and not (question.isa or "").startswith(fastest):
+        ran = question.isa or "an unknown instruction"
+        return question.unknown("instruction", ran=ran, fastest=fastest)
+    if question.clock is None:
+        return question.unknown("clock")
+    sms, clock = sum(int(gpu["sms"]) for gpu in gpus), question.clock
+    value = sms * float(line[workload]) * clock.hz
+    which = "clock under the work" if clock.name == "observed" else f"{clock.name} clock"
+    formula = (
+        f"{plural(sms, 'SM')} x {quantity(clock.hz, 'Hz', 4)} ({which})"
+        f" x {line[workload]} operations per cycle and SM = {quantity(value, 'OP/s', 4)}"
+    )
+    return question.limit(value, formula, line["source"], clock.origin, clock=clock.name)
+
+
+def _memory(question: Question, gpus: Gpus) -> Limit:
+    """Return the bytes that the memory buses of all GPUs move."""
+    clock, bits = gpus[0]["memory_clock_hz"], gpus[0]["bus_bits"]
+    if not clock or not bits:
+        return question.unknown("facts")
+    value = len(gpus) * clock * TRANSFERS * bits / 8
+    formula = (
+        f"{plural(len(gpus), 'GPU')} x {quantity(clock, 'Hz', 4)} (memory clock) x {TRANSFERS}"
+        f" transfers x {bits} bit / 8 = {quantity(value, 'B/s')}"
+    )
+    return question.limit(value, formula, _DRIVER, "read")
+
+
+def _link(question: Question, gpus: Gpus) -> Limit:
+    """Return the bytes that the PCI Express links carry, less their line coding; nothing tells the rate
+    between two GPUs.
+    """
+    generation, lanes = gpus[0]["generation"], gpus[0]["width"]
+    if question.variant == "peer":
+        return question.unknown("peer")
+    if generation not in _PCIE or not lanes:
+        return question.unknown("link", interface="PCI Express")
+    transfers, coding = _PCIE[generation]
+    ways = 2 if question.variant == "both" else 1
+    value = len(gpus) * ways * transfers * lanes * coding / 8
+    directions = " x 2 directions" if ways == 2 else ""
+    formula = (
+        f"{plural(len(gpus), 'GPU')} x PCIe {transfers / 1e9:g} GT/s x {lanes} lanes"
+        f" x {coding:.4g} line coding / 8{directions} = {quantity(value, 'B/s')}"
+    )
+    source = "generation and lanes of the link, by nvidia-smi or the driver"
+    return question.limit(value, formula, source, "read")

@@ -1,0 +1,204 @@
+"""GPUs of a node: what the driver tells of them by gpubench, and by nvidia-smi where it is installed.
+
+A node without NVIDIA's driver has no such facts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peakmark.machine.host import Facts, Host, pcie_link
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+LIBRARY = "libcuda.so.1"
+"""The driver's library, unless ``PEAKMARK_LIBCUDA`` names another."""
+_ENVIRONMENT = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "PEAKMARK_LIBCUDA")
+"""Variables that decide which driver and which GPUs a program finds."""
+_COUNT = """
+import ctypes, json, sys
+try:
+    cuda = ctypes.CDLL(sys.argv[1])
+except OSError:
+    print(json.dumps({"count": 0, "reason": f"NVIDIA's driver is not installed ({sys.argv[1]})"}))
+    sys.exit()
+count, error = ctypes.c_int(0), cuda.cuInit(0)
+if not error:
+    error = cuda.cuDeviceGetCount(ctypes.byref(count))
+reason = f"NVIDIA's driver shows no GPU (error {error})"
+print(json.dumps({"count": count.value, "reason": reason}))
+"""
+"""Program that asks the driver for the number of GPUs. It runs in its own process: the driver starts
+threads, and plans are made before gpubench is compiled.
+"""
+_SHARED = (
+    "name", "compute", "sms", "clock_hz", "memory_clock_hz", "bus_bits", "l2_bytes", "memory_bytes",
+    "ecc", "vbios", "power_cap_watts", "generation",
+)  # fmt: skip
+"""Facts that the GPUs of a node have in common."""
+
+
+@cache
+def survey() -> tuple[int, str]:
+    """Return the number of GPUs that a program finds on this machine, and why there are none."""
+    library = os.environ.get("PEAKMARK_LIBCUDA", LIBRARY)
+    command = [*_environment(), sys.executable, "-I", "-S", "-c", _COUNT, library]
+    answer = Host().run_json(command) or {"count": 0, "reason": "NVIDIA's driver does not answer"}
+    return int(answer["count"]), str(answer["reason"])
+
+
+def on_bus(host: Host) -> int:
+    """Return the number of NVIDIA's GPUs on the PCI bus, also of those that no program may use."""
+    count = 0
+    for device in host.glob("/sys/bus/pci/devices/*"):
+        is_display = (host.read(device, "class") or "").startswith("0x03")
+        count += is_display and host.read(device, "vendor") == "0x10de"
+    return count
+
+
+def _environment() -> list[str]:
+    """Return the begin of a command that sees the GPUs of this process."""
+    settings = [f"{name}={os.environ[name]}" for name in _ENVIRONMENT if name in os.environ]
+    return ["env", *settings]
+
+
+def collect(host: Host, gpubench: Path) -> Facts | None:
+    """Return the ``gpu`` part of the facts; None where gpubench finds no GPU.
+
+    Facts that all GPUs have in common stand beside the list of GPUs.
+
+    Args:
+        host: the machine.
+        gpubench: the compiled kernel.
+    """
+    listed = host.run_json([*_environment(), str(gpubench.absolute()), "--list"])
+    if not listed or not listed.get("gpus"):
+        return None
+    said = {facts["pci"]: facts for facts in _by_nvidia_smi(host)}
+    gpus = [_gpu(host, gpu, said.get(gpu["pci"].lower(), {})) for gpu in listed["gpus"]]
+    facts: Facts = {
+        "driver": next((one["driver"] for one in said.values()), str(listed["driver"])),
+        "count": len(gpus),
+        "partitioned": any(gpu["mig"] for gpu in gpus),
+    }
+    for name in _SHARED:
+        values = {gpu[name] for gpu in gpus}
+        facts[name] = values.pop() if len(values) == 1 else None
+    links = [gpu["pcie"] for gpu in gpus if gpu["pcie"]]
+    narrow = [link for link in links if link["current_width"] < link["max_width"]]
+    facts["pcie"] = next(iter([*narrow, *links]), None)
+    return facts | {"gpus": gpus}
+
+
+def _gpu(host: Host, listed: Facts, said: Facts) -> Facts:
+    """Return the facts of one GPU.
+
+    Args:
+        host: the machine.
+        listed: by the driver, as gpubench prints them.
+        said: by nvidia-smi, empty without it.
+    """
+    link = listed.get("link") or {}
+    return {
+        "index": listed["index"],
+        "pci": listed["pci"],
+        "numa_node": listed.get("numa_node"),
+        "mig": bool(listed.get("mig")),
+        "pcie": pcie_link(host, f"/sys/bus/pci/devices/{listed['pci'].lower()}"),
+        **{name: listed.get(name) for name in _SHARED},
+        "vbios": said.get("vbios"),
+        "power_cap_watts": said.get("power_cap_watts"),
+        "generation": said.get("generation") or link.get("generation"),
+        "width": said.get("width") or link.get("width"),
+    }
+
+
+def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
+    """Yield what nvidia-smi says of each GPU that a program may not find out otherwise."""
+    for log, gpu in _read_log(host):
+        yield {
+            "driver": log.findtext("driver_version"),
+            "pci": _address(gpu),
+            "vbios": gpu.findtext("vbios_version"),
+            "power_cap_watts": _number(gpu, "gpu_power_readings/current_power_limit"),
+            "generation": _number(gpu, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
+            "width": _number(gpu, "pci/pci_gpu_link_info/link_widths/current_link_width"),
+        }
+
+
+def _read_log(host: Host) -> Iterator[tuple[Element, Element]]:
+    """Yield the log of ``nvidia-smi -q -x`` and the part of each GPU; nothing without nvidia-smi."""
+    from xml.etree import ElementTree  # late: most nodes have no GPU
+
+    text = host.run(["nvidia-smi", "-q", "-x"])
+    if text is None:
+        return
+    try:
+        log = ElementTree.fromstring(text)  # noqa: S314 - the driver's own tool wrote it
+    except ElementTree.ParseError:
+        return
+    for gpu in log.iter("gpu"):
+        yield log, gpu
+
+
+def _address(gpu: Element) -> str:
+    """Return the PCI address as sysfs writes it: 0000:00:06.0 for 00000000:00:06.0."""
+    domain, _, rest = gpu.get("id", "").lower().partition(":")
+    return f"{domain[-4:]}:{rest}"
+
+
+def _number(gpu: Element, path: str) -> int | None:
+    """Return the leading number of a part of the log: 16 of ``16x``, 700 of ``700.00 W``."""
+    match = re.match(r"\d+", gpu.findtext(path) or "")
+    return int(match[0]) if match else None
+
+
+_COUNTERS = {
+    "ecc_errors/volatile": "",
+    "retired_pages/multiple_single_bit_retirement": "single_bit_",
+    "retired_pages/double_bit_retirement": "double_bit_",
+    "remapped_rows": "",
+    "clocks_event_reasons_counters": "",
+    "pci": "",
+}
+"""Part of the log whose children count -> what their names begin with here."""
+COUNTED = re.compile(
+    r"[sd]ram_(un)?correctable(_\w+)?|(single|double)_bit_retired_count|remapped_row_(corr|unc)"
+    r"|(sw|hw)_\w+|replay_counter"
+)
+"""Children that count errors, repairs, and the time in us for which the clock was held down."""
+
+
+def read_counters(host: Host) -> dict[str, int]:
+    """Return the counters of all GPUs by PCI address and name; empty without nvidia-smi.
+
+    A key is ``0000:19:00.0 dram_uncorrectable``: the driver and nvidia-smi number GPUs differently.
+    """
+    counters = {}
+    for _, gpu in _read_log(host):
+        for part, prefix in _COUNTERS.items():
+            for child in gpu.iterfind(f"{part}/*"):
+                name = prefix + child.tag.removeprefix("clocks_event_reasons_counters_")
+                match = re.match(r"\d+", child.text or "")
+                if match and COUNTED.fullmatch(name):
+                    counters[f"{_address(gpu)} {name}"] = int(match[0])
+    return counters
+
+
+def numa_nodes(facts: Any, count: int) -> set[int]:
+    """Return the NUMA nodes at which the first ``count`` GPUs of a node are; empty where unknown.
+
+    Args:
+        facts: the ``gpu`` part of the facts, None without GPUs.
+        count: number of GPUs.
+    """
+    gpus = (facts or {}).get("gpus") or []
+    nodes = {gpu["numa_node"] for gpu in gpus[:count]}
+    return {node for node in nodes if node is not None and node >= 0}

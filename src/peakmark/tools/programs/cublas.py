@@ -1,0 +1,22 @@
+"""cuBLAS: products of matrices of 8192 by type, by NVIDIA's library, which gpubench opens at run time."""
+
+from __future__ import annotations
+
+from peakmark.catalogue import MATRIX
+from peakmark.tools.base import Coverage
+from peakmark.tools.programs.gpubench import VendorLibrary
+
+
+class Cublas(VendorLibrary):
+    """gpu TC-*, FP64 and FP32 in op/s, sustained. FP8 also takes libcublasLt."""
+
+    name = "cublas"
+    way = "cublas"
+    heading = "cuBLAS"
+    place = 1
+    rows = (Coverage("gpu", ("FP64", "FP32", *MATRIX), variants=("sustained",)),)
+    build = "pip install nvidia-cublas-cu12, then add site-packages/nvidia/cublas/lib to LD_LIBRARY_PATH"
+    homes = ("https://docs.nvidia.com/cuda/cublas",)
+
+
+INSTRUMENT = Cublas()

@@ -1,0 +1,29 @@
+"""cuMemcpy and cuMemset: copies by the driver's own calls, which gpubench runs beside its kernels."""
+
+from __future__ import annotations
+
+from peakmark.catalogue import GPU_LINKS
+from peakmark.cell import Cell
+from peakmark.tools.base import Coverage
+from peakmark.tools.programs.gpubench import VendorLibrary
+
+
+class CudaMemcpy(VendorLibrary):
+    """gpu RWS by cuMemcpyDtoD, WS by cuMemsetD32, and LINK by cuMemcpy with pinned memory, in B/s."""
+
+    name = "cuda-memcpy"
+    way = "memcpy"
+    heading = "cuMemcpy"
+    place = 2
+    rows = (Coverage("gpu", ("RWS", "WS")), Coverage("gpu", ("LINK",), variants=GPU_LINKS))
+    build = "nothing to build: the calls are part of NVIDIA's driver"
+    homes = ("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html",)
+
+    def arguments(self, cell: Cell) -> list[str]:
+        argv = super().arguments(cell)
+        if cell.workload == "WS":
+            argv[1] = "memset"
+        return argv
+
+
+INSTRUMENT = CudaMemcpy()

@@ -1,0 +1,184 @@
+"""gpubench, peakmark's kernel for GPUs: rates, memory, links and latencies through the driver alone; and
+the vendor's ways that gpubench runs beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+from statistics import median
+from typing import Any
+
+from peakmark.catalogue import GPU_LINKS, GPU_RATES, MATRIX, SHAPES, SWEEPS, metrics
+from peakmark.cell import Cell
+from peakmark.errors import ParseError, Unavailable
+from peakmark.tools import common
+from peakmark.tools.base import (
+    Completed,
+    Cost,
+    Coverage,
+    Instrument,
+    Invocation,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
+from peakmark.tools.common import Output
+
+RATES = ("FP64", "FP32", "FP16", "INT32", *MATRIX)
+"""Workloads that compute."""
+
+BLOCKS = (32, 1 << 20)
+"""Bytes of the smallest and largest block. Without one gpubench takes the fastest way."""
+_START_S = 1.0
+"""Seconds until the driver has started the GPUs and compiled a kernel."""
+_SETTLE_S = 0.75
+"""Seconds until the power of a GPU under full load is steady."""
+_LADDER_S = 6.0
+"""Seconds of a ladder on an H100."""
+_MEMORY = 1 << 30
+"""Bytes of the host's memory: pinned buffers, and what the driver takes."""
+_L1_BYTES = 32 << 10
+"""Largest working set that lies in the L1 cache of every GPU."""
+
+
+class GpuBench(common.Kernel):
+    """gpu FP64 FP32 FP16 INT32 TC-* in op/s, RS WS RWS RWR and LINK in B/s, LAUNCH and LADDER-LAT
+    in s.
+    """
+
+    name = "gpubench"
+    parts = "per_gpu"
+    rows: tuple[Coverage, ...] = (
+        Coverage("gpu", RATES, variants=GPU_RATES),
+        Coverage("gpu", (*SWEEPS, "LAUNCH", "LADDER-LAT")),
+        Coverage("gpu", ("LINK",), variants=GPU_LINKS),
+    )
+
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        if cell.block is not None:
+            common.need_between(cell, "blocks", cell.block, *BLOCKS, size=True)
+        if cell.variant == "peer" and cell.concurrency < 2 and not cell.word:
+            raise Unavailable(f"{self.name} needs 2 GPUs for peer", "use gpus or 2")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        return Invocation(self.command(cell, [tool.path, *self.arguments(cell)]))
+
+    def arguments(self, cell: Cell) -> list[str]:
+        """Return gpubench's options for the cell."""
+        gpus = ",".join(map(str, range(cell.concurrency)))
+        argv = ["--workload", cell.workload, "--gpus", gpus]
+        if cell.variant:
+            argv += ["--variant", cell.variant]
+        if cell.block is not None:
+            argv += ["--block", str(cell.block)]
+        argv += ["--seconds", common.plain(common.seconds_of(cell)), *self.warmup_option(cell)]
+        seed = common.option_number(cell, "seed")
+        if seed is not None:
+            argv += ["--seed", str(int(seed))]
+        return argv
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        output = self.read(cell, done)
+        if output["checked"] is not True and cell.workload != "LAUNCH":
+            raise ParseError(f"{self.name} did not check its results")
+        shared = common.details(output)
+        clock = output.number_or_none("clock_hz")
+        if clock:
+            shared["clock_hz_loaded"] = clock
+        if cell.workload in SHAPES:
+            return self.parsed(cell, output, *_levels(cell, output, shared))
+        gpus = [_values_of_gpu(gpu) for gpu in output["per_gpu"]]
+        if len(gpus) > 1:
+            shared["points"] = gpus
+        (metric,) = metrics(cell.subsystem, cell.workload)
+        row = Measurement.of(cell, metric, output.number("value"), shared)
+        return self.parsed(cell, output, row)
+
+    def check_rate(self, output: Output, value: float, rate: float) -> None:
+        """Check the value. That of several GPUs is the sum of their rates; some end before others."""
+        rates = [_values_of_gpu(gpu)[1] for gpu in output[self.parts]]
+        common.agree(value, sum(rates), 1e-3, f"{self.name}: value")
+        if len(rates) == 1 or rate > value:
+            super().check_rate(output, value, rate)
+
+    def estimate(self, cell: Cell) -> Cost:
+        seconds = common.seconds_of(cell) + common.warmup_of(cell)
+        if cell.variant == "sustained":
+            seconds += _SETTLE_S
+        elif cell.workload == "LADDER-LAT":
+            seconds = _LADDER_S
+        return Cost(_START_S + seconds, memory_bytes=cell.concurrency * _MEMORY)
+
+
+def _values_of_gpu(printed: Any) -> list[float]:
+    """Return index, value and clock in Hz of one GPU; the clock is 0 where there is none."""
+    if not isinstance(printed, dict):
+        raise ParseError("gpubench: per_gpu is no list of objects")
+    gpu = Output("gpubench", printed)
+    index, value = gpu.number("gpu", zero=True), gpu.number("value")
+    return [index, value, gpu.number_or_none("clock_hz") or 0.0]
+
+
+def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Measurement]:
+    """Yield the rows of the ladder: the median of the working sets that lie clearly in a level.
+
+    Each row holds the points up to the end of its level, so that together they are the curve.
+    """
+    points: Any = output["points"]
+    if not isinstance(points, list) or not points or not all(map(_is_point, points)):
+        raise ParseError("gpubench: points is no list of working sets and latencies")
+    l2_bytes = output.number("l2_bytes")
+    ends = {"l1": (0, _L1_BYTES), "l2": (16 * _L1_BYTES, l2_bytes / 4), "dram": (4 * l2_bytes, inf)}
+    rest = sorted(points)
+    for level, (first, last) in ends.items():
+        of_level = [point for point in rest if point[0] <= last]
+        rest = rest[len(of_level) :]
+        clear = [point for point in of_level if point[0] >= first]
+        if not clear:
+            continue
+        value = median(latency for _, latency in clear)
+        details = {**shared, "points": of_level}
+        if level == "l2":
+            details["cache"] = l2_bytes
+        row = Measurement.of(cell, "ladder_latency", value, details)
+        yield replace(row, variant=level, block=int(clear[len(clear) // 2][0]))
+
+
+def _is_point(point: object) -> bool:
+    if not isinstance(point, list) or len(point) != 2:
+        return False
+    return all(type(value) in (int, float) and value > 0 for value in point)
+
+
+class VendorLibrary(GpuBench):
+    """A way of the vendor that gpubench runs by its own library, beside its kernels."""
+
+    reference = True
+    way = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.version = GpuBench.version
+
+    @property
+    def executables(self) -> tuple[str, ...]:
+        return (GpuBench.name,)
+
+    def on_path(self, choice: str | None = None) -> str | None:
+        return choice or GpuBench.name
+
+    def locate(self, kernels: Any, choice: str | None = None) -> str:
+        return choice or str(common.program(kernels, GpuBench.name))
+
+    def find(self, path: str) -> Tool:
+        return Instrument.find(self, path)
+
+    def arguments(self, cell: Cell) -> list[str]:
+        without_block = replace(cell, block=None)  # its calls have none
+        return ["--reference", self.way, *super().arguments(without_block)]
+
+
+INSTRUMENT = GpuBench()

@@ -1,0 +1,116 @@
+"""Limits of GPUs beside what an H100 and an H200 were measured to reach."""
+
+import pytest
+from tests.unit import gpu_data
+
+from peakmark import data, limits
+from peakmark.catalogue import metrics
+from peakmark.limits import Question
+
+
+@pytest.fixture(scope="module")
+def h100(tmp_path_factory):
+    return gpu_data.facts(tmp_path_factory.mktemp("h100"))
+
+
+@pytest.fixture(scope="module")
+def h200(tmp_path_factory):
+    changes = {"memory_clock_hz": 3.201e9, "bus_bits": 6016, "name": "NVIDIA H200"}
+    return gpu_data.facts(tmp_path_factory.mktemp("h200"), **changes)
+
+
+def question(facts, workload, variant="sustained", clock_hz=1.98e9, isa=None, gpus=1):
+    (metric,) = metrics("gpu", workload)
+    return Question(
+        "gpu",
+        workload,
+        variant,
+        None,
+        gpus,
+        metric,
+        facts,
+        clock_hz=clock_hz,
+        clock_loaded=True,
+        isa=isa,
+    )
+
+
+SHARES = {
+    "FP64": 0.976, "FP32": 0.967, "FP16": 0.952, "INT32": 0.999, "TC-FP64": 0.991, "TC-TF32": 0.997,
+    "TC-FP16": 0.998, "TC-BF16": 0.995, "TC-INT8": 0.999, "TC-FP8": 0.998,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("workload", SHARES)
+def test_rates_of_an_h100_reach_their_measured_shares(h100, workload):
+    rate, clock, isa = gpu_data.RATES[workload]
+    limit = limits.for_row(question(h100, workload, clock_hz=clock, isa=isa))
+    assert limit.efficiency(rate) == pytest.approx(SHARES[workload], abs=0.002)
+    assert (limit.origin, limit.clock) == ("measured", "observed")
+    assert "132 SMs x" in limit.formula and limit.source
+
+
+@pytest.mark.parametrize(("workload", "rate", "share"), [
+    ("RS", 3.177e12, 0.948), ("WS", 3.275e12, 0.977), ("RWS", 2.901e12, 0.866),
+])  # fmt: skip
+def test_the_memory_of_an_h100(h100, workload, rate, share):
+    limit = limits.for_row(question(h100, workload, ""))
+    assert limit.efficiency(rate) == pytest.approx(share, abs=0.001)
+
+
+def test_the_memory_of_an_h200(h200):
+    limit = limits.for_row(question(h200, "RS", ""))
+    assert limit.value == pytest.approx(4.814e12, rel=1e-3)
+    assert limit.efficiency(4.604e12) == pytest.approx(0.956, abs=0.001)
+
+
+@pytest.mark.parametrize(("variant", "value"), [("to", 63.0e9), ("from", 63.0e9), ("both", 126e9)])
+def test_the_link_of_an_h100(h100, variant, value):
+    assert limits.for_row(question(h100, "LINK", variant)).value == pytest.approx(value, rel=1e-3)
+
+
+def test_several_gpus_have_the_sum(tmp_path):
+    facts = gpu_data.facts(tmp_path, 4)
+    one = limits.for_row(question(facts, "FP64", isa="fma.rn.f64"))
+    two = limits.for_row(question(facts, "FP64", isa="fma.rn.f64", gpus=2))
+    assert two.value == 2 * one.value
+
+
+def test_without_a_clock_under_the_work_the_highest_counts(h100):
+    limit = limits.for_row(question(h100, "FP64", clock_hz=None))
+    assert (limit.clock, limit.origin) == ("maximum", "read")
+
+
+@pytest.mark.parametrize(("changes", "workload", "variant", "isa", "words"), [
+    ({}, "TC-FP16", "sustained", "mma.sync.m16n8k16.f16", "the fastest instruction of this GPU is wgmma"),
+    ({"compute": "10.0"}, "TC-FP16", "burst", "mma.sync.m16n8k16.f16", "tcgen05"),
+    ({"compute": "8.6"}, "TC-FP64", "sustained", "mma.sync.m8n8k4.f64", "compute capability 8.6"),
+    ({"compute": "13.0"}, "FP64", "sustained", "fma.rn.f64", "compute capability 13.0"),
+    ({}, "LINK", "peer", None, "between two GPUs"),
+    ({}, "LADDER-LAT", "dram", None, "no datasheet"),
+    ({"bus_bits": None}, "RS", "", None, "no machine facts"),
+])  # fmt: skip
+def test_what_has_no_limit_says_why(tmp_path, changes, workload, variant, isa, words):
+    facts = gpu_data.facts(tmp_path, **changes)
+    limit = limits.for_row(question(facts, workload, variant, isa=isa))
+    assert limit.value is None and words in limit.reason.text
+
+
+def test_a_machine_without_facts_has_no_limit():
+    assert limits.for_row(question({}, "FP64")).value is None
+
+
+def test_each_compute_capability_has_numbers_and_a_source():
+    for line in data.table("gpu"):
+        numbers = [line[name] for name in gpu_data.RATES if line[name]]
+        assert len(numbers) >= 6 and all(float(number) >= 4 for number in numbers)
+        assert line["source"] and line["matrix"] in ("mma.sync", "wgmma", "tcgen05")
+    assert [line["compute"] for line in data.table("gpu")] == [
+        "7.5",
+        "8.0",
+        "8.6",
+        "8.9",
+        "9.0",
+        "10.0",
+        "12.0",
+    ]

@@ -1,0 +1,99 @@
+"""Facts and counters of GPUs, from real outputs of nvidia-smi and what gpubench lists."""
+
+import pytest
+from tests.programs import executable
+from tests.unit import gpu_data
+from tests.unit.gpu_data import SMI, host, listed
+
+from peakmark.machine import gpu
+from peakmark.machine.host import Host
+from peakmark.storage.types import Facts
+from peakmark.validation import convert
+
+
+def test_the_driver_and_nvidia_smi_complete_each_other(tmp_path):
+    facts = gpu_data.facts(tmp_path)
+    convert(facts, Facts, "facts")
+    found = facts["gpu"]
+    assert (found["driver"], found["vbios"], found["power_cap_watts"]) == (
+        "580.159.04",
+        "96.00.DA.00.0C",
+        700,
+    )
+    assert (found["count"], found["name"], found["sms"]) == (1, gpu_data.NAME, 132)
+    (one,) = found["gpus"]
+    assert (one["generation"], one["width"], one["numa_node"]) == (5, 16, 0)
+    assert "uuid" not in str(facts)  # it names a card for ever
+
+
+def test_without_nvidia_smi_the_driver_alone_tells(tmp_path):
+    link = {"generation": 4, "width": 8}
+    found = gpu.collect(host(tmp_path, listed(2, link=link)), tmp_path / "gpubench")
+    assert (found["count"], found["driver"], found["vbios"]) == (2, "13000", None)
+    assert [(one["generation"], one["width"]) for one in found["gpus"]] == [(4, 8)] * 2
+
+
+def test_gpus_that_differ_have_no_fact_in_common(tmp_path):
+    answer = listed(2)
+    answer["gpus"][1] |= {"sms": 114, "mig": True}
+    found = gpu.collect(host(tmp_path, answer), tmp_path / "gpubench")
+    assert found["sms"] is None and found["partitioned"] and found["name"] == gpu_data.NAME
+
+
+@pytest.mark.parametrize("answer", [None, {"driver": 13000, "gpus": []}, {}])
+def test_a_machine_without_gpus_has_no_such_facts(tmp_path, answer):
+    assert gpu.collect(host(tmp_path, answer), tmp_path / "gpubench") is None
+
+
+def test_the_width_of_a_link_is_that_of_sysfs(tmp_path):
+    device = tmp_path / "sys/bus/pci/devices/0000:00:06.0"
+    device.mkdir(parents=True)
+    link = {"current_link_width": "8", "max_link_width": "16"}
+    link |= dict.fromkeys(("current_link_speed", "max_link_speed"), "32.0 GT/s PCIe")
+    for name, text in {**link, "vendor": "0x10de", "class": "0x030200"}.items():
+        (device / name).write_text(f"{text}\n")
+    found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
+    assert found["pcie"]["current_width"] == 8
+    assert gpu.on_bus(Host(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("name", ["h100", "h200"])
+def test_counters_are_those_of_errors_and_throttling(tmp_path, name):
+    counters = gpu.read_counters(host(tmp_path, None, (SMI / f"{name}.xml").read_text()))
+    names = {key.removeprefix("0000:00:06.0 ") for key in counters}
+    errors = {"sram_correctable", "sram_uncorrectable_parity", "sram_uncorrectable_secded"}
+    errors |= {"dram_correctable", "dram_uncorrectable", "remapped_row_corr", "remapped_row_unc"}
+    held = {"sw_power_cap", "sw_therm_slowdown", "hw_therm_slowdown", "hw_power_brake"}
+    assert names == errors | held | {"replay_counter"}
+    assert set(counters.values()) == {0}
+
+
+@pytest.mark.parametrize("text", [None, "", "NVIDIA-SMI has failed", "<nvidia_smi_log><gpu"])
+def test_without_an_answer_there_are_no_counters(tmp_path, text):
+    assert gpu.read_counters(host(tmp_path, None, text)) == {}
+
+
+def test_a_machine_without_a_driver_says_so(monkeypatch):
+    monkeypatch.setenv("PEAKMARK_LIBCUDA", "libnosuch.so.1")
+    count, reason = gpu.survey.__wrapped__()
+    assert (count, reason) == (0, "NVIDIA's driver is not installed (libnosuch.so.1)")
+
+
+def test_a_driver_that_finds_no_gpu_says_so(tmp_path, monkeypatch):
+    source = tmp_path / "cuda.c"
+    source.write_text(
+        "int cuInit(unsigned f) { return 100; }\nint cuDeviceGetCount(int *n) { return 3; }\n"
+    )
+    library = tmp_path / "libcuda.so.1"
+    make = executable(tmp_path / "make", f"#!/bin/sh\ngcc -shared -fPIC -o {library} {source}\n")
+    assert Host().run([str(make)]) == ""
+    monkeypatch.setenv("PEAKMARK_LIBCUDA", str(library))
+    assert gpu.survey.__wrapped__() == (0, "NVIDIA's driver shows no GPU (error 100)")
+
+
+def test_the_numa_nodes_are_those_of_the_first_gpus(tmp_path):
+    answer = listed(2)
+    answer["gpus"][1]["numa_node"] = -1
+    found = gpu.collect(host(tmp_path, answer), tmp_path / "gpubench")
+    assert gpu.numa_nodes(found, 1) == gpu.numa_nodes(found, 2) == {0}
+    assert gpu.numa_nodes(None, 1) == set()

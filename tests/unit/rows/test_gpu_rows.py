@@ -1,0 +1,133 @@
+"""Rows of GPUs: shares, warnings on GPUs that are slow or unwell, and nodes with too few."""
+
+import json
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit import gpu_data
+from tests.unit.gpu_data import records
+
+from peakmark.rows import schema
+from peakmark.views import fleet_report, score_card
+from peakmark.views.report import document
+
+FP64 = {"clock": 1.98e9, "isa": "fma.rn.f64", "variant": "sustained"}
+
+
+@pytest.fixture(scope="module")
+def h100(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("h100")
+    facts = {"node1": gpu_data.facts(folder)}
+    return make.frames(folder / "campaign", gpu_data.h100(), machines=facts)
+
+
+def texts(frames, code):
+    found = frames.warnings[frames.warnings["code"].eq(code)]
+    return found["text"].tolist()
+
+
+def test_every_row_of_an_h100_stands_in_a_table_below_its_limit(h100):
+    own = h100.rows[h100.rows["is_own"]]
+    assert len(own) == 21 and own["severity"].eq("").all()
+    assert own["share"].max() <= 1.01
+    assert own.loc[
+        own["table"].ne("gpu_latency") & own["limit"].isna(), "workload"
+    ].unique().tolist() == ["LADDER-LAT"]
+
+
+def test_the_score_card_has_the_gpu(h100):
+    lines = {line.title: line for line in score_card.build(h100)}
+    assert lines["GPU FP64 multiply-add"].text.split() == ["32.6", "TFLOP/s"]
+    assert lines["GPU FP64 multiply-add"].share == pytest.approx(0.976, abs=0.001)
+    assert lines["GPU memory copy"].reference == "cuMemcpy"
+    assert {line.trust for line in lines.values()} == {"ok"}
+
+
+def test_the_report_has_a_chapter_on_gpus(h100):
+    (chapter,) = document.build(h100)["sections"]
+    assert chapter["title"] == "GPU"
+    titles = [part["title"] for part in chapter["parts"]]
+    assert titles == [
+        "Operations per second",
+        "Memory",
+        "Links",
+        "Launch",
+        "Latency by working set",
+    ]
+
+
+def test_a_ladder_shows_levels_and_its_whole_curve(h100):
+    rows = h100.rows[h100.rows["workload"].eq("LADDER-LAT")].set_index("variant")
+    assert rows["value"].to_dict() == pytest.approx(
+        {"l1": 17.15e-9, "l2": 139.4e-9, "dram": 342.5e-9}
+    )
+    runs = h100.runs[h100.runs["workload"].eq("LADDER-LAT") & h100.runs["repetition"].eq(0)]
+    points = [point for row in schema.lines(runs) for point in json.loads(row.points)]
+    assert points == gpu_data.LADDER
+
+
+def test_a_gpu_that_is_slow_in_every_repetition_is_named(tmp_path):
+    made = records("gpubench", "FP64", [32e12, 32e12, 29e12, 32e12], concurrency=4, **FP64)
+    frames = make.frames(tmp_path / "c", made, machines={"node1": gpu_data.facts(tmp_path, 4)})
+    assert texts(frames, "slow-gpu") == [
+        f"GPU 2 ({gpu_data.NAME}, 0000:00:08.0) is 9.4% slower than the others of its node in every repetition"
+    ]
+    even = records("gpubench", "FP64", [32e12, 31.5e12], concurrency=2, **FP64)
+    frames = make.frames(tmp_path / "even", even, machines={"node1": gpu_data.facts(tmp_path, 4)})
+    assert texts(frames, "slow-gpu") == []
+
+
+@pytest.mark.parametrize(("counter", "code", "severity"), [
+    ("dram_correctable", "gpu-corrected", "note"),
+    ("dram_uncorrectable", "gpu-uncorrected", "unsure"),
+    ("remapped_row_unc", "gpu-remapped", "unsure"),
+    ("hw_therm_slowdown", "gpu-hot", "unsure"),
+    ("hw_power_brake", "gpu-power-brake", "unsure"),
+    ("sw_power_cap", "gpu-power-capped", "note"),
+    ("replay_counter", "gpu-link", "note"),
+])  # fmt: skip
+def test_a_counter_that_went_on_is_a_warning(tmp_path, counter, code, severity):
+    made = records(
+        "gpubench", "FP64", [32e12], context=gpu_data.noise({f"0000:00:06.0 {counter}": 3}), **FP64
+    )
+    frames = make.frames(tmp_path / "c", made, machines={"node1": gpu_data.facts(tmp_path)})
+    (line,) = schema.lines(frames.warnings[frames.warnings["code"].eq(code)])
+    assert line.severity == severity and "0000:00:06.0" in line.text
+
+
+def test_a_narrow_link_is_a_warning(tmp_path):
+    facts = gpu_data.facts(tmp_path)
+    speeds = {"current_speed": "2.5 GT/s PCIe", "max_speed": "32.0 GT/s PCIe"}
+    made = records("gpubench", "FP64", [32e12], **FP64)
+    for width, count in ((8, 1), (16, 0)):  # an idle link is slow by design
+        facts["gpu"]["pcie"] = {"current_width": width, "max_width": 16, **speeds}
+        frames = make.frames(tmp_path / f"x{width}", made, machines={"node1": facts})
+        assert len(texts(frames, "slow-link")) == count
+
+
+def test_a_gpu_without_the_unit_has_no_row_and_one_without_a_driver_says_why(tmp_path):
+    made = records("gpubench", "TC-FP8", [32e12], variant="sustained")[:1]
+    made += records("gpubench", "FP64", [32e12], **FP64)[:1]
+    for entry in made:
+        entry |= {
+            "status": "unavailable",
+            "reason": "NVIDIA's driver is not installed",
+            "measurements": [],
+        }
+    (row,) = schema.lines(make.frames(tmp_path / "c", made).rows)
+    assert (row.workload, row.n, row.reason) == ("FP64", 0, "NVIDIA's driver is not installed")
+
+
+def test_a_node_that_lost_a_gpu_is_named(tmp_path):
+    made = []
+    for name in ("node1", "node2", "node3"):
+        for record in records("gpubench", "FP64", [32e12], host=name, **FP64):
+            record["cell"]["node"] = name
+            made.append(record)
+    machines = {name: {**gpu_data.facts(tmp_path, 8), "host": name} for name in ("node1", "node2")}
+    machines["node3"] = {**gpu_data.facts(tmp_path, 7), "host": "node3"}
+    frames = make.frames(tmp_path / "c", made, machines=machines)
+    assert [*fleet_report.fewer_gpus(frames)] == [
+        "node3 shows 7 GPUs, others of its class 8: see dmesg and nvidia-smi there before its next job."
+    ]
+    assert any("node3 shows 7" in line for line in fleet_report.describe(frames))
