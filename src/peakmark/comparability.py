@@ -1,4 +1,7 @@
-"""Recorded facts that matter to the rows of a program, by ``data/comparability.csv``."""
+"""Recorded facts that two campaigns must share for their rows to be compared.
+
+``data/comparability.csv`` says which facts matter to which subsystems and programs.
+"""
 
 from __future__ import annotations
 

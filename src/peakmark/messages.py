@@ -392,7 +392,11 @@ def _spanning_messages(messages: Sequence[Message]) -> Message:
 
 
 def _spanning(values: Sequence[Value]) -> Value:
-    """Return one value for several that differ only in numbers."""
+    """Return one value for several of the same kind that differ only in numbers.
+
+    Numbers become a range, and sets their union. Messages and tuples are joined field by field. Texts
+    and ranges are equal in all of them.
+    """
     first = values[0]
     if isinstance(first, Message):
         return _spanning_messages([value for value in values if isinstance(value, Message)])

@@ -393,7 +393,10 @@ def _check_names(layout: Layout) -> None:
 
 
 def _usual_figures(replaced: Table) -> set[str]:
-    """Return the names of the usual figures, except the figures of the replaced table."""
+    """Return the names of the figures that a report has without a layout.
+
+    Those of the table ``replaced`` are left out: a figure of the layout takes their place.
+    """
     usual = set(RESERVED)
     for table in BY_NAME.values():
         if table is not replaced:

@@ -5,13 +5,14 @@ stay in the cache.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from peakmark import data
 from peakmark.catalogue import LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.formatting import format_size, plural, quantity
-from peakmark.limits.base import Limit, Question
+from peakmark.limits.base import Clock, Limit, Question
 from peakmark.messages import Message, message
 
 LINE, PAGE = 64, 4096
@@ -29,16 +30,20 @@ _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
 before it writes it.
 """
 _NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
-"""Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide as a DIMM's. A channel
-of firmware has 2 or 4 bytes with LPDDR5 (JESD209-5: 16 bits), and 8 or 16 with HBM.
+"""Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide like a DIMM's. What the
+firmware lists as a channel has 2 or 4 bytes with LPDDR5 (JESD209-5: 16 bits), and 8 or 16 with HBM.
 """
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
 """Designs that write whole lines without reading them before, always or when the memory is busy."""
 
 
 class Level(NamedTuple):
-    """A level of the data caches: its number, the bytes that one thread can keep there, and its line
-    of caches.csv, empty without one.
+    """A level of the data caches.
+
+    Attributes:
+        number: 1 for L1.
+        share: bytes that one thread can keep there.
+        line: of ``caches.csv``, with the widths of the level's paths; empty if the file has none.
     """
 
     number: int
@@ -302,7 +307,7 @@ def levels(question: Question) -> list[Level]:
     return every
 
 
-def _cache(question: Question, working_set: int, taken: int) -> Limit:
+def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
     """Return the limit of the cache level that a thread's working set fits in.
 
     A sweep returns to a line after all others. A level that is smaller than the working set has
@@ -310,20 +315,39 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     The narrowest path from there to the core limits the rate.
 
     Args:
-        working_set: bytes that a sweep moves.
-        taken: bytes of the buffers: a copy of 1 MiB does not fit 2 MiB.
+        moved_bytes: bytes that a sweep of one thread moves, its working set.
+        buffer_bytes: bytes of the thread's buffers. For a copy they are more: one of 1 MiB does not fit
+            a cache of 2 MiB.
     """
-    size, caches = format_size(working_set), levels(question)
-    (cores, counted), clock = question.cores, question.clock
+    (cores, _), clock, caches = question.cores, question.clock, levels(question)
     if cores is None or clock is None or not caches:
         return question.unknown("facts")
-    fitting = next((place for place, one in enumerate(caches, 1) if taken <= one.share), None)
-    if fitting is None:
-        last = caches[-1]
-        if working_set >= DRAM_FACTOR * last.share:
-            return _moved(question, dram(question))
-        return question.unknown("between", size=working_set, level=last.number)
-    needed, way = column(question.workload), caches[:fitting]
+    holding = [number for number, level in enumerate(caches) if buffer_bytes <= level.share]
+    if not holding:
+        return _larger_than(caches[-1], question, moved_bytes)
+    return _narrowest(question, caches[: holding[0] + 1], moved_bytes, cores, clock)
+
+
+def _larger_than(last: Level, question: Question, moved_bytes: int) -> Limit:
+    """Return the limit of a working set that does not fit the last cache: DRAM's if far larger."""
+    if moved_bytes >= DRAM_FACTOR * last.share:
+        return _moved(question, dram(question))
+    return question.unknown("between", size=moved_bytes, level=last.number)
+
+
+def _narrowest(
+    question: Question, way: Sequence[Level], moved_bytes: int, cores: int, clock: Clock
+) -> Limit:
+    """Return the limit of the narrowest path on a way from a cache level to the core.
+
+    Args:
+        question: of the row.
+        way: the caches that the bytes pass, L1 first. The last one holds the working set.
+        moved_bytes: size of the working set.
+        cores: cores that the row keeps busy.
+        clock: their clock.
+    """
+    needed = column(question.workload)
     for level in way:
         if not level.line.get(needed):
             model = question.fact("cpu", "model_name")
@@ -334,11 +358,11 @@ def _cache(question: Question, working_set: int, taken: int) -> Limit:
     width = float(narrowest.line[needed])
     value = cores * clock.hz * width
     formula = (
-        f"{size} per thread fits L{way[-1].number}; {plural(cores, 'core')}"
+        f"{format_size(moved_bytes)} per thread fits L{way[-1].number}; {plural(cores, 'core')}"
         f" x {clock.text()} x {width:.4g} B per cycle = {quantity(value, 'B/s')}"
     )
     detail = f"L{narrowest.number}: {width:g} B per cycle and core ({needed})"
-    texts = {"clock": clock.name, "detail": detail, "cores": counted}
+    texts = {"clock": clock.name, "detail": detail, "cores": question.cores[1]}
     return question.limit(value, formula, narrowest.line["source"], clock.origin, **texts)
 
 

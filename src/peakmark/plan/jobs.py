@@ -76,7 +76,10 @@ def program(instrument: str, plan: Plan) -> list[str]:
 
 
 def threads(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the number of CPUs that a job needs: the largest of its cells, at most all of the node."""
+    """Return the number of CPUs that a job needs: the largest of its cells, at most all of the node.
+
+    A cell with a word such as ``cores`` needs all CPUs: only on the node is its number known.
+    """
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
         return wanted

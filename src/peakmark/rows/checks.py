@@ -87,8 +87,8 @@ def residual(measured: RowRuns) -> Messages:
 def scatter(measured: RowRuns) -> Messages:
     """Report a drift over time, and a spread that no quiet machine shows.
 
-    If the value counts despite disturbed runs, only the undisturbed ones are judged. A spread within
-    the program's resolution is not reported.
+    Only the undisturbed runs are judged if they confirm the row's value (``RowRuns.clean_runs``), else
+    all runs. A spread within the program's resolution is not reported.
     """
     runs = measured.clean_runs or measured.in_time
     values = [run.value for run in runs]

@@ -120,7 +120,10 @@ def memory_load(measured: RowRuns) -> Messages:
 
 
 def two_states(measured: RowRuns) -> Messages:
-    """Report a row whose runs met both states of the machine, if its values differ."""
+    """Report a row whose runs met both the slow and the fast state of a probe, if its values differ.
+
+    A probe reads DRAM or the time between two cores, right before and after a run (``rows.states``).
+    """
     values = [run.value for run in measured.runs]
     seen = " ".join(run.state for run in measured.runs).split()
     if not is_mixed(seen) or max(values) <= LEAST_DIFFERENCE * min(values):
@@ -177,7 +180,10 @@ def below_nominal(measured: RowRuns) -> Messages:
 
 
 def seen_clock(measured: RowRuns) -> float | None:
-    """Return the median clock during the work, Hz; before and after the work if no run has it."""
+    """Return the median clock in Hz during the work.
+
+    If no run recorded it, use the clocks before and after the work.
+    """
     clocks = [clock for clock in measured.known("clock_work_hz") if clock]
     return median(clocks) if clocks else idle_clock(measured)
 

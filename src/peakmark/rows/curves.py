@@ -22,7 +22,7 @@ Matrix = dict[tuple[int, int], float]
 KNEE = 2.0
 """Multiple of the idle latency that defines the knee of a curve of latency under load."""
 NINES_STEP, MOST_NINES = 0.05, 6.0
-"""Distance between the points of a distribution, and its end, in nines."""
+"""Step between the points of a distribution, and its last point, both in nines (3 nines = 99.9 %)."""
 
 
 def points_of(run: Line) -> list[list[float]]:

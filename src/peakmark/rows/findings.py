@@ -354,8 +354,8 @@ def reference_groups(
 ) -> Iterator[Group]:
     """Yield the groups that compare peakmark's kernel with a reference, by workload and working set.
 
-    The factor of a pair comes from the rounds in which both programs ran. Medians of different rounds
-    could come from different machines.
+    The factor of a pair comes only from the rounds in which both programs ran: in another round the
+    machine may have been slower or faster.
     """
     own = {row.point: row for row in rows if row.is_own}
     members: dict[tuple[str, ...], list[Pair]] = defaultdict(list)

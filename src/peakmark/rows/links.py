@@ -99,24 +99,28 @@ class _Fit(NamedTuple):
 def list_slow_parts(rows: pd.DataFrame, runs: pd.DataFrame, known: Behind) -> pd.DataFrame:
     """Return a line of ``fleet`` for each slow part of the network, at each point.
 
+    A point is here what the pairs of nodes have in common: workload, variant, block and concurrency.
+
     Args:
-        rows: frame ``rows`` with severities.
+        rows: frame ``rows`` with severities. Only the rows of pairs that measured their link count
+            (``is_mapped``).
         runs: frame ``runs``.
         known: switch or uplink -> nodes behind it.
     """
-    mapped = rows[is_mapped(rows)]
+    of_links = rows[is_mapped(rows)]
     lines = []
-    for (table, place), pairs in mapped.groupby(["table", "place"], sort=False):
-        values = {node: found for (node, _), found in values_of(pairs, runs).items()}
-        ordered = {node: values[node] for node in pairs["node"]}
-        for part in find(ordered, BY_NAME[str(table)].lower_is_better, known):
-            line = part._asdict() | {"table": table, "point": place}
+    for (table, point), pairs in of_links.groupby(["table", "place"], sort=False):
+        by_time = {pair: values for (pair, _), values in values_of(pairs, runs).items()}
+        # In the order of the rows: the order of the runs must not decide how ties are listed.
+        measured = {pair: by_time[pair] for pair in pairs["node"]}
+        for part in slow_parts(measured, BY_NAME[str(table)].lower_is_better, known):
+            line = part._asdict() | {"table": table, "point": point}
             line |= {"behind_low": part.low, "behind_high": part.high, "subsystem": "network"}
             lines.append(line)
     return pd.DataFrame(lines)
 
 
-def find(
+def slow_parts(
     measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
 ) -> list[SlowPart]:
     """Return the slow parts of a network: switches, then nodes, then links.
@@ -162,7 +166,7 @@ class _Network:
     def of(
         cls, measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
     ) -> _Network:
-        """Return the network of measured pairs; see ``find`` for the arguments."""
+        """Return the network of measured pairs; see ``slow_parts`` for the arguments."""
         sign = 1 if lower_is_better else -1
         ends = []
         for name in measured:

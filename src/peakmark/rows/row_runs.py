@@ -144,9 +144,7 @@ class RowRuns:
         count = sum(amount > least for amount in amounts)
         if not count:
             return
-        often = in_how_many(count, len(amounts), where or "")
-        if not often and where is not None:
-            often = message("meanwhile", where=where)
+        often = _where_and_how_often(where, count, len(amounts))
         severity = severity or self.severity_of(code)
         yield message(code, severity, share=max(amounts), often=often)
 
@@ -154,6 +152,16 @@ class RowRuns:
 def severity_of(disturbed: int, n: int) -> Severity:
     """Return the severity of a cause that disturbed ``disturbed`` of ``n`` runs."""
     return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
+
+
+def _where_and_how_often(where: Value | None, count: int, n: int) -> Value:
+    """Return the host and ``in COUNT of N runs`` as part of a message. ``where``: see ``repeated``."""
+    if where is None:
+        return in_how_many(count, n)
+    if n > 1:
+        return in_how_many(count, n, where)
+    # A single run needs no count, but still the host, if only as `` meanwhile`` for the node itself.
+    return message("meanwhile", where=where)
 
 
 def in_how_many(count: int, n: int, where: Value = "") -> Value:

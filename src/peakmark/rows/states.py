@@ -85,7 +85,9 @@ class FirstRounds:
 
     @property
     def p_value(self) -> float:
-        """Return the probability of so many cells by chance (binomial test).
+        """Return the probability that by chance so many cells have their slowest round first.
+
+        It is that of a binomial test in which each cell has one chance in its number of rounds.
 
         If the cells have different numbers of rounds, the mean probability is used. The result is
         then too large rather than too small (Hoeffding 1956).

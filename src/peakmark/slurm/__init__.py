@@ -1,4 +1,7 @@
-"""Slurm's commands, each called once. Nothing here knows of campaigns; ``queue`` and ``failures`` do."""
+"""Slurm's commands: a function here calls its command once and returns or raises what came of it.
+
+The functions exported here know nothing of campaigns; the modules ``queue`` and ``failures`` do.
+"""
 
 from peakmark.slurm.commands import NumberError, SlurmError, environment
 from peakmark.slurm.hostlists import hostlist

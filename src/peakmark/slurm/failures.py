@@ -21,13 +21,17 @@ from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
 _CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
-"""The cause that ended a submission. Lines before it are of a site, or of tries that sbatch repeated."""
+"""The cause that ended a submission. The lines of sbatch before it are a message of the site, or tell of
+earlier tries.
+"""
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
-"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit. The sentence after it is the same for all."""
+"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit. Slurm's sentence after it does not tell
+which limit it was.
+"""
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
-"""Part of the names of limits that count jobs in the queue, some of which will end."""
+"""Part of the name of a limit on the number of jobs in the queue. There is room again when some end."""
 _MY_JOBS = re.compile(r"MaxSubmitJobs?(?!.*PerAccount)")
-"""Part of the names of limits that count jobs of this user alone. They may be 0."""
+"""Part of the name of a limit that counts the jobs of this user alone. If it is 0, no job is ever taken."""
 
 _REFUSALS = yamlfile.read(Path(data.__file__).with_name("refusals.yaml"))
 NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]

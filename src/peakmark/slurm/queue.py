@@ -38,8 +38,9 @@ costs the controller.
 LATER_S = 3.0
 """Seconds until the next submission after sbatch has refused one."""
 PAIRS_S = 2.0
-"""Seconds between the last new job of one node and the first of two nodes. Snakemake hands over jobs
-in an order of its own, and the first node would stand idle until the second is free.
+"""Seconds for which no new job of one node came before a job of two nodes is submitted. Snakemake hands
+over jobs in an order of its own. A job of two nodes that was submitted too early would keep its first
+node idle until the second is free.
 """
 SHARED_S = 0.2
 """Seconds until the next submission where each waiting job shares something with an active one."""

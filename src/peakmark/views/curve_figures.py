@@ -77,7 +77,10 @@ def plot_ladder(figure: FigureData) -> Figure:
 
 
 def draw_cycles(axis: Axes, figure: FigureData) -> None:
-    """Draw an axis in cycles on the right, and the limit of each level below its working sets."""
+    """Draw an axis in cycles on the right, and each cache level's limit as a line.
+
+    The line reaches from the smallest to the largest working set of the level.
+    """
     known = figure.own[figure.own["limit"].notna() & figure.own["limit_clock_hz"].notna()]
     if known.empty:
         return
@@ -198,7 +201,7 @@ def plot_roofline(figure: FigureData) -> Figure:
 def corners_of_roof(
     row: Line, value: float, rate: float, steepest: float
 ) -> list[tuple[float, float]]:
-    """Return both ends of a roof: operations on each byte, and operations a second.
+    """Return the two end points of a roof, each as (operations per byte, operations per second).
 
     A flat roof begins at the steepest slope. A slope ends at the highest flat roof.
     """

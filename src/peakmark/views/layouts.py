@@ -51,19 +51,22 @@ def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 
 
 def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
-    """Return the frames as a report prints them, see ``arrange`` and ``called_in``."""
+    """Return the frames as a report prints them, see ``arrange`` and ``printed_table``."""
     return arrange(frames, layout) if layout is not None else with_names(frames, None)
 
 
 def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
-    """Return the frames with the programs' names of a report, see ``called_in``."""
-    called = {name: called_in(layout, table) for name, table in BY_NAME.items()}
+    """Return the frames with the programs' names of a report, see ``printed_table``."""
+    called = {name: printed_table(layout, table) for name, table in BY_NAME.items()}
     rows = rename_programs(frames.rows, called)
     return replace(frames, rows=rows, warnings=rename_warnings(frames.warnings, called))
 
 
-def called_in(layout: Layout | None, table: Table) -> Table:
-    """Return a table with the programs' names and the unit of a layout, or of a report without one."""
+def printed_table(layout: Layout | None, table: Table) -> Table:
+    """Return a table with the programs' names and the unit of a layout.
+
+    Without a layout only the heading of the kernel's column changes: to ``KERNEL``.
+    """
     if layout is not None:
         return layout.called(table)
     return replace(table, own=replace(table.own, heading=KERNEL))
@@ -132,7 +135,7 @@ def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
         table: one of ``TABLES``.
         rows: all rows of the table.
     """
-    called = called_in(layout, table)
+    called = printed_table(layout, table)
     if layout is not None:
         return called
     return called.fitted(rows.loc[rows["n"].gt(0), "value"])

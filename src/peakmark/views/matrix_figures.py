@@ -18,7 +18,7 @@ from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 
 FEW = 4
-"""Largest number of places of a small heat map."""
+"""A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
 HALF = 0.46
 """Share of the page's width for a heat map of blocks by threads."""
 LINE, AXIS = 0.22, 0.35

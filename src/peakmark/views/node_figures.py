@@ -23,7 +23,7 @@ from peakmark.views.points import Point, points_of
 LINE, HEADLINE = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""
 NAMED = 2
-"""Largest number of slow nodes in a line with their names beside their dots."""
+"""A line with at most this many slow nodes names them beside their dots."""
 DELTA = 0.03
 """Least difference from the class's value of a slow node, as a share: place of the dashed lines."""
 

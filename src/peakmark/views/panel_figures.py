@@ -324,7 +324,10 @@ def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
 
 
 def full_name(labels: Labels, row: Line) -> str:
-    """Return the workload with its variant and node, without those that are the usual ones."""
+    """Return the workload, for memory with its variant unless that is ``pool``, and with a named node.
+
+    Only memory has one workload in several working sets, its variants, which must be told apart.
+    """
     parts = [labels.workload(row)]
     if labels.table.subsystem == "memory" and row.variant not in ("", "pool"):
         parts.append(row.variant)

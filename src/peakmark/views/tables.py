@@ -231,7 +231,10 @@ def efficiency_column(program: Program, rows: pd.DataFrame, own: pd.DataFrame) -
 
 
 def of_program(program: Program, name: str, rows: pd.DataFrame, own: pd.DataFrame) -> pd.Series:
-    """Return a column of ``rows`` for a program by point, empty where it measured nothing."""
+    """Return the column ``name`` of a program's rows, indexed by the points of ``own``.
+
+    It is NaN where the program measured nothing.
+    """
     of_rows = rows[rows["instrument"].eq(program.instrument)].set_index("point")[name]
     return of_rows.reindex(own.index)
 

@@ -139,7 +139,7 @@ class Run:
 
     @cached_property
     def digest(self) -> str:
-        """Return the digest of the plan. Snakemake makes tables of another plan again."""
+        """Return the digest of the plan. When it changes, Snakemake makes the tables again."""
         return hashlib.sha256(planfile.text(self.plan.results.plan).encode()).hexdigest()
 
     @property

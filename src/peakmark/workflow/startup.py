@@ -256,11 +256,12 @@ def survey(results: Results) -> dict[str, Finding]:
 
 
 def check_readable(results: Results) -> None:
-    """Check that this user may read all records. Tables without those of other users would replace
-    theirs.
+    """Check that this user may read all records.
+
+    Otherwise tables without the records of other users would replace the complete tables.
 
     Raises:
-        PeakmarkError: names the first that cannot be read.
+        PeakmarkError: names the first record that cannot be read.
     """
     sentences = list(results.unreadable)
     if sentences:
@@ -460,7 +461,9 @@ Result = TypeVar("Result")
 
 
 class UserError(ApiError):
-    """An error that Snakemake prints as one line. To a traceback it would add a place in the rules.
+    """An error that Snakemake prints as one line.
+
+    With a traceback, Snakemake would also print the line of the Snakefile.
 
     Attributes:
         exit_code: how ``peakmark run`` ends when Snakemake fails.

@@ -323,7 +323,9 @@ def _counts(
 # -- of the run of this process
 
 KNOWN = 10
-"""Number of measured cells whose pace counts as much as the estimate. A few move the time left little."""
+"""After this many measured cells, their pace weighs as much as the estimate, so the first few hardly
+change the time left.
+"""
 
 
 class Progress:

@@ -32,7 +32,7 @@ EVERY = [(f"n{a}", f"n{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 @pytest.mark.parametrize("of", PAIRED, ids=str)
 def test_five_rounds_name_what_is_slow_and_nothing_else(of):
     values, leaves, slow = of.measured(1)
-    named = {(each.kind, each.name) for each in links.find(values, of.times, leaves)}
+    named = {(each.kind, each.name) for each in links.slow_parts(values, of.times, leaves)}
     nodes = {one for one in named if one[0] == "node"}
     assert nodes <= slow, "no healthy node"
     assert of.slow == 20 or named == slow
@@ -45,7 +45,7 @@ def test_a_slow_node_is_not_hidden_behind_its_slow_switch():
     for pair, repetitions in values.items():
         if "node20" in pair.split("+"):
             values[pair] = [0.75 * value for value in repetitions]
-    named = {(each.kind, each.name) for each in links.find(values, False, leaves)}
+    named = {(each.kind, each.name) for each in links.slow_parts(values, False, leaves)}
     assert named == {("switch", "leaf1"), ("node", "node20")}
 
 
@@ -61,7 +61,7 @@ def test_two_slow_links_of_three_are_no_slow_node(slow, named):
         "+".join(pair): [slow.get("+".join(pair), 1) * (1 + number % 3 / 500)]
         for number, pair in enumerate(EVERY)
     }
-    assert {(each.kind, each.name) for each in links.find(values, False, {})} == named
+    assert {(each.kind, each.name) for each in links.slow_parts(values, False, {})} == named
 
 
 @pytest.mark.parametrize("measured", [
@@ -70,7 +70,7 @@ def test_two_slow_links_of_three_are_no_slow_node(slow, named):
     {"a+b": [1.0, 1.1], "a+c": [0.5, 0.5]},
 ])  # fmt: skip
 def test_few_pairs_tell_nothing(measured):
-    assert links.find(measured, False, {"leaf": frozenset("ab")}) == []
+    assert links.slow_parts(measured, False, {"leaf": frozenset("ab")}) == []
 
 
 def records(cells, factors):

@@ -46,9 +46,15 @@ NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
 """Shortest time of a pair of NUMA nodes, in seconds, and the most pairs that a node usually has."""
 LADDER_S = 4.0
 """Seconds to lay out the working sets of a ladder."""
+START_S, WARMUP_S = 0.3, 0.1
+"""Seconds to start rambench, and of its warm-up unless the configuration sets it."""
+THREAD_BYTES = 1 << 20
+"""Memory of a thread besides its buffers."""
 
 _CAUTIOUS_THROUGHPUT = 5e9
 """Throughput in B/s of one thread in slow DRAM."""
+_CAUTIOUS_THREADS = 8
+"""Number of threads from which on more of them do not move more in slow DRAM."""
 _CAUTIOUS_LOAD_S = 200e-9
 """Seconds of a dependent load in slow DRAM with small pages."""
 _PROBES_S = 0.07
@@ -137,38 +143,55 @@ class RamBench(common.Kernel):
         return self.parsed(cell, output)
 
     def estimate(self, cell: Cell) -> Cost:
+        """Return the cost of a cell, whose parts depend on what rambench measures in it."""
         if cell.workload == "C2C":
-            pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
-            return Cost(0.3 + pairs * PAIR_S, memory_bytes=cell.concurrency << 20)
+            return _cost_of_cpu_pairs(cell)
         if cell.workload in LADDERS:
-            clock_s = common.clock_s(cell, "total", 0.1)
-            return Cost(0.3 + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
+            clock_s = common.clock_s(cell, "total", WARMUP_S)
+            return Cost(START_S + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
         if cell.workload in NUMA:
-            pairs_s = max(common.seconds_of(cell), MOST_NUMA_PAIRS * NUMA_PAIR_S)
-            memory = pool_of(cell)
-            fixed_s = 0.3 + common.warmup_of(cell, 0.1) + pairs_s
-            return Cost(fixed_s, work_s=memory / _TOUCH + pairs_s, memory_bytes=memory)
+            return _cost_of_numa_pairs(cell)
         if cell.workload == "LOADED":
-            mixes = str(cell.options.get("reads", READS)).count(",") + 1
-            points = mixes * (1 + (common.option_number(cell, "rates") or RATES))
-            point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
-            fixed_s = 0.3 + common.warmup_of(cell, 0.1) + points * point_s
-            memory = 3 * pool_of(cell)  # the source, the copy, and an area of at most that size
-            return Cost(fixed_s, memory / _TOUCH, memory_bytes=memory)
-        # A pool is shared by all buffers of all threads. Each buffer has at least one block.
-        memory = buffers(cell) * block_of(cell) * cell.concurrency
-        if cell.variant in POOLS:
-            memory = max(memory, pool_of(cell))
-        if cell.workload == "LAT":
-            key, rate = "accesses", cell.concurrency / _CAUTIOUS_LOAD_S
-        else:
-            key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, 8)
-        in_dram = cell.variant in POOLS or cell.workload == "LAT"
-        return Cost(
-            fixed_s=0.3 + _PROBES_S * in_dram + common.clock_s(cell, key, 0.1),
-            work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
-            memory_bytes=memory + (cell.concurrency << 20),
-        )
+            return _cost_of_loaded(cell)
+        return _cost_of_single_row(cell)
+
+
+def _cost_of_cpu_pairs(cell: Cell) -> Cost:
+    pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
+    return Cost(START_S + pairs * PAIR_S, memory_bytes=cell.concurrency * THREAD_BYTES)
+
+
+def _cost_of_numa_pairs(cell: Cell) -> Cost:
+    pairs_s = max(common.seconds_of(cell), MOST_NUMA_PAIRS * NUMA_PAIR_S)
+    memory = pool_of(cell)
+    fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + pairs_s
+    return Cost(fixed_s, work_s=memory / _TOUCH + pairs_s, memory_bytes=memory)
+
+
+def _cost_of_loaded(cell: Cell) -> Cost:
+    mixes = str(cell.options.get("reads", READS)).count(",") + 1
+    points = mixes * (1 + (common.option_number(cell, "rates") or RATES))
+    point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
+    fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + points * point_s
+    memory = 3 * pool_of(cell)  # the source, the copy, and an area of at most that size
+    return Cost(fixed_s, memory / _TOUCH, memory_bytes=memory)
+
+
+def _cost_of_single_row(cell: Cell) -> Cost:
+    # A pool is shared by all buffers of all threads. Each buffer has at least one block.
+    memory = buffers(cell) * block_of(cell) * cell.concurrency
+    if cell.variant in POOLS:
+        memory = max(memory, pool_of(cell))
+    if cell.workload == "LAT":
+        key, rate = "accesses", cell.concurrency / _CAUTIOUS_LOAD_S
+    else:
+        key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, _CAUTIOUS_THREADS)
+    in_dram = cell.variant in POOLS or cell.workload == "LAT"
+    return Cost(
+        fixed_s=START_S + _PROBES_S * in_dram + common.clock_s(cell, key, WARMUP_S),
+        work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
+        memory_bytes=memory + cell.concurrency * THREAD_BYTES,
+    )
 
 
 def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:

@@ -127,21 +127,33 @@ def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     called = {}
     for table in TABLES:
         called[table.name] = layouts.table_of(layout, table, rows_of(frames, table))
+    # Program and unit -> its lines, each once: the dict is an ordered set.
     groups: dict[tuple[str, str], dict[tuple[str, str], None]] = defaultdict(dict)
-    text = texts["here"]
+    has_brackets = False
     for row in schema.lines(frames.rows[frames.rows["n"].gt(0)]):
         labels = layouts.labels_of(layout, called[row.table], row)
         values = runs[row.point, row.instrument]
-        shown, name = values_of(labels, row, values), row_label(labels, row)
-        if any(run.measured_workload == ECHO for run in values):
-            name = "ICMP"
-        groups[row.program, labels.unit][name, "  ".join(shown)] = None
-        if not all(run.kept for run in values):
-            text = f"{texts['here']} {texts['brackets']}"
+        line = label_of_runs(labels, row, values), "  ".join(values_of(labels, row, values))
+        groups[row.program, labels.unit][line] = None
+        has_brackets = has_brackets or not all(run.kept for run in values)
     listed = []
     for (program, unit), lines in groups.items():
         listed.append({"program": program, "unit": unit, "lines": list(lines)})
+    text = texts["here"]
+    if has_brackets:
+        text += f" {texts['brackets']}"
     return {"text": text, "groups": listed}
+
+
+def label_of_runs(labels: Labels, row: Line, runs: Sequence[Line]) -> str:
+    """Return the label of a row's line: ``ICMP`` for an echo, else ``row_label``.
+
+    The same echo stands beside several rows. With one label for all of them its line is the same each
+    time, and so listed once.
+    """
+    if any(run.measured_workload == ECHO for run in runs):
+        return "ICMP"
+    return row_label(labels, row)
 
 
 def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:

@@ -230,7 +230,7 @@ def without_rows(drawing: Drawing) -> str:
 
 
 def case_of(picture: Picture) -> str:
-    """Return the case of ``caption`` for a usual figure: its name, else its kind."""
+    """Return which caption a usual figure has: that of its name if there is one, else of its kind."""
     if picture.name in captions():
         return picture.name
     return picture.kind

@@ -39,7 +39,11 @@ HEIGHT_POINTS = 7.2 * 72
 PIXELS = 4 / 3
 """Pixels in a point."""
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
-"""In JSON: an escaped backslash (group 1), or a control character, which no font has."""
+"""In JSON: an escaped backslash, or an escaped control character, which no font has.
+
+The escaped backslash is group 1. It is matched only to be kept: a ``b`` after it is a letter of the
+text, not a backspace.
+"""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LINKS = ("https://", "http://", "mailto:", "#")
 """Beginnings of the targets of an author's links; a link to another target is shown as text."""
@@ -123,17 +127,14 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     give other bytes on each machine. A character that no font has is printed as U+FFFD.
     """
     from matplotlib import get_data_path
-    from matplotlib.ft2font import FT2Font
 
-    (folder / "fonts").mkdir()
     shipped = Path(get_data_path()) / "fonts" / "ttf"
+    # The font of the figures. Those of the text and of code are built into Typst.
+    (folder / "fonts").mkdir()
     shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
-    characters = set[int]()
-    for name in ("DejaVuSans", "DejaVuSansMono"):
-        characters.update(FT2Font(str(shipped / f"{name}.ttf")).get_charmap())
     when = datetime.fromisoformat(data["meta"]["newest"])
-    text = _CONTROL.sub(lambda found: found[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
-    missing = set(map(ord, text)) - characters
+    text = _CONTROL.sub(lambda match: match[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
+    missing = missing_characters(text, shipped)
     if not missing:
         return _compile(folder, text, when)
     try:
@@ -143,6 +144,16 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     lost = " ".join(map(chr, sorted(missing)))
     output.tell(f"no font here has all of {lost}: the report shows \ufffd, install a font for them")
     return compiled
+
+
+def missing_characters(text: str, fonts: Path) -> set[int]:
+    """Return the characters of a text that no shipped font has. ``fonts``: folder of the fonts."""
+    from matplotlib.ft2font import FT2Font
+
+    characters = set[int]()
+    for name in ("DejaVuSans", "DejaVuSansMono"):
+        characters.update(FT2Font(str(fonts / f"{name}.ttf")).get_charmap())
+    return set(map(ord, text)) - characters
 
 
 def _compile(folder: Path, text: str, when: datetime, system_fonts: bool = False) -> bytes:

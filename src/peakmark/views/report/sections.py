@@ -210,7 +210,7 @@ def findings_with_points(
     if layout is not None and layout.programs_of(table):
         shown = layout.programs_of(table)
         hidden = {each.heading for each in table.series if each.instrument not in shown}
-    called = layouts.called_in(layout, table)
+    called = layouts.printed_table(layout, table)
     of_table = frames.findings[frames.findings["table"].eq(table.name)]
     for line in schema.lines(of_table):
         if {line.better, line.worse} & hidden:
@@ -402,9 +402,9 @@ def caption_of(picture: Picture) -> str:
 
 
 def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:
-    """Return the cases of ``caption-part`` for a figure of a layout.
+    """Return the cases of ``caption-part``, the sentences that follow the caption of a layout's figure.
 
-    They are for what it shows in addition to the values of peakmark's kernel.
+    Each explains something that the figure shows besides the values of peakmark's kernel.
     """
     if drawing.kind == "panels":
         return []
