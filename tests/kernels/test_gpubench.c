@@ -2,13 +2,6 @@
  * and that no result is reported which is not right. */
 #include "process.h"
 
-/* With a sanitizer it takes ten times as long to run PTX: a few cases do. */
-#ifdef INSTRUMENTED
-#define STEP_OF_CASES 4
-#else
-#define STEP_OF_CASES 1
-#endif
-
 static char library[4096];
 
 /* With the driver of the tests, whose devices have these faults. */
@@ -138,7 +131,7 @@ static void results_of_every_kernel_are_right(void **state) {
                  {"blackwell", "FP32", "fma.rn.f32", false},
                  {"blackwell", "TC-FP16", "mma.sync.m16n8k16.f16", false},
                  {"blackwell", "TC-INT8", "mma.sync.m16n8k32.s8", false}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += STEP_OF_CASES) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char faults[64], instruction[64];
         snprintf(faults, sizeof faults, "runs few-registers %s", cases[i].chip);
         snprintf(instruction, sizeof instruction, "\"%s\"", cases[i].instruction);
@@ -162,7 +155,7 @@ static void memory_is_read_written_and_copied_right(void **state) {
     } cases[] = {{"RS", NULL},     {"RS", "16KiB"},      {"WS", NULL},
                  {"RWS", NULL},    {"RWR", NULL},        {"RWR", "64B"},
                  {"RWR", "16KiB"}, {"LADDER-LAT", NULL}, {"LINK", NULL}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += STEP_OF_CASES) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *option = cases[i].block != NULL ? "--block" : NULL;
         struct process *process = gpubench("runs", MEASURE("--workload", cases[i].workload,
                                                            "--gpus", "1", option, cases[i].block));

@@ -21,6 +21,86 @@ enum {
 
 enum kind { REGISTER, NUMBER, MEMORY, SPECIAL };
 
+enum action {
+    UNKNOWN,
+    NOTHING,
+    BRANCH,
+    END,
+    MOVE,
+    SELECT,
+    LESS,
+    NOT_LESS,
+    EQUAL,
+    UNEQUAL,
+    ADD,
+    SUBTRACT,
+    MULTIPLY,
+    MULTIPLY_ADD,
+    MAXIMUM,
+    AND,
+    OR,
+    XOR,
+    LEFT,
+    RIGHT,
+    ADD_FLOAT,
+    FMA_DOUBLE,
+    FMA_FLOAT,
+    FMA_HALVES,
+    PARAMETER,
+    LOAD,
+    STORE,
+    ADD_TO,
+    BULK_LOAD,
+    BULK_STORE,
+    TEST_WAIT,
+    SHUFFLE,
+    WARP_PRODUCT,
+    GROUP_PRODUCT
+};
+
+/* How the names of instructions begin. Bulk copies are finished at once: nothing has to wait. */
+static const struct {
+    const char *name;
+    enum action action;
+} actions[] = {{"mov.", MOVE},
+               {"cvt.", MOVE},
+               {"selp.", SELECT},
+               {"setp.lt.", LESS},
+               {"setp.ge.", NOT_LESS},
+               {"setp.eq.", EQUAL},
+               {"setp.ne.", UNEQUAL},
+               {"add.f32", ADD_FLOAT},
+               {"add.", ADD},
+               {"sub.", SUBTRACT},
+               {"mul.", MULTIPLY},
+               {"mad.", MULTIPLY_ADD},
+               {"max.", MAXIMUM},
+               {"and.", AND},
+               {"or.", OR},
+               {"xor.", XOR},
+               {"shl.", LEFT},
+               {"shr.", RIGHT},
+               {"fma.rn.f64", FMA_DOUBLE},
+               {"fma.rn.f32", FMA_FLOAT},
+               {"fma.rn.f16x2", FMA_HALVES},
+               {"ld.param.", PARAMETER},
+               {"ld.", LOAD},
+               {"st.", STORE},
+               {"red.global.add.", ADD_TO},
+               {"shfl.sync.bfly.", SHUFFLE},
+               {"mma.sync.", WARP_PRODUCT},
+               {"wgmma.mma_async.", GROUP_PRODUCT},
+               {"wgmma.", NOTHING},
+               {"cp.async.bulk.shared", BULK_LOAD},
+               {"cp.async.bulk.global", BULK_STORE},
+               {"cp.async.bulk.", NOTHING},
+               {"mbarrier.try_wait.", TEST_WAIT},
+               {"mbarrier.", NOTHING},
+               {"fence.", NOTHING},
+               {"bar.sync", NOTHING},
+               {"bra", BRANCH},
+               {"ret", END}};
+
 struct operand {
     enum kind kind;
     int id; /* of the register, also of an address */
@@ -29,7 +109,9 @@ struct operand {
 
 struct line {
     char op[96];
-    int guard; /* register of the predicate, or -1 */
+    enum action action;
+    bool wide, shared; /* 64 bits; in shared memory */
+    int guard;         /* register of the predicate, or -1 */
     bool unless;
     int target; /* line of a branch */
     int count;
@@ -49,7 +131,6 @@ struct block {
     const struct program *program;
     unsigned index, size, grid;
     int at[THREADS]; /* line of a thread; `lines`: it has ended */
-    bool here[THREADS];
     uint64_t registers[THREADS][NAMES];
     _Alignas(1024) unsigned char shared[SHARED];
 };
@@ -98,6 +179,18 @@ static void parse_operand(struct program *p, struct line *line, char *word) {
     }
 }
 
+static void parse_action(struct line *line) {
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strncmp(line->op, actions[i].name, strlen(actions[i].name)) == 0) {
+            line->action = actions[i].action;
+            break;
+        }
+    }
+    line->wide = strncmp(line->op, "cvt.u32", 7) != 0 &&
+                 (strstr(line->op, "64") != NULL || strstr(line->op, ".wide") != NULL);
+    line->shared = strstr(line->op, ".shared.") != NULL;
+}
+
 static void parse_line(struct program *p, char *text) {
     struct line *line = &p->line[p->lines];
     char *rest = text, *word = strtok_r(text, " ,{}\n", &rest);
@@ -111,8 +204,9 @@ static void parse_line(struct program *p, char *text) {
         word = strtok_r(NULL, " ,{}\n", &rest);
     }
     snprintf(line->op, sizeof line->op, "%s", word);
+    parse_action(line);
     while ((word = strtok_r(NULL, " ,{}\n", &rest)) != NULL) {
-        if (strcmp(line->op, "bra") == 0) {
+        if (line->action == BRANCH) {
             line->target = find_name(p->labels, p->label_count, word);
         } else if (strcmp(word, "_") != 0) {
             parse_operand(p, line, word);
@@ -186,14 +280,6 @@ static bool parse(struct program *p, const char *module, const char *name, void 
     }
     free(text);
     return true;
-}
-
-static bool has(const struct line *line, const char *part) {
-    return strstr(line->op, part) != NULL;
-}
-
-static bool starts(const struct line *line, const char *part) {
-    return strncmp(line->op, part, strlen(part)) == 0;
 }
 
 static uint64_t now(void) {
@@ -389,90 +475,52 @@ static void multiply_group(struct block *block, unsigned first, const struct lin
     }
 }
 
-/* Instructions of a warp or a group together. */
-static bool step_together(struct block *block, const struct line *line) {
-    const bool is_group = starts(line, "wgmma.mma");
-    const unsigned width = is_group ? GROUP : 32;
-    if (!is_group && !starts(line, "mma.") && !starts(line, "shfl.")) {
-        return false;
+static void shuffle_warp(struct block *block, unsigned first, const struct line *line) {
+    uint64_t from[32];
+    for (unsigned lane = 0; lane < 32; lane++) {
+        from[lane] = value(block, first + lane, &line->operand[1]);
     }
-    for (unsigned first = 0; first + width <= block->size; first += width) {
-        uint64_t from[32];
-        for (unsigned lane = 0; lane < 32; lane++) {
-            from[lane] = value(block, first + lane, &line->operand[1]);
-        }
-        for (unsigned lane = 0; lane < 32 && starts(line, "shfl."); lane++) {
-            block->registers[first + lane][line->operand[0].id] =
-                from[lane ^ line->operand[2].number];
-        }
-        if (starts(line, "mma.")) {
-            multiply_warp(block, first, line);
-        } else if (is_group) {
-            multiply_group(block, first, line);
-        }
+    for (unsigned lane = 0; lane < 32; lane++) {
+        block->registers[first + lane][line->operand[0].id] = from[lane ^ line->operand[2].number];
     }
-    return true;
 }
 
-static void *address(struct block *block, unsigned thread, const struct line *line, int operand) {
-    const uint64_t at = value(block, thread, &line->operand[operand]);
-    return has(line, ".shared.") ? (void *)(block->shared + at) : (void *)(uintptr_t)at;
+/* Instructions of a warp or a group together. */
+static bool step_together(struct block *block, const struct line *line) {
+    void (*run)(struct block *, unsigned, const struct line *) =
+        line->action == SHUFFLE         ? shuffle_warp
+        : line->action == WARP_PRODUCT  ? multiply_warp
+        : line->action == GROUP_PRODUCT ? multiply_group
+                                        : NULL;
+    const unsigned width = line->action == GROUP_PRODUCT ? GROUP : 32;
+    for (unsigned first = 0; run != NULL && first + width <= block->size; first += width) {
+        run(block, first, line);
+    }
+    return run != NULL;
 }
 
 /* Loads, stores and atomic additions; vectors have their registers side by side. */
-static bool step_memory(struct block *block, unsigned thread, const struct line *line) {
-    uint64_t *registers = block->registers[thread];
-    const bool loads = starts(line, "ld."), adds = starts(line, "red.");
-    if (starts(line, "ld.param")) {
-        registers[line->operand[0].id] = line->operand[1].number;
-        return true;
-    }
-    if (!loads && !adds && !starts(line, "st.")) {
-        return false;
-    }
-    const size_t bytes = has(line, "64") ? 8 : 4;
-    char *at = address(block, thread, line, loads ? line->count - 1 : 0);
+static void step_memory(struct block *block, unsigned thread, const struct line *line) {
+    const bool loads = line->action == LOAD, adds = line->action == ADD_TO;
+    const size_t bytes = line->wide ? 8 : 4;
+    const uint64_t at = value(block, thread, &line->operand[loads ? line->count - 1 : 0]);
+    unsigned char *memory = line->shared ? block->shared + at : (unsigned char *)(uintptr_t)at;
     for (int i = 0; i < line->count - 1; i++) {
-        uint64_t *held = &registers[line->operand[loads ? i : i + 1].id], sum = 0;
+        uint64_t *held = &block->registers[thread][line->operand[loads ? i : i + 1].id], sum = 0;
         if (loads) {
             *held = 0;
-            memcpy(held, at + bytes * (size_t)i, bytes);
-        } else {
-            memcpy(&sum, at, adds ? bytes : 0);
-            sum += *held;
-            memcpy(at + bytes * (size_t)i, &sum, bytes);
+            memcpy(held, memory + bytes * (size_t)i, bytes);
+            continue;
         }
+        if (adds) {
+            memcpy(&sum, memory, bytes);
+        }
+        sum += *held;
+        memcpy(memory + bytes * (size_t)i, &sum, bytes);
     }
-    return true;
 }
 
-/* Bulk copies are finished at once, so that nothing has to be waited for. */
-static bool step_bulk(struct block *block, unsigned thread, const struct line *line) {
-    if (starts(line, "cp.async.bulk.shared")) {
-        memcpy(block->shared + value(block, thread, &line->operand[0]),
-               (void *)(uintptr_t)value(block, thread, &line->operand[1]),
-               value(block, thread, &line->operand[2]));
-    } else if (starts(line, "cp.async.bulk.global")) {
-        memcpy((void *)(uintptr_t)value(block, thread, &line->operand[0]),
-               block->shared + value(block, thread, &line->operand[1]),
-               value(block, thread, &line->operand[2]));
-    } else if (starts(line, "mbarrier.try_wait")) {
-        block->registers[thread][line->operand[0].id] = 1;
-    } else {
-        static const char *const waits[] = {"cp.async.bulk.", "mbarrier.",   "fence.",
-                                            "bar.sync",       "wgmma.fence", "wgmma.commit",
-                                            "wgmma.wait"};
-        for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-            if (starts(line, waits[i])) {
-                return true;
-            }
-        }
-        return false;
-    }
-    return true;
-}
-
-static uint64_t multiply_half(uint64_t a, uint64_t b, uint64_t c) {
+static uint64_t multiply_halves(uint64_t a, uint64_t b, uint64_t c) {
     uint64_t both = 0;
     for (int at = 0; at <= 16; at += 16) {
         const double exact = small_of(a >> at & 0xffff, 5, 10) * small_of(b >> at & 0xffff, 5, 10) +
@@ -482,94 +530,110 @@ static uint64_t multiply_half(uint64_t a, uint64_t b, uint64_t c) {
     return both;
 }
 
-static bool compare(const struct line *line, uint64_t a, uint64_t b) {
-    return starts(line, "setp.lt")   ? a < b
-           : starts(line, "setp.ge") ? a >= b
-           : starts(line, "setp.eq") ? a == b
-                                     : a != b;
+static uint64_t compute(const struct line *line, uint64_t a, uint64_t b, uint64_t c) {
+    switch (line->action) {
+    case MOVE:
+        return a;
+    case SELECT:
+        return c != 0 ? a : b;
+    case LESS:
+        return a < b;
+    case NOT_LESS:
+        return a >= b;
+    case EQUAL:
+        return a == b;
+    case UNEQUAL:
+        return a != b;
+    case ADD:
+        return a + b;
+    case SUBTRACT:
+        return a - b;
+    case MULTIPLY:
+        return a * b;
+    case MULTIPLY_ADD:
+        return a * b + c;
+    case MAXIMUM:
+        return a > b ? a : b;
+    case AND:
+        return a & b;
+    case OR:
+        return a | b;
+    case XOR:
+        return a ^ b;
+    case LEFT:
+        return a << b;
+    case RIGHT:
+        return a >> b;
+    case ADD_FLOAT:
+        return of_float(float_of(a) + float_of(b));
+    case FMA_DOUBLE:
+        return of_double(fma(double_of(a), double_of(b), double_of(c)));
+    case FMA_FLOAT:
+        return of_float(fmaf(float_of(a), float_of(b), float_of(c)));
+    case FMA_HALVES:
+        return multiply_halves(a, b, c);
+    case TEST_WAIT:
+        return 1;
+    default:
+        fprintf(stderr, "the tests cannot run %s\n", line->op);
+        abort();
+    }
 }
 
-static bool step_arithmetic(struct block *block, unsigned thread, const struct line *line) {
-    uint64_t in[4] = {0}, out;
-    for (int i = 1; i < line->count && i <= 3; i++) {
+static void step_thread(struct block *block, unsigned thread, const struct line *line) {
+    uint64_t *registers = block->registers[thread], in[4] = {0};
+    for (int i = 0; i < line->count && i <= 3; i++) {
         in[i] = value(block, thread, &line->operand[i]);
     }
-    const uint64_t a = in[1], b = in[2], c = in[3];
-    const bool wide = has(line, "64") || has(line, ".wide");
-    if (starts(line, "fma.rn.f64")) {
-        out = of_double(fma(double_of(a), double_of(b), double_of(c)));
-    } else if (starts(line, "fma.rn.f32")) {
-        out = of_float(fmaf(float_of(a), float_of(b), float_of(c)));
-    } else if (starts(line, "fma.rn.f16x2")) {
-        out = multiply_half(a, b, c);
-    } else if (starts(line, "setp.")) {
-        out = compare(line, a, b);
-    } else if (starts(line, "mov.") || starts(line, "cvt.")) {
-        out = has(line, "cvt.u32") ? (uint32_t)a : a;
-    } else if (starts(line, "selp.")) {
-        out = c != 0 ? a : b;
-    } else if (starts(line, "add.f32")) {
-        out = of_float(float_of(a) + float_of(b));
-    } else if (starts(line, "mad.")) {
-        out = a * b + c;
-    } else if (starts(line, "mul.")) {
-        out = a * b;
-    } else if (starts(line, "add.")) {
-        out = a + b;
-    } else if (starts(line, "sub.")) {
-        out = a - b;
-    } else if (starts(line, "and.")) {
-        out = a & b;
-    } else if (starts(line, "or.")) {
-        out = a | b;
-    } else if (starts(line, "xor.")) {
-        out = a ^ b;
-    } else if (starts(line, "shl.")) {
-        out = a << b;
-    } else if (starts(line, "shr.")) {
-        out = a >> b;
-    } else if (starts(line, "max.")) {
-        out = a > b ? a : b;
-    } else {
-        return false;
+    switch (line->action) {
+    case NOTHING:
+        break;
+    case BRANCH:
+        block->at[thread] = (int)block->program->at_label[line->target];
+        break;
+    case END:
+        block->at[thread] = block->program->lines;
+        break;
+    case PARAMETER:
+        registers[line->operand[0].id] = in[1];
+        break;
+    case LOAD:
+    case STORE:
+    case ADD_TO:
+        step_memory(block, thread, line);
+        break;
+    case BULK_LOAD:
+        memcpy(block->shared + in[0], (void *)(uintptr_t)in[1], in[2]);
+        break;
+    case BULK_STORE:
+        memcpy((void *)(uintptr_t)in[0], block->shared + in[1], in[2]);
+        break;
+    default:
+        in[0] = compute(line, in[1], in[2], in[3]);
+        registers[line->operand[0].id] = line->wide ? in[0] : (uint32_t)in[0];
     }
-    block->registers[thread][line->operand[0].id] = wide ? out : (uint32_t)out;
-    return true;
 }
 
-static bool step_thread(struct block *block, unsigned thread, const struct line *line) {
-    return step_memory(block, thread, line) || step_bulk(block, thread, line) ||
-           step_arithmetic(block, thread, line);
-}
-
-/* The line that the last threads are at, for all that are there. */
+/* The line that the last threads are at, for all that are there. False at the end. */
 static bool step(struct block *block) {
-    const struct program *p = block->program;
-    int least = p->lines;
+    int least = block->program->lines;
     for (unsigned thread = 0; thread < block->size; thread++) {
         least = block->at[thread] < least ? block->at[thread] : least;
     }
-    const struct line *line = &p->line[least];
-    if (least == p->lines) {
+    if (least == block->program->lines) {
         return false;
     }
-    const bool branches = strcmp(line->op, "bra") == 0, ends = strcmp(line->op, "ret") == 0;
-    const bool together = branches || ends || step_together(block, line);
+    const struct line *line = &block->program->line[least];
+    const bool together = step_together(block, line);
     for (unsigned thread = 0; thread < block->size; thread++) {
         if (block->at[thread] != least) {
             continue;
         }
         block->at[thread] = least + 1;
-        if (line->guard >= 0 && (block->registers[thread][line->guard] != 0) == line->unless) {
-            continue;
-        }
-        if (branches) {
-            block->at[thread] = (int)p->at_label[line->target];
-        } else if (ends) {
-            block->at[thread] = p->lines;
-        } else if (!together && !step_thread(block, thread, line)) {
-            fprintf(stderr, "the tests cannot run %s\n", line->op);
-            abort();
+        const bool holds =
+            line->guard < 0 || (block->registers[thread][line->guard] != 0) != line->unless;
+        if (holds && !together) {
+            step_thread(block, thread, line);
         }
     }
     return true;
