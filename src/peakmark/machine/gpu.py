@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +93,7 @@ def collect(host: Host, gpubench: Path) -> Facts | None:
         values = {gpu[name] for gpu in gpus}
         facts[name] = values.pop() if len(values) == 1 else None
     links = [gpu["pcie"] for gpu in gpus if gpu["pcie"]]
-    narrow = [link for link in links if link["current_width"] < link["max_width"]]
-    facts["pcie"] = next(iter([*narrow, *links]), None)
+    facts["pcie"] = min(links, key=itemgetter("current_width"), default=None)
     return facts | {"gpus": gpus}
 
 

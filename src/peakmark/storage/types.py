@@ -596,61 +596,56 @@ class BlasFacts(TypedDict, total=False):
     config: OptionalText
 
 
-class Gpu(TypedDict, total=False):
-    """A GPU of a node; a fact that all its GPUs have in common is also in ``GpuFacts``.
+class GpuModel(TypedDict, total=False):
+    """What a GPU is, and what all GPUs of a node have in common; null is unknown, or not the same.
+
+    Attributes:
+        clock_hz: the highest of its SMs
+        generation: of its PCI Express link, the highest that GPU and slot have
+        pcie: link of a GPU; of a node the narrowest
+    """
+
+    name: OptionalText
+    compute: OptionalText
+    sms: OptionalCount
+    clock_hz: OptionalPositive
+    memory_clock_hz: OptionalPositive
+    bus_bits: OptionalCount
+    l2_bytes: OptionalCount
+    memory_bytes: OptionalCount
+    ecc: OptionalBool
+    vbios: OptionalText
+    power_cap_watts: OptionalCount
+    generation: OptionalCount
+    pcie: PcieLink | None
+
+
+class Gpu(GpuModel, total=False):
+    """A GPU of a node.
 
     Attributes:
         mig: divided into instances, which are not measured
-        generation: of its PCI Express link, the highest that GPU and slot have
-        width: lanes of that link
+        width: lanes of its PCI Express link
     """
 
     index: Count
     pci: Text
     numa_node: OptionalInteger
     mig: bool
-    pcie: PcieLink | None
-    name: OptionalText
-    compute: OptionalText
-    sms: OptionalCount
-    clock_hz: OptionalPositive
-    memory_clock_hz: OptionalPositive
-    bus_bits: OptionalCount
-    l2_bytes: OptionalCount
-    memory_bytes: OptionalCount
-    ecc: OptionalBool
-    vbios: OptionalText
-    power_cap_watts: OptionalCount
-    generation: OptionalCount
     width: OptionalCount
 
 
-class GpuFacts(TypedDict, total=False):
-    """The GPUs of a node; null is not readable, or not the same of all GPUs.
+class GpuFacts(GpuModel, total=False):
+    """The GPUs of a node.
 
     Attributes:
         driver: its version
         partitioned: a GPU is divided into instances (MIG)
-        clock_hz: the highest of its SMs
-        pcie: link of a GPU, of a narrow one where there is any
     """
 
     driver: OptionalText
     count: Several
     partitioned: bool
-    name: OptionalText
-    compute: OptionalText
-    sms: OptionalCount
-    clock_hz: OptionalPositive
-    memory_clock_hz: OptionalPositive
-    bus_bits: OptionalCount
-    l2_bytes: OptionalCount
-    memory_bytes: OptionalCount
-    ecc: OptionalBool
-    vbios: OptionalText
-    power_cap_watts: OptionalCount
-    generation: OptionalCount
-    pcie: PcieLink | None
     gpus: list[Gpu]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from peakmark.catalogue import metrics
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
@@ -54,26 +52,36 @@ class NvBandwidth(Instrument):
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = Output.of_tool(self.name, done.stdout)
-        version = str(output["nvbandwidth.version"]).removeprefix("v")
         name = _test_of(cell)
-        tests = {test["name"]: test for test in _tests(output)}
-        test = tests.get(name, {"status": "Not Found"})
+        try:
+            version = output["nvbandwidth.version"].removeprefix("v")
+            tests = {
+                test["name"]: Output(self.name, test) for test in output["nvbandwidth.testcases"]
+            }
+            test = tests[name]
+        except (TypeError, AttributeError, LookupError) as error:
+            raise ParseError(f"nvbandwidth: {name} is not whole in its output") from error
         if test["status"] == "Waived":
             raise Unavailable(f"nvbandwidth waives {name} on this machine")
         if test["status"] != "Passed":
             why = output.get("nvbandwidth.error") or test.get("error") or test["status"]
             raise ParseError(f"nvbandwidth: {name} did not pass: {why}")
-        bandwidths = []
-        for text in test["bandwidth_matrix"][0]:
-            bandwidths.append(Output(self.name, {"bandwidth": text}).number("bandwidth"))
-        whole = Output(self.name, {"sum": test.get("sum")}).number("sum")
-        common.agree(sum(bandwidths), whole, 1e-3, "nvbandwidth: sum")
-        value = 1e9 * bandwidths[0]
+        value = 1e9 * self.bandwidth(test)
         if cell.workload == "RWS":
             value *= 2  # it counts what was copied, a row what was read and written
         (metric,) = metrics(cell.subsystem, cell.workload)
-        details: dict[str, Any] = {"testcase": name}
-        return Parsed((Measurement.of(cell, metric, value, details),), version)
+        row = Measurement.of(cell, metric, value, {"testcase": name})
+        return Parsed((row,), version)
+
+    def bandwidth(self, test: Output) -> float:
+        """Return the GB/s of the first GPU, whose column is the first in the only row."""
+        matrix = test["bandwidth_matrix"]
+        if not isinstance(matrix, list) or len(matrix) != 1 or not isinstance(matrix[0], list):
+            raise ParseError("nvbandwidth: bandwidth_matrix is not one row")
+        row = Output(self.name, {str(gpu): text for gpu, text in enumerate(matrix[0])})
+        bandwidths = [row.number(gpu) for gpu in row]
+        common.agree(sum(bandwidths), test.number("sum"), 1e-3, "nvbandwidth: sum")
+        return bandwidths[0]
 
     def estimate(self, cell: Cell) -> Cost:
         return Cost(_SECONDS, memory_bytes=2 << 30)
@@ -81,22 +89,6 @@ class NvBandwidth(Instrument):
 
 def _test_of(cell: Cell) -> str:
     return _TESTS[cell.variant or cell.workload]
-
-
-def _tests(output: Output) -> list[dict[str, Any]]:
-    """Return the testcases of the output; raise ParseError where one is not whole."""
-    tests = output["nvbandwidth.testcases"]
-    if not isinstance(tests, list):
-        raise ParseError("nvbandwidth: testcases is no list")
-    for test in tests:
-        is_whole = isinstance(test, dict) and {"name", "status"} <= test.keys()
-        if is_whole and test["status"] == "Passed":
-            matrix = test.get("bandwidth_matrix")
-            is_whole = isinstance(matrix, list) and bool(matrix) and isinstance(matrix[0], list)
-            is_whole = is_whole and bool(matrix[0])
-        if not is_whole:
-            raise ParseError("nvbandwidth: a testcase lacks its name, status or bandwidth_matrix")
-    return tests
 
 
 INSTRUMENT = NvBandwidth()
