@@ -90,7 +90,8 @@ def draw_cycles(axis: Axes, figure: FigureData) -> None:
     for level, of_level in known.groupby("cache_level", sort=False):
         areas = []
         for row in schema.lines(of_level):
-            areas += [point[0] for run in figure.own_runs[row.point] for point in points_of(run)]
+            for run in figure.own_runs[row.point]:
+                areas += [point[0] for point in points_of(run)]
         limit = of_level["limit"].median() * figure.table.factor
         cycles.append(round(limit / cycle))
         axis.hlines(limit, min(areas), max(areas), **LEVEL)
