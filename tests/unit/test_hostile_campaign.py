@@ -103,7 +103,7 @@ def test_a_broken_file_is_one_sentence_of_each_command(
             refused(done.stderr, str(campaign / name), word)
         elif command != "summary":
             assert str(campaign / name) in said and word in said
-            assert ("collects them again" in said) == ((name, command) == (FACTS, "tables"))
+            assert ("collects the facts again" in said) == ((name, command) == (FACTS, "tables"))
     assert untouched(precious)
 
 
@@ -111,7 +111,7 @@ def test_a_broken_file_is_one_sentence_of_each_command(
     ("command", "name"),
     [
         ("tables", "tables"), ("figures", "figures"), ("report", "cells"), ("tables", "tables/cpu.csv"),
-        ("tables", "tables/runs.csv"), ("figures", "figures/cpu.svg"),
+        ("tables", "tables/runs.csv"), ("figures", "figures/cpu_rounds.svg"),
         ("report", "report.pdf"), ("html", "report.html"),
     ],
 )  # fmt: skip
@@ -169,7 +169,7 @@ def test_a_row_far_above_its_limit_is_drawn(tmp_path, peakmark):
     for of, value in zip(cells, (2e10, 2e10, 1e21), strict=True):
         stored(folder, of, measured={"value": value})
     assert peakmark("figures", folder).returncode == 0
-    assert (folder / "figures" / "cpu.svg").stat().st_size < 1 << 20
+    assert (folder / "figures" / "cpu_rounds.svg").stat().st_size < 1 << 20
 
 
 def packed(path, content):
