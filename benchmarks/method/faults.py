@@ -85,7 +85,8 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
     except PeakmarkError as error:
         return Outcome(fault.name, note=str(error), possible=not isinstance(error, Unavailable))
     compared, _, _ = compare.compare(side(before), side(after))
-    most: Any = next(compare.by_size(compared).itertuples())
+    largest_first = compared.sort_values("change", key=abs, ascending=False, kind="stable")
+    most: Any = next(largest_first.itertuples())
     note = next((text for text in _warnings(after) if fault.words in text), "")
     return Outcome(
         fault.name,

@@ -55,7 +55,8 @@ def shows_states(lot: np.random.Generator, noise: str, cells: int, counts: int) 
 def logs(lot: np.random.Generator, noise: str, cells: int) -> Values:
     """Return logarithms of the probes of so many cells, two of each cell beside each other."""
     if noise == "heavy tails of 10%":  # Student's t with three degrees of freedom
-        return 0.1 * lot.standard_t(3, 2 * cells) / np.sqrt(3)
+        tails: Values = 0.1 * lot.standard_t(3, 2 * cells) / np.sqrt(3)
+        return tails
     if noise == "some cells disturbed":
         slowed = (lot.random(cells) < OFTEN) * np.abs(lot.normal(0, FAR, cells))
         return lot.normal(0, 0.05, 2 * cells) - np.repeat(slowed, 2)
