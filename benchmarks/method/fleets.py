@@ -218,7 +218,7 @@ def slow_links(nodes: int, seed: int = 1) -> Counts:
         false = missed = judged = 0
         for number in range(campaigns):
             values, leaves, slow = of.measured(seed * 1000 + number)
-            found = links.find(values, of.times, leaves)
+            found = links.slow_parts(values, of.times, leaves)
             named = {(each.kind, each.name) for each in found if each.confirmed}
             false += len(named - slow)
             missed += len(slow - named)
