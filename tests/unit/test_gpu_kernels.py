@@ -55,4 +55,7 @@ def test_every_module_is_assembled_for_the_chips_that_it_is_for(ptxas, chip, tmp
 def test_modules_are_those_that_the_script_writes():
     script = runpy.run_path(str(FOLDER / "ptx.py"))
     written = {f"{name}.ptx": text for name, text in script["modules"]().items()}
-    assert written == {path.name: path.read_text() for path in FOLDER.glob("*.ptx")}
+    by_hand = {"bulk.ptx", "latency.ptx"}
+    assert written.keys() | by_hand == {path.name for path in FOLDER.glob("*.ptx")}
+    for name, text in written.items():
+        assert (FOLDER / name).read_text() == text, f"{name}: run python3 ptx.py"

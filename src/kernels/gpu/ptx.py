@@ -1,4 +1,4 @@
-"""Write the GPU kernels as PTX text: `python3 ptx.py` writes every *.ptx of this folder.
+"""Write the GPU kernels that repeat themselves as PTX text: `python3 ptx.py` writes them into this folder.
 
 The texts are part of the sources, so that building needs gcc alone; a test checks that they are what
 this script writes. Each module states the oldest PTX version and compute capability that it needs.
@@ -18,9 +18,6 @@ A_BYTES = 64 * 32
 """Left operand of wgmma: 64 rows of 32 bytes. The right one, 256 columns of 32 bytes, follows it."""
 
 WGMMA_BYTES = A_BYTES + 256 * 32
-
-CHUNK_BYTES = 8192
-"""Bytes of one bulk copy; four are under way in each block."""
 
 
 def module(version: str, target: str, *entries: str) -> str:
@@ -331,132 +328,6 @@ def memory(name: str, width: int, action: str, store: str = "st.global") -> str:
     return entry(name, MEMORY_PARAMETERS, registers, body)
 
 
-def bulk_copy() -> str:
-    """Return a kernel whose blocks of one warp copy chunks through shared memory with the bulk copy
-    engine: four loads are under way, and the stage of a chunk is filled again once it was stored."""
-    load = [
-        "mul.lo.u64 %far, %chunk, %size;",
-        "add.u64 %far, %far, %source;",
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%full], %bytes;",
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%stage], [%far], %bytes, [%full];",
-    ]
-    locate = [
-        "mad.lo.u32 %i, %n, %grid, %block;",
-        "cvt.u64.u32 %chunk, %i;",
-        "setp.ge.u64 %past, %chunk, %chunks;",
-        "and.b32 %i, %n, 3;",
-        f"mad.lo.u32 %stage, %i, {CHUNK_BYTES}, %buffer;",
-        "mad.lo.u32 %full, %i, 8, %barrier;",
-    ]
-    body = [
-        "mov.u32 %i, %tid.x;",
-        "setp.ne.u32 %p, %i, 0;",
-        "@%p ret;",
-        "mov.u32 %block, %ctaid.x;",
-        "mov.u32 %grid, %nctaid.x;",
-        "mov.u32 %buffer, stages;",
-        "mov.u32 %barrier, barriers;",
-        f"mov.u32 %bytes, {CHUNK_BYTES};",
-        f"mov.u64 %size, {CHUNK_BYTES};",
-        *(f"mbarrier.init.shared::cta.b64 [%barrier+{8 * index}], 1;" for index in range(4)),
-        "fence.mbarrier_init.release.cluster;",
-        "mov.u32 %n, 0;",
-        "FIRST:",
-        *locate,
-        "@%past bra BEGIN;",
-        *load,
-        "add.u32 %n, %n, 1;",
-        "setp.lt.u32 %p, %n, 4;",
-        "@%p bra FIRST;",
-        "BEGIN:",
-        "mov.u32 %turn, 0;",
-        "LOOP:",
-        "mov.u32 %n, %turn;",
-        *locate,
-        "@%past bra DONE;",
-        "shr.u32 %i, %turn, 2;",
-        "and.b32 %i, %i, 1;",
-        "WAIT:",
-        "mbarrier.try_wait.parity.shared::cta.b64 %p, [%full], %i;",
-        "@!%p bra WAIT;",
-        "mul.lo.u64 %far, %chunk, %size;",
-        "add.u64 %far, %far, %target;",
-        "cp.async.bulk.global.shared::cta.bulk_group [%far], [%stage], %bytes;",
-        "cp.async.bulk.commit_group;",
-        "setp.eq.u32 %p, %turn, 0;",
-        "@%p bra NEXT;",
-        "cp.async.bulk.wait_group.read 1;",
-        "add.u32 %n, %turn, 3;",
-        *locate,
-        "@%past bra NEXT;",
-        *load,
-        "NEXT:",
-        "add.u32 %turn, %turn, 1;",
-        "bra LOOP;",
-        "DONE:",
-        "cp.async.bulk.wait_group 0;",
-    ]
-    registers = (
-        "b32 %i, %n, %turn, %block, %grid, %buffer, %barrier, %bytes, %stage, %full; "
-        "b64 %size, %chunk, %far; pred %p, %past"
-    )
-    shared = (
-        f"\n.shared .align 128 .b8 stages[{4 * CHUNK_BYTES}];\n.shared .align 8 .b64 barriers[4];"
-    )
-    return shared + entry("bulk", "u64 source, u64 target, u64 chunks", registers, body)
-
-
-def latency() -> str:
-    """Return the kernels of the chain: `link` lays it out in the given order of lines, `chase` follows
-    it and writes where it ends, its cycles and its nanoseconds; and the empty kernel."""
-    link = [
-        "mov.u32 %i, %ctaid.x;",
-        "mov.u32 %j, %ntid.x;",
-        "mov.u32 %k, %tid.x;",
-        "mad.lo.u32 %i, %i, %j, %k;",
-        "setp.ge.u32 %p, %i, %lines;",
-        "@%p ret;",
-        "mad.wide.u32 %from, %i, 4, %order;",
-        "add.u32 %i, %i, 1;",
-        "setp.eq.u32 %p, %i, %lines;",
-        "selp.u32 %i, 0, %i, %p;",
-        "mad.wide.u32 %to, %i, 4, %order;",
-        "ld.global.u32 %i, [%from];",
-        "ld.global.u32 %j, [%to];",
-        "mad.wide.u32 %from, %i, %step, %area;",
-        "mad.wide.u32 %to, %j, %step, %area;",
-        "st.global.u64 [%from], %to;",
-    ]
-    chase = [
-        "mov.u32 %i, 0;",
-        "mov.u64 %clock, %clock64;",
-        "mov.u64 %time, %globaltimer;",
-        "LOOP:",
-        *["ld.global.u64 %line, [%line];"] * 16,
-        "add.u32 %i, %i, 16;",
-        "setp.lt.u32 %p, %i, %hops;",
-        "@%p bra LOOP;",
-        "st.global.u64 [%out], %line;",
-        "mov.u64 %end, %clock64;",
-        "sub.u64 %end, %end, %clock;",
-        "st.global.u64 [%out+8], %end;",
-        "mov.u64 %end, %globaltimer;",
-        "sub.u64 %end, %end, %time;",
-        "st.global.u64 [%out+16], %end;",
-    ]
-    registers = "b32 %i, %j, %k; b64 %from, %to; pred %p"
-    return (
-        entry("link", "u64 area, u64 order, u32 lines, u32 step", registers, link)
-        + entry(
-            "chase",
-            "u64 line, u64 out, u32 hops",
-            "b32 %i; b64 %clock, %time, %end; pred %p",
-            chase,
-        )
-        + "\n.visible .entry empty()\n{\nret;\n}\n"
-    )
-
-
 def modules() -> dict[str, str]:
     """Return the text of each module by the name of its file, without .ptx."""
     texts = {
@@ -464,8 +335,6 @@ def modules() -> dict[str, str]:
         "fp32": module("6.5", "sm_75", multiply_add("fma.rn.f32", 32)),
         "fp16": module("6.5", "sm_75", multiply_add("fma.rn.f16x2", 32)),
         "int32": module("6.5", "sm_75", multiply_add("mad.lo.s32", 32)),
-        "latency": module("6.5", "sm_75", latency()),
-        "bulk": module("8.0", "sm_90", bulk_copy()),
     }
     kernels = [memory(f"read{width}", width, "read") for width in (1, 4, 8)]
     kernels += [memory(f"write{width}", width, "write") for width in (1, 4, 8)]

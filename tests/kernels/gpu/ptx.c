@@ -194,7 +194,7 @@ static void parse_action(struct line *line) {
 static void parse_line(struct program *p, char *text) {
     struct line *line = &p->line[p->lines];
     char *rest = text, *word = strtok_r(text, " ,{}\n", &rest);
-    if (word == NULL || word[0] == '.') {
+    if (word == NULL || word[0] == '.' || word[0] == '/') {
         return;
     }
     *line = (struct line){.guard = -1};
