@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ NUMBER = "{x:.10g}"
 """Numbers of an axis, without powers of ten."""
 PADS = {"w_pad": 0.06, "h_pad": 0.06}
 LIMIT: dict[str, Any] = {"color": INK, "linewidth": 0.9, "dashes": (5, 2), "zorder": 1}
+LINK = re.compile(r'<a xlink:href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+"""A mark with a link in an SVG file."""
 METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
 """Ending of a file -> metadata that would differ between days or versions, left out."""
 DASHES: tuple[Any, ...] = (
@@ -196,7 +199,13 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def drawn(figure: Figure, suffix: str) -> bytes:
-    """Return a figure as the content of a file with an ending."""
+    """Return a figure as the content of a file with an ending.
+
+    In an SVG file, the address of a mark becomes its title, which browsers show below the pointer.
+    """
     content = io.BytesIO()
     figure.savefig(content, format=suffix[1:], dpi=200, metadata=METADATA[suffix])
-    return content.getvalue()
+    if suffix != ".svg":
+        return content.getvalue()
+    text = content.getvalue().decode()
+    return LINK.sub(r"<g><title>\1</title>\2</g>", text).encode()

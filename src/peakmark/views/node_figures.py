@@ -94,7 +94,7 @@ def draw_dots(axis: Axes, position: int, groups: Sequence[NodeGroup]) -> None:
         dots = nodes[nodes["is_slow"].eq(is_slow)]
         axis.scatter(
             dots["share"], position + dots["offset"], s=12, facecolor=look.face,
-            edgecolor=look.colour, linewidth=0.9, alpha=0.7, zorder=3,
+            edgecolor=look.colour, linewidth=0.9, alpha=0.7, zorder=3, urls=list(dots["text"]),
         )  # fmt: skip
     slowest = nodes[nodes["is_slow"]].sort_values("share", key=np.abs, ascending=False)
     if slowest.empty:
@@ -122,5 +122,6 @@ def dots_of(groups: Sequence[NodeGroup]) -> pd.DataFrame:
             node = point.own.node
             number = zlib.crc32(node.encode()) % 201
             share = point.own.value / group.median - 1
-            lines.append((node, share, 0.3 * (number / 100 - 1), bool(point.own.is_slow)))
-    return pd.DataFrame(lines, columns=["node", "share", "offset", "is_slow"])
+            text = f"{node}: {100 * share:+.1f} %"
+            lines.append((node, share, 0.3 * (number / 100 - 1), bool(point.own.is_slow), text))
+    return pd.DataFrame(lines, columns=["node", "share", "offset", "is_slow", "text"])

@@ -98,6 +98,7 @@ def draw(
         The figure, and title -> panel.
     """
     names = list(shown["name"].unique())
+    shown = shown.assign(text=texts_of(shown, labels[1]))
     if looks is None:
         looks = {name: figure_style.look(place) for place, name in enumerate(names)}
     dashed = dashed or list(shown["line"].unique())
@@ -126,6 +127,15 @@ def draw(
         entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
     figure_style.legend(grid.figure, entries)
     return grid.figure, grid.axes_dict
+
+
+def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
+    """Return the text of each line of a frame: what it shows, and its value."""
+    texts = []
+    for line in schema.lines(shown):
+        parts = [line.panel, line.name, line.line, f"{label}: {significant(line.y)}"]
+        texts.append(", ".join(filter(None, parts)))
+    return texts
 
 
 def draw_paths(
@@ -175,13 +185,17 @@ def draw_dots(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> 
 
 
 def scatter(axis: Axes, dots: pd.DataFrame, look: Look, size: float = 11) -> None:
-    """Draw dots in a look. ``size`` is their area in square points."""
+    """Draw dots in a look, with their ``text`` as their addresses: see ``figure_style.drawn``.
+
+    ``size`` is their area in square points.
+    """
     colours: Any = {"facecolor": look.face, "edgecolor": look.colour}
     if look.marker == "_":
         # A tick has no face.
         colours = {"color": look.colour}
     axis.scatter(
-        dots["x"], dots["y"], s=size, marker=look.marker, linewidth=0.7, zorder=4, **colours
+        dots["x"], dots["y"], s=size, marker=look.marker, linewidth=0.7, zorder=4,
+        urls=list(dots["text"]), **colours,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
-from peakmark.formatting import percent
+from peakmark.formatting import percent, significant
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.views import figure_style
@@ -194,6 +194,7 @@ def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, M
         The figure, and number of a column -> its axes.
     """
     shown = shown.dropna(subset="x")
+    shown = shown.assign(text=texts_of(shown, label))
     columns = int(shown["panel"].nunique())
     length = int(shown["place"].max()) + 1
     panel = WIDTHS[columns], HEIGHT * length + AXIS
@@ -214,6 +215,17 @@ def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, M
         draw_marks(axis, of_column, looks, colours)
     figure_style.legend(grid.figure, entries_of(shown, looks, colours))
     return grid.figure, grid.axes_dict
+
+
+def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
+    """Return the text of each mark: its row, its round or program, and its value."""
+    texts = []
+    for mark in schema.lines(shown):
+        which = mark.program if mark.kind == "reference" else mark.kind
+        if mark.kind == "run":
+            which = f"round {mark.round:.0f}"
+        texts.append(f"{mark.name}, {which}, {label}: {significant(mark.x)}")
+    return texts
 
 
 def colours_of(shown: pd.DataFrame) -> dict[int, Any]:

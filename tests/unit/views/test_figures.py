@@ -13,6 +13,7 @@ from peakmark.rows import schema
 from peakmark.views import figures
 from peakmark.views.node_groups import group_points
 from peakmark.views.points import points_of
+from peakmark.views.report import rendering
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,19 @@ def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
         path.unlink()
     stems(cpu, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_each_dot_of_an_svg_file_has_a_title(cpu, tmp_path):
+    stems(cpu, tmp_path)
+    picture = (tmp_path / "cpu_rounds.svg").read_bytes()
+    marks = rendering.marks_of(picture)
+    assert len(marks) == cpu.runs["kept"].sum()
+    assert "QP, 1 thread, round 1, GigaOPS" in {text.partition(":")[0] for _, _, text in marks}
+    # Rates of one thread are left of those of two; HPL's few marks are shapes of their own.
+    places = {text.partition(":")[0]: (x, y) for x, y, text in marks}
+    one, two = (places[f"DP, {count}, HPL, GigaOPS"] for count in ("1 thread", "2 threads"))
+    assert 0 < one[0] < two[0] < 100 and 0 < one[1] < two[1] < 100
+    assert b"<a " not in picture
 
 
 def test_a_layout_has_its_own_figures(tmp_path):

@@ -36,14 +36,17 @@ WIDTH_POINTS = 6.85 * 72
 """Width of the text, and of a figure that fills it."""
 HEIGHT_POINTS = 7.2 * 72
 """Largest height of a figure, so that its caption stays on its page."""
-PIXELS = 4 / 3
-"""Pixels in a point."""
+PIXELS = 1.6 * 4 / 3
+"""Pixels of the screen for a point of a figure: its letters are as large as those of the page."""
+SVG = "{http://www.w3.org/2000/svg}"
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
 """In JSON: an escaped backslash, or an escaped control character, which no font has.
 
 The escaped backslash is group 1. It is matched only to be kept: a ``b`` after it is a letter of the
 text, not a backspace.
 """
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+"""Coordinate of a path in an SVG file."""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LINKS = ("https://", "http://", "mailto:", "#")
 """Beginnings of the targets of an author's links; a link to another target is shown as text."""
@@ -88,12 +91,41 @@ def collect(
 
 
 def extent(picture: bytes) -> dict[str, Any]:
-    """Return the ``width`` of a figure in percent of the page, and its ``pixels``, 96 to an inch."""
+    """Return the ``width`` of a figure in percent of the page, and its ``pixels`` on the screen."""
     root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
-    sides = [root.attrib[side].removesuffix("pt") for side in ("width", "height")]
-    width, height = map(float, sides)
+    width, height = sides_of(root)
     share = min(1, width / WIDTH_POINTS, width / WIDTH_POINTS * HEIGHT_POINTS / height)
     return {"width": int(100 * share), "pixels": [round(width * PIXELS), round(height * PIXELS)]}
+
+
+def sides_of(root: xml.etree.ElementTree.Element) -> tuple[float, float]:
+    """Return width and height of an SVG file, in points."""
+    width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
+    return width, height
+
+
+def marks_of(picture: bytes) -> list[tuple[float, float, str]]:
+    """Return the marks of a figure that have a title: place in percent of its sides, and title."""
+    root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
+    width, height = sides_of(root)
+    marks = []
+    for group in root.iter(f"{SVG}g"):
+        title = group.findtext(f"{SVG}title")
+        if title:
+            x, y = centre_of(group)
+            marks.append((round(100 * x / width, 2), round(100 * y / height, 2), title))
+    return marks
+
+
+def centre_of(group: xml.etree.ElementTree.Element) -> tuple[float, float]:
+    """Return the centre of the mark in a group: a shape that is used there, or a path of its own."""
+    used = group.find(f".//{SVG}use")
+    if used is not None:
+        return float(used.attrib["x"]), float(used.attrib["y"])
+    (path,) = group.iter(f"{SVG}path")
+    numbers = [float(number) for number in _NUMBER.findall(path.attrib["d"])]
+    across, down = numbers[::2], numbers[1::2]
+    return (min(across) + max(across)) / 2, (min(down) + max(down)) / 2
 
 
 def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
@@ -203,6 +235,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
         "code": code,
         "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         "embedded": lambda name: embedded(report.pictures[name]),
+        "marks": lambda name: marks_of(report.pictures[name]),
         "sort_value": sort_value,
     }
     html = environment.get_template("report.html.j2").render(

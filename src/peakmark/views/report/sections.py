@@ -12,7 +12,7 @@ import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout
-from peakmark.formatting import typeset
+from peakmark.formatting import significant, typeset
 from peakmark.messages import message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
@@ -103,6 +103,7 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
         part["formulas"]["sources"].insert(0, whose)
     grid = printed.table(frames, called, rows)
     every_node = part_of(replace(grid, title=f"{grid.title}: every node"))
+    every_node["table"]["runs"] = runs_of_lines(frames, called, rows)
     return [part, every_node | {"on_paper": False}]
 
 
@@ -113,7 +114,12 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     tables = list(printed_rows(frames, table, layout))
     if not tables:
         return []
-    parts = [part_of(each.grid) for each in tables]
+    parts = []
+    for each in tables:
+        part = part_of(each.grid)
+        if not each.is_of_layout:
+            part["table"]["runs"] = runs_of_lines(frames, table, each.rows)
+        parts.append(part)
     for finding, names in findings_with_points(frames, table, layout):
         fitting = parts_with(names, parts, tables)
         (fitting or parts)[-1]["findings"].append(finding)
@@ -188,12 +194,29 @@ def part_of(grid: PrintedTable) -> Part:
         "title": grid.title,
         "on_paper": True,
         "name": grid.full_title,
-        "table": printed.as_data(grid),
+        "table": printed.as_data(grid) | {"runs": []},
         "paper": printed.as_data(grid.without(lambda column: not column.on_paper)),
         "findings": [],
         "figures": [],
         "formulas": {"lines": [], "sources": []},
     }
+
+
+def runs_of_lines(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> list[Part]:
+    """Return for each line of a printed table the runs of peakmark's kernel that count.
+
+    They are ``shares`` of the highest of them, and a ``text`` in the unit of the table.
+    """
+    kept = frames.runs[frames.runs["kept"]].sort_values("repetition", kind="stable")
+    values = kept.groupby(["point", "instrument"])["value"].agg(list)
+    lines = []
+    for row in schema.lines(rows[rows["is_own"]]):
+        runs = values.get((row.point, row.instrument), [])
+        highest = max(runs, default=0.0)
+        texts = [significant(value * table.factor) for value in runs]
+        shares = [round(value / highest, 3) for value in runs]
+        lines.append({"shares": shares, "text": ", ".join(texts)})
+    return lines
 
 
 # -- findings

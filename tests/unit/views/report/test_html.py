@@ -223,6 +223,25 @@ def test_figures_open_large_and_the_theme_changes(pressed):
     assert found["theme"][2] in ("light", "dark")
 
 
+def test_the_dot_below_the_pointer_says_what_it_shows(pressed):
+    hidden, shown, text = pressed["dots"]["near"]
+    assert not hidden and shown == text and re.search(r", round \d, .*: [\d.]+$", text)
+    assert pressed["dots"]["far"]
+
+
+def test_each_row_of_a_table_shows_its_runs(page, known_report):
+    tables = [part["table"] for section in known_report["sections"] for part in section["parts"]]
+    expected = [line["text"] for table in tables for line in table["runs"] if line["text"]]
+    shown = [
+        attributes["aria-label"].removeprefix("Runs: ")
+        for tag, attributes, _ in page.elements
+        if tag == "svg" and attributes["class"] == "spark"
+    ]
+    assert shown == expected and len(shown) > 50
+    for table in tables:
+        assert len(table["runs"]) in (0, len(table["body"]))
+
+
 def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
     inner = json.dumps(without_policy(text)).replace("</", "<\\/")
     script = f"const page = {inner};\n{(HERE / 'phone.js').read_text()}"
