@@ -161,8 +161,9 @@ def below(folder: Path, name: str) -> Path:
 
 
 def unusable(folder: Path) -> str | None:
-    """Return why no file can be made in a folder, None where one can. Writing is tried, as /proc
-    reports free space and takes no file.
+    """Return why no file can be made in a folder, None if one can.
+
+    It tries a write, because free space proves nothing: /proc reports some, yet takes no file.
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:

@@ -1,7 +1,7 @@
 """Messages on what was measured. A message is a code with values; ``messages.yaml`` holds its words.
 
 A message becomes text only when it is printed, because several places print it, and programs compare
-codes and values. An error, or what one place prints, has its words in place. A field of a text is
+codes and values. Errors, and texts that only one place prints, are worded in the code there. A field of a text is
 ``{name}`` or ``{name:FORMAT}``, where FORMAT is
 
     .1%  .2f  g      as Python formats numbers
@@ -45,7 +45,7 @@ CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
 class Severity(StrEnum):
-    """Weight of a message."""
+    """How serious a message is."""
 
     WRONG = "wrong"
     """The value does not measure what the row claims; no verdict uses it."""
@@ -299,7 +299,12 @@ def _number(value: float | Range, form: str) -> str:
 
 
 def _digits(value: float, form: str) -> tuple[str, str]:
-    """Return the digits of a number, and the unit that follows them."""
+    """Return the digits of a number and the unit that follows.
+
+    Args:
+        value: the number.
+        form: a FORMAT of the module's docstring, such as ``3 Hz``, ``2 digits| s`` or ``times``.
+    """
     form, _, unit = form.partition("|")
     if form == "times":
         decimals = 0

@@ -31,7 +31,7 @@ from peakmark.workflow import documents
 SUMS = "SHA256SUMS"
 PINNED = ROOT / "envs" / "requirements.txt"
 OLDEST = (1980, 1, 1, 0, 0, 0)
-"""A zip file knows no time before."""
+"""Earliest time that a zip file can store."""
 
 
 def write(campaign: Path, target: Path | None = None, *, partial: bool = False) -> Path:
@@ -210,7 +210,7 @@ def opened(path: Path) -> Iterator[Path]:
 
 
 def _unpack(bundle: Path, folder: Path) -> None:
-    """Write the files of a bundle that have a checksum in it. Errors: PeakmarkError, see ``rebuild``."""
+    """Write those files of a bundle for which it has a checksum. Errors: PeakmarkError, see ``rebuild``."""
     try:
         with zipfile.ZipFile(bundle) as archive:
             size = sum(entry.file_size for entry in archive.infolist())

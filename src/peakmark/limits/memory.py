@@ -43,7 +43,8 @@ class Level(NamedTuple):
     Attributes:
         number: 1 for L1.
         share: bytes that one thread can keep there.
-        line: of ``caches.csv``, with the widths of the level's paths; empty if the file has none.
+        line: the row of ``caches.csv`` with the widths of this level's paths; empty if the file has
+            none.
     """
 
     number: int

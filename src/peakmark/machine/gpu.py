@@ -134,7 +134,10 @@ def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
 
 
 def _read_log(host: Host) -> Iterator[tuple[Element, Element]]:
-    """Yield the log of ``nvidia-smi -q -x`` and the part of each GPU; nothing without nvidia-smi."""
+    """Yield for each GPU the whole log of ``nvidia-smi -q -x`` and the GPU's part of it.
+
+    Without nvidia-smi there is nothing.
+    """
     from xml.etree import ElementTree  # late: most nodes have no GPU
 
     text = host.run(["nvidia-smi", "-q", "-x"])

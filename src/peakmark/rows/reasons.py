@@ -23,7 +23,9 @@ from peakmark.tools.tables import BY_NAME
 RARE = 0.05
 """Largest p-value of Fisher's test for a fact that slow nodes have more often than healthy ones."""
 ALIKE = 1.25
-"""Largest factor between the share of CPU time and the speed at which lost time explains lost speed."""
+"""Largest factor between the share of CPU time and the share of speed that a node has left. Up to it,
+the lost CPU time explains the lost speed.
+"""
 SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({
@@ -64,14 +66,15 @@ def add_reasons(
     features: dict[str, dict[str, Features]] = {}
     texts = []
     for slow in schema.lines(fleet):
+        # Lines with a table are about one row of a suspect: reasons are those of a whole subsystem.
         if slow.kind != "node" or slow.table:
             texts.append("")
             continue
         if slow.subsystem not in features:
             of_subsystem = rows[rows["subsystem"].eq(slow.subsystem)]
             features[slow.subsystem] = features_of_nodes(of_subsystem, warnings, results)
-        is_slow = fleet["subsystem"].eq(slow.subsystem) & fleet["table"].eq("")
-        slow_nodes = set(fleet.loc[is_slow & fleet["kind"].eq("node"), "name"])
+        is_of_subsystem = fleet["subsystem"].eq(slow.subsystem) & fleet["table"].eq("")
+        slow_nodes = set(fleet.loc[is_of_subsystem & fleet["kind"].eq("node"), "name"])
         members = [node for node, name in class_of.items() if name == class_of.get(slow.name)]
         differences = differing(
             features[slow.subsystem], node=slow.name, nodes=members, slow=slow_nodes

@@ -45,8 +45,8 @@ CLEARLY_WORSE = 2.0
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-"""Warnings of programs that are dropped because a check reports the same with a remedy; not for disks,
-which have no such check.
+"""Programs' warnings to drop, because a check of peakmark reports the same with a remedy. They are kept
+for disks, which have no such check.
 """
 
 

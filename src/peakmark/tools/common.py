@@ -441,7 +441,7 @@ class Kernel(Instrument):
         return output
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
-        """Check the value against the work by its time; else raise ParseError."""
+        """Check that the value equals the work divided by its time; else raise ParseError."""
         agree(value, rate, 1e-3, f"{self.name}: value")
 
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:

@@ -116,7 +116,7 @@ def in_unit(table: Table, value: float, digits: int = 4) -> str:
 
 
 def own_column(label: str, name: str, form: Callable[[float], str], group: str = "") -> Column:
-    """Return the column of a number that the row of peakmark's kernel has.
+    """Return a column that prints one number from the row of peakmark's kernel.
 
     Args:
         label: heading.

@@ -117,9 +117,9 @@ def read_chapter(key: str, path: Path) -> dict[str, Any]:
 
 
 def prompt(path: Path) -> list[Node]:
-    """Return one line on what to write in a file that has headings and comments alone.
+    """Return the first comment of a file that has only headings and comments, as a hint what to write.
 
-    It is the first comment of the file; without one there is no line.
+    A file without a comment has no hint.
     """
     comment = _COMMENT.search(path.read_text(encoding="utf-8"))
     if comment is None:

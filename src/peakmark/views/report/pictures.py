@@ -101,7 +101,7 @@ def sizes_of_workloads(rows: pd.DataFrame) -> pd.DataFrame:
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
     """Return the figures of a table. Some may have no rows.
 
-    Where the layout has figures of the table, these are on paper and of the usual ones none.
+    If the layout defines figures of the table, they replace the usual ones on paper.
     """
     rows = rows_of(frames, table)
     measured = rows[rows["n"].gt(0)]
@@ -174,7 +174,10 @@ def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
 
 
 def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of a figure of a layout, of points that have the value in the figure."""
+    """Mark the rows that a layout's figure shows: its workloads and variants.
+
+    Except in panels, these are only points at which peakmark's kernel has the figure's value.
+    """
     found = pd.Series(True, index=rows.index)
     if drawing.workloads:
         found &= rows["workload"].isin(drawing.workloads)
