@@ -5,6 +5,6 @@ import gc
 
 __version__ = "1.0.0"
 
-# The last collection of a process can crash in msgspec (its issue 717; on Python 3.12 after one run
-# in four): it finds nothing then.
+# The garbage collection at exit can crash in msgspec (its issue 717), on Python 3.12 in one of four
+# runs. After gc.freeze there is nothing to collect.
 atexit.register(gc.freeze)

@@ -1,4 +1,4 @@
-"""``python -m peakmark``."""
+"""Run the command line with ``python -m peakmark``."""
 
 from peakmark.cli import main
 

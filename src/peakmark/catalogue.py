@@ -1,6 +1,6 @@
-"""The parts of a node that peakmark measures, and their workloads, in the order of a report.
+"""The parts of a node that peakmark measures (subsystems), and their workloads.
 
-``data/subsystems.toml`` holds their properties.
+They are in the order of a report. ``data/subsystems.toml`` holds their properties.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from peakmark import data
 class Subsystem:
     """One part of a node.
 
-    title, resource  what headings and sentences call it
-    kernel, heading  peakmark's program that measures it, and the heading of its columns
-    workloads        in the order of the tables' rows
-    units            metric -> its unit in records
-    counted          noun for the units of concurrency: thread, process, stream or GPU
-    pinned           whether threads have CPUs of their own, so that concurrency may be a word for a
-                     part of the node
-    total            option of a cell that holds a fixed amount of work
-    variants         in the order of the tables' rows; ``default`` is taken where a grid names none.
-                     LAT of memory has none: its block is the area that is walked
-    allowed          pattern of all variants that may be asked for, and the same in words
-    differs          how instruments may differ whose values disagree, in words
+    Attributes:
+        name: name in code and configuration: cpu, memory, disk, network or gpu.
+        title: name in headings.
+        resource: name in sentences.
+        kernel: peakmark's kernel that measures it.
+        heading: heading of the kernel's columns.
+        workloads: workloads, in the order of the tables' rows.
+        units: metric -> its unit in records.
+        variants: variants, in the order of the tables' rows. LAT of memory has no variant.
+        default: variant of a grid that sets none.
+        allowed: pattern of all variants that a grid may set, and a text that describes them.
+        differs: reasons why the values of two instruments may disagree, as text.
+        counted: noun for the units of concurrency: thread, process, stream or GPU.
+        pinned: whether threads are pinned to CPUs, so that concurrency may be a word such as cores.
+        total: option of a cell that sets a fixed amount of work.
     """
 
     name: str
@@ -48,7 +51,7 @@ class Subsystem:
 
     @property
     def named(self) -> str:
-        """Return the title as it is written within a sentence."""
+        """Return the title as written inside a sentence."""
         if self.title.isupper():
             return self.title
         return self.title.lower()
@@ -68,9 +71,9 @@ SHAPES = {
     "NUMA-WS": "numa_throughput",
     "NUMA-LAT": "numa_latency",
 }
-"""Memory workloads whose cell measures a whole matrix or curve -> the metric of their rows.
+"""Memory workload whose cell measures a whole matrix or curve -> metric of its rows.
 
-The variant of a row names its point; the details of its value hold all points.
+The variant of a row is its place in the matrix or curve. The details of its value hold all points.
 """
 POINTS = {
     "C2C": (3, 2),
@@ -83,11 +86,11 @@ POINTS = {
 }
 """Workload of ``SHAPES`` -> (numbers of each point, index of the measured number)."""
 LADDERS = {"LADDER-RS": "RS", "LADDER-LAT": "LAT"}
-"""Ladder -> the workload that it runs in working sets of all sizes."""
+"""Ladder -> workload that it measures in working sets of all sizes."""
 PAGES = ("small", "huge")
-"""Variants of ladders: the kind of memory pages."""
+"""Variants of ladders, which are kinds of memory pages."""
 NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
-"""Matrices between NUMA nodes. A machine with a single NUMA node has none."""
+"""Workloads that measure matrices between NUMA nodes, on machines with several NUMA nodes."""
 MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")
 """GPU workloads of the matrix units (Tensor Cores), which only some GPUs have for each type."""
 SWEEPS = ("RS", "WS", "RWS", "RWR")
@@ -108,13 +111,16 @@ KERNELS = {subsystem.name: subsystem.kernel for subsystem in SUBSYSTEMS.values()
 WORKLOADS = {subsystem.name: subsystem.workloads for subsystem in SUBSYSTEMS.values()}
 
 POOLS = ("pool", "pool-temporal")
-"""Variants of memory rows that walk a pool: ``pool`` with streaming stores, or the stores that
-``store:`` of the grid names; ``pool-temporal`` with ordinary stores through the caches.
+"""Variants of memory rows that walk a pool.
+
+``pool`` uses streaming stores, or the stores that the grid's ``store`` selects. ``pool-temporal`` uses
+ordinary stores through the caches.
 """
 
 AUTO = "auto"
-"""Size of a pool or of LAT's area that the node chooses when it measures. The plan assumes a fixed
-size until then.
+"""Size of a pool or of LAT's area that the node chooses when it measures.
+
+The plan assumes a fixed size.
 """
 
 
@@ -127,7 +133,7 @@ _GPU_METRICS = {
 
 
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
-    """Return metric -> unit of the values that a row of a workload can have."""
+    """Return metric -> unit, for the metrics that a workload measures."""
     units = SUBSYSTEMS[subsystem].units
     if subsystem in ("cpu", "disk"):
         return dict(units)

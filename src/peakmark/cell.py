@@ -1,5 +1,6 @@
-"""A cell is one instrument at one point, measured once. Its identity is its path below
-``results/<campaign>/cells/``.
+"""``Cell``, one run of one instrument at one point.
+
+The id of a cell is the path of its record below ``results/<campaign>/cells/``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class CellKeys(TypedDict):
-    """Keys of a cell in a plan or a record. Its id becomes a path, so all parts are plain names."""
+    """Keys of a cell in a plan or a record. They form a path, so only plain names are allowed."""
 
     subsystem: Literal["cpu", "memory", "disk", "network", "gpu"]
     instrument: Annotated[
@@ -48,30 +49,26 @@ class CellKeys(TypedDict):
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement to make.
+    """One measurement: one run of one instrument at one point.
 
-    subsystem    cpu, memory, disk, network or gpu
-    instrument   name in ``peakmark.tools.REGISTRY``, e.g. ``cpubench`` or ``fio``
-    workload     QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM |
-                 RS WS RWS RR WR RWR LAT | RS WS RR WR | TCP UDP LAT-TCP LAT-UDP |
-                 FP64 FP32 FP16 INT32 TC-* RS WS RWS RWR LINK LAUNCH LADDER-LAT; ``ALL`` for a reference tool that fills several workloads in one execution
-    variant      kind of access that has rows of its own: memory ``block`` or ``pool`` (the working
-                 set), disk ``psync`` or ``io_uring-qd8``, network ``gso`` or ``busy-poll``, gpu
-                 ``sustained`` or ``burst``, LINK ``to``, ``from``, ``both`` or ``peer``; empty
-                 where there is no such choice
-    block        bytes of a block, record or message; None where there is none (cpu), and of the
-                 memory's LAT where the node that measures chooses an area beyond its caches
-    concurrency  threads, processes, streams or GPUs; 1 where ``word`` says how many, until the node that
-                 measures is known
-    node         ``any`` or the name of the node that must run it
-    repetition   0, 1, 2, ...
-    options      everything else that changes what is executed (seconds, sizes, directory); JSON
-                 scalars only. Not part of the path: a changed option makes Snakemake measure the
-                 cell anew.
-    word         instead of a number: one of ``machine.topology.WORDS``, a part of the node, or ``gpus``; empty
-                 where a number was asked
-    peer         the node of the server where ``pairs`` names it, ``node`` then has the client; else
-                 empty
+    Attributes:
+        subsystem: cpu, memory, disk, network or gpu.
+        instrument: name in ``peakmark.tools.REGISTRY``, such as ``cpubench`` or ``fio``.
+        workload: workload of the subsystem, see ``catalogue.WORKLOADS``; ``ALL`` for a reference tool
+            that measures several workloads in one execution.
+        variant: kind of access with separate rows: ``block`` or ``pool`` for memory, ``psync`` or
+            ``io_uring-qd8`` for disk, ``gso`` or ``busy-poll`` for network, ``sustained`` or ``burst``
+            for gpu, ``to``, ``from``, ``both`` or ``peer`` for LINK; empty without variants.
+        block: bytes of a block, record or message. None for cpu, and for LAT of the memory if the node
+            that measures chooses the area.
+        concurrency: number of threads, processes, streams or GPUs. If ``word`` is set, it is 1
+            until the node that measures replaces it.
+        node: name of the node that measures, or ``any``.
+        repetition: number of the repetition, from 0.
+        options: all other settings of the execution, such as seconds and sizes, as JSON scalars. They
+            are not part of the id. If an option changes, Snakemake measures the cell again.
+        word: one of ``machine.topology.WORDS``, or ``gpus``, instead of a number; empty for a number.
+        peer: node of the server, if ``pairs`` names it. ``node`` is then the client's node.
     """
 
     subsystem: str
@@ -88,7 +85,7 @@ class Cell:
 
     @property
     def point(self) -> str:
-        """Return the directory name of the point, such as ``RWS-pool_1MiB_x2`` or ``LAT_auto_x1``."""
+        """Return the folder name of the point, such as ``RWS-pool_1MiB_x2`` or ``LAT_auto_x1``."""
         workload = self.workload
         if self.variant:
             workload += f"-{self.variant}"
@@ -102,13 +99,13 @@ class Cell:
 
     @property
     def automatic(self) -> bool:
-        """Return whether the node chooses the block. It does for the area of LAT in memory."""
+        """Return whether the node that measures chooses the block, as for LAT of the memory."""
         walked = self.subsystem == "memory" and self.workload not in SHAPES
         return walked and self.block is None
 
     @property
     def area(self) -> int | None:
-        """Return the bytes of the block or of the area that the node chose; None before it chooses."""
+        """Return the bytes of the block, or of the area that the node has chosen, if known."""
         chosen = self.options.get("area")
         if self.automatic and isinstance(chosen, int):
             return chosen
@@ -116,43 +113,45 @@ class Cell:
 
     @property
     def asked(self) -> int | str:
-        """Return the concurrency as the user wrote it: a word or a number."""
+        """Return the concurrency as in the configuration: a word or a number."""
         return self.word or self.concurrency
 
     @property
     def id(self) -> str:
-        """Return the path of the record below ``cells/``, without ``.json``. It is unique in a
-        campaign.
-        """
+        """Return the id, which is the path of the record below ``cells/`` without ``.json``."""
         return f"{self.row}/{self.repetition}"
 
     @cached_property
     def row(self) -> str:
-        """Return the id without the repetition, which all repetitions of a measurement share."""
+        """Return the id without the repetition."""
         return f"{self.subsystem}/{self.instrument}/{self.point}/{self.place}"
 
     @property
     def place(self) -> str:
-        """Return the node, or client and server of a pair: ``node1+node2``."""
+        """Return the node; for a pair, client and server as ``node1+node2``."""
         return f"{self.node}+{self.peer}" if self.peer else self.node
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cell as JSON values, with ``block`` in bytes and the fields as keys."""
+        """Return the cell as JSON values, with the keys of ``CellKeys``."""
         fields = {name: getattr(self, name) for name in CellKeys.__annotations__}
         if not self.peer:
             del fields["peer"]
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:
-        """Return canonical JSON on one line. A record is valid while its cell has the same text."""
+        """Return the cell as canonical JSON. A record counts only if its cell has the same text."""
         return _canonical(self.to_json())
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], what: str = "cell") -> Cell:
-        """Return the cell of JSON values; the inverse of ``to_json``.
+        """Return the cell from JSON values, the inverse of ``to_json``.
+
+        Args:
+            data: JSON values.
+            what: start of the message in an error.
 
         Raises:
-            RecordError: begins with ``what`` and names the key that is missing or wrong.
+            RecordError: a key is missing or wrong.
         """
         keys: dict[str, Any] = {**convert(data, CellKeys, what)}
         if isinstance(keys["concurrency"], str):

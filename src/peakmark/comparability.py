@@ -14,15 +14,16 @@ from peakmark.catalogue import KERNELS
 from peakmark.formatting import gigabytes, size
 
 UNITS: Mapping[str, Callable[[Any], str]] = {"bytes": size, "GB": gigabytes}
-"""Unit of a fact in ``comparability.csv`` -> function that writes its numbers for people."""
+"""Unit of a fact in ``comparability.csv`` -> function that formats its numbers."""
 NO_FACT: Mapping[str, str] = {"title": "", "subsystems": "", "programs": "", "unit": ""}
+"""Line of a fact that ``comparability.csv`` does not have."""
 
 
 @cache
 def fact(name: str) -> Mapping[str, str]:
     """Return the line of ``comparability.csv`` for the dotted name of a fact.
 
-    The longest prefix of the name that has a line counts. The rest of the name is added to its title.
+    The line of the longest prefix of the name is used. The rest of the name is added to its title.
     """
     known = {line["name"]: line for line in data.table("comparability")}
     prefix = name
@@ -37,7 +38,7 @@ def fact(name: str) -> Mapping[str, str]:
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted name and text of everything known below a value."""
+    """Yield dotted name and text of all known values in a nested value."""
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         value = dict(enumerate(value, 1))
     if isinstance(value, Mapping):
@@ -52,7 +53,7 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _word(value: Any, name: str) -> str:
-    """Return a value as text, in the unit of its fact."""
+    """Return a value as text, in the unit that ``comparability.csv`` states for its fact."""
     form = UNITS.get(fact(name)["unit"], str)
     if isinstance(value, int):
         return form(value)
@@ -61,14 +62,14 @@ def _word(value: Any, name: str) -> str:
 
 @cache
 def is_listed(name: str) -> bool:
-    """Return whether ``comparability.csv`` has a fact of this name, or of one below it."""
+    """Return whether ``comparability.csv`` has a line for this fact, or for a fact below it."""
     if fact(name)["subsystems"]:
         return True
     return any(line["name"].startswith(f"{name}.") for line in data.table("comparability"))
 
 
 def matters(name: str, subsystem: str, instrument: str) -> bool:
-    """Return whether the fact of a dotted name matters to the rows of a program."""
+    """Return whether the fact with a dotted name matters for the rows of a program."""
     line = fact(name)
     is_kernel = instrument == KERNELS[subsystem]
     is_of_program = line["programs"] == "" or (line["programs"] == "kernels" and is_kernel)

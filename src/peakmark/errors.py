@@ -1,6 +1,4 @@
-"""Errors that a user can meet. Each message is one sentence: what happened, where, what is allowed
-and how to go on.
-"""
+"""Errors that are shown to users. A message is one sentence: what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -10,14 +8,14 @@ from typing import NamedTuple
 
 
 class ExitCode(IntEnum):
-    """How a command ends; a signal that stopped it adds 128 to its number instead.
+    """Exit code of a command. If a signal stopped it, the exit code is 128 plus the signal's number.
 
     Attributes:
-        GOOD: it did what it was asked for.
-        DIFFERENT: a node is slow or a row is worse, where ``--fail-on`` asks for that.
+        GOOD: the command succeeded.
+        DIFFERENT: a node is slow or a row is worse, and ``--fail-on`` was given.
         USAGE: the command line or a configuration file is wrong.
-        CANNOT_TELL: nothing could be judged, where ``--fail-on`` asks for a verdict.
-        ERROR: it failed, or what it needs is missing or damaged.
+        CANNOT_TELL: nothing could be judged, and ``--fail-on`` was given.
+        ERROR: the command failed, or files that it needs are missing or damaged.
     """
 
     GOOD = 0
@@ -28,7 +26,12 @@ class ExitCode(IntEnum):
 
 
 class Sentence(NamedTuple):
-    """A fact, and its remedy or explanation, which may be empty."""
+    """A message.
+
+    Attributes:
+        fact: what happened.
+        remedy: what to do, or an explanation; may be empty.
+    """
 
     fact: str
     remedy: str = ""
@@ -38,10 +41,11 @@ class Sentence(NamedTuple):
 
 
 class PeakmarkError(Exception):
-    """An error of the user's input or machine. The CLI prints its message without a traceback.
+    """Base class of errors whose message the command line prints without a traceback.
 
-    fact    what happened
-    remedy  what to do, if the error has it; the message is both
+    Attributes:
+        fact: what happened.
+        remedy: what to do; may be empty. The message consists of fact and remedy.
     """
 
     def __init__(self, fact: str, remedy: str = "") -> None:
@@ -50,8 +54,9 @@ class PeakmarkError(Exception):
 
 
 class ConfigError(PeakmarkError):
-    """A value of the configuration that is not allowed. Its message is one line, whatever the value
-    holds.
+    """Error for a value of the configuration that is not allowed.
+
+    Its message is one line, because characters that cannot be printed are escaped.
     """
 
     def __str__(self) -> str:
@@ -65,61 +70,66 @@ class ConfigError(PeakmarkError):
 
 
 class RecordError(PeakmarkError):
-    """A record that is missing, damaged or against its schema."""
+    """Error for a record that is missing, damaged, or not of its type."""
 
 
 class UnreadableError(RecordError):
-    """A record that this user or process may not read. It may well be whole."""
+    """Error for a record that this user or process cannot read, although it may be undamaged."""
 
 
 class ParseError(PeakmarkError):
-    """Output of a tool that holds no trustworthy number."""
+    """Error for output of a tool that has no reliable value."""
 
 
 class MeasurementError(PeakmarkError):
-    """Failure to measure a cell: the tool failed, hung, or printed an invalid result."""
+    """Error for a cell that failed: the tool failed, hung, or printed an invalid result."""
 
 
 class Unavailable(PeakmarkError):
-    """Error for a cell that this machine cannot measure, as without its tool or instruction set. It
-    is no failure of the cell.
+    """Error for a cell that this machine cannot measure, for example because the tool is missing.
+
+    The cell does not count as failed.
     """
 
 
 class Terminated(BaseException):
-    """Raised when a signal stops this process (SIGTERM, as by scancel or a time limit). Every block
-    cleans up on the way out.
+    """Raised when a signal such as SIGTERM stops this process, so that all blocks clean up.
+
+    Slurm sends SIGTERM at scancel and at the time limit of a job.
     """
 
 
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
-"""State of a job that ran out of memory, in Slurm's word; also used where the kernel ended it."""
+"""Slurm's state of a job that ran out of memory; also used if the kernel killed a process."""
 MORE_MEMORY = "memory_factor in the site file's section slurm lets jobs ask for more"
-"""Remedy for a job that was granted too little memory."""
+"""Remedy for a job that got too little memory."""
 
 UNREADABLE = frozenset(
     (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE)
 )
-"""Errors that do not concern the file itself: another user or a later process may read it."""
+"""Errors that do not mean that a file is damaged: another user or a later process may read it."""
 
 _REMEDIES = {
-    errno.ENOSPC: "make room there, or set TMPDIR where it is a temporary folder",
-    errno.EDQUOT: "your quota there is used up: remove something, or ask for more",
-    errno.EROFS: "write elsewhere: a report can be given a place with -o FILE",
-    errno.EACCES: "mend its rights, or write elsewhere",
-    errno.EPERM: "mend its rights, or write elsewhere",
-    errno.ENOTDIR: "a folder is needed there: move the file in its place away",
-    errno.EIO: "its disk or network has failed: see dmesg, or ask who runs the machine",
+    errno.ENOSPC: "free disk space, or set TMPDIR if it is a temporary folder",
+    errno.EDQUOT: "your disk quota is used up: remove files, or ask for more",
+    errno.EROFS: "write elsewhere: reports have the option -o FILE",
+    errno.EACCES: "correct its permissions, or write elsewhere",
+    errno.EPERM: "correct its permissions, or write elsewhere",
+    errno.ENOTDIR: "a file has the place of a folder: move the file away",
+    errno.EIO: "its disk or network has failed: see dmesg, or ask the administrator",
     errno.EMFILE: "raise the number of open files (ulimit -n)",
 }
 
 
 def sentence(error: OSError, path: bool = True) -> str:
-    """Return what the system refused, where, and what to do. Leave the path out if ``path`` is
-    False, because the caller names it.
+    """Return the message for an OSError: path, reason and remedy.
+
+    Args:
+        error: the error.
+        path: whether to include the path; False if the caller's message has it.
     """
     text = str(error.strerror or error)
-    # A file name may also be the number of a descriptor, which tells a user nothing.
+    # Skip numbers of descriptors, which mean nothing to users.
     names = []
     for name in (error.filename, error.filename2):
         if name is not None and not isinstance(name, int):

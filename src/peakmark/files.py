@@ -1,7 +1,8 @@
 """Read and write peakmark's files.
 
-Reading refuses everything but regular files and never waits. Writing replaces a whole file or
-nothing. A finished document (report or bundle) replaces only files that the same campaign wrote.
+- Reading refuses everything except regular files, and never blocks.
+- Writing replaces a file atomically.
+- A document (report or bundle) replaces only files that the same campaign wrote.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.formatting import gigabytes
 
 LARGEST = 128 << 20
-"""Largest file, in bytes, that is read as a whole: three times the plan of 100,000 cells."""
+"""Largest file in bytes that is read: three times the size of a plan with 100,000 cells."""
 MARGIN = 1.2
-"""Free space that a disk cell needs before it starts, as a multiple of the bytes it writes."""
+"""Free space that a disk cell needs before it starts, as a multiple of the bytes that it writes."""
 _KINDS = (
     (stat.S_ISDIR, errno.EISDIR, "it is a folder"),
     (stat.S_ISFIFO, errno.EINVAL, "it is a named pipe, not a file"),
@@ -40,24 +41,25 @@ _REFUSALS = {
     errno.EISDIR: "it is a folder",
     errno.ELOOP: "it is a link, or its symbolic links lead back to it",
 }
-"""Error number -> the kind of file that Linux refuses to open with it."""
+"""Error number of Linux -> kind of file for which it is raised."""
 _NO_FOLDER_SYNC = frozenset(
     (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
 )
-"""Errors of filesystems that do not sync folders, and of folders that only allow writing. The file
-itself is whole by then (PostgreSQL's ``fsync_fname`` ignores the same errors).
+"""Errors of filesystems that cannot sync folders, and of folders without read permission.
+
+They are ignored, because the file itself was synced before (as in PostgreSQL's ``fsync_fname``).
 """
 _NO_SYNC = frozenset((errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP))
-"""Errors of filesystems that sync no files at all."""
+"""Errors of filesystems that cannot sync files."""
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Return a descriptor of a regular file, as ``os.open`` does. Refuse everything else at once.
+    """Open a regular file as ``os.open`` does, and return its descriptor.
 
-    Opening a named pipe would wait, and a lock on a device excludes nobody.
+    Everything else is refused: opening a named pipe would block, and a lock on a device has no effect.
 
     Raises:
-        OSError: it cannot be opened or is no regular file.
+        OSError: the path cannot be opened, or is no regular file.
     """
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
@@ -75,7 +77,7 @@ def open_regular(path: Path, flags: int) -> int:
 
 
 def user_name(number: int) -> str:
-    """Return a user's name, or ``user NUMBER`` where the system does not know it."""
+    """Return the name of a user, or ``user NUMBER`` if the system does not know it."""
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
@@ -83,7 +85,7 @@ def user_name(number: int) -> str:
 
 
 def how_to_read(path: Path) -> str:
-    """Return who can let this user read a file of another user, and by which command."""
+    """Return the user and the command that can make a file readable for this user."""
     place = path
     while not os.access(place.parent, os.X_OK) and place != place.parent:
         place = place.parent  # the outermost folder that cannot be entered
@@ -95,9 +97,10 @@ def how_to_read(path: Path) -> str:
 
 
 def read_bytes(path: Path, most: int = LARGEST) -> bytes:
-    """Return the content of a regular file of at most ``most`` bytes. Refuse a named pipe at once.
+    """Read a regular file of at most ``most`` bytes.
 
-    Errors: OSError.
+    Raises:
+        OSError: the file cannot be read, is larger, or is no regular file.
     """
     descriptor = open_regular(path, os.O_RDONLY)
     try:
@@ -114,13 +117,14 @@ def read_bytes(path: Path, most: int = LARGEST) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the content of a text file. Errors: OSError; UnicodeDecodeError, a ValueError."""
+    """Read a text file. Errors: OSError; UnicodeDecodeError, a ValueError."""
     return read_bytes(path).decode("utf-8")
 
 
 def set_aside(path: Path, folder: Path) -> Path:
-    """Move a file that does not count into a folder, under the next free number. Return its new
-    path. Errors: OSError.
+    """Move a file into a folder, under the next free number, and return its new path.
+
+    Errors: OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
@@ -130,16 +134,20 @@ def set_aside(path: Path, folder: Path) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON value of a file. Errors: OSError; ValueError as in ``parse_json``."""
+    """Read a JSON file. Errors: OSError; ValueError as in ``parse_json``."""
     return parse_json(read_bytes(path))
 
 
 def parse_json(content: bytes, kind: Any = Any) -> Any:
-    """Return the value of a JSON text in UTF-8.
+    """Parse a JSON text in UTF-8.
+
+    Args:
+        content: the text.
+        kind: type of the value.
 
     Raises:
-        ValueError: it is no JSON or of another kind, holds half a character or a number beyond a
-            float, or is nested too deeply.
+        ValueError: the text is no JSON or not of the type, has an invalid character or a number that
+            is too large for a float, or is nested too deeply.
     """
     try:
         return msgspec.json.decode(content, type=kind)
@@ -150,8 +158,10 @@ def parse_json(content: bytes, kind: Any = Any) -> Any:
 
 
 def below(folder: Path, name: str) -> Path:
-    """Return the path of a file that somebody else's list names. Errors: RecordError when it is not
-    below ``folder``.
+    """Return the path of a file that an untrusted list names, relative to ``folder``.
+
+    Raises:
+        RecordError: the path is not below ``folder``.
     """
     place = folder / name
     is_valid = bool(name) and "\0" not in name
@@ -161,9 +171,10 @@ def below(folder: Path, name: str) -> Path:
 
 
 def unusable(folder: Path) -> str | None:
-    """Return why no file can be made in a folder, None if one can.
+    """Return why no file can be written in a folder, or None if one can.
 
-    It tries a write, because free space proves nothing: /proc reports some, yet takes no file.
+    The function writes a file, because free space alone is not enough: /proc reports free space but
+    allows no files.
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -174,15 +185,17 @@ def unusable(folder: Path) -> str | None:
 
 
 def free(folder: Path) -> int:
-    """Return the bytes that an ordinary user may still write on the disk of a folder. Errors:
-    OSError.
-    """
+    """Return the free bytes, for ordinary users, on the disk of a folder. Errors: OSError."""
     return shutil.disk_usage(folder).free
 
 
 def no_room(place: Path, need: int, who: str) -> str | None:
-    """Return a sentence when the disk of ``place`` lacks room for the ``need`` bytes that ``who``
-    will write; else None. Errors: OSError.
+    """Return a message if a disk has too little free space, else None. Errors: OSError.
+
+    Args:
+        place: folder on the disk.
+        need: bytes that will be written.
+        who: subject of the message, such as ``the cell``.
     """
     if not need or free(place) >= need * MARGIN:
         return None
@@ -198,8 +211,11 @@ def scratch(asked: object = None) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text as ``write_bytes`` does, and make its folder. Errors: OSError; ValueError for
-    half a character (a lone surrogate).
+    """Create the folder of a file, and write a text as ``write_bytes`` does.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: the text has an invalid character (a lone surrogate).
     """
     content = text.encode()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -207,7 +223,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file durably in one step. Errors: OSError; the old file is then untouched."""
+    """Replace a file atomically and durably. Errors: OSError, after which the old file is unchanged."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with naming(path):
         try:
@@ -225,8 +241,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add ``path`` to an OSError of the block that names no file, as those of ``write``, ``fsync``
-    and locks do not.
+    """Add ``path`` to an OSError of the block that has no file name.
+
+    Errors of ``write``, ``fsync`` and locks have none.
     """
     try:
         yield
@@ -236,17 +253,17 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-def _sync(descriptor: int, passed_over: Collection[int]) -> None:
-    """Write a file or folder through to the disk, where its filesystem can."""
+def _sync(descriptor: int, ignored: Collection[int]) -> None:
+    """Sync a file or folder to the disk. Ignore the errors with these numbers."""
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in passed_over:
+        if error.errno not in ignored:
             raise
 
 
 def _sync_folder(folder: Path) -> None:
-    """Write the names of a folder through to the disk, where its filesystem can."""
+    """Sync the entries of a folder to the disk, if its filesystem can."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -260,7 +277,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def renew(path: Path, text: str) -> None:
-    """Write a text unless the file already holds it. Errors: OSError."""
+    """Write a text, unless the file already has this text. Errors: OSError."""
     with suppress(OSError, ValueError):
         if read_text(path) == text:
             return
@@ -268,12 +285,13 @@ def renew(path: Path, text: str) -> None:
 
 
 LEAST_BYTES = 8 << 10
-"""Free bytes below which a disk counts as full: a record takes two blocks of 4 KiB."""
+"""Free bytes below which a disk counts as full, because a record takes two blocks of 4 KiB."""
 
 
 def full(folder: Path) -> str | None:
-    """Return a sentence when a disk has no room for one more record, else None. It is the disk of
-    ``folder`` or of its nearest parent that exists.
+    """Return a message if the disk of a folder has no room for another record, else None.
+
+    If the folder does not exist, its nearest existing parent is checked.
     """
     while not folder.exists() and folder != folder.parent:
         folder = folder.absolute().parent
@@ -283,28 +301,29 @@ def full(folder: Path) -> str | None:
         return None
     if disk.f_bavail * disk.f_frsize >= LEAST_BYTES:
         return None
-    return f"No space left on device: the disk of {folder} has no room; make room there, then start again, what was written is whole"
+    return f"No space left on device: the disk of {folder} is full; free disk space, then start again; earlier records are complete"
 
 
 WRITTEN = "written.sha256"
-"""File in the campaign's folder that lists the documents written outside it: checksum and path, as
-``sha256sum`` prints them.
+"""File in the campaign's folder that lists the documents which the campaign wrote elsewhere.
+
+It has checksums and paths in the format of ``sha256sum``.
 """
 DOCUMENTS = ("report.pdf", "report.html", "summary.md", "summary.json")
-"""Documents in the campaign's own folder, which each command replaces."""
+"""Documents in the campaign's folder, which commands may always replace."""
 
 
 def write_document(target: Path, content: bytes, campaign: Path | None = None) -> None:
-    """Write a document in one step. Follow links.
+    """Write a document atomically. Links are followed.
 
     Args:
-        target: where to write.
-        content: of the document.
-        campaign: folder of the document's campaign. A file that this campaign wrote is replaced
-            if nobody changed it since.
+        target: path of the document.
+        content: content of the document.
+        campaign: folder of the document's campaign. An existing file is replaced only if this campaign
+            wrote it and nobody has changed it since.
 
     Raises:
-        PeakmarkError: ``target`` holds another file, which stays, or cannot be written.
+        PeakmarkError: ``target`` is another file, which is not replaced, or cannot be written.
     """
     place = document_place(target)
     try:
@@ -312,12 +331,12 @@ def write_document(target: Path, content: bytes, campaign: Path | None = None) -
             return
         if not _may_replace(target, place, campaign):
             raise PeakmarkError(
-                f"{target} is there already, and not as this campaign wrote it: nothing was overwritten; move it away, or "
+                f"{target} exists, and this campaign did not write it like this: nothing was overwritten; move it away, or "
                 "give another name"
             )
         if campaign is not None and place.parent != campaign.resolve():
-            # A campaign that is read-only can be reported, but not be told where. Its list is
-            # replaced, as it may be a link.
+            # Ignore errors, because the campaign may be read-only. Replace the list instead of
+            # appending to it, because it may be a link.
             with suppress(OSError, ValueError):
                 known = campaign / WRITTEN
                 before = read_text(known) if known.exists() else ""
@@ -328,11 +347,12 @@ def write_document(target: Path, content: bytes, campaign: Path | None = None) -
 
 
 def document_place(target: Path) -> Path:
-    """Return the real path of a document. Callers also check it before they make the document,
-    which may take long.
+    """Return the real path of a document, after a check that it can be written.
+
+    Callers also use this check before they build the document, which may take long.
 
     Raises:
-        PeakmarkError: it is a folder or a device, or there is no folder for it.
+        PeakmarkError: the path is a folder or a device, or its folder does not exist.
     """
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
@@ -345,12 +365,12 @@ def document_place(target: Path) -> Path:
 
 
 def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
-    """Return whether a document may take the place of the file at ``place``."""
+    """Return whether a document may replace the file at ``place``, if there is one."""
     if not place.exists() or place.stat().st_size == 0:
         return True
     if campaign is None:
         return False
-    # Documents in the campaign's own folder need no list.
+    # Documents in the campaign's folder are not listed.
     if place.parent == campaign.resolve() and place.name in DOCUMENTS and not target.is_symlink():
         return True
     with suppress(OSError):
@@ -361,11 +381,11 @@ def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
 
 
 def made_folder(campaign: Path, name: str) -> Path:
-    """Return a folder of generated files below a campaign, made if need be.
+    """Create a folder for generated files below a campaign if it does not exist, and return it.
 
     Raises:
-        PeakmarkError: it is a link or holds one, which may lead to another user's files.
-        OSError: it cannot be made.
+        PeakmarkError: it is a link or contains one, which may lead to another user's files.
+        OSError: the folder cannot be created.
     """
     folder = campaign / name
     for path in chain([folder], folder.rglob("*")):
@@ -374,6 +394,6 @@ def made_folder(campaign: Path, name: str) -> Path:
                 f"{path} is a link: nothing is written through it; move it away, then run the same command again"
             )
         if path.is_file() and path.stat().st_nlink > 1:
-            path.unlink()  # a hard link, as cp -l makes them: the other name keeps its content
+            path.unlink()  # a hard link, as from cp -l: the file under the other name is kept
     folder.mkdir(parents=True, exist_ok=True)
     return folder

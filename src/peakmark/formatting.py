@@ -1,7 +1,6 @@
-"""Numbers and names as people read and write them: sizes, units, formulas, significant digits, decimal
-marks, percentages.
+"""Parse and format sizes, times, formulas, numbers with units, percentages and lists of names.
 
-Sizes are IEC (1KiB = 1024 B). Records hold SI base units; conversion happens only for people.
+Sizes are IEC (1KiB = 1024 B). Records hold SI base units, which are converted only for printing.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _SCALED = {
     "IOPS": ((1e6, "MIOPS"), (1e3, "kIOPS"), (1.0, "IOPS")),
 }
 LARGEST = 1 << 60
-"""Largest size in bytes that a configuration may name: 1 EiB, more than any disk has."""
+"""Largest size in bytes that a configuration may have: 1 EiB, larger than any disk."""
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -41,9 +40,9 @@ _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
 
 
 def parse_size(text: str | int) -> int:
-    """Return the bytes of a size such as ``1KiB``, ``16 MiB`` or ``4096``.
+    """Parse a size such as ``1KiB``, ``16 MiB`` or ``4096``, and return its bytes.
 
-    Errors: ConfigError for anything else. KB and M are refused, as tools disagree on their meaning.
+    KB and M are refused, because tools disagree about their meaning. Errors: ConfigError.
     """
     if isinstance(text, bool):
         raise ConfigError(f"size {text!r} is not a size: write for example 1KiB, 16MiB or 4096")
@@ -64,7 +63,7 @@ def parse_size(text: str | int) -> int:
 
 
 def format_size(size: int) -> str:
-    """Return the shortest exact IEC form of a number of bytes: 1024 -> ``1KiB``, 1500 -> ``1500B``."""
+    """Return bytes as an exact IEC size: 1024 -> ``1KiB``, 1500 -> ``1500B``."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         factor = _FACTORS[unit]
         if size >= factor and size % factor == 0:
@@ -73,7 +72,7 @@ def format_size(size: int) -> str:
 
 
 def gigabytes(count: float) -> str:
-    """Return bytes in decimal gigabytes, as disks and memory are sold: ``1.5 GB``."""
+    """Return bytes in decimal gigabytes, such as ``1.5 GB``."""
     return f"{count / 1e9:.1f} GB"
 
 
@@ -89,8 +88,9 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
 
 
 def parse_duration(value: str | float) -> float:
-    """Return the seconds of ``give_up_after``, such as ``90 s``, ``30 min``, ``2 h`` or a number of
-    seconds. Errors: ConfigError.
+    """Parse ``give_up_after``, such as ``90 s``, ``30 min`` or ``2 h``, and return its seconds.
+
+    Errors: ConfigError.
     """
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|min|h|)\s*", str(value))
     seconds = 0.0
@@ -104,8 +104,14 @@ def parse_duration(value: str | float) -> float:
 
 
 def evaluate(formula: str, names: Mapping[str, float]) -> float:
-    """Return the value of a formula: arithmetic over named numbers with + - * / and parentheses.
-    Errors: ConfigError with one sentence.
+    """Compute a formula of numbers, names, + - * / and parentheses.
+
+    Args:
+        formula: the formula.
+        names: name -> its value.
+
+    Raises:
+        ConfigError: the formula has anything else, or divides by zero.
     """
     try:
         return _value(ast.parse(formula, mode="eval").body, names)
@@ -120,7 +126,7 @@ def evaluate(formula: str, names: Mapping[str, float]) -> float:
 
 
 def _value(node: ast.expr, names: Mapping[str, float]) -> float:
-    """Return the value of a parsed formula. Refuse all but numbers, names and arithmetic."""
+    """Compute a parsed formula. Refuse everything except numbers, names and arithmetic."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return float(number)
@@ -151,15 +157,19 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
     "November", "December",
 )  # fmt: skip
-"""In English, whatever the locale of the machine."""
+"""Months in English, independent of the machine's locale."""
 
 
 def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
-    """Return ``value`` with ``digits`` significant digits, without an exponent. Digits before the
-    decimal mark are never zeroed.
+    """Return ``value`` with ``digits`` significant digits, without an exponent.
 
-    The text has at most ``MAX_DECIMALS`` decimals: 1e-12 becomes ``0.00000000``. ``step`` is the
-    instrument's resolution in the value's unit; no finer decimal is shown.
+    Digits before the decimal point are not rounded. The text has at most ``MAX_DECIMALS`` decimals,
+    so that 1e-12 becomes ``0.00000000``.
+
+    Args:
+        value: the value.
+        digits: number of significant digits.
+        step: resolution of the instrument in the same unit. Finer decimals are not shown.
     """
     if value == 0:
         return "0"
@@ -177,7 +187,7 @@ def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
 
 
 def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
-    """Return a bound with ``digits`` significant digits: round an upper one up, a lower one down."""
+    """Round a bound to ``digits`` significant digits, an upper bound up and a lower bound down."""
     rounded = float(f"{value:.{digits}g}")
     if math.isclose(rounded, value, rel_tol=1e-12) or (rounded > value) == is_upper:
         return rounded
@@ -188,14 +198,12 @@ def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
 
 
 def typeset(text: str) -> str:
-    """Return a sentence or formula for print: ``×`` between factors, a space before ``%``, ``µs``."""
+    """Return a sentence or formula for print, with ``×``, ``µs``, and a space before ``%``."""
     return _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
 
 
 def percent(fraction: float) -> str:
-    """Return a fraction in percent, without the sign: three significant digits, at most two
-    decimals.
-    """
+    """Return a fraction in percent without the percent sign, with at most two decimals."""
     value = 100 * fraction
     decimals = 2
     if abs(value) >= 100:
@@ -206,7 +214,13 @@ def percent(fraction: float) -> str:
 
 
 def plural(count: float, word: str, several: str = "") -> str:
-    """Return a count with its noun: ``1 core``, ``2 cores``. ``several`` is an irregular plural."""
+    """Return a count with its noun, such as ``1 core`` or ``2 cores``.
+
+    Args:
+        count: the count.
+        word: the noun in the singular.
+        several: the plural, if it is irregular.
+    """
     number = f"{count:g}"
     if isinstance(count, int):
         number = str(count)  # all digits of a large count
@@ -216,14 +230,14 @@ def plural(count: float, word: str, several: str = "") -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return at least one name as a list in words: ``a``, ``a and b``, ``a, b and c``."""
+    """Join names with commas and "and": ``a``, ``a and b``, ``a, b and c``. There must be a name."""
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(names: Sequence[str], most: int) -> str:
-    """Return the first ``most`` names and the number of the others: ``a, b and 3 more``."""
+    """Join the first ``most`` names, followed by the number of the others: ``a, b and 3 more``."""
     shown = list(names[:most])
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
@@ -231,7 +245,7 @@ def counted(names: Sequence[str], most: int) -> str:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Return the first ``LISTED`` names with commas, and the number of the others."""
+    """Join the first ``LISTED`` names with commas, followed by the number of the others."""
     names = list(names)
     text = ", ".join(names[:LISTED])
     if len(names) > LISTED:
@@ -240,7 +254,7 @@ def listing(names: Iterable[str]) -> str:
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key by which node2 comes before node10."""
+    """Return a sort key with which node2 comes before node10."""
     # re.split returns texts at even places and numbers at odd ones.
     key: list[tuple[int, str]] = []
     for place, part in enumerate(re.split(r"([0-9]+)", name)):
@@ -252,9 +266,7 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def size(block: int | None) -> str:
-    """Return a block size for people: ``1 MiB`` for 1048576, ``1 MB`` for 1000000, nothing for
-    None.
-    """
+    """Return a block size with its unit: ``1 MiB`` for 1048576, ``1 MB`` for 1000000, empty for None."""
     if block is None:
         return ""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
@@ -266,9 +278,7 @@ def size(block: int | None) -> str:
 
 
 def binary(size: float | None) -> str | None:
-    """Return bytes in the largest IEC unit that leaves at least one: ``23.5 GiB``; None for None
-    and 0.
-    """
+    """Return bytes in the largest fitting IEC unit, such as ``23.5 GiB``; None for None and 0."""
     if not size:
         return None
     unit, larger = "B", ["TiB", "GiB", "MiB", "KiB"]
@@ -278,7 +288,7 @@ def binary(size: float | None) -> str | None:
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people: ``48 s``, ``12 min``, ``3 h 20 min``."""
+    """Return a time as text: ``48 s``, ``12 min``, ``3 h 20 min``."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
@@ -288,5 +298,5 @@ def duration(seconds: float) -> str:
 
 
 def date(when: datetime) -> str:
-    """Return a day in words: ``21 November 2026``."""
+    """Return a date as text, such as ``21 November 2026``."""
     return f"{when.day} {MONTHS[when.month - 1]} {when.year}"

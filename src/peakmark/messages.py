@@ -1,18 +1,18 @@
-"""Messages on what was measured. A message is a code with values; ``messages.yaml`` holds its words.
+"""Messages about measured values. A message is a code with values; ``messages.yaml`` has its text.
 
-A message becomes text only when it is printed, because several places print it, and programs compare
-codes and values. Errors, and texts that only one place prints, are worded in the code there. A field of a text is
-``{name}`` or ``{name:FORMAT}``, where FORMAT is
+A message becomes text only when it is printed, because several renderers print it, and programs compare
+codes and values. Errors, and texts that only one renderer prints, are written where they are raised or
+printed. A field in a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
 
-    .1%  .2f  g      as Python formats numbers
+    .1%  .2f  g      a format of Python
     3 digits         three significant digits
-    3 Hz             three significant digits of a unit, with a readable prefix
-    size             bytes as cells give them (1MiB)
+    3 Hz             three significant digits with the unit and a readable prefix
+    size             bytes as in cells (1MiB)
     times            a factor: 12%, 1.7 times, 0.97 to 1.04 times
     and  ;           a list with "and" before the last member, a list with semicolons
 
-FORMAT may end in ``|UNIT``, which follows the number, or in ``~word~ending`` for a counted noun:
-``{busy:d~ process~es}`` is ``1 process`` or ``2 processes``.
+FORMAT may end with ``|UNIT``, which is printed after the number, or with ``~word~ending`` for a noun
+and its plural ending: ``{busy:d~ process~es}`` is ``1 process`` or ``2 processes``.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ SMALL_FACTOR = 1.2
 LARGE_FACTOR = 10.0
 """Factor from which on a factor is printed without decimals."""
 NAMED = 3
-"""Most names of a set that are printed; the others are counted."""
+"""Most names of a set that are printed. If there are more, their number is printed."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
 class Severity(StrEnum):
-    """How serious a message is."""
+    """Severity of a message, the worst first."""
 
     WRONG = "wrong"
-    """The value does not measure what the row claims; no verdict uses it."""
+    """The value does not measure what its row states. No verdict uses it."""
     UNSURE = "unsure"
     """Another run may give another value."""
     NOTE = "note"
@@ -56,14 +56,14 @@ class Severity(StrEnum):
 
 
 class WarningKind(StrEnum):
-    """Kind of a warning, as the column of warnings names it."""
+    """Kind of a warning, as printed in the column of warnings."""
 
     VARIES = "varies"
     """Repetitions differ or were disturbed: another run may give another value."""
     DISAGREE = "programs disagree"
     """Programs measured different values, and each value is right."""
     NOT_DEVICE = "not the device"
-    """The value is that of a cache, a host's memory, loopback or a quota."""
+    """The value measures a cache, a host's memory, loopback or a quota instead of the device."""
 
     @property
     def short(self) -> str:
@@ -72,7 +72,7 @@ class WarningKind(StrEnum):
 
 
 class Scope(StrEnum):
-    """Extent of a message: one point, or the whole campaign."""
+    """Scope of a message: one point, or the whole campaign."""
 
     CAMPAIGN = "campaign"
     POINT = "point"
@@ -80,7 +80,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class Range:
-    """The lowest and the highest value that one field has in several messages."""
+    """Lowest and highest value of a field in several messages."""
 
     low: float
     high: float
@@ -91,13 +91,13 @@ class Message:
     """One message about a measurement, as a code with values.
 
     Attributes:
-        code: its entry in ``messages.yaml``.
-        values: (name, value) of the fields; numbers in SI units. A value may itself be a message,
-            which becomes a part of the sentence.
-        severity: its weight.
-        case: name of one of several texts of the entry.
-        about: the instrument whose value it concerns, "" for the row as a whole.
-        scope: its extent; a message of the campaign is printed once.
+        code: code of the message in ``messages.yaml``.
+        values: (name, value) of each field, numbers in SI units. A value may be another message, whose
+            text becomes part of the sentence.
+        severity: severity of the message.
+        case: name of the text, if the code has several.
+        about: instrument whose value the message is about; empty for the whole row.
+        scope: one point, or the whole campaign, for which the message is printed once.
     """
 
     code: str
@@ -113,33 +113,33 @@ class Message:
 
     @property
     def fact(self) -> str:
-        """Return the sentence without the remedy."""
+        """Return the text without the remedy."""
         return self.sentence.fact
 
     @property
     def text(self) -> str:
-        """Return the message in words, on one line."""
+        """Return the text of the message with its remedy, on one line."""
         return str(self.sentence)
 
     @property
     def full_sentence(self) -> str:
-        """Return the message with a capital and a full stop."""
+        """Return the text with a capital letter and a full stop."""
         return f"{self.text[:1].upper()}{self.text[1:]}."
 
     @property
     def short(self) -> str:
-        """Return the message in at most six words; empty if its entry has no short text."""
+        """Return the short text of at most six words; empty if the entry has none."""
         text = catalogue()[self.entry].get("short", "")
         return _Fields().vformat(text, (), dict(self.values))
 
     @property
     def is_warning(self) -> bool:
-        """Return whether the message casts doubt on a value."""
+        """Return whether the message says that a value is wrong or unsure."""
         return self.severity is not Severity.NOTE
 
     @property
     def kind(self) -> WarningKind | None:
-        """Return the kind of the message's entry in ``messages.yaml``; None where it has none."""
+        """Return the kind of warning of the entry in ``messages.yaml``, or None."""
         kind = catalogue()[self.entry].get("kind")
         if not kind:
             return None
@@ -147,9 +147,7 @@ class Message:
 
     @property
     def is_named(self) -> bool:
-        """Return whether the column of warnings names the kind. It names a variation only for a
-        warning.
-        """
+        """Return whether the column of warnings shows the kind. ``VARIES`` is shown only for warnings."""
         return self.kind is not None and (self.is_warning or self.kind is not WarningKind.VARIES)
 
     @property
@@ -159,12 +157,12 @@ class Message:
 
     @property
     def is_shared(self) -> bool:
-        """Return whether the message is printed once for the campaign."""
+        """Return whether the message is printed only once for the whole campaign."""
         return self.scope is Scope.CAMPAIGN
 
 
 Value = str | int | float | Range | Message | frozenset[str] | tuple["Value", ...]
-"""Type of a field's value. A set holds names; messages that differ only in a set are printed as one."""
+"""Type of a field's value. Sets hold names. Messages that differ only in a set are merged."""
 
 
 def message(
@@ -176,16 +174,18 @@ def message(
     about: str = "",
     **values: Value,
 ) -> Message:
-    """Return a message with its values by the names of the fields."""
+    """Return a message. ``values`` are its fields."""
     return Message(code, tuple(values.items()), severity, case, about)
 
 
 @cache
 def catalogue() -> Mapping[str, Mapping[str, Any]]:
-    """Return the entries of ``messages.yaml``: code, with its case after a blank -> ``kind``,
-    ``text``, ``short``, ``remedy`` and an ``example`` of its values.
+    """Return the entries of ``messages.yaml``, by code, or by code and case separated by a space.
+
+    An entry has ``text`` and an ``example`` of its values, and may have ``kind``, ``short`` and
+    ``remedy``.
     """
-    import yaml  # late: most cells have nothing to say
+    import yaml  # late: most cells have no messages
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     entries: dict[str, dict[str, Any]] = yaml.load(CATALOGUE.read_text(encoding="utf-8"), loader)  # noqa: S506 - safe
@@ -194,43 +194,48 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def captions() -> Mapping[str, str]:
-    """Return the caption of each figure or kind of figures by its name, on one line."""
+    """Return name of a figure, or of a kind of figures -> its caption on one line."""
     names = [code.removeprefix("caption ") for code in catalogue() if code.startswith("caption ")]
     return {name: f"{message('caption', case=name, noun='nodes').fact}." for name in names}
 
 
 def texts(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the fact and the remedy of a code with its values."""
+    """Return the texts of fact and remedy for a code with its values."""
     return _filled(code, values).sentence
 
 
 class Number(NamedTuple):
-    """A number of a rendered message: its value and the format of its field."""
+    """A number in a rendered message.
+
+    Attributes:
+        value: value of the field.
+        form: format of the field.
+    """
 
     value: float | Range
     form: str
 
     @property
     def text(self) -> str:
-        """Return the number with its unit: ``7%``, ``2.74 to 2.79 GHz``."""
+        """Return the number with its unit, such as ``7%`` or ``2.74 to 2.79 GHz``."""
         form, *_ = self.form.split("~")
         return _number(self.value, form)
 
 
 class Rendered(NamedTuple):
-    """A message in words, and its numbers in the order of the words."""
+    """The text of a message, and its numbers in the order in which they appear."""
 
     sentence: Sentence
     numbers: tuple[Number, ...]
 
 
 def render(message: Message) -> Rendered:
-    """Return a message in words, with its numbers."""
+    """Return the text of a message, and its numbers."""
     return _filled(message.entry, dict(message.values))
 
 
 def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
-    """Return the texts of a catalogue entry with their fields filled."""
+    """Fill the fields of an entry's texts, and return texts and numbers."""
     formatter = _Fields()
     entry = catalogue()[entry_name]
     fact = formatter.vformat(entry["text"], (), values)
@@ -239,13 +244,13 @@ def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
 
 
 class _Fields(Formatter):
-    """Formatter that fills the fields of a text and collects their numbers."""
+    """Formatter that fills the fields of a text and collects the numbers."""
 
     def __init__(self) -> None:
         self.numbers: list[Number] = []
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        # A message becomes a part of the sentence.
+        # Insert the text of a message.
         if isinstance(value, Message):
             part = render(value)
             self.numbers += part.numbers
@@ -260,10 +265,10 @@ class _Fields(Formatter):
             if format_spec:
                 separator = f"{format_spec} "
             return separator.join(members)
-        # Texts and truth values have no format.
+        # Insert texts and truth values without a format.
         if isinstance(value, bool) or not isinstance(value, int | float | Range):
             return str(value)
-        # A number, with its noun in the singular or the plural.
+        # Format a number, with its noun in singular or plural.
         self.numbers.append(Number(value, format_spec))
         form, *noun = format_spec.split("~")
         text = _number(value, form)
@@ -275,10 +280,10 @@ class _Fields(Formatter):
 
 
 def _number(value: float | Range, form: str) -> str:
-    """Return a number or a range with its unit: ``7%``, ``7 to 31%``."""
+    """Return a number or a range with its unit, such as ``7%`` or ``7 to 31%``."""
     if not isinstance(value, Range):
         return "".join(_digits(value, form))
-    # Small factors are read more easily in percent.
+    # Print small factors as percentages, which are easier to read.
     if form == "times" and value.low >= 1 and value.high < SMALL_FACTOR:
         low, _ = _digits(value.low - 1, ".0%")
         high, _ = _digits(value.high - 1, ".0%")
@@ -290,7 +295,7 @@ def _number(value: float | Range, form: str) -> str:
     low, unit = _digits(value.low, form)
     high, higher_unit = _digits(value.high, form)
     if form == "times" and value.low < SMALL_FACTOR <= value.high < LARGE_FACTOR:
-        high = f"{value.high:.2f}"  # as many decimals as the low end
+        high = f"{value.high:.2f}"  # the same number of decimals as the low end
     if unit != higher_unit:
         return f"{low}{unit} to {high}{higher_unit}"
     if low == high:
@@ -327,10 +332,11 @@ def _digits(value: float, form: str) -> tuple[str, str]:
 
 
 class Merged(NamedTuple):
-    """A message that stands for several which differ only in numbers.
+    """Several messages that differ only in numbers, merged into one.
 
-    message  the common message, with ranges
-    own      the first number of one of the messages that differs between them
+    Attributes:
+        message: the merged message, with ranges.
+        own: value of the first range in one of the original messages.
     """
 
     message: Message
@@ -338,8 +344,7 @@ class Merged(NamedTuple):
 
 
 def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
-    """Return the common message of each message. Messages that differ only in numbers share one
-    with ranges.
+    """Merge messages that differ only in numbers, and return each message -> its merged message.
 
     ``values spread by 7%`` and ``values spread by 31%`` become ``values spread by 7 to 31%``.
     """
@@ -347,7 +352,7 @@ def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
     families: dict[Any, list[Message]] = {}
     for each in dict.fromkeys(messages):
         families.setdefault(_without_numbers(each), []).append(each)
-    # Give each message of a group the common one, and its own value of the first varying number.
+    # Assign to each message the merged message of its group, and its value of the first range.
     merged: dict[Message, Merged] = {}
     for family in families.values():
         together = _spanning_messages(family)
@@ -361,7 +366,7 @@ def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
 
 
 def _first_range(numbers: Sequence[Number]) -> int | None:
-    """Return the index of the first number that is a range, None without one."""
+    """Return the index of the first number that is a range, or None."""
     for place, number in enumerate(numbers):
         if isinstance(number.value, Range):
             return place
@@ -369,9 +374,7 @@ def _first_range(numbers: Sequence[Number]) -> int | None:
 
 
 def _without_numbers(value: Value) -> Any:
-    """Return a value that is equal for messages that differ only in numbers. The sign of a number
-    counts.
-    """
+    """Return a key that is equal for values that differ only in numbers of the same sign."""
     if isinstance(value, Message):
         values = tuple((name, _without_numbers(each)) for name, each in value.values)
         return replace(value, values=values)
@@ -387,9 +390,9 @@ def _without_numbers(value: Value) -> Any:
 
 
 def _spanning_messages(messages: Sequence[Message]) -> Message:
-    """Return one message for several that differ only in numbers, with ranges for these."""
+    """Merge messages that differ only in numbers. Different numbers become ranges."""
     values: list[tuple[str, Value]] = []
-    # The messages have the same fields in the same order: a column is one field of all of them.
+    # All messages have the same fields in the same order. A column holds one field of all messages.
     for column in zip(*(each.values for each in messages), strict=True):
         name, _ = column[0]
         values.append((name, _spanning([value for _, value in column])))
@@ -419,7 +422,7 @@ def _spanning(values: Sequence[Value]) -> Value:
 
 
 def between(numbers: Sequence[Number]) -> Number:
-    """Return the range of at least one number of a field."""
+    """Return the range of the numbers of a field. There must be a number."""
     values = [number.value for number in numbers if not isinstance(number.value, Range)]
     low, high = min(values), max(values)
     spanned: float | Range = low
@@ -432,9 +435,7 @@ ORDER = tuple(Severity)
 
 
 def worst(messages: Iterable[Message]) -> Severity | None:
-    """Return the worst severity of warnings that are not the campaign's; None where no value is in
-    doubt.
-    """
+    """Return the worst severity of all warnings, except warnings of the campaign; None without one."""
     found = {each.severity for each in messages if each.is_warning and not each.is_shared}
     for severity in ORDER:
         if severity in found:

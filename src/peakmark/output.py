@@ -1,5 +1,6 @@
-"""Write to standard output and standard error, which may be full, closed or a pipe without a reader.
-A failure is reported once.
+"""Print to standard output and standard error, which may be full, closed, or a broken pipe.
+
+A failure is reported only once.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 
 
 def open_streams() -> None:
-    """Open the null device for each standard stream that is missing (``>&-``). A file opened later
-    would take its number and receive the printed text.
+    """Open the null device for each closed standard stream (``>&-``).
+
+    Otherwise a file that is opened later would get the number of the stream and the printed text.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -22,8 +24,9 @@ def open_streams() -> None:
 
 
 def plain(text: str) -> str:
-    """Return a text without control characters, except line ends and tabs: a terminal would obey
-    them.
+    """Replace control characters, which a terminal would execute, by escapes.
+
+    Line ends and tabs are kept.
     """
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", _escaped, text)
 
@@ -38,30 +41,30 @@ def say(text: str) -> None:
 
 
 def say_styled(text: str) -> None:
-    """Print a text whose control characters are its colours. Errors: OSError as for ``say``."""
+    """Print a text with control characters for colours. Errors: OSError as for ``say``."""
     _or_named(lambda: print(text, flush=True))
 
 
 def is_coloured() -> bool:
-    """Return whether standard output is a terminal that takes colours (https://no-color.org)."""
+    """Return whether standard output is a terminal that shows colours (https://no-color.org)."""
     return (
         sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
 
 
 def tell(*lines: str) -> None:
-    """Print lines on standard error, each after ``peakmark:``."""
+    """Print lines on standard error, each with the prefix ``peakmark:``."""
     for line in lines:
         print(f"peakmark: {plain(line)}", file=sys.stderr, flush=True)
 
 
 def flush() -> None:
-    """Write out the printed text. Errors: OSError that names standard output."""
+    """Flush standard output. Errors: OSError that names standard output."""
     _or_named(sys.stdout.flush)
 
 
 def _or_named(write: Callable[[], None]) -> None:
-    """Run ``write``, and name standard output in its OSError."""
+    """Call ``write``. If it raises an OSError, raise one that names standard output."""
     try:
         write()
     except OSError as error:
@@ -70,9 +73,7 @@ def _or_named(write: Callable[[], None]) -> None:
 
 
 def drop() -> None:
-    """Discard the text that is still to be printed. At its end Python would try again and print a
-    traceback.
-    """
+    """Discard buffered output, which Python would try to print again at exit, with a traceback."""
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Paths of the files that come with peakmark, in a checkout or a wheel, and its version."""
+"""Paths of the files that come with peakmark, in a checkout or in a wheel, and peakmark's version."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ PACKAGE = Path(__file__).resolve().parent
 _PACKED = PACKAGE / "checkout"
 IS_CHECKOUT = not _PACKED.is_dir()
 ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
-"""Top folder of the checkout, or of its part that a wheel holds."""
+"""Top folder of the checkout, or of the part of the checkout that the wheel contains."""
 MAKERS = (".py", ".csv", ".yaml", ".toml")
-"""Endings of the package's files from which tables, figures and report are made."""
+"""Extensions of the package's files on which tables, figures and report depend."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "peakmark"  # noqa: PTH111 - never fails
-"""The user's cache folder; read before the logger sets another one for Snakemake."""
+"""The user's cache folder, read before the logger sets another cache for Snakemake."""
 
 
 def of_checkout(name: str) -> Path:
-    """Return a path below the checkout. In a checkout's top folder it is relative, so that paths
-    stay short. Elsewhere, as with ``snakemake --directory``, it leads to this installation.
+    """Return the path of a file or folder in the checkout.
+
+    If the working directory is the top folder of a checkout, the path is relative, and therefore
+    short. Otherwise, such as with ``snakemake --directory``, it is a path in this installation.
     """
     if IS_CHECKOUT and Path("src/kernels").is_dir():
         return Path(name)
@@ -31,9 +33,9 @@ def of_checkout(name: str) -> Path:
 
 
 def of_user(name: str) -> Path:
-    """Return a path that a configuration names, relative to the working folder or to the checkout.
+    """Return a path from a configuration, relative to the working directory, else to the checkout.
 
-    Presets name theirs relative to the checkout.
+    Paths in presets are relative to the checkout.
     """
     if Path(name).exists():
         return Path(name)
@@ -41,7 +43,7 @@ def of_user(name: str) -> Path:
 
 
 def code_digest(root: Path = ROOT) -> str:
-    """Return a digest of the code, data, layouts and templates behind tables, figures and report."""
+    """Return a digest of code, data, layouts and templates on which tables and reports depend."""
     package = PACKAGE
     if IS_CHECKOUT:
         package = root / "src" / "peakmark"
@@ -52,7 +54,7 @@ def code_digest(root: Path = ROOT) -> str:
 
 
 def keep_matplotlib(elsewhere: Path = CACHE) -> None:
-    """Keep the font list of Matplotlib in the checkout or, where that is read-only, ``elsewhere``."""
+    """Set the folder of Matplotlib's font cache: in the checkout, or ``elsewhere`` if that is read-only."""
     place = ROOT / "build"
     if not os.access(place, os.W_OK):
         place = elsewhere
@@ -62,11 +64,12 @@ def keep_matplotlib(elsewhere: Path = CACHE) -> None:
 @functools.cache
 def version() -> str:
     """Return the version and, in a git checkout, the commit, such as ``1.0.0+1a2b3c4d5e6f``.
-    ``-dirty`` marks changed files.
+
+    The suffix ``-dirty`` marks changed files.
     """
-    if not IS_CHECKOUT:  # git would name the state of what the environment lies in
+    if not IS_CHECKOUT:  # git would describe another repository that contains the environment
         return __version__
-    import subprocess  # late: a cell's process is told the version
+    import subprocess  # late: the process of a cell reads the version from a file
 
     argv = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
@@ -79,13 +82,14 @@ def version() -> str:
 
 
 def command(*arguments: str) -> list[str]:
-    """Return the argv of ``peakmark ARGUMENTS`` of this installation."""
+    """Return the argv that runs ``peakmark ARGUMENTS`` from this installation."""
     return [sys.executable, "-m", "peakmark", *arguments]
 
 
 def program(name: str) -> str:
-    """Return a program of this installation for a shell. Add its folder where no environment is
-    active.
+    """Return the shell word that runs a program of this installation.
+
+    It is the name alone if the environment of the installation is active, else the path.
     """
     from shlex import quote
 

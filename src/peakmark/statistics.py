@@ -1,7 +1,6 @@
-"""Statistics of repeated measurements: pure functions on sequences of numbers, each with its
-source.
+"""Statistics of repeated measurements, as pure functions on sequences of numbers.
 
-Nothing is removed and nothing assumed normal. Sources:
+No values are removed, and only functions that say so assume a distribution. Sources:
     [HB]   Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, SC 2015
     [DN]   David and Nagaraja, Order Statistics, 3rd edition 2003, section 7.1
     [Sen]  Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, JASA 63 (1968),
@@ -41,21 +40,26 @@ Values = Sequence[float] | NDArray[np.float64]
 ENOUGH = 6
 """Fewest values whose range encloses the median with 95 %: 1 - 2^(1 - 6) = 96.9 % [DN]."""
 LEVEL = 0.95
-"""Coverage that intervals of the median aim at."""
+"""Coverage that an interval of the median should have."""
 FEWEST_FREEDOM = 4
-"""Fewest degrees of freedom for a test: 3 against 3 values, or 5 pairs."""
+"""Fewest degrees of freedom for a test: two samples of 3 values, or 5 pairs."""
 LIKE_ROWS = 3
-"""Fewest rows from which the variance or common change of their kind is estimated."""
+"""Fewest rows of one kind from which a common variance or a common change is estimated."""
 LEAST_SPREAD = 1e-3
-"""Smallest relative spread that tests assume: equal values are rounded values."""
+"""Smallest relative spread that tests assume, because equal values are rounded values."""
 EXACT = 400
 """Most values for which the distribution of rank sums is counted exactly."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval that encloses the median with probability ``level``. ``enough`` is False where n
-    is too small for 95 %.
+    """An interval that contains the median.
+
+    Attributes:
+        low: lower end.
+        high: upper end.
+        level: probability that the interval contains the median.
+        enough: whether there are enough values for a level of 95 %.
     """
 
     low: float
@@ -66,10 +70,16 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Interval):
-    """Statistics of a row's repetitions in their unit, with the interval of their median.
+    """Statistics of a row's repetitions, with the interval of their median.
 
-    stdev, cv      sample standard deviation (n - 1) and its share of the mean; None for n = 1 (cv
-                   also for mean 0)
+    Attributes:
+        n: number of repetitions.
+        mean: arithmetic mean.
+        stdev: sample standard deviation (divisor n - 1); None for n = 1.
+        cv: standard deviation divided by the mean; None for n = 1 or a mean of 0.
+        median: median.
+        minimum: smallest value.
+        maximum: largest value.
     """
 
     n: int
@@ -86,8 +96,8 @@ class Drift:
     """Change over the order of repetitions.
 
     Attributes:
-        relative: change from first to last, as a share of the median.
-        p: probability of a trend at least this clear without any drift.
+        relative: change from the first to the last value, as a share of the median.
+        p: probability of an equally clear or clearer trend if there is no drift.
     """
 
     relative: float
@@ -95,8 +105,8 @@ class Drift:
 
 
 def checked(values: Values) -> NDArray[np.float64]:
-    """Return the values as an array. Errors: ValueError when there are none, or one is NaN or
-    infinite.
+    """Return the values as an array. Errors: ValueError if a value is NaN or infinite, or if there
+    are none.
     """
     array = np.asarray_chkfinite(values, dtype=np.float64).reshape(-1)
     if array.size == 0:
@@ -110,13 +120,14 @@ def mean(values: Values) -> float:
 
 
 def stdev(values: Values) -> float:
-    """Return the sample standard deviation (divisor n - 1), computed in two passes. Errors:
-    ValueError for n = 1.
+    """Return the sample standard deviation (divisor n - 1), computed in two passes.
+
+    Errors: ValueError for a single value.
     """
     array = checked(values)
     if array.size < 2:
         raise ValueError("a standard deviation needs at least two values")
-    # Divided by the largest distance, squares can neither overflow nor vanish.
+    # Divide by the largest distance, so that squares neither overflow nor underflow.
     distance = array - mean(array)
     scale = float(np.abs(distance).max())
     if scale == 0:
@@ -131,12 +142,11 @@ def median(values: Values) -> float:
 
 
 def median_interval(values: Values) -> Interval:
-    """Return the interval of the median from order statistics, which assume no distribution ([DN];
-    [HB] rule 6).
+    """Return the interval of the median from order statistics, which assume no distribution.
 
-    It reaches from the k-th smallest to the k-th largest value. k is the largest number whose
-    coverage 1 - 2 P(Binomial(n, 1/2) < k) is at least 95 %. Below n = 6 no k reaches that: the
-    interval is the range, with its true coverage 1 - 2^(1 - n).
+    The interval extends from the k-th smallest to the k-th largest value. k is the largest number
+    for which the coverage 1 - 2 P(Binomial(n, 1/2) < k) is at least 95 %. For n < 6 there is no such k.
+    The interval is then the range, with a coverage of 1 - 2^(1 - n). Source: [DN]; [HB] rule 6.
     """
     ordered = np.sort(checked(values))
     rank, level = median_rank(ordered.size)
@@ -144,7 +154,7 @@ def median_interval(values: Values) -> Interval:
 
 
 def median_rank(n: int) -> tuple[int, float]:
-    """Return the k of ``median_interval`` for ``n`` values, and its coverage."""
+    """Return k of ``median_interval`` for ``n`` values, and the coverage of the interval."""
     below = accumulate(math.comb(n, k) for k in range(n // 2))
     coverage = [1 - 2 * each / 2**n for each in below] or [0.0]
     rank = max(1, sum(each >= LEVEL for each in coverage))
@@ -152,9 +162,9 @@ def median_rank(n: int) -> tuple[int, float]:
 
 
 def drift(values: Values) -> Drift | None:
-    """Return the trend over the order of the values; None for fewer than four.
+    """Return the trend over the order of the values; None for fewer than four values.
 
-    The slope is that of Theil and Sen [Sen], the p that of Kendall's tau [Ken].
+    The slope is the Theil-Sen estimate [Sen], and p comes from Kendall's tau [Ken].
     """
     from scipy import stats
 
@@ -171,30 +181,33 @@ def drift(values: Values) -> Drift | None:
 
 @lru_cache(maxsize=100_000)
 def _trend_p(ranks: tuple[int, ...]) -> float:
-    """Return the p of Kendall's tau. Cached: rows with few repetitions often have the same ranks."""
+    """Return p of Kendall's tau. It is cached, because rows with few repetitions often share ranks."""
     from scipy import stats
 
     return float(stats.kendalltau(np.arange(len(ranks)), ranks).pvalue)
 
 
 def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
-    """Return the two-sided p of the summed rank sums of pairs of samples [MW], [vE].
+    """Return the two-sided p of a rank-sum test over several pairs of samples [MW], [vE].
 
-    Whatever the distribution, p <= 0.05 happens in at most 5 % of comparisons of like with like.
-    Tied values share their mean rank.
+    The test adds up the rank sums of all pairs. If the samples of each pair have the same distribution,
+    p <= 0.05 occurs in at most 5 % of all comparisons, whatever the distribution. Tied values get
+    their mean rank.
 
     Args:
         pairs: two samples for each point of the comparison.
 
     Returns:
-        Probability of ranks at least as uneven if both samples of each pair had one distribution.
-        It is exact up to ``EXACT`` values in all, and from the normal approximation beyond.
+        Probability of an equally or more uneven distribution of ranks if the samples of each pair have
+        the same distribution. It is exact for up to ``EXACT`` values, and otherwise comes from the
+        normal approximation.
     """
     from scipy import stats
 
     exact = sum(len(first) + len(second) for first, second in pairs) <= EXACT
     distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
-    # Add up rank sum, expectation and variance of the points. Ranks are doubled to stay whole.
+    # Add up rank sum, expectation and variance of all points. Ranks are doubled, so that they are
+    # whole numbers.
     for first, second in pairs:
         one, other = checked(first), checked(second)
         both = np.concatenate([one, other])
@@ -207,20 +220,20 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
             ranks = tuple(np.sort(twice).tolist())
             distribution = np.convolve(distribution, _rank_sums(ranks, n))
     distance = abs(observed - centre)
-    # Many values: normal approximation with a correction for continuity.
+    # For many values, use the normal approximation with a continuity correction.
     if not exact:
         if not variance:
             return 1.0
         beyond = max(0.0, distance - 1)
         return math.erfc(beyond / math.sqrt(2 * variance))
-    # Few values: the share of all sums at least as far from the centre.
+    # For few values, return the share of all sums that are at least as far from the centre.
     sums = np.abs(np.arange(distribution.size) - centre)
     return float(min(1.0, distribution[sums >= distance].sum()))
 
 
 @lru_cache(maxsize=256)  # without ties all samples of the same sizes have the same ranks
 def _rank_sums(ranks: tuple[int, ...], n: int) -> NDArray[np.float64]:
-    """Return the share of the sets of ``n`` ranks that have each sum if the samples do not differ."""
+    """Return an array with, for each sum, the share of all sets of ``n`` ranks that have this sum."""
     ways = np.zeros((n + 1, sum(ranks) + 1))
     ways[0, 0] = 1
     for rank in ranks:
@@ -230,7 +243,7 @@ def _rank_sums(ranks: tuple[int, ...], n: int) -> NDArray[np.float64]:
 
 
 def kruskal_wallis(groups: Sequence[Values]) -> float:
-    """Return the p of the Kruskal-Wallis test of at least two samples [KW]."""
+    """Return p of the Kruskal-Wallis test for two or more samples [KW]."""
     from scipy import stats
 
     values = np.concatenate([checked(group) for group in groups])
@@ -240,7 +253,13 @@ def kruskal_wallis(groups: Sequence[Values]) -> float:
 
 
 class Change(NamedTuple):
-    """Difference of two samples of a row: mean difference of logarithms, half its interval, and p."""
+    """Difference of two samples of a row.
+
+    Attributes:
+        mean: mean difference of the logarithms.
+        half: half the width of its confidence interval.
+        p: p of the difference.
+    """
 
     mean: float
     half: float
@@ -253,12 +272,12 @@ def changes(
     """Return the change of each row by moderated t tests over rows of one kind [Sm].
 
     Args:
-        first: rows x repetitions, logarithms; NaN for a missing repetition.
-        second: the second sample; without columns, ``first`` holds differences of pairs.
+        first: array of rows x repetitions with logarithms; NaN for a missing repetition.
+        second: second sample. If it has no columns, ``first`` holds differences of pairs.
         confidence: level of the intervals.
 
     Returns:
-        A change for each row, of NaN where a row has too few values.
+        A change for each row, with NaN if the row has too few values.
     """
     from scipy import stats
 
@@ -272,10 +291,10 @@ def changes(
         warnings.simplefilter("ignore")  # of rows without values
         means = [np.nanmean(values, axis=1) for values in samples]
         errors = [values - mean[:, None] for values, mean in zip(samples, means, strict=True)]
-        # Pooled variance of each row, drawn towards that of the other rows.
+        # Compute the pooled variance of each row, moderated by the variances of the other rows.
         squares = np.nansum(np.hstack(errors) ** 2, axis=1)
         variance, freedom = _moderated(squares / freedom, freedom)
-        # Difference, half its interval, and its p.
+        # Compute the difference, half its interval, and p.
         mean = means[0]
         if len(means) > 1:
             mean = means[1] - means[0]
@@ -291,15 +310,15 @@ def changes(
 def less_others(
     first: NDArray[np.float64], second: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return two samples of rows of one kind without the changes that the rows have in common.
+    """Remove the changes that all rows of a kind have in common from two samples.
 
     Args:
-        first: rows x repetitions, logarithms; NaN for a missing repetition.
-        second: the sample of another time.
+        first: array of rows x repetitions with logarithms; NaN for a missing repetition.
+        second: second sample, from another time.
 
     Returns:
-        The samples less the median, over the other rows, of the distances from each row's median.
-        NaN for fewer than ``LIKE_ROWS`` rows.
+        Both samples. From each value of a row, the median change of the other rows in this repetition
+        is subtracted. All values are NaN for fewer than ``LIKE_ROWS`` rows.
     """
     logs = np.hstack([first, second])
     if len(logs) < LIKE_ROWS:
@@ -316,10 +335,12 @@ def less_others(
 def _moderated(
     variance: NDArray[np.float64], freedom: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return variances drawn towards the median of all rows, and their degrees of freedom [Sm].
+    """Return moderated variances of all rows, and their degrees of freedom [Sm].
 
-    The variances are taken as draws from an inverse gamma distribution. Its moments tell how many
-    degrees of freedom the other rows are worth. The median resists a few rows that differ.
+    Each variance is combined with a typical variance of all rows. This assumes that the variances are
+    drawn from an inverse gamma distribution. The moments of this distribution give the degrees of
+    freedom, and so the weight, of the typical variance. The typical variance is a median, which a few
+    different rows do not change.
     """
     from scipy import stats
 
@@ -336,13 +357,13 @@ def _moderated(
 
 
 def discoveries(chances: Sequence[float], level: float) -> list[bool]:
-    """Return which claims hold at a false discovery rate of ``level`` [BH].
+    """Return for each claim whether it holds at a false discovery rate of ``level`` [BH].
 
-    Where nothing differs, the probability of any claim is ``level``.
+    If nothing differs, the probability that any claim holds is ``level``.
 
     Args:
-        chances: the p of each claim.
-        level: between 0 and 1.
+        chances: p of each claim.
+        level: false discovery rate between 0 and 1.
     """
     from scipy import stats
 

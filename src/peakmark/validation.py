@@ -1,6 +1,4 @@
-"""Check values against types, and say in one sentence what does not fit: where, what, what is
-allowed.
-"""
+"""Check values against types. An error is one sentence: place, value, and what is allowed."""
 
 from __future__ import annotations
 
@@ -21,30 +19,30 @@ T = TypeVar("T")
 
 
 class Keys(msgspec.Struct, forbid_unknown_fields=True):
-    """A mapping of known keys; ``Attributes`` in the docstring of a subclass describes them."""
+    """A mapping with known keys. ``Attributes`` in the docstring of a subclass describes them."""
 
 
 def allowed(words: str, **rules: Any) -> msgspec.Meta:
-    """Return the rules of a value, with the allowed values in words."""
+    """Return the rules of a value, with a text that describes the allowed values."""
     return msgspec.Meta(extra={"allowed": words}, **rules)
 
 
 UNIQUE = msgspec.Meta(min_length=1, extra_json_schema={"uniqueItems": True})
-"""Rules of a list of at least one value, each once."""
+"""Rules of a list with at least one value and without duplicates."""
 
 
 def read(value: Any, kind: type[T], what: str = "") -> T:
-    """Return a value that a person wrote, as ``kind``.
+    """Convert a value that a user wrote to the type ``kind``.
 
     Args:
-        value: of YAML or JSON.
-        kind: a type that msgspec knows.
-        what: begins the sentence, such as ``site file PATH: ``; empty for the configuration.
+        value: value from YAML or JSON.
+        kind: type that msgspec can convert.
+        what: start of the message, such as ``site file PATH: ``; empty for the configuration.
 
     Raises:
-        ConfigError: names the key, its value and what is allowed.
+        ConfigError: the value does not fit. The message has its key, its value and what is allowed.
     """
-    # msgspec names neither the value nor what is allowed, and knows no unique values.
+    # Messages of msgspec lack the value and what is allowed, and msgspec does not check UNIQUE.
     sentence = _problem(value, kind, strict=True)
     if sentence:
         raise ConfigError(f"{what}{sentence}")
@@ -52,10 +50,16 @@ def read(value: Any, kind: type[T], what: str = "") -> T:
 
 
 def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
-    """Return a value that a program wrote, as ``kind``. A record takes some microseconds.
+    """Convert a value that a program wrote to the type ``kind``, in microseconds for a record.
+
+    Args:
+        value: value from JSON.
+        kind: type that msgspec can convert.
+        what: start of the message.
+        remedy: what to do if the value does not fit.
 
     Raises:
-        RecordError: begins with ``what``.
+        RecordError: the value does not fit.
     """
     try:
         return msgspec.convert(value, kind)
@@ -71,7 +75,7 @@ def _problem(value: Any, kind: Any, strict: bool) -> str:
 
 @cache
 def _described(kind: Any) -> Any:
-    from msgspec.inspect import type_info  # late: what fits needs no description
+    from msgspec.inspect import type_info  # late: needed only for messages
 
     return type_info(kind)
 
@@ -88,7 +92,7 @@ _KINDS: dict[str, tuple[set[type], str]] = {
     "StructType": ({dict}, "a mapping of keys to values"),
     "TypedDictType": ({dict}, "a mapping of keys to values"),
 }
-"""Type of msgspec -> the values of YAML and JSON that it takes, and what people call them."""
+"""Type of msgspec -> Python types of YAML and JSON values that fit it, and its name in messages."""
 _RULES = (
     ("gt", operator.gt, "more than {:g}"),
     ("ge", operator.ge, "at least {:.16g}"),
@@ -100,8 +104,14 @@ _RULES = (
 
 
 def _problems(value: Any, node: Any, place: str, strict: bool, words: str = "") -> Iterator[str]:
-    """Yield a sentence for each fault of a value, the outermost first. Unknown keys are faults only
-    of values that a person wrote (``strict``).
+    """Yield a sentence for each error in a value, the outermost first.
+
+    Args:
+        value: the value.
+        node: msgspec's description of the type.
+        place: place of the value, such as ``cpu[0].blocks``.
+        strict: whether unknown keys are errors.
+        words: text that describes the allowed values, if the type has one.
     """
     found = f"{place or 'the top level'} is {_short(value)}: allowed is"
     # The type of msgspec may be wrapped in rules, and may be a union of types.
@@ -127,7 +137,7 @@ def _problems(value: Any, node: Any, place: str, strict: bool, words: str = "") 
 
 
 def _alternatives(value: Any, members: Iterable[Any], words: str) -> str:
-    """Return the kinds that a value of a wrong kind may have, and the known name it comes near."""
+    """Return the allowed types for a value of a wrong type, with a similar known name if any."""
     kinds = " or ".join(dict.fromkeys(map(_name, members)))
     literals: list[Any] = []
     for part in members:
@@ -139,7 +149,7 @@ def _alternatives(value: Any, members: Iterable[Any], words: str) -> str:
 
 
 def _problems_of_keys(value: dict[Any, Any], node: Any, place: str, strict: bool) -> Iterator[str]:
-    """Yield a sentence for the unknown keys, the missing ones, and each wrong value of a mapping."""
+    """Yield a sentence for unknown keys, one for missing keys, and one for each wrong value."""
     where = place or "the top level"
     kinds: dict[str, Any] = {}
     missing = []
@@ -164,14 +174,14 @@ def _problems_of_keys(value: dict[Any, Any], node: Any, place: str, strict: bool
 
 
 def _broken_rule(value: Any, node: Any) -> str:
-    """Return the rule that a value of the right kind breaks, in words; empty where it keeps all."""
+    """Return the rule that a value of the right type violates, as text; empty if there is none."""
     from peakmark.formatting import plural
 
     if isinstance(value, float) and not math.isfinite(value):
         return "a finite number"
     if isinstance(value, str) and not value.isascii() and re.search("[\ud800-\udfff]", value):
         return "text in UTF-8, without half characters"
-    # Bounds hold for a number itself, and for the length of a text, a list or a mapping.
+    # Bounds apply to the value of a number, and to the length of a text, list or mapping.
     size = value
     if isinstance(value, str | list | dict):
         size = len(value)
@@ -201,7 +211,7 @@ def _is_of(value: Any, node: Any) -> bool:
 
 
 def _name(node: Any) -> str:
-    """Return the name that people give a type."""
+    """Return the name of a type in messages."""
     node = getattr(node, "type", node)
     if hasattr(node, "values"):
         return ", ".join(map(_short, node.values))
@@ -209,15 +219,15 @@ def _name(node: Any) -> str:
 
 
 def _number_hint(value: Any) -> str:
-    """Return a hint for a number such as ``2.3e9``, which is a text in YAML; else empty."""
+    """Return a hint if a text such as ``2.3e9`` was meant as a number, else an empty text."""
     exponent = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
     if exponent:
-        return " (YAML takes 2.3e9 for text: write 2.3e+9)"
+        return " (YAML reads 2.3e9 as text: write 2.3e+9)"
     return ""
 
 
 def did_you_mean(word: Any, known: Iterable[Any]) -> str:
-    """Return a question with the known name that a wrong one comes near to; else empty."""
+    """Return a question with the most similar known name, or an empty text."""
     import difflib
 
     near = difflib.get_close_matches(str(word), [str(name) for name in known], 1)
@@ -227,7 +237,7 @@ def did_you_mean(word: Any, known: Iterable[Any]) -> str:
 
 
 def _shown(key: object) -> str:
-    """Return a key as a sentence shows it, with escapes for what would break the line."""
+    """Return a key as messages show it, with escapes for characters that cannot be printed."""
     text = str(key)
     if text.isprintable():
         return text

@@ -1,8 +1,7 @@
-"""Read YAML and JSON files that users write, strictly: report what a lenient reader would pass over,
-with its line.
+"""Read YAML and JSON files that users write, and report errors with their line.
 
-Refused are duplicate keys (the first would be lost), tags, more than ``MOST`` values, and everything
-but regular files. ``validation.read`` checks numbers and texts against the type of the file.
+Duplicate keys are refused, because one of the values would be lost. So are tags, more than ``MOST``
+values, and files that are not regular files. ``validation.read`` checks the values afterwards.
 """
 
 from __future__ import annotations
@@ -22,18 +21,21 @@ from peakmark.errors import ConfigError
 LARGEST = 512 << 10
 """Largest file in bytes: five times a list of ten thousand nodes."""
 MOST = 200_000
-"""Most values of a file, each counted as often as aliases repeat it."""
+"""Most values of a file. A value that aliases repeat counts each time."""
 
 _RESOLVER = yaml.SafeLoader("")
 _TEXT = "tag:yaml.org,2002:str"
 
 
 def read(path: Path | str, what: str = "") -> dict[str, Any]:
-    """Return the keys and values of a file; none for an empty file. ``what`` names the kind of file
-    in messages.
+    """Read the keys and values of a file. An empty file has none.
+
+    Args:
+        path: the file.
+        what: kind of file, for messages.
 
     Raises:
-        ConfigError: names the file and, where there is one, the line.
+        ConfigError: the file is not valid. The message names the file and, if known, the line.
     """
     where = f"{what} {path}".strip()
     try:
@@ -55,9 +57,14 @@ def read(path: Path | str, what: str = "") -> dict[str, Any]:
 
 
 def parse(text: str, where: str) -> Any:
-    """Return the value of a text in YAML or JSON. Errors: ConfigError."""
+    """Parse a text in YAML or JSON. Errors: ConfigError.
+
+    Args:
+        text: the text.
+        where: name of its source, for messages.
+    """
     text = text.removeprefix("\ufeff")
-    if text.lstrip().startswith("{"):  # JSON, which knows more numbers than YAML and takes tabs
+    if text.lstrip().startswith("{"):  # JSON allows tabs, and numbers that YAML does not
         try:
             return json.loads(text, object_pairs_hook=partial(_mapping, where))
         except (ValueError, RecursionError):
@@ -71,7 +78,11 @@ def parse(text: str, where: str) -> Any:
         return loader.construct_document(node)
     except RecursionError as error:
         raise ConfigError(f"{where} is not valid YAML: it is nested too deeply") from error
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # ValueError: no date, no number
+    except (
+        yaml.YAMLError,
+        ValueError,
+        OverflowError,
+    ) as error:  # ValueError: an invalid date or number
         line = ""
         mark = getattr(error, "problem_mark", None)
         if mark is not None:
@@ -95,12 +106,18 @@ def _mapping(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(node: yaml.Node, where: str, count: Iterator[int]) -> None:
-    """Check a value and all its parts, each as often as aliases repeat it. Errors: ConfigError."""
+    """Check tags, duplicate keys and the number of values of a node and its parts.
+
+    Errors: ConfigError.
+
+    Args:
+        node: the node.
+        where: name of the source, for messages.
+        count: counter of all values.
+    """
     line = node.start_mark.line + 1
     if next(count) > MOST:
-        raise ConfigError(
-            f"{where} holds more than {MOST} values, counted where aliases repeat them"
-        )
+        raise ConfigError(f"{where} has more than {MOST} values, including repetitions by aliases")
     plain = _RESOLVER.resolve(type(node), node.value, (True, False))  # type: ignore[no-untyped-call]
     if node.tag not in (plain, _TEXT):
         raise ConfigError(
@@ -113,7 +130,7 @@ def _check(node: yaml.Node, where: str, count: Iterator[int]) -> None:
             name = str(key.value)
             if name in lines:
                 raise ConfigError(
-                    f"{where}, line {line}: the key {name!r} stands in line {lines[name]} already, and one of the "
+                    f"{where}, line {line}: the key {name!r} is already in line {lines[name]}, and one of the "
                     "two would be lost: remove one, or put the entries of both into one list"
                 )
             lines[name] = line

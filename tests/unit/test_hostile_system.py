@@ -34,8 +34,8 @@ def system_error(number, *names):
 
 
 @pytest.mark.parametrize(("error", "code", "words"), [
-    (system_error(errno.ENOSPC, "/t/a"), 4, "/t/a: No space left on device; make"),
-    (system_error(errno.EDQUOT, "/t/a"), 4, "/t/a: Disk quota exceeded; your quota"),
+    (system_error(errno.ENOSPC, "/t/a"), 4, "/t/a: No space left on device; free"),
+    (system_error(errno.EDQUOT, "/t/a"), 4, "/t/a: Disk quota exceeded; your disk quota"),
     (system_error(errno.EIO, "/t/a"), 4, "/t/a: Input/output error; its disk"),
     (system_error(errno.EXDEV, "/a", None, "/b"), 4, "/a -> /b: "),
     (OSError("it went wrong"), 4, "it went wrong"),
@@ -170,7 +170,7 @@ def test_caches_are_not_in_the_home(read_only, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("error", "words"), [
     (PeakmarkError("cpu[0] is wrong: write another"), "cpu[0] is wrong: write another"),
-    (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; make"),
+    (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; free"),
 ])  # fmt: skip
 def test_the_snakefile_speaks_without_the_place_in_the_rules(error, words):
     """This file stands for one of the rules."""

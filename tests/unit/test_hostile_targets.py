@@ -36,7 +36,7 @@ def test_nothing_is_overwritten_but_what_this_campaign_wrote(command, campaign, 
     (other / "written.sha256").unlink()
     done = peakmark(command, other, "-o", target)
     assert done.returncode == 4
-    assert f"{target} is there already" in done.stderr and target.read_bytes() == first
+    assert f"{target} exists, and this campaign" in done.stderr and target.read_bytes() == first
     assert peakmark(command, campaign, "-o", target).returncode == 0
     assert target.read_bytes() != first
 

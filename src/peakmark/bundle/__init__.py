@@ -1,1 +1,1 @@
-"""A campaign as one file, and back."""
+"""Pack a campaign into one file, and unpack it."""

@@ -1,7 +1,8 @@
-"""Pack a campaign into one zip file with checksums, and unpack it.
+"""Pack a campaign into one zip file with checksums (a bundle), and unpack it.
 
-From the file alone ``peakmark report`` builds the same PDF elsewhere. A bundle that came from
-elsewhere is unpacked into no other folder, and trusted no further than its checksums.
+On another machine, ``peakmark report`` builds the same PDF from the bundle alone. A bundle may come
+from a stranger: no file is unpacked outside its folder, and files without a matching checksum are
+refused.
 """
 
 from __future__ import annotations
@@ -29,17 +30,19 @@ from peakmark.views.report import document, rendering
 from peakmark.workflow import documents
 
 SUMS = "SHA256SUMS"
+"""File of a bundle that lists the checksums of all other files."""
 PINNED = ROOT / "envs" / "requirements.txt"
+"""Requirements that a bundle includes."""
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """Earliest time that a zip file can store."""
 
 
 def write(campaign: Path, target: Path | None = None, *, partial: bool = False) -> Path:
-    """Write the bundle of a campaign; the same records give the same bytes.
+    """Write the bundle of a campaign. The same records give the same bytes.
 
     Args:
-        campaign: its folder.
-        target: the zip file; by default it lies beside the folder, with the folder's name.
+        campaign: folder of the campaign.
+        target: zip file; by default next to the folder, with the folder's name.
         partial: whether cells may be missing.
 
     Returns:
@@ -60,7 +63,7 @@ def write(campaign: Path, target: Path | None = None, *, partial: bool = False) 
         folder = Path(name) / results.name
         paths = copy(results, folder)
         build_all(folder, partial)
-        # Without the state of the files, which is another wherever they are unpacked.
+        # Write rows/ without the state of the files, which changes when they are unpacked.
         schema.write(folder, build.judge(Results.read(folder)))
         paths += ["report.pdf", "report.html"]
         for pattern in ("tables/**/*.csv", f"{FOLDER}/*"):
@@ -75,7 +78,7 @@ def write(campaign: Path, target: Path | None = None, *, partial: bool = False) 
 
 
 def build_all(campaign: Path, partial: bool) -> Path:
-    """Tables, figures, PDF and HTML report of a campaign. Returns the path of the PDF."""
+    """Build tables, figures, PDF and HTML report of a campaign. Return the path of the PDF."""
     report = documents.collect(campaign, partial)
     documents.write_tables(campaign)
     rendering.write_html(report)
@@ -83,7 +86,7 @@ def build_all(campaign: Path, partial: bool) -> Path:
 
 
 def checksums(content: Mapping[str, bytes]) -> str:
-    """Lines as ``sha256sum --check`` reads them."""
+    """Return the checksums of files in the format of ``sha256sum --check``."""
     return "".join(
         f"{hashlib.sha256(text).hexdigest()}  {path}\n" for path, text in content.items()
     )
@@ -95,20 +98,20 @@ def _zip(content: Mapping[str, bytes], when: datetime) -> bytes:
         for path, text in content.items():
             entry = zipfile.ZipInfo(path, max(OLDEST, when.timetuple()[:6]))
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, wherever this runs.
+            entry.create_system = 3  # Unix, on every platform
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, text)
     return packed.getvalue()
 
 
 def copy(results: Results, target: Path) -> list[str]:
-    """Copy what the report of a campaign needs.
+    """Copy the files from which the report of a campaign is built.
 
     Returns:
-        The POSIX paths written below ``target``, sorted.
+        Sorted paths of the files, relative to ``target``, with slashes.
 
     Raises:
-        RecordError: a raw output is missing or is not what its record says.
+        RecordError: a raw output is missing, or differs from the checksum in its record.
     """
     content: dict[str, bytes] = {}
     folder = results.directory
@@ -136,15 +139,18 @@ def _read_json(path: Path) -> Any:
 
 
 def _json(value: Any) -> bytes:
-    """JSON as the plan is written; the report shows keys in this order."""
+    """Return a value as JSON. Keys keep their order, in which the report shows them."""
     text = json.dumps(value, indent=1, allow_nan=False)
     return f"{text}\n".encode()
 
 
 def raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each raw output; a record whose outputs were changed does not count.
+    """Yield name and content of each raw output of a record.
 
-    Errors: RecordError when one is missing.
+    They match their checksums, because records with changed outputs do not count.
+
+    Raises:
+        RecordError: a raw output is missing.
     """
     place = results.directory / record.path
     for name in sorted(record.data["raw"]):
@@ -153,8 +159,8 @@ def raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, b
             yield name, filesystem.read_bytes(path)
         except OSError as error:
             raise RecordError(
-                f"the raw output {path} cannot be read ({error.strerror}): put it back, or move "
-                f"its record {place} away and run the campaign again to measure this cell anew"
+                f"the raw output {path} cannot be read ({error.strerror}): restore it, or move "
+                f"its record {place} away and run the campaign again, which measures this cell again"
             ) from error
 
 
@@ -162,15 +168,15 @@ def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> 
     """Build the report of a bundle from its records alone.
 
     Args:
-        bundle: a zip file.
-        target: the PDF; by default ``<name>.pdf`` beside the bundle.
+        bundle: the zip file.
+        target: the PDF to write; by default ``<name>.pdf`` next to the bundle.
         partial: whether cells may be missing.
 
     Returns:
-        The PDF, and how it compares with the one in the bundle.
+        Path of the PDF, and a sentence that compares it with the PDF in the bundle.
 
     Raises:
-        PeakmarkError: the bundle is damaged or was changed, or holds no whole campaign.
+        PeakmarkError: the bundle is damaged or was changed, or its campaign is incomplete.
     """
     path = target or bundle.with_suffix(".pdf")
     with tempfile.TemporaryDirectory(prefix="peakmark-bundle-") as folder:
@@ -183,17 +189,19 @@ def rebuild(bundle: Path, target: Path | None = None, partial: bool = False) -> 
             raise PeakmarkError(str(error).replace(folder, str(bundle))) from error
     filesystem.write_document(path, after)
     if before == after:
-        return path, "the same, byte by byte, as the report in the bundle"
+        return path, "identical to the report in the bundle"
     why = "it was made with --partial, or by other versions of peakmark, Typst or matplotlib"
-    return path, f"not the same bytes as the report in the bundle: {why}"
+    return path, f"differs from the report in the bundle: {why}"
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """Yield the folder of a campaign; a bundle is unpacked until the block ends.
+    """Yield the folder of a campaign. A bundle is unpacked into a temporary folder for the block.
+
+    In messages of errors that the block raises, the temporary folder is replaced by the bundle.
 
     Raises:
-        PeakmarkError: the bundle is damaged or was changed; errors of the block name the bundle.
+        PeakmarkError: the bundle is damaged or was changed.
     """
     if not path.is_file():
         yield path
@@ -210,31 +218,30 @@ def opened(path: Path) -> Iterator[Path]:
 
 
 def _unpack(bundle: Path, folder: Path) -> None:
-    """Write those files of a bundle for which it has a checksum. Errors: PeakmarkError, see ``rebuild``."""
+    """Unpack all files of a bundle that have a checksum, and check them. Errors: PeakmarkError."""
     try:
         with zipfile.ZipFile(bundle) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
             free = filesystem.free(folder)
             if size > free:
                 raise PeakmarkError(
-                    f"{bundle} unpacks to {gigabytes(size)}, and {folder.parent} has "
-                    f"{gigabytes(free)} free: make room, or set TMPDIR to another folder"
+                    f"{bundle} unpacks to {gigabytes(size)}, but {folder.parent} has "
+                    f"{gigabytes(free)} free: free some space, or set TMPDIR to another folder"
                 )
             for line in archive.read(SUMS).decode().splitlines():
                 digest, _, name = line.partition("  ")
                 content = archive.read(name)
                 if hashlib.sha256(content).hexdigest() != digest:
-                    raise RecordError(f"{name} is not what {SUMS} says")
+                    raise RecordError(f"{name} does not have its checksum in {SUMS}")
                 place = filesystem.below(folder, name)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
     except OSError as error:
         raise PeakmarkError(f"cannot unpack the bundle {bundle}: {sentence(error)}") from error
-    except Exception as error:  # zipfile and its decompressors raise many for damaged data.
+    except Exception as error:  # zipfile and its decompressors raise many kinds for damaged data
         if type(error) is PeakmarkError:
             raise
         why = " ".join(str(error).split()).rstrip(".")
         raise PeakmarkError(
-            f"{bundle} is damaged or no bundle of peakmark ({why}): get it again from where it came "
-            "from"
+            f"{bundle} is damaged or no bundle of peakmark ({why}): download or copy it again"
         ) from error

@@ -1,5 +1,6 @@
-"""The configuration of a campaign: files and ``--config`` words over ``config/config.yaml``, the same for
-Snakemake and ``plan``. It is read, checked and completed; each fault is one sentence.
+"""Read, check and complete the configuration of a campaign, for Snakemake and ``peakmark plan``.
+
+Files and ``--config`` words override ``config/config.yaml``. Every error is one sentence.
 """
 
 from __future__ import annotations
@@ -32,21 +33,28 @@ from peakmark.resources import ROOT, of_checkout
 from peakmark.tools import references
 
 BASE = Path("config/config.yaml")
-"""File that is read first: in the working directory, else in the checkout."""
+"""File that is read first, in the working directory, else in the checkout."""
 
 _FILES = ("--configfile", "--configfiles")
+"""Options of Snakemake that are followed by configuration files."""
 WORDS = ("--config", "-C")
-"""Options of Snakemake that ``KEY=VALUE`` words follow."""
+"""Options of Snakemake that are followed by ``KEY=VALUE`` words."""
 
 
 def read(
     files: Sequence[Path], settings: Iterable[str] = (), values: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the configuration of ``values``, ``files`` and ``KEY=VALUE`` words. Later ones win by
-    key; mappings are merged.
+    """Read the configuration from ``config/config.yaml``, which later sources override by key.
 
-    Without grids in the files, the grids of ``config/config.yaml`` are measured. A file with grids
-    is the whole campaign: it takes only the other keys from the base. Errors: ConfigError.
+    If the files have grids, the grids of ``config/config.yaml`` are not measured.
+
+    Args:
+        files: configuration files, later ones override earlier ones.
+        settings: ``KEY=VALUE`` words, which override the files.
+        values: values that the files override.
+
+    Raises:
+        ConfigError: a file or a word is not valid.
     """
     own = merged([values or {}, *map(yamlfile.read, files)])
     base_file = BASE if BASE.exists() else ROOT / BASE
@@ -59,29 +67,35 @@ def read(
 
 
 def shipped(name: str, folder: str) -> str:
-    """Return the path of the user's file, or of the file that peakmark ships by this name.
+    """Return the path of a file of the user or, by name, of a file that comes with peakmark.
+
+    Args:
+        name: path, or name without extension.
+        folder: folder of the files that come with peakmark.
 
     Raises:
-        ConfigError: no such file exists.
+        ConfigError: there is no such file.
     """
     files = {path.stem: path for path in sorted(of_checkout(folder).glob("*.yaml"))}
     path = files.get(name)
     if Path(name).is_file():
         path = Path(name)
     if path is None:
-        raise ConfigError(f"{name!r} is no file here: give the path of one, or {', '.join(files)}")
+        raise ConfigError(
+            f"there is no file {name!r}: give the path of a file, or {', '.join(files)}"
+        )
     return str(path)
 
 
 def site(name: str | None) -> list[str]:
-    """Return the ``KEY=VALUE`` word for a site file that an option names. Errors: ConfigError."""
+    """Return the ``KEY=VALUE`` word for a site file, or no word without one. Errors: ConfigError."""
     if not name:
         return []
     return [f"site={shipped(name, 'config/sites')}"]
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return mappings merged key by key, at all depths. Later ones win."""
+    """Merge mappings key by key, at all depths. Later values override earlier ones."""
     result: dict[str, Any] = {}
     for part in parts:
         _merge(result, part)
@@ -102,8 +116,10 @@ def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
 
 
 def pairs(settings: Iterable[str]) -> dict[str, Any]:
-    """Return words such as ``["scale=0.1", "report={title: Mine}"]`` as a mapping. Errors:
-    ConfigError for a word that is no pair.
+    """Parse words such as ``["scale=0.1", "report={title: Mine}"]`` into a mapping.
+
+    Raises:
+        ConfigError: a word is not ``KEY=VALUE``.
     """
     mappings = []
     for word in settings:
@@ -117,8 +133,12 @@ def pairs(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def _value(text: str, where: str) -> Any:
-    """Return the value of a word: a number, a truth value, None for an empty word, YAML for lists
-    and mappings, else the text.
+    """Return the value of a word.
+
+    - A number, or true or false.
+    - None for ``null`` or an empty word.
+    - A list or mapping in YAML, if it begins with a bracket.
+    - Otherwise the text.
     """
     for kind in (int, float):
         try:
@@ -132,10 +152,9 @@ def _value(text: str, where: str) -> Any:
 
 
 def check_command_line(argv: Sequence[str]) -> None:
-    """Check the files and words of Snakemake's command line before Snakemake reads them in its own
-    way.
+    """Check configuration files and words on Snakemake's command line before Snakemake reads them.
 
-    Errors: ConfigError.
+    Snakemake is less strict. Errors: ConfigError.
     """
     for path in named(argv, _FILES):
         yamlfile.read(Path(path))
@@ -143,15 +162,18 @@ def check_command_line(argv: Sequence[str]) -> None:
 
 
 def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
-    """Return the values of the last of ``options`` on a command line of Snakemake, as argparse
-    takes them.
+    """Return the values of an option on Snakemake's command line. Its last occurrence counts.
+
+    Args:
+        argv: words of the command line.
+        options: spellings of the option.
     """
     values: list[str] = []
     taking = False
     for word in argv:
         name, equals, value = word.partition("=")
         if word.startswith("-"):
-            # The last occurrence of an option counts. It has its value after =, or in next words.
+            # The value follows after =, or in the next words.
             taking = name in options and not equals
             if name in options:
                 values = []
@@ -166,29 +188,31 @@ REMOVED = {
     "repeat_suspects": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures "
     "slow nodes again",
     "formula_set": "limits are computed from the facts of the machine and of the site file",
-    "certify": "docs/method.md tells how often the verdict on nodes is wrong",
-    "report.summary": "tables show the median, the mean is beside it in rows/rows.csv",
+    "certify": "docs/method.md states how often the verdict on nodes is wrong",
+    "report.summary": "tables show the median; rows/rows.csv also has the mean",
     "report.publisher": "state the publisher where you publish the bundle",
     "report.authors.orcid": "a bundle has no description of its authors",
     "report.bibliography": "write the sources into a chapter, such as conclusion.md",
-    "report.kernels": "the chapter on the kernels stands where there are chapters of the author's",
+    "report.kernels": "the report has a chapter on the kernels if the author has written chapters",
     "report.logo": "the first page has title, authors and course",
-    "report.date_language": "dates are English, as the sentences are",
-    "report.decimal_mark": "numbers have a point; tables/ has them as CSV for other programs",
-    "report.published": "the numbers are in reports/published, to be read beside the tables",
+    "report.date_language": "the report is in English, including dates",
+    "report.decimal_mark": "numbers have a decimal point; tables/ has them as CSV for other programs",
+    "report.published": "the published numbers are in reports/published",
 }
-"""Key of earlier versions -> its replacement, in words."""
+"""Key of earlier versions -> text about its replacement."""
 
 NO_TOOL = ("false", "none", "no", "off")
-"""Words that leave a tool out. A command line gives ``false`` as a text, and ``/bin/false`` is a program.
+"""Words that leave a tool out.
+
+``false`` comes as text from a command line, where it must not mean the program ``/bin/false``.
 """
 
 
 def complete(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with all defaults filled in.
+    """Check the configuration, and return it with all defaults filled in.
 
     Raises:
-        ConfigError: names the key, the value and what is allowed.
+        ConfigError: a value is not allowed. The message names its key and the allowed values.
     """
     plain = _plain(config)
     _check_removed(plain)
@@ -198,7 +222,7 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
     for name, path in tools.items():
         if path in NO_TOOL:
             tools[name] = False
-    # Check the values that the schema cannot.
+    # Check values that the types cannot check.
     parse_duration(completed["give_up_after"])
     for subsystem in WORKLOADS:
         for index, grid in enumerate(completed[subsystem]):
@@ -212,7 +236,7 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_removed(plain: Mapping[str, Any]) -> None:
-    """Raise a ConfigError that names the replacement of a removed key."""
+    """Check that there are no removed keys. Errors: ConfigError that names the replacement."""
     for key, instead in REMOVED.items():
         *sections, name = key.split(".")
         within: Sequence[Mapping[str, Any]] = [plain]
@@ -228,7 +252,7 @@ def _check_removed(plain: Mapping[str, Any]) -> None:
 
 
 def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Return the mappings under a key, also those in a list."""
+    """Return all mappings under a key of the given mappings, also mappings in a list."""
     values: list[Any] = []
     for mapping in mappings:
         value = mapping.get(key)
@@ -240,7 +264,7 @@ def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, 
 
 
 def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration without removed keys, which plans of earlier versions hold."""
+    """Return a configuration without removed keys, for plans of earlier versions."""
     kept = copy.deepcopy(dict(config))
     for key in REMOVED:
         *sections, name = key.split(".")
@@ -256,7 +280,7 @@ def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration as JSON values. Snakemake passes dicts and paths of its own types."""
+    """Return the configuration as plain JSON values. Snakemake uses subclasses of dict and Path."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
     except (TypeError, ValueError, RecursionError) as error:
@@ -267,7 +291,7 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
-    """Check what the schema cannot: workloads, variants and sizes that fit the subsystem."""
+    """Check that workloads, variants, sizes and keys of a grid fit its subsystem."""
     _check_part(subsystem, where, grid, grid)
     for name, narrow in grid.get("references", {}).items():
         _check_part(subsystem, f"{where}.references.{name}", grid, narrow)
@@ -291,8 +315,13 @@ def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
 def _check_part(
     subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]
 ) -> None:
-    """Check workloads, variants, sizes and concurrency of a grid, or of a reference in it
-    (``part``).
+    """Check workloads, variants, sizes and concurrency.
+
+    Args:
+        subsystem: subsystem of the grid.
+        place: place in the configuration, for messages.
+        grid: the grid.
+        part: the grid itself, or the keys of one of its references.
     """
     for workload in part.get("workloads", []):
         if workload not in WORKLOADS[subsystem]:
@@ -348,12 +377,12 @@ def _check_gpu_variants(where: str, grid: Mapping[str, Any]) -> None:
 def _check_auto(
     subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]
 ) -> None:
-    """Check that the node may choose a block. Only the area of LAT in memory may have any size."""
+    """Check that a block may be ``auto``, which is allowed only for the area of LAT in memory."""
     workloads = part.get("workloads", grid.get("workloads"))
     if subsystem != "memory" or workloads != ["LAT"]:
         raise ConfigError(
-            f"{place}.blocks has {AUTO!r}: only the area of LAT in memory is chosen by the node; give sizes, or LAT "
-            "a grid of its own"
+            f"{place}.blocks has {AUTO!r}: only LAT of memory allows it; give sizes, or put LAT into a "
+            "separate grid"
         )
 
 
@@ -371,11 +400,11 @@ ONLY_OF = {
     "variants": ("memory", "disk", "network", "gpu"),
     "total": ("cpu", "memory", "disk", "network"),
 }
-"""Key of a grid -> the subsystems that use it; keys that all use are not listed."""
+"""Key of a grid -> the subsystems that use it. Keys that all subsystems use are not listed."""
 
 
 def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
-    """Check that each key and each tool of a grid has an effect. Errors: ConfigError."""
+    """Check that every key and every reference of a grid has an effect. Errors: ConfigError."""
     for key, subsystems in ONLY_OF.items():
         if key in grid and subsystem not in subsystems:
             raise ConfigError(
@@ -383,7 +412,7 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
             )
     if subsystem == "memory" and grid.get("pairs", "all") != "all":
         raise ConfigError(f"{where}.pairs names nodes: allowed for memory is all")
-    # The tools of the subsystem, and the tools that use each key.
+    # Find the tools of the subsystem, and the tools that use each key.
     fitting = []
     users: dict[str, list[str]] = {}
     for name, tool in references().items():
@@ -404,7 +433,7 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
 
 
 def parse_total(where: str, total: str | float) -> int:
-    """Return a fixed amount of work: ``1e12``, ``100GiB`` or a plain number. Errors: ConfigError."""
+    """Parse a fixed amount of work, such as ``1e12`` or ``100GiB``. Errors: ConfigError."""
     try:
         value = float(total)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""JSON schemas of the files that people and programs write, generated from their types."""
+"""Generate JSON schemas from the types of peakmark's files."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ import yaml
 from peakmark.config import types
 
 FOLDER = Path("config/schemas")
-"""Where Snakemake's catalogue looks for the schema of a workflow's configuration."""
+"""Folder where Snakemake's catalogue expects the schema of a workflow's configuration."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _KEY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
-"""A key below ``Attributes`` in a docstring, and what is said of it."""
+"""A key below ``Attributes`` in a docstring, and its description."""
 
 
 def schema(name: str, kind: type) -> dict[str, Any]:
     """Return the JSON schema of a type.
 
-    Each key is described by the text below ``Attributes`` in the docstring of its type.
+    The text below ``Attributes`` in the docstring of a type becomes the description of its keys.
 
     Args:
-        name: what the files are called, such as config.
-        kind: a type that msgspec knows.
+        name: name of the files in the schema's title, such as config.
+        kind: type that msgspec can convert.
     """
     _, known = msgspec.json.schema_components([kind])
     for title, part in known.items():
         summary, _, keys = inspect.cleandoc(part.get("description", "")).partition("\n\n")
         part["description"] = " ".join(summary.split())
         typed = getattr(types, title, None)
-        if hasattr(typed, "__total__"):  # msgspec sorts the keys of a TypedDict, and allows others
+        if hasattr(
+            typed, "__total__"
+        ):  # msgspec sorts the keys of a TypedDict, and allows unknown keys
             part["properties"] = {key: part["properties"][key] for key in typed.__annotations__}
             part["additionalProperties"] = False
         for key, text in _KEY.findall(keys):
             part["properties"][key]["description"] = " ".join(text.split())
     whole = known.pop(kind.__name__)
     text = json.dumps({"$schema": DRAFT, **whole, "title": f"peakmark {name}", "$defs": known})
-    made: dict[str, Any] = json.loads(text.replace(r"\\Z", "$"))  # Python's own end of a text
+    made: dict[str, Any] = json.loads(text.replace(r"\\Z", "$"))  # \\Z is Python's spelling of $
     return made
 
 
@@ -57,10 +59,10 @@ def as_yaml(name: str, kind: type) -> str:
 
 
 def path(name: str) -> Path:
-    """Return where the schema of files of this name lies."""
+    """Return the path of the schema for files of this name."""
     return FOLDER / f"{name}.schema.yaml"
 
 
 def reference(file: Path, name: str) -> str:
-    """Return the line of a YAML file by which editors find its schema."""
+    """Return the comment line of a YAML file by which editors find its schema."""
     return f"# yaml-language-server: $schema={os.path.relpath(path(name), file.parent)}\n"

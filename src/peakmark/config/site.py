@@ -1,4 +1,7 @@
-"""Site files: facts that no tool can read on a node. ``config/sites/example.yaml`` shows every key."""
+"""Read site files, which state facts that no tool can read on a node.
+
+``config/sites/example.yaml`` shows every key.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from peakmark.config.types import Site
 from peakmark.errors import ConfigError
 from peakmark.validation import read
 
-_CHOSEN = (
+_SET_PER_JOB = (
     "job-name", "output", "comment", "parsable", "nodes", "nodelist", "dependency", "ntasks",
     "ntasks-per-node", "cpus-per-task",
 )  # fmt: skip
@@ -26,36 +29,37 @@ MANAGED = {
     "qos": "qos",
     "constraint": "constraint",
     "reservation": "reservation",
-    **dict.fromkeys(_CHOSEN, ""),
+    **dict.fromkeys(_SET_PER_JOB, ""),
 }
-"""Option of sbatch that peakmark sets for each job -> the key of ``slurm:`` to use instead, or empty."""
+"""Option of sbatch that peakmark sets for each job -> key of ``slurm`` to use instead; empty if none."""
 
-_DECIDED = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
-"""Further options of sbatch, which would change which cell runs, where, or how many at a time."""
+_FORBIDDEN = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
+"""Further options of sbatch that are forbidden, because they change which cells run, and where."""
 Files = Path | str | Sequence[str]
-"""Path of a site file, or of several."""
+"""Path of a site file, or paths of several."""
 
 
 REMOVED = {
     "formulas": "the numbers that reports print as theoretical are in reports/published",
-    "formula_set": "limits are computed from the facts; state what is known under cpu, memory, disk and network",
+    "formula_set": "limits are computed from the facts; state known values under cpu, memory, disk and network",
 }
-"""Key of earlier versions -> its replacement, in words."""
+"""Key of earlier versions -> text about its replacement."""
 
 
 def load(files: Files) -> dict[str, Any]:
-    """Return the checked values of a site file, or of several merged ones, of which later ones win.
+    """Read one or several site files, check them, and merge them. Later files override earlier ones.
 
-    Errors: ConfigError with one sentence that names the file, the key, and what is allowed.
+    Raises:
+        ConfigError: a value is not allowed. The message names file, key and allowed values.
     """
     result: dict[str, Any] = {}
     for path in _paths(files):
         part = _read(path)
         if result:
             part["name"] = f"{result['name']} and {part['name']}"
-            # The first match counts: entries of later files come first.
+            # The first matching entry of nodes counts, so entries of later files come first.
             part["nodes"] = [*(part.get("nodes") or ()), *(result.get("nodes") or ())]
-        _lay_over(result, part)
+        _override(result, part)
     return result
 
 
@@ -67,9 +71,9 @@ def conflicts(files: Files) -> list[str]:
         part = _read(path)
         for key in ("name", "description", "nodes"):
             part.pop(key, None)
-        for later, earlier in _lay_over(result, part):
+        for later, earlier in _override(result, part):
             sentences.append(
-                f"site file {path} says {later}, an earlier one {earlier}: the later counts"
+                f"site file {path} has {later}, which overrides {earlier} of an earlier file"
             )
     return sentences
 
@@ -81,7 +85,7 @@ def _paths(files: Files) -> list[str]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """Return the checked values of a site file. Errors: ConfigError."""
+    """Read a site file, and check it. Errors: ConfigError."""
     site = yamlfile.read(path, "site file")
     for key in REMOVED:
         if key in site:
@@ -93,18 +97,23 @@ def _read(path: str) -> dict[str, Any]:
     return site
 
 
-def _lay_over(
+def _override(
     base: dict[str, Any], extra: Mapping[str, Any], place: str = ""
 ) -> list[tuple[str, str]]:
-    """Merge ``extra`` into ``base``, mappings key by key, and join the sources of values.
+    """Override values of ``base`` by those of ``extra``, key by key. Sources are joined.
+
+    Args:
+        base: mapping to change.
+        extra: mapping that overrides.
+        place: dotted prefix of the keys, for the result.
 
     Returns:
-        The values that ``extra`` changes, and their earlier values, in words.
+        (key and new value, earlier value) of each value that changed, as text.
     """
     differences = []
     for key, value in extra.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
-            differences += _lay_over(base[key], value, f"{place}{key}.")
+            differences += _override(base[key], value, f"{place}{key}.")
         elif key == "source" and base.get(key, value) != value:
             base[key] = f"{base[key]}; {value}"
         else:
@@ -117,24 +126,26 @@ def _lay_over(
 
 
 def _check_extra(path: str | Path, extra: str) -> None:
-    """Check that ``extra`` holds no option that peakmark sets for each job. sbatch also takes
-    shortened names. Errors: ConfigError.
+    """Check that ``extra`` has no option that peakmark sets for each job. Errors: ConfigError.
+
+    Abbreviated options are refused too, because sbatch accepts abbreviations.
     """
     for word in extra.split():
         short = word[2:].partition("=")[0]
-        for name in (*MANAGED, *_DECIDED):
+        for name in (*MANAGED, *_FORBIDDEN):
             if name.startswith(short):
                 how = "peakmark chooses it for each job"
                 if MANAGED.get(name):
                     how = f"set slurm.{MANAGED[name]} instead"
                 raise ConfigError(
-                    f"site file {path}: slurm.extra has {word}, which cannot be given there: {how}"
+                    f"site file {path}: slurm.extra has {word}, which is not allowed there: {how}"
                 )
 
 
 def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
-    """Return the site's values for one host. The first entry of ``nodes`` whose pattern matches
-    overrides the others.
+    """Return the site's values for one host.
+
+    The first entry of ``nodes`` whose pattern matches the host overrides the values of the site.
     """
     merged = {key: value for key, value in site.items() if key != "nodes"}
     if host is None:

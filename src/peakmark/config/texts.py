@@ -1,4 +1,4 @@
-"""The chapters that an author writes: Markdown files in the folder that ``report.text`` names."""
+"""Check and find the author's chapters: Markdown files in the folder that ``report.text`` names."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from peakmark.resources import of_user
 from peakmark.validation import did_you_mean
 
 ENDINGS = (".md", ".typ")
-"""Endings of files that were meant as chapters."""
+"""Extensions of files that are meant as chapters."""
 
 
 def check(name: str | None) -> None:
     """Check the folder of the author's chapters.
 
     Raises:
-        ConfigError: there is no such folder, or a text in it is no chapter.
+        ConfigError: there is no such folder, or a text in it does not have the name of a chapter.
     """
     if name is None:
         return
     folder = of_user(name)
     if not folder.is_dir():
         raise ConfigError(
-            f"report.text: {name!r} is not a folder that exists here: name the folder of the "
-            f"chapters, such as {CHAPTERS[0]}.md"
+            f"report.text: there is no folder {name!r}: give the folder that holds the chapters, "
+            f"such as {CHAPTERS[0]}.md"
         )
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in ENDINGS and path.name not in {f"{key}.md" for key in CHAPTERS}:
@@ -42,7 +42,7 @@ def check(name: str | None) -> None:
 
 
 def check_readable(path: Path) -> None:
-    """Check that a file is a text. Errors: ConfigError."""
+    """Check that a file is readable UTF-8 text. Errors: ConfigError."""
     try:
         path.read_bytes().decode()
     except (OSError, ValueError) as error:
@@ -50,7 +50,7 @@ def check_readable(path: Path) -> None:
 
 
 def digest(report: Mapping[str, Any]) -> str:
-    """Return what changes with the user's files that ``report:`` names: layout and chapters."""
+    """Return a digest of the user's files that ``report`` names: layout and chapters."""
     total = hashlib.sha256()
     for path in named_files(report):
         if path.is_file():
@@ -60,7 +60,7 @@ def digest(report: Mapping[str, Any]) -> str:
 
 
 def named_files(report: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the files that ``report:`` names."""
+    """Yield the paths of the layout and of the chapters that ``report`` names."""
     if report.get("tables"):
         yield layouts.path_of(str(report["tables"]))
     if isinstance(report.get("text"), str):

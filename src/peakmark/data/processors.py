@@ -1,4 +1,4 @@
-"""Identify a processor, and find the lines of the tables that concern it."""
+"""Identify a processor, and find its lines in the tables."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from peakmark.data.reading import table
 
 
 def of_design(name: str, design: str | None) -> list[dict[str, str]]:
-    """Return the lines of a table that concern a microarchitecture."""
+    """Return the lines of a table for a microarchitecture."""
     return [line for line in table(name) if design in line["microarchitecture"].split("|")]
 
 
 def of_model(lines: Iterable[dict[str, str]], model_name: str | None) -> dict[str, str] | None:
-    """Return the first line whose pattern is found in the CPU's name; None without one."""
+    """Return the first line whose pattern matches the CPU's model name, or None."""
     for line in lines:
         if re.search(line["model_name"], model_name or "", re.IGNORECASE):
             return line
@@ -30,8 +30,8 @@ def microarchitecture(
 ) -> str | None:
     """Return the name of the core's design, as in operations.csv; None for an unknown processor.
 
-    The first matching line decides. Where CPUID is not enough (Skylake-SP with one or two FMA
-    units), a line with a pattern for the model name precedes the general one.
+    The first matching line decides. If CPUID is not enough, as for Skylake-SP with one or two FMA
+    units, the table has a line with a pattern for the model name before the general line.
     """
     if family is None:
         return None
@@ -49,7 +49,7 @@ def microarchitecture(
 
 
 def _within(number: int | None, bounds: str) -> bool:
-    """Return whether a number lies in ``3``, ``0-47`` or the empty text, which allows all."""
+    """Return whether a number is within bounds such as ``3`` or ``0-47``. Empty bounds allow all."""
     if not bounds:
         return True
     if number is None:

@@ -14,7 +14,7 @@ def text(name: str) -> str:
 
 @cache
 def table(name: str) -> tuple[dict[str, str], ...]:
-    """Return the lines of ``<name>.csv`` as dictionaries, without comments, which begin with #."""
+    """Return the lines of ``<name>.csv`` as dictionaries. Comments begin with # and are skipped."""
     lines = []
     for line in text(f"{name}.csv").splitlines():
         if line.strip() and not line.startswith("#"):

@@ -1,4 +1,4 @@
-"""Fill the templates of what commands print."""
+"""Fill the templates of texts that commands print."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from peakmark.formatting import duration, format_size, gigabytes, listing, natur
 
 
 def rendered(name: str, **values: Any) -> str:
-    """Return the text of a filled template, without its last line end.
+    """Return a template filled with values, without its last line end.
 
-    Its filters are functions of ``formatting``, ``sort_natural``, and ``quote`` for a shell.
+    Templates can use functions of ``formatting`` as filters, ``sort_natural``, and ``quote`` for shells.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: for people alone
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: jobs print no templates
 
     environment = Environment(
         loader=PackageLoader("peakmark", "data"),
-        autoescape=False,  # noqa: S701 - for a terminal
+        autoescape=False,  # noqa: S701 - printed on a terminal
         undefined=StrictUndefined,
         trim_blocks=True,
     )

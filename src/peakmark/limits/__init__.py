@@ -1,7 +1,7 @@
-"""The physical limit of every table row, from measured, read, stated or tabled numbers.
+"""Compute the physical limit of table rows from facts, the site file and tables of processors.
 
-No limit is invented. An unknown limit has a reason, which says how to supply it, and perhaps a bound;
-its row has no efficiency.
+No limit is guessed. An unknown limit has a reason, which says how to supply the limit, and perhaps a
+bound. Its row has no efficiency.
 """
 
 from peakmark.limits.base import Limit, Question

@@ -1,5 +1,6 @@
-"""Limits and the question about one: a limit has a formula in words and a source, or the reason why
-it is unknown.
+"""``Limit``, the physical limit of a row, and ``Question``, the row and the facts it is computed from.
+
+A limit has a formula in words and a source, or the reason why it is unknown.
 """
 
 from __future__ import annotations
@@ -15,34 +16,34 @@ from peakmark.formatting import quantity
 from peakmark.messages import Message, message
 
 Kind = Literal["limit", "at_most", "none"]
-"""A limit; a bound that nothing exceeds (a time: falls below); neither of them."""
+"""``limit``; ``at_most`` for a bound that nothing exceeds (no time falls below); ``none`` for neither."""
 Origin = Literal["measured", "read", "site", "datasheet", "unknown"]
-"""Where a limit's numbers are from; ``Limit`` explains each."""
+"""Source of a limit's numbers, see ``Limit.origin``."""
 
 
 @dataclass(frozen=True)
 class Limit:
     """The physical limit of one table row, in SI base units.
 
-    value      op/s, B/s, bit/s, 1/s: at most; s: at least. None where it is unknown: then the
-               efficiency stays empty
-    bound      in place of an unknown value: what nothing can exceed; never the base of an efficiency
-    formula    in words with the numbers in it: ``2 cores x 3.2 GHz (observed clock) x 16 operations
-               per cycle = ...``
-    detail     text in brackets behind the formula, which several formulas may share: how a core
-               reaches the operations per cycle
-    source     where the numbers are from
-    cores      where the number of cores is from; "" where the formula has no number of cores
-    origin     measured (holds a clock measured with the row), read (from this machine), site (site
-               file), datasheet (table by CPU model: the most that the model can have), unknown
-    reason     why it is unknown and how to supply it; None otherwise
-    remarks    what a reader must know about this limit, for example which unit a published formula
-               mixed up
-    finding    the state of the machine that keeps the limit below what the CPU could have, such as
-               empty memory channels
-    bandwidth  for a latency under load: B/s of the memory, None where it is unknown
-    name       what it is the limit of, where the machine has another limit too
-    clock      the clock in it: observed, nominal or maximum; "" where the formula has none
+    Attributes:
+        value: the limit: a highest rate, or a lowest time in seconds. None if it is unknown.
+        unit: SI unit of the value.
+        formula: formula in words with its numbers, such as ``2 cores x 3.2 GHz (observed clock) x 16
+            operations per cycle = ...``.
+        source: source of the numbers.
+        origin: kind of source. ``measured``: the clock was measured with the row; ``read``: from this
+            machine; ``site``: from the site file; ``datasheet``: from a table by CPU model, the most
+            that the model can have; ``unknown``.
+        reason: why the limit is unknown and how to supply it.
+        remarks: remarks that a reader needs to interpret the limit.
+        finding: state of the machine that keeps the limit below that of the CPU, such as empty memory
+            channels.
+        name: name of the limit, if the machine also has another limit.
+        clock: clock in the formula: observed, nominal or maximum; empty without a clock.
+        detail: text in brackets after the formula, such as how a core reaches its operations per cycle.
+        cores: source of the number of cores; empty if the formula has none.
+        bound: value that nothing can exceed, if the limit is unknown. Efficiencies never use it.
+        bandwidth: for a latency under load: B/s of the memory, if known.
     """
 
     value: float | None
@@ -68,30 +69,33 @@ class Limit:
 
     @property
     def most(self) -> float | None:
-        """Return the value or, where it is unknown, the bound; None without either."""
+        """Return the value, else the bound, else None."""
         return self.bound if self.value is None else self.value
 
     def share(self, value: float) -> float | None:
-        """Return the share of the limit or, without one, of the bound; None when neither is known."""
+        """Return the share of the limit, else of the bound; None if neither is known."""
         if self.most is None or value <= 0:
             return None
         return self.most / value if self.unit == "s" else value / self.most
 
     def efficiency(self, value: float) -> float | None:
-        """Return the share of the limit that was reached; None where the limit is unknown.
+        """Return the share of the limit that was reached, where 1.0 is all of it; None if unknown.
 
-        ``value`` is the row's summary: ratios must not be averaged (Hoefler and Belli, SC '15,
-        rule 4). 1.0 is all of the limit; a time has limit / measured.
+        For times the share is limit / measured.
+
+        Args:
+            value: summarised value of the row. Shares of single values must not be averaged (Hoefler
+                and Belli, SC '15, rule 4).
         """
         return self.share(value) if self.kind == "limit" else None
 
     def part(self, share: float, which: str, why: str = "") -> Limit:
-        """Return the limit or bound of a part of the machine.
+        """Return the limit or bound for a part of the machine.
 
         Args:
-            share: of the whole, between 0 and 1.
-            which: words of the formula that name the part, before its value.
-            why: words of the formula behind that value.
+            share: share of the whole, between 0 and 1.
+            which: text that names the part, before its value in the formula.
+            why: text after that value.
         """
         if self.most is None:
             return self
@@ -103,7 +107,7 @@ class Limit:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Return the source of the numbers, and that of the number of cores."""
+        """Return the source of the numbers and, if there are cores, the source of their number."""
         if self.cores:
             return (self.source, f"cores: {self.cores}")
         return (self.source,)
@@ -115,31 +119,44 @@ class Limit:
 
 
 class Clock(NamedTuple):
-    """A clock in Hz, its name (observed, nominal, maximum), and where it is from."""
+    """A clock.
+
+    Attributes:
+        hz: the clock in Hz.
+        name: observed, nominal or maximum.
+        origin: kind of source, see ``Limit.origin``.
+    """
 
     hz: float
     name: str
     origin: Origin
 
     def text(self, digits: int = 4) -> str:
-        """Return the clock in words: ``3.2 GHz (observed clock)``."""
+        """Return the clock as text, such as ``3.2 GHz (observed clock)``."""
         return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
 
 
 @dataclass(frozen=True)
 class Question:
-    """One row, named as in its record, and the known facts of its machine.
+    """One row, and the known facts of its machine.
 
-    facts         facts of the node as ``machine.collect`` returns them, by part; {} without any
-    site          site file as ``site.load`` returns it; its entries for this host override the rest
-    clock_hz      median of the clocks measured with the row, None without any
-    loopback      whether client and server were one machine, whatever interface the facts name
-    clock_loaded  whether the clocks were observed under the row's own work, not before and after it
-    placed        cores, sockets, NUMA nodes and caches that the row's threads could reach, by its
-                  records; without it, the facts give what the host's first job could reach
-    store         how a memory row writes (temporal, streaming, libc), by its records; None where
-                  the records do not tell
-    isa           instruction that the row's kernel ran, by its records; None where they do not tell
+    Attributes:
+        subsystem: subsystem of the row.
+        workload: workload of the row.
+        variant: variant of the row.
+        block: block size of the row in bytes.
+        concurrency: number of threads, processes or streams.
+        metric: metric of the row.
+        facts: machine facts as ``machine.collect`` returns them; {} if there are none.
+        site: site file as ``site.load`` returns it. Its entries for this host override the others.
+        clock_hz: median of the clocks measured with the row, if any.
+        loopback: whether client and server ran on one machine.
+        clock_loaded: whether the clocks were observed under the load of the row, instead of before
+            and after it.
+        placed: cores, sockets, NUMA nodes and caches of the row's threads, from its records. Without
+            it, those of the host's first job are used.
+        store: how a memory row writes (temporal, streaming, libc), from its records, if known.
+        isa: instruction that the row's kernel ran, from its records, if known.
     """
 
     subsystem: str
@@ -159,7 +176,7 @@ class Question:
 
     @property
     def unit(self) -> str:
-        """Return the SI base unit of the limit."""
+        """Return the SI unit of the limit."""
         return SUBSYSTEMS[self.subsystem].units.get(self.metric, "")
 
     def fact(self, part: str, name: str) -> Any:
@@ -172,7 +189,7 @@ class Question:
         return for_host(self.site, self.facts.get("host"))
 
     def stated(self, part: str, name: str) -> Any:
-        """Return a value of the site file, None where it has none."""
+        """Return a value of the site file, or None."""
         return (self.site_of_host.get(part) or {}).get(name)
 
     def known(self, part: str, name: str) -> Any:
@@ -181,20 +198,20 @@ class Question:
         return self.fact(part, name) if stated is None else stated
 
     def reached(self, name: str) -> Any:
-        """Return what the row's threads could reach, None where its records do not tell."""
+        """Return a value of ``placed``, or None if the records do not have it."""
         return (self.placed or {}).get(name)
 
     @cached_property
     def design(self) -> str | None:
-        """Return the name of the core's design, by the site file, else by CPUID."""
+        """Return the name of the core's design from the site file, else from CPUID."""
         name = self.known("cpu", "microarchitecture")
         return None if name is None else str(name)
 
     @cached_property
     def cores(self) -> tuple[int | None, str]:
-        """Return (cores that the row keeps busy, where their number is from).
+        """Return (number of cores that the row keeps busy, source of the number).
 
-        They are no more than its threads, and no more than the job was given.
+        The number is at most the number of threads, and at most the number of cores of the job.
         """
         placed, job = "cores its threads were placed on", "physical cores the job was given"
         if self.fact("cpu", "virtualised"):
@@ -213,7 +230,7 @@ class Question:
 
     @cached_property
     def clocks(self) -> dict[str, Clock]:
-        """Return the clocks that are known, by name: observed with the row, nominal, maximum."""
+        """Return the known clocks by name: observed, nominal, maximum."""
         read = self.fact("cpu", "clock_hz") or {}
         part = "cpu"
         if self.subsystem == "gpu":
@@ -234,7 +251,7 @@ class Question:
 
     @cached_property
     def clock(self) -> Clock | None:
-        """Return the clock that the site file asks for, else the first that is known, else None."""
+        """Return the clock that the site file selects, else the first known clock, else None."""
         first_known = next(iter(self.clocks.values()), None)
         if self.subsystem == "gpu":
             return first_known
@@ -242,7 +259,7 @@ class Question:
         return self.clocks.get(wanted, first_known)
 
     def site_source(self, part: str) -> str:
-        """Return the words that cite the site file as the source of a value."""
+        """Return the text that cites the site file as the source of a value."""
         source, name = self.stated(part, "source"), "site file"
         if self.site.get("name"):
             name = f"site file {self.site['name']}"
@@ -269,9 +286,11 @@ class Question:
         """Return an unknown limit, with the reason and how to supply it.
 
         Args:
-            case: why, a case of ``no-limit`` in ``messages.yaml``; ``values`` are its fields.
-            key: key of the site file that would supply it, such as ``disk.throughput.RS``.
-            place: case of ``state-limit``: where the value of the key is found.
+            case: the reason, a case of ``no-limit`` in ``messages.yaml``.
+            remarks: remarks about the limit.
+            key: key of the site file that would supply the limit, such as ``disk.throughput.RS``.
+            place: case of ``state-limit`` in ``messages.yaml``, which says where to find the value.
+            values: fields of the reason.
         """
         reason = message("no-limit", case=case, **values)
         if key:

@@ -1,4 +1,4 @@
-"""Limit of computing: cores x clock x operations per cycle."""
+"""Limits of arithmetic: cores x clock x operations per cycle."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
 
 RPEAK = "fused multiply-adds (HPL's Rpeak)"
-"""Name of the limit of a workload of ``FUSED``: all pipes of a core together may do more."""
+"""Name of the limit of workloads in ``FUSED``. All pipes of a core together may do more."""
 
 
 def limit(question: Question) -> Limit:
-    """Return the most operations per second that the cores of a row can do."""
+    """Return the highest number of operations per second that the cores of a row can do."""
     (cores, counted), clock, workload = question.cores, question.clock, question.workload
     if cores is None:
         return question.unknown("facts")
     if clock is None:
         return question.unknown("clock", key="cpu.nominal_hz")
-    # Operations per cycle: by the site file, else by the table for the core's design.
+    # Take the operations per cycle from the site file, else from the table for the core's design.
     stated = (question.stated("cpu", "operations_per_cycle") or {}).get(workload)
     line, origin, name = operations(question), clock.origin, ""
     if stated is not None:
@@ -39,7 +39,7 @@ def limit(question: Question) -> Limit:
         key = f"cpu.operations_per_cycle.{workload}"
         return question.unknown("operations", key=key, workload=workload, processor=processor)
     value = cores * clock.hz * per_cycle
-    # Wide multiplications lower the clock, so the formula names a clock observed under them.
+    # Wide instructions lower the clock, so the formula says if the clock was observed under load.
     loaded = clock.name == "observed" and question.clock_loaded
     which = "clock observed under the work" if loaded else f"{clock.name} clock"
     formula = (
@@ -53,9 +53,9 @@ def limit(question: Question) -> Limit:
 
 
 def operations(question: Question) -> dict[str, str] | None:
-    """Return the line of operations.csv with the most operations that this machine can do, or None.
+    """Return the line of operations.csv with the most operations per cycle on this machine, or None.
 
-    Where only a site file describes the machine, all instruction sets of its design count.
+    If the instruction sets of the machine are unknown, all instruction sets of its design count.
     """
     isa = set(question.fact("cpu", "isa") or ())
     usable = set(isa)

@@ -1,4 +1,4 @@
-"""Limits of a disk: its datasheet by the site file. Its link gives a bound."""
+"""Limits of a disk come from its datasheet, as the site file states it. The disk's link is a bound."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from peakmark.messages import message
 
 
 def limit(question: Question) -> Limit:
-    """Return the limit of the disk behind the scratch directory: B/s, operations per second, or
-    seconds per operation.
+    """Return the limit of the disk that holds the scratch directory.
+
+    It is in B/s, operations per second, or seconds per operation.
     """
     metric, workload = question.metric, question.workload
     stated = (question.stated("disk", metric) or {}).get(workload)
@@ -32,7 +33,7 @@ def limit(question: Question) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return what the disk's link can carry."""
+    """Return the rate of the disk's link, for rows of throughput."""
     rate = question.fact("storage", "interface_limit")
     if question.metric != "throughput":
         return []

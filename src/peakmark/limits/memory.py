@@ -1,6 +1,4 @@
-"""Limits of memory: the DRAM channels for workloads that walk a pool, a cache level for those that
-stay in the cache.
-"""
+"""Limits of memory: DRAM channels for workloads that walk a pool, a cache level for those in a cache."""
 
 from __future__ import annotations
 
@@ -18,33 +16,33 @@ from peakmark.messages import Message, message
 LINE, PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
 COPY_OFFSET = 33 * LINE
-"""Bytes from the begin of the page after a copy's source to the copy's target, in rambench
-(src/kernels/memory/bench.c).
+"""Bytes from the start of the page that follows a copy's source to the copy's target.
+
+rambench places the buffers like this (src/kernels/memory/bench.c).
 """
 DRAM_FACTOR = 4
-"""Multiple of the last cache from which on a working set is in DRAM. Between the cache and that
-neither limit holds.
+"""Multiple of the last-level cache from which on a working set counts as in DRAM.
+
+Between one and this multiple, neither the limit of the cache nor that of DRAM applies.
 """
 _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
-"""Workload -> (bytes that are counted, bytes that the channels move), where a store reads its line
-before it writes it.
-"""
+"""Workload -> (counted bytes, bytes that the channels move), if a store first reads its line."""
 _NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
-"""Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide like a DIMM's. What the
-firmware lists as a channel has 2 or 4 bytes with LPDDR5 (JESD209-5: 16 bits), and 8 or 16 with HBM.
+"""Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide as those of DIMMs.
+
+Firmware reports channels of 2 or 4 bytes for LPDDR5 (JESD209-5: 16 bits), and of 8 or 16 for HBM.
 """
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
-"""Designs that write whole lines without reading them before, always or when the memory is busy."""
+"""Designs that write whole lines without reading them first, always or when the memory is busy."""
 
 
 class Level(NamedTuple):
     """A level of the data caches.
 
     Attributes:
-        number: 1 for L1.
-        share: bytes that one thread can keep there.
-        line: the row of ``caches.csv`` with the widths of this level's paths; empty if the file has
-            none.
+        number: number of the level, 1 for L1.
+        share: bytes that one thread can use.
+        line: line of ``caches.csv``, with the widths of the level's paths; empty without one.
     """
 
     number: int
@@ -53,14 +51,12 @@ class Level(NamedTuple):
 
 
 def limit(question: Question) -> Limit:
-    """Return the limit of memory: bytes per second (read and written added), or seconds per
-    dependent load.
-    """
+    """Return the limit of a memory row: bytes read and written per second, or seconds per load."""
     return of_one_node(question, _limit(plain(question)))
 
 
 def _limit(question: Question) -> Limit:
-    """Return the limit of a row as if the whole node's memory served it."""
+    """Return the limit of a row as if it used the memory of the whole node."""
     block = question.block
     if question.workload == "NUMA-LAT" and question.variant == "local":
         stated = question.stated("memory", "latency")
@@ -82,7 +78,7 @@ def _limit(question: Question) -> Limit:
 
 
 def _taken(workload: str, block: int) -> int:
-    """Return the bytes that the buffers of a thread take: a copy has two."""
+    """Return the bytes of a thread's buffers. A copy has two buffers."""
     if not workload.startswith("RW"):
         return block
     return -(-block // PAGE) * PAGE + COPY_OFFSET + block
@@ -91,7 +87,7 @@ def _taken(workload: str, block: int) -> int:
 def level_of(question: Question) -> str:
     """Return the level that a memory row measures: ``L1`` to ``DRAM``.
 
-    Empty where its working set lies between two levels, or the caches are not known.
+    The text is empty if the working set lies between two levels, or if the caches are unknown.
     """
     level, _, pages = question.variant.partition("-")
     if pages in PAGES:
@@ -113,10 +109,10 @@ def level_of(question: Question) -> str:
 
 
 def plain(question: Question) -> Question:
-    """Return the question about the plain workload that a row of a ladder or of NUMA repeats.
+    """Return the question about the basic workload of a ladder row or of a NUMA row.
 
-    A ladder's level is asked as LAT or RS in its working set; NUMA-RS and NUMA-WS are asked as RS
-    and WS in a pool of the whole node.
+    A level of a ladder becomes LAT or RS with the same working set. NUMA-RS and NUMA-WS become RS and
+    WS in a pool of the whole node.
     """
     if question.workload in ("NUMA-RS", "NUMA-WS"):
         workload = question.workload.removeprefix("NUMA-")
@@ -134,11 +130,10 @@ def plain(question: Question) -> Question:
 
 
 def of_one_node(question: Question, limit: Limit) -> Limit:
-    """Return the part of a throughput's limit or bound that one NUMA node has, for rows from node
-    to node.
+    """Return the share of one NUMA node in a limit or bound, for throughput between NUMA nodes.
 
-    The limit is unknown where a node has memory but no cores: its memory may be slower or faster
-    than the channels of the CPU.
+    Other rows are returned unchanged. The limit is unknown if a node has memory but no cores, because
+    its memory may be slower or faster than the channels of the CPU.
     """
     if question.workload not in NUMA or question.unit == "s" or limit.most is None:
         return limit
@@ -149,9 +144,7 @@ def of_one_node(question: Question, limit: Limit) -> Limit:
 
 
 def _moved(question: Question, limit: Limit) -> Limit:
-    """Return the limit less the reads that stores through the caches cause: each line is read
-    before it is written.
-    """
+    """Return the limit reduced by the reads of ordinary stores, which read each line first."""
     if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
         return limit
     if question.design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
@@ -166,9 +159,9 @@ def _moved(question: Question, limit: Limit) -> Limit:
 
 
 def dram(question: Question) -> Limit:
-    """Return the bandwidth of the memory channels of the NUMA nodes that the row's threads run on.
+    """Return the bandwidth of the memory channels of the NUMA nodes on which the row's threads run.
 
-    Each thread touches its own memory first, so the memory lies in the thread's node.
+    Each thread touches its part of the memory first, so this part is on the thread's node.
     """
     whole = _node(question)
     every = question.fact("cpu", "numa") or ()
@@ -181,13 +174,14 @@ def dram(question: Question) -> Limit:
 
 
 def datasheet(question: Question) -> dict[str, str] | None:
-    """Return the line of memory.csv for this CPU, None without one."""
+    """Return the line of memory.csv for this CPU, or None."""
     return data.of_model(data.table("memory"), question.fact("cpu", "model_name"))
 
 
 def _node(question: Question) -> Limit:
-    """Return the bandwidth of all memory channels of the node: by the site file, by the modules, or
-    else by the datasheet of the CPU.
+    """Return the bandwidth of all memory channels of the node.
+
+    The numbers come from the site file, else from the memory modules, else from the CPU's datasheet.
     """
     whole = question.stated("memory", "bandwidth")
     if whole is not None:
@@ -224,9 +218,9 @@ def _node(question: Question) -> Limit:
 
 
 def _channel_width(question: Question) -> float | None:
-    """Return the bytes that a channel moves at once: as stated or read, else the 8 of a DIMM.
+    """Return the bytes per transfer of a channel: as stated or read, else 8 as for DIMMs.
 
-    None for kinds of memory whose channels have several widths.
+    The result is None for types of memory whose channels have different widths.
     """
     width = question.known("memory", "bytes_per_transfer")
     if width is not None:
@@ -238,7 +232,7 @@ def _channel_width(question: Question) -> float | None:
 def _empty_channels(
     line: dict[str, str] | None, sockets: int, channels: int, width: float
 ) -> Message | None:
-    """Return the finding that some channels of the CPU hold no module; None where all do."""
+    """Return the finding that some channels of the CPU hold no module, or None if all do."""
     if line is None or float(line["bytes_per_transfer"]) != width:
         return None
     if channels >= sockets * int(line["channels"]):
@@ -258,9 +252,10 @@ def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[fl
     """Return the B/s of memory channels, and its formula.
 
     Args:
-        each: words of the formula behind the number of channels.
+        channels: number of channels.
+        each: text that follows the number of channels in the formula.
         speed: million transfers per second of a channel.
-        width: bytes of a transfer.
+        width: bytes per transfer.
     """
     value = channels * speed * 1e6 * width
     words = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B"
@@ -268,23 +263,25 @@ def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[fl
 
 
 def of_line(line: dict[str, str], sockets: int, each: str) -> tuple[float, str]:
-    """Return the B/s of the channels that a line of a table gives to each socket, and its formula.
+    """Return the B/s of the channels of all sockets, and its formula.
 
     Args:
-        each: words of the formula behind the number of channels.
+        line: line of memory.csv or sockets.csv.
+        sockets: number of sockets.
+        each: text that follows the number of channels in the formula.
     """
     speed, width = float(line["speed_mts"]), float(line["bytes_per_transfer"])
     return _bandwidth(sockets * int(line["channels"]), each, speed, width)
 
 
 def cache_lines(question: Question) -> dict[int, dict[str, str]]:
-    """Return the line of caches.csv for each level of the core's design."""
+    """Return level -> its line of caches.csv, for the core's design."""
     lines = data.of_design("caches", question.design)
     return {int(line["level"]): line for line in lines}
 
 
 def column(workload: str) -> str:
-    """Return the column of caches.csv that a workload needs: load, store or copy."""
+    """Return the column of caches.csv for a workload: load, store or copy."""
     if workload.startswith("RW"):
         return "copy"
     return {"R": "load", "W": "store"}[workload[0]]
@@ -297,28 +294,29 @@ def levels(question: Question) -> list[Level]:
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
     every = []
     for cache in sorted(caches, key=lambda cache: int(cache["level"])):
-        # Threads share all caches of a level; one thread reaches one of them.
+        # Threads share all caches of a level, but one thread can use only one of them.
         share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
         number = int(cache["level"])
         every.append(Level(number, share, lines.get(number, {})))
     reached = question.reached("last_level_bytes")
-    if every and reached:  # the last caches of a socket without threads hold none of their data
+    if every and reached:  # last-level caches of sockets without threads do not count
         last = every[-1]
         every[-1] = last._replace(share=min(last.share, reached / threads))
     return every
 
 
 def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
-    """Return the limit of the cache level that a thread's working set fits in.
+    """Return the limit of the cache level into which a thread's working set fits.
 
-    A sweep returns to a line after all others. A level that is smaller than the working set has
-    replaced the line by then. So every byte comes from the level that holds all of the working set.
-    The narrowest path from there to the core limits the rate.
+    A sweep accesses all other lines before it returns to a line. By then, a level that is smaller than
+    the working set has evicted the line. Every byte therefore comes from the first level that holds
+    the whole working set. The narrowest path from that level to the core limits the rate.
 
     Args:
-        moved_bytes: bytes that a sweep of one thread moves, its working set.
-        buffer_bytes: bytes of the thread's buffers. For a copy they are more: one of 1 MiB does not fit
-            a cache of 2 MiB.
+        question: the row.
+        moved_bytes: bytes that a sweep of one thread reads and writes, its working set.
+        buffer_bytes: bytes of the thread's buffers with their gaps, so that a copy of 1 MiB does not fit a
+            cache of 2 MiB.
     """
     (cores, _), clock, caches = question.cores, question.clock, levels(question)
     if cores is None or clock is None or not caches:
@@ -330,7 +328,10 @@ def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
 
 
 def _larger_than(last: Level, question: Question, moved_bytes: int) -> Limit:
-    """Return the limit of a working set that does not fit the last cache: DRAM's if far larger."""
+    """Return the limit of a working set that does not fit into the last cache.
+
+    It is the limit of DRAM if the working set is far larger, and otherwise unknown.
+    """
     if moved_bytes >= DRAM_FACTOR * last.share:
         return _moved(question, dram(question))
     return question.unknown("between", size=moved_bytes, level=last.number)
@@ -339,14 +340,14 @@ def _larger_than(last: Level, question: Question, moved_bytes: int) -> Limit:
 def _narrowest(
     question: Question, way: Sequence[Level], moved_bytes: int, cores: int, clock: Clock
 ) -> Limit:
-    """Return the limit of the narrowest path on a way from a cache level to the core.
+    """Return the limit of the narrowest path between the cores and the cache with the working set.
 
     Args:
-        question: of the row.
+        question: the row.
         way: the caches that the bytes pass, L1 first. The last one holds the working set.
         moved_bytes: size of the working set.
-        cores: cores that the row keeps busy.
-        clock: their clock.
+        cores: number of cores that the row keeps busy.
+        clock: clock of the cores.
     """
     needed = column(question.workload)
     for level in way:
@@ -354,7 +355,7 @@ def _narrowest(
             model = question.fact("cpu", "model_name")
             design = question.design or model or "this CPU"
             return question.unknown("width", level=level.number, processor=str(design))
-    # Of paths of equal width, the one from the level that holds the working set.
+    # If several paths have the same width, take the outermost one.
     narrowest = min(reversed(way), key=lambda level: float(level.line[needed]))
     width = float(narrowest.line[needed])
     value = cores * clock.hz * width
@@ -368,10 +369,10 @@ def _narrowest(
 
 
 def _latency(question: Question) -> Limit:
-    """Return the seconds per dependent load: the cycles of the level that holds the chased area.
+    """Return the seconds per dependent load, from the latency of the level that holds the area.
 
-    The chase goes through all lines of the area in turn before it returns to one. A smaller level
-    has replaced the line by then, so none of the loads hits it.
+    The loads visit all lines of the area before they return to a line. By then, a smaller level has
+    evicted the line, so no load hits that level.
     """
     area, caches, clock = question.block or 0, levels(question), question.clock
     level = next((level for level in caches if 0 < area <= level.share), None)
@@ -395,7 +396,7 @@ def _latency(question: Question) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return what nothing in the row's memory can exceed, by its cores and by its sockets."""
+    """Return the bounds of a memory row: by its cores, and by the memory of its sockets."""
     bounds = _bounds(plain(question), question.workload in NUMA)
     return [bound and of_one_node(question, bound) for bound in bounds]
 
@@ -403,7 +404,10 @@ def bounds(question: Question) -> list[Limit | None]:
 def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
     """Return the bounds of a row.
 
-    Rows ``of_node`` are bound by memory alone: their threads may run on a part of the cores.
+    Args:
+        question: the row.
+        of_node: whether the row measures between NUMA nodes. Such rows have no bound by cores,
+            because their threads run on some of the cores.
     """
     if question.workload in SHAPES:
         return []
@@ -422,12 +426,14 @@ def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
 def by_cores(
     question: Question, cores: int | None, column: str, cached: bool, moves: int = 1
 ) -> Limit | None:
-    """Return what cores move by the width of their first cache and of its path to the second.
+    """Return the rate at which cores can move data, by the width of L1 and of the path to L2.
 
     Args:
-        column: of caches.csv.
-        cached: whether the data may stay in the first cache, so that the path does not count.
-        moves: how often a byte that is counted once is moved.
+        question: the row.
+        cores: number of cores, if known.
+        column: column of caches.csv: load, store or copy.
+        cached: whether the data may stay in L1, so that the path to L2 is not needed.
+        moves: how often a byte is moved that is counted once.
     """
     lines, clock = cache_lines(question), question.clock
     if not (cores and clock and 1 in lines):
@@ -448,7 +454,7 @@ def by_cores(
 
 
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
-    """Return the bandwidth of the best memory that machines with these cores were sold with."""
+    """Return the bandwidth of the fastest memory that is sold with these cores."""
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
     if line is None or not line["speed_mts"]:
@@ -460,8 +466,9 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
 
 
 def _beyond_cache(question: Question) -> Limit | None:
-    """Return the latency of the last cache that is smaller than the chased area: a load from beyond
-    takes no less.
+    """Return the latency of the largest cache that is smaller than the area, as a lower bound.
+
+    Loads from beyond this cache take at least as long.
     """
     area, clock = question.block or 0, question.clock
     smaller = [

@@ -1,4 +1,4 @@
-"""Limits of the network: the line rate less headers and gaps."""
+"""Limits of the network: the line rate without the share of headers and gaps."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import message
 
 FRAME = 38
-"""Bytes on the wire that a frame adds to its IP packet.
+"""Bytes on the wire that a frame adds to its IP packet, the same for Ethernet and InfiniBand.
 
-Source: IEEE 802.3: preamble 8, header 14, check 4, gap 12. IBTA: local route 8, base transport 12,
-datagram 8, IPoIB 4, checks 6.
+Sources: IEEE 802.3 (preamble 8, header 14, check 4, gap 12); IBTA (local route 8, base transport 12,
+datagram 8, IPoIB 4, checks 6).
 """
 MINIMUM_PACKET = 46
-"""Smallest payload of an Ethernet frame, in bytes; a smaller packet is padded."""
+"""Smallest payload of an Ethernet frame, in bytes. Smaller packets are padded."""
 IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
-"""Bytes of the headers, and of TCP's time stamps option with its padding."""
+"""Bytes of the headers, and of TCP's option for time stamps with its padding."""
 
 
 def limit(question: Question) -> Limit:
-    """Return the limit in payload bits per second at the receiver, or seconds of a round trip."""
+    """Return the limit as payload bits per second at the receiver, or as seconds of a round trip."""
     loopback = is_loopback(question)
     if question.metric == "latency":
         return _latency(question, loopback)
@@ -37,7 +37,7 @@ def limit(question: Question) -> Limit:
         return question.unknown("no-interface", key=key)
     stream = question.fact("network", "stream_bps")
     if stated is None and stream:
-        rate = min(rate, question.concurrency * stream)  # each stream takes one member of a bond
+        rate = min(rate, question.concurrency * stream)  # each stream uses one member of a bond
     mtu = int(question.known("network", "mtu") or 1500)
     share, text = tcp_share(mtu)
     if question.workload != "TCP":
@@ -54,7 +54,7 @@ def limit(question: Question) -> Limit:
 
 
 def is_loopback(question: Question) -> bool:
-    """Return whether both ends were one machine."""
+    """Return whether client and server ran on one machine."""
     return question.loopback or bool(question.fact("network", "loopback"))
 
 
@@ -71,10 +71,10 @@ def tcp_share(mtu: int) -> tuple[float, str]:
 def udp_share(message: int, mtu: int) -> tuple[float, str]:
     """Return the payload share of a UDP message, and its formula.
 
-    A message is one datagram, in fragments where it is larger than the MTU allows (RFC 791).
+    A message is one datagram, which is fragmented if it is larger than the MTU allows (RFC 791).
     """
     datagram, most = message + UDP, mtu - IP
-    room = most // 8 * 8  # of every fragment but the last
+    room = most // 8 * 8  # payload of every fragment except the last
     fragments = 1 + max(0, math.ceil((datagram - most) / room))
     last = datagram - (fragments - 1) * room
     padding = max(0, MINIMUM_PACKET - IP - last)
@@ -97,7 +97,7 @@ def _latency(question: Question, loopback: bool) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return what the cores can copy: the sender's from the program, the receiver's to it."""
+    """Return the rate at which the cores can copy the data, on the sender and on the receiver."""
     ends = 2 if is_loopback(question) else 1
     cores = question.fact("limits", "physical_cores_allowed")
     if question.metric == "latency" or cores is None:

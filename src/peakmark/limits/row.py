@@ -19,10 +19,11 @@ _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.boun
 
 
 def for_row(question: Question) -> Limit:
-    """Return the limit of one row. An unknown limit has the tightest bound of the row instead.
+    """Return the limit of one row. If the limit is unknown, return the tightest bound of the row.
 
     No machine with these cores exceeds a bound, and most stay far below it. Line fill buffers x line
-    / latency is no bound: prefetchers keep more lines on their way than a core has buffers.
+    size / latency is not used as a bound, because prefetchers keep more lines in flight than a core
+    has buffers.
     """
     limit = _PARTS[question.subsystem](question)
     if limit.value is not None or question.subsystem not in _BOUNDS:

@@ -90,7 +90,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(elsewhere)
     path, comparison = pack.rebuild(Path("got.zip"))
     assert path == Path("got.pdf") and path.read_bytes() == original
-    assert comparison.startswith("the same")
+    assert comparison.startswith("identical")
     # And so does the unpacked folder.
     unpacked = documents.collect(unpack(Path("got.zip"), Path("got")))
     assert rendering.write_pdf(unpacked).read_bytes() == original
@@ -126,11 +126,11 @@ def test_a_removed_option_says_what_to_do_instead(command, option, peakmark):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json is not what SHA256SUMS"),
+    (lambda f: f | {"plan.json": f["plan.json"] + b" "}, r"plan\.json does not have its checksum"),
     (lambda f: without(f, "report.pdf"), r"report\.pdf"),
     (lambda f: without(f, "SHA256SUMS"), "SHA256SUMS"),
     (lambda f: f | {"SHA256SUMS": b"\xff\xfe"}, "damaged"),
-    (lambda f: f | {"SHA256SUMS": b"abc  plan.json\n"}, r"plan\.json is not what SHA256SUMS"),
+    (lambda f: f | {"SHA256SUMS": b"abc  plan.json\n"}, r"plan\.json does not have its checksum"),
     (lambda f: f | {"SHA256SUMS": LISTED_OUTSIDE, "../evil": b"x"}, "lies outside"),
     (lambda _: {"readme.txt": b"a holiday"}, "SHA256SUMS"),
 ])  # fmt: skip
@@ -145,7 +145,7 @@ def test_a_changed_bundle(packed, tmp_path, change, message):
 def test_a_bomb_is_refused_before_it_is_unpacked(packed, monkeypatch):
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
     monkeypatch.setattr(files, "free", lambda _: 10)
-    with pytest.raises(PeakmarkError, match="make room"):
+    with pytest.raises(PeakmarkError, match="free some space"):
         pack.rebuild(packed)
 
 
@@ -181,7 +181,7 @@ def test_the_same_records_give_the_same_bytes(packed, tmp_path):
 def test_files_without_a_checksum_are_passed_over(packed, tmp_path):
     more = {"cells/more.json": b"{}", "../evil": b"x"}
     made = rewritten(packed, tmp_path / "more.zip", lambda files: files | more)
-    assert pack.rebuild(made)[1].startswith("the same")
+    assert pack.rebuild(made)[1].startswith("identical")
     assert not (tmp_path.parent / "evil").exists()
 
 
@@ -240,4 +240,4 @@ def test_a_partial_bundle_says_how_to_report_it(tmp_path, peakmark):
     done = peakmark("report", made)
     assert done.returncode == 4 and f"peakmark report --partial {made}" in done.stderr
     done = peakmark("report", "--partial", made)
-    assert done.returncode == 0 and "the same" in done.stdout
+    assert done.returncode == 0 and "identical" in done.stdout

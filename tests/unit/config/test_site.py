@@ -128,7 +128,7 @@ def test_several_files_are_laid_over_each_other(tmp_path):
     assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
     assert [site.for_host(merged, host)["cpu"]["cores"] for host in ("n1", "n2")] == [4, 2]
     (conflict,) = site.conflicts(files)
-    assert f"{second} says memory.channels: 8" in conflict and "6" in conflict
+    assert f"{second} has memory.channels: 8" in conflict and "6" in conflict
     assert site.load(str(first))["memory"]["channels"] == 6
 
 
