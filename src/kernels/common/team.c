@@ -63,6 +63,9 @@ static void run_phase(struct team_member *member, bool warming, uint64_t limit) 
 
 /* Whether the first two members have their CPUs for themselves: else one waits for the other. */
 static bool two_have_own_cpus(const struct team *team) {
+    if (team->threads < 2) {
+        return false;
+    }
     for (int i = 0; i < team->threads; i++) {
         for (int first = 0; first < 2; first++) {
             if (i != first && team->members[i].cpu == team->members[first].cpu) {
@@ -70,7 +73,7 @@ static bool two_have_own_cpus(const struct team *team) {
             }
         }
     }
-    return team->threads > 1;
+    return true;
 }
 
 /* The first member measures, the second answers, the others go on. Nobody fails meanwhile. */
