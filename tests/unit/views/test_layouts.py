@@ -65,7 +65,7 @@ def figure(**keys):
 
 
 @pytest.mark.parametrize(("change", "parts"), [
-    ({"tables": [TABLE | {"of": "gpu"}]}, ["tables[0].of", "gpu", "cpu"]),
+    ({"tables": [TABLE | {"of": "tape"}]}, ["tables[0].of", "tape", "cpu"]),
     (column(), ["X", "either text or value"]),
     (column(value="measured", of="fio"), ["X", "fio", "cpubench"]),
     (column(text="{threads}"), ["X", "{threads}", "{concurrency}"]),
@@ -77,7 +77,7 @@ def figure(**keys):
     (figure(name="fleet"), ["two figures are called 'fleet'"]),
     (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),
     (figure(kind="pie"), ["figures[0].kind", '"together"']),
-    (figure(of="gpu"), ["figures[0].of", "disk_throughput"]),
+    (figure(of="tape"), ["figures[0].of", "disk_throughput"]),
 ])  # fmt: skip
 def test_a_wrong_layout_is_one_sentence(tmp_path, change, parts):
     with pytest.raises(ConfigError) as error:
