@@ -225,7 +225,7 @@ def test_figures_open_large_and_the_theme_changes(pressed):
 
 def test_the_dot_below_the_pointer_says_what_it_shows(pressed):
     hidden, shown, text = pressed["dots"]["near"]
-    assert not hidden and shown == text and re.search(r", round \d, .*: [\d.]+$", text)
+    assert not hidden and shown == text and re.search(r", .*: [\d.]+$", text)
     assert pressed["dots"]["far"]
 
 
