@@ -461,8 +461,8 @@ class SiteGpus(TypedDict, total=False):
     """GPUs of a cluster.
 
     Attributes:
-        gres: name of the GPUs in Slurm, such as gpu or gpu:h100; jobs that measure GPUs ask for them
-            with sbatch --gres
+        gres: Name of the GPUs in Slurm, such as gpu or gpu:h100. Jobs that measure GPUs ask for them
+            with sbatch --gres.
     """
 
     gres: Annotated[

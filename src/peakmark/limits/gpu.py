@@ -1,6 +1,4 @@
-"""Limits of GPUs: operations of their SMs at the clock under the work, their memory bus, their PCI Express
-link.
-"""
+"""Limits of GPUs: operations of the SMs at the clock under load, memory bus, and PCI Express link."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from peakmark.formatting import plural, quantity
 from peakmark.limits.base import Limit, Question
 
 TRANSFERS = 2
-"""Transfers of a memory pin in each cycle of the clock that the driver tells (double data rate)."""
+"""Transfers per memory pin in each cycle of the clock that the driver reports (double data rate)."""
 _PCIE = {
     1: (2.5e9, 8 / 10),
     2: (5e9, 8 / 10),
@@ -21,14 +19,14 @@ _PCIE = {
     5: (32e9, 128 / 130),
     6: (64e9, 242 / 256),
 }
-"""Generation of PCI Express -> transfers a second and lane, and the share of them that carries data."""
+"""Generation of PCI Express -> (transfers per second and lane, share of the bits that carry data)."""
 _DRIVER = "attributes of the GPU, by NVIDIA's driver"
 
 Gpus = Sequence[Mapping[str, Any]]
 
 
 def limit(question: Question) -> Limit:
-    """Return the limit of a row of GPUs: operations or bytes per second."""
+    """Return the limit of a GPU row, in operations or bytes per second."""
     gpus = (question.fact("gpu", "gpus") or [])[: question.concurrency]
     if not gpus:
         return question.unknown("facts")
@@ -42,7 +40,7 @@ def limit(question: Question) -> Limit:
 
 
 def _rate(question: Question, gpus: Gpus) -> Limit:
-    """Return the operations that all SMs do at the clock that was observed under the work."""
+    """Return the operations per second of all SMs at the clock that was observed under load."""
     compute, workload = str(gpus[0]["compute"]), question.workload
     line = next((line for line in data.table("gpu") if line["compute"] == compute), None)
     if line is None or not line[workload]:
@@ -65,7 +63,7 @@ def _rate(question: Question, gpus: Gpus) -> Limit:
 
 
 def _memory(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes that the memory buses of all GPUs move."""
+    """Return the bytes per second that the memory buses of all GPUs can move."""
     clock, bits = gpus[0]["memory_clock_hz"], gpus[0]["bus_bits"]
     if not clock or not bits:
         return question.unknown("facts")
@@ -78,8 +76,9 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
 
 
 def _link(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes that the PCI Express links carry, less their line coding; nothing tells the rate
-    between two GPUs.
+    """Return the bytes per second that the PCI Express links carry after line coding.
+
+    The limit between two GPUs is unknown, because no tool reports it.
     """
     generation, lanes = gpus[0]["generation"], gpus[0]["width"]
     if question.variant == "peer":

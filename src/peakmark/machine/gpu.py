@@ -1,6 +1,7 @@
-"""GPUs of a node: what the driver tells of them by gpubench, and by nvidia-smi where it is installed.
+"""Read facts and counters of a node's GPUs.
 
-A node without NVIDIA's driver has no such facts.
+The facts come from NVIDIA's driver through gpubench, and from nvidia-smi if it is installed. A node
+without NVIDIA's driver has no facts of GPUs.
 """
 
 from __future__ import annotations
@@ -36,19 +37,21 @@ if not error:
 reason = f"NVIDIA's driver shows no GPU (error {error})"
 print(json.dumps({"count": count.value, "reason": reason}))
 """
-"""Program that asks the driver for the number of GPUs. It runs in its own process: the driver starts
-threads, and plans are made before gpubench is compiled.
+"""Python program that asks the driver for the number of GPUs.
+
+It runs in a separate process, because the driver starts threads. gpubench cannot be used instead,
+because plans are made before it is compiled.
 """
 _SHARED = (
     "name", "compute", "sms", "clock_hz", "memory_clock_hz", "bus_bits", "l2_bytes", "memory_bytes",
     "ecc", "vbios", "power_cap_watts", "generation",
 )  # fmt: skip
-"""Facts that the GPUs of a node have in common."""
+"""Facts that all GPUs of a node usually have in common."""
 
 
 @cache
 def survey() -> tuple[int, str]:
-    """Return the number of GPUs that a program finds on this machine, and why there are none."""
+    """Return the number of GPUs that a program finds on this machine, and a reason if there are none."""
     library = os.environ.get("PEAKMARK_LIBCUDA", LIBRARY)
     command = [*_environment(), sys.executable, "-I", "-S", "-c", _COUNT, library]
     answer = Host().run_json(command) or {"count": 0, "reason": "NVIDIA's driver does not answer"}
@@ -56,7 +59,7 @@ def survey() -> tuple[int, str]:
 
 
 def on_bus(host: Host) -> int:
-    """Return the number of NVIDIA's GPUs on the PCI bus, also of those that no program may use."""
+    """Return the number of NVIDIA GPUs on the PCI bus, including GPUs that this job may not use."""
     count = 0
     for device in host.glob("/sys/bus/pci/devices/*"):
         is_display = (host.read(device, "class") or "").startswith("0x03")
@@ -65,15 +68,15 @@ def on_bus(host: Host) -> int:
 
 
 def _environment() -> list[str]:
-    """Return the begin of a command that sees the GPUs of this process."""
+    """Return the start of a command that runs with the GPU variables of this process."""
     settings = [f"{name}={os.environ[name]}" for name in _ENVIRONMENT if name in os.environ]
     return ["env", *settings]
 
 
 def collect(host: Host, gpubench: Path) -> Facts | None:
-    """Return the ``gpu`` part of the facts; None where gpubench finds no GPU.
+    """Return the ``gpu`` part of the facts, or None if gpubench finds no GPU.
 
-    Facts that all GPUs have in common stand beside the list of GPUs.
+    It has a list of the GPUs, and the facts that all of them have in common.
 
     Args:
         host: the machine.
@@ -102,8 +105,8 @@ def _gpu(host: Host, listed: Facts, said: Facts) -> Facts:
 
     Args:
         host: the machine.
-        listed: by the driver, as gpubench prints them.
-        said: by nvidia-smi, empty without it.
+        listed: facts from the driver, as gpubench prints them.
+        said: facts from nvidia-smi; empty without it.
     """
     link = listed.get("link") or {}
     return {
@@ -121,7 +124,7 @@ def _gpu(host: Host, listed: Facts, said: Facts) -> Facts:
 
 
 def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
-    """Yield what nvidia-smi says of each GPU that a program may not find out otherwise."""
+    """Yield the facts of each GPU that only nvidia-smi reports."""
     for log, gpu in _read_log(host):
         yield {
             "driver": log.findtext("driver_version"),
@@ -134,9 +137,9 @@ def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
 
 
 def _read_log(host: Host) -> Iterator[tuple[Element, Element]]:
-    """Yield for each GPU the whole log of ``nvidia-smi -q -x`` and the GPU's part of it.
+    """Yield, for each GPU, the log of ``nvidia-smi -q -x`` and the GPU's part of it.
 
-    Without nvidia-smi there is nothing.
+    Without nvidia-smi, nothing is yielded.
     """
     from xml.etree import ElementTree  # late: most nodes have no GPU
 
@@ -152,13 +155,13 @@ def _read_log(host: Host) -> Iterator[tuple[Element, Element]]:
 
 
 def _address(gpu: Element) -> str:
-    """Return the PCI address as sysfs writes it: 0000:00:06.0 for 00000000:00:06.0."""
+    """Return the PCI address of a GPU in the form of sysfs: 0000:00:06.0 for 00000000:00:06.0."""
     domain, _, rest = gpu.get("id", "").lower().partition(":")
     return f"{domain[-4:]}:{rest}"
 
 
 def _number(gpu: Element, path: str) -> int | None:
-    """Return the leading number of a part of the log: 16 of ``16x``, 700 of ``700.00 W``."""
+    """Return the number at the start of a value in the log: 16 for ``16x``, 700 for ``700.00 W``."""
     match = re.match(r"\d+", gpu.findtext(path) or "")
     return int(match[0]) if match else None
 
@@ -171,18 +174,19 @@ _COUNTERS = {
     "clocks_event_reasons_counters": "",
     "pci": "",
 }
-"""Part of the log whose children count -> what their names begin with here."""
+"""Part of the log whose children are counters -> prefix of their names in the result."""
 COUNTED = re.compile(
     r"[sd]ram_(un)?correctable(_\w+)?|(single|double)_bit_retired_count|remapped_row_(corr|unc)"
     r"|(sw|hw)_\w+|replay_counter"
 )
-"""Children that count errors, repairs, and the time in us for which the clock was held down."""
+"""Names of counters of errors, of repairs, and of the time in us for which the clock was reduced."""
 
 
 def read_counters(host: Host) -> dict[str, int]:
-    """Return the counters of all GPUs by PCI address and name; empty without nvidia-smi.
+    """Return the counters of all GPUs, or an empty dict without nvidia-smi.
 
-    A key is ``0000:19:00.0 dram_uncorrectable``: the driver and nvidia-smi number GPUs differently.
+    A key is PCI address and name, such as ``0000:19:00.0 dram_uncorrectable``. Indices are not used,
+    because the driver and nvidia-smi number GPUs differently.
     """
     counters = {}
     for _, gpu in _read_log(host):
@@ -196,10 +200,10 @@ def read_counters(host: Host) -> dict[str, int]:
 
 
 def numa_nodes(facts: Any, count: int) -> set[int]:
-    """Return the NUMA nodes at which the first ``count`` GPUs of a node are; empty where unknown.
+    """Return the NUMA nodes of the first ``count`` GPUs; empty if they are unknown.
 
     Args:
-        facts: the ``gpu`` part of the facts, None without GPUs.
+        facts: the ``gpu`` part of the facts; None without GPUs.
         count: number of GPUs.
     """
     gpus = (facts or {}).get("gpus") or []

@@ -91,7 +91,7 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
 
 
 def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
-    """Return the subsystem whose grids plan no cells here, GPUs, and why; empty for none."""
+    """Return ``gpu`` -> the reason, if the grids of GPUs plan no cells here; else an empty dict."""
     if not config["gpu"]:
         return {}
     reason = ""
@@ -130,7 +130,7 @@ def _add(cells: dict[str, Cell], cell: Cell) -> None:
 
 
 def _named_references(config: Settings, left_out: Collection[str]) -> dict[str, Reference]:
-    """Return the reference tools that the grids name, but for those of subsystems left out."""
+    """Return the reference tools that the grids name, except in grids of subsystems left out."""
     tools: dict[str, Reference] = {}
     for subsystem in SUBSYSTEMS:
         grids_of_part = [] if subsystem in left_out else config[subsystem]

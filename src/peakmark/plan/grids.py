@@ -305,7 +305,10 @@ def _points(subsystem: str, keys: Settings) -> list[_GridPoint]:
 
 
 def _variants_of_gpu(workload: str, keys: Settings) -> list[str]:
-    """Return the variants of the grid that a GPU workload has; a copy to a peer takes two GPUs."""
+    """Return those variants of the grid that a GPU workload has, else its default variants.
+
+    The default of LINK excludes ``peer``, which needs two GPUs.
+    """
     known = gpu_variants(workload)
     asked = [variant for variant in keys.get("variants", []) if variant in known]
     if asked or workload != "LINK":

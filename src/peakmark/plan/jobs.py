@@ -90,7 +90,7 @@ def threads(cells: Sequence[Cell], plan: Plan) -> int:
 
 
 def gpus(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the GPUs to ask for: those of the most demanding cell, 0 where none measures GPUs."""
+    """Return the number of GPUs that a job needs, which is the largest of its cells; 0 without GPU cells."""
     wanted = [0]
     for cell in cells:
         if cell.word == GPUS and plan.cluster is not None:

@@ -163,9 +163,9 @@ def pinned_server(cell: Cell, server: Command, cpus: Sequence[int]) -> Command:
 def cpus_near_gpus(
     cell: Cell, facts: Mapping[str, Any], cpu_locations: Topology, cpus: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the CPUs of the job on the NUMA nodes of the cell's GPUs; all where they are unknown.
+    """Return the CPUs of the job on the NUMA nodes of the cell's GPUs; all CPUs if these are unknown.
 
-    Pinned memory for copies then lies near the GPUs.
+    Pinned memory for copies is then close to the GPUs.
     """
     nodes = gpu.numa_nodes(facts.get("gpu"), cell.concurrency)
     near = [cpu for cpu in cpus if cpu_locations[cpu].node in nodes]

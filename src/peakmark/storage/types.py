@@ -597,12 +597,12 @@ class BlasFacts(TypedDict, total=False):
 
 
 class GpuModel(TypedDict, total=False):
-    """What a GPU is, and what all GPUs of a node have in common; null is unknown, or not the same.
+    """Facts of one GPU, or of all GPUs of a node; null: unknown, or not the same for all.
 
     Attributes:
-        clock_hz: the highest of its SMs
-        generation: of its PCI Express link, the highest that GPU and slot have
-        pcie: link of a GPU; of a node the narrowest
+        clock_hz: highest clock of the SMs
+        generation: highest generation of PCI Express that GPU and slot support
+        pcie: PCI Express link of the GPU; for a node, its narrowest link
     """
 
     name: OptionalText
@@ -624,8 +624,8 @@ class Gpu(GpuModel, total=False):
     """A GPU of a node.
 
     Attributes:
-        mig: divided into instances, which are not measured
-        width: lanes of its PCI Express link
+        mig: whether the GPU is divided into instances, which are not measured
+        width: number of lanes of the PCI Express link
     """
 
     index: Count
@@ -639,8 +639,8 @@ class GpuFacts(GpuModel, total=False):
     """The GPUs of a node.
 
     Attributes:
-        driver: its version
-        partitioned: a GPU is divided into instances (MIG)
+        driver: version of the driver
+        partitioned: whether a GPU is divided into instances (MIG)
     """
 
     driver: OptionalText
@@ -656,7 +656,7 @@ class Facts(TypedDict, total=False):
     Attributes:
         collected: time at which the facts were read, ISO 8601 with offset
         libraries: name of a shared library that can affect results -> its file
-        gpu: only of a node with GPUs
+        gpu: facts of GPUs, if the node has any
         unknown: dotted name of an unknown fact -> how to supply it
     """
 

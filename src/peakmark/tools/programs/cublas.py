@@ -1,4 +1,4 @@
-"""cuBLAS: products of matrices of 8192 by type, by NVIDIA's library, which gpubench opens at run time."""
+"""cuBLAS, NVIDIA's library, with which gpubench multiplies matrices of 8192 x 8192 elements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from peakmark.tools.programs.gpubench import VendorLibrary
 
 
 class Cublas(VendorLibrary):
-    """gpu TC-*, FP64 and FP32 in op/s, sustained. FP8 also takes libcublasLt."""
+    """cuBLAS. It measures TC-*, FP64 and FP32 in op/s, sustained. FP8 also needs libcublasLt."""
 
     name = "cublas"
     way = "cublas"

@@ -1,4 +1,4 @@
-"""cuMemcpy and cuMemset: copies by the driver's own calls, which gpubench runs beside its kernels."""
+"""cuMemcpy and cuMemset, the functions of NVIDIA's driver that copy and set memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from peakmark.tools.programs.gpubench import VendorLibrary
 
 
 class CudaMemcpy(VendorLibrary):
-    """gpu RWS by cuMemcpyDtoD, WS by cuMemsetD32, and LINK by cuMemcpy with pinned memory, in B/s."""
+    """Functions of the driver, measured in B/s.
+
+    - RWS: cuMemcpyDtoD.
+    - WS: cuMemsetD32.
+    - LINK: cuMemcpy with pinned memory.
+    """
 
     name = "cuda-memcpy"
     way = "memcpy"

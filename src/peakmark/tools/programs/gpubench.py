@@ -1,5 +1,7 @@
-"""gpubench, peakmark's kernel for GPUs: rates, memory, links and latencies through the driver alone; and
-the vendor's ways that gpubench runs beside them.
+"""gpubench, peakmark's kernel that measures rates, memory, links and latencies of GPUs.
+
+gpubench needs only the driver. It can also run functions of the vendor's libraries, which serve as
+reference tools (``VendorLibrary``).
 """
 
 from __future__ import annotations
@@ -31,22 +33,25 @@ RATES = ("FP64", "FP32", "FP16", "INT32", *MATRIX)
 """Workloads that compute."""
 
 BLOCKS = (32, 1 << 20)
-"""Bytes of the smallest and largest block. Without one gpubench takes the fastest way."""
+"""Bytes of the smallest and largest block. Without a block, gpubench uses the fastest access."""
 _START_S = 1.0
-"""Seconds until the driver has started the GPUs and compiled a kernel."""
+"""Seconds in which the driver starts the GPUs and compiles a kernel."""
 _SETTLE_S = 0.75
 """Seconds until the power of a GPU under full load is steady."""
 _LADDER_S = 6.0
 """Seconds of a ladder on an H100."""
 _MEMORY = 1 << 30
-"""Bytes of the host's memory: pinned buffers, and what the driver takes."""
+"""Bytes of host memory for each GPU: pinned buffers, and memory of the driver."""
 _L1_BYTES = 32 << 10
-"""Largest working set that lies in the L1 cache of every GPU."""
+"""Largest working set in bytes that fits the L1 cache of every GPU."""
 
 
 class GpuBench(common.Kernel):
-    """gpu FP64 FP32 FP16 INT32 TC-* in op/s, RS WS RWS RWR and LINK in B/s, LAUNCH and LADDER-LAT
-    in s.
+    """gpubench.
+
+    - FP64, FP32, FP16, INT32 and TC-*: op/s, sustained or burst.
+    - RS, WS, RWS, RWR and LINK: B/s.
+    - LAUNCH and LADDER-LAT: seconds.
     """
 
     name = "gpubench"
@@ -99,7 +104,10 @@ class GpuBench(common.Kernel):
         return self.parsed(cell, output, row)
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
-        """Check the value. That of several GPUs is the sum of their rates; some end before others."""
+        """Check the value against the rates of the GPUs, whose sum it is.
+
+        Work / seconds may be lower than the sum, because some GPUs end before others.
+        """
         rates = [_values_of_gpu(gpu)[1] for gpu in output[self.parts]]
         common.agree(value, sum(rates), 1e-3, f"{self.name}: value")
         if len(rates) == 1 or rate > value:
@@ -115,7 +123,7 @@ class GpuBench(common.Kernel):
 
 
 def _values_of_gpu(printed: Any) -> list[float]:
-    """Return index, value and clock in Hz of one GPU; the clock is 0 where there is none."""
+    """Return index, value and clock in Hz of one GPU. The clock is 0 if it is unknown."""
     if not isinstance(printed, dict):
         raise ParseError("gpubench: per_gpu is no list of objects")
     gpu = Output("gpubench", printed)
@@ -124,9 +132,10 @@ def _values_of_gpu(printed: Any) -> list[float]:
 
 
 def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Measurement]:
-    """Yield the rows of the ladder: the median of the working sets that lie clearly in a level.
+    """Yield the rows of the ladder. A row's value is the median of points clearly inside its level.
 
-    Each row holds the points up to the end of its level, so that together they are the curve.
+    Each row has the points from the end of the previous level to the end of its level, so that all
+    rows together have the whole curve.
     """
     points: Any = output["points"]
     if not isinstance(points, list) or not points or not all(map(_is_point, points)):
@@ -155,7 +164,11 @@ def _is_point(point: object) -> bool:
 
 
 class VendorLibrary(GpuBench):
-    """A way of the vendor that gpubench runs by its own library, beside its kernels."""
+    """Reference tool that consists of functions of a vendor's library, which gpubench calls.
+
+    Attributes:
+        way: value of gpubench's option ``--reference``.
+    """
 
     reference = True
     way = ""
@@ -177,7 +190,7 @@ class VendorLibrary(GpuBench):
         return Instrument.find(self, path)
 
     def arguments(self, cell: Cell) -> list[str]:
-        without_block = replace(cell, block=None)  # its calls have none
+        without_block = replace(cell, block=None)  # the vendor's functions have no block
         return ["--reference", self.way, *super().arguments(without_block)]
 
 

@@ -1,4 +1,4 @@
-"""nvbandwidth: NVIDIA's program for copies within a GPU, between GPU and host, and between GPUs."""
+"""nvbandwidth, NVIDIA's program that measures copies within a GPU, and between GPU and host."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ _TESTS = {
     "to": "host_to_device_memcpy_ce",
     "from": "device_to_host_memcpy_ce",
 }
-"""Workload, or variant of LINK -> testcase. Those of both directions tell the bandwidth of one."""
+"""Workload, or variant of LINK -> name of the testcase.
+
+Testcases for both directions are not used, because they report the bandwidth of one direction.
+"""
 _SECONDS = 5.0
-"""Seconds of a testcase, which measures all GPUs one after the other."""
+"""Seconds of a testcase, in which all GPUs are measured one after the other."""
 
 
 class NvBandwidth(Instrument):
-    """gpu RWS and LINK in B/s of the first GPU; it measures GPUs one after the other."""
+    """nvbandwidth. It measures RWS and LINK in B/s. Only the value of the first GPU is used."""
 
     name = "nvbandwidth"
     place = 3
@@ -47,7 +50,7 @@ class NvBandwidth(Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
         argv = (tool.path, "--json", "--testcase", _test_of(cell))
-        # The sentence on an error, with exit code 1, is in the JSON.
+        # Errors have exit code 1, and their message is in the JSON.
         return Invocation(self.command(cell, argv, ok_codes=(0, 1)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
@@ -60,7 +63,7 @@ class NvBandwidth(Instrument):
             }
             test = tests[name]
         except (TypeError, AttributeError, LookupError) as error:
-            raise ParseError(f"nvbandwidth: {name} is not whole in its output") from error
+            raise ParseError(f"nvbandwidth: {name} is incomplete in its output") from error
         if test["status"] == "Waived":
             raise Unavailable(f"nvbandwidth waives {name} on this machine")
         if test["status"] != "Passed":
@@ -68,13 +71,15 @@ class NvBandwidth(Instrument):
             raise ParseError(f"nvbandwidth: {name} did not pass: {why}")
         value = 1e9 * self.bandwidth(test)
         if cell.workload == "RWS":
-            value *= 2  # it counts what was copied, a row what was read and written
+            value *= (
+                2  # nvbandwidth counts copied bytes, a row counts bytes read plus bytes written
+            )
         (metric,) = metrics(cell.subsystem, cell.workload)
         row = Measurement.of(cell, metric, value, {"testcase": name})
         return Parsed((row,), version)
 
     def bandwidth(self, test: Output) -> float:
-        """Return the GB/s of the first GPU, whose column is the first in the only row."""
+        """Return the GB/s of the first GPU, which is the first column of the only row."""
         matrix = test["bandwidth_matrix"]
         if not isinstance(matrix, list) or len(matrix) != 1 or not isinstance(matrix[0], list):
             raise ParseError("nvbandwidth: bandwidth_matrix is not one row")
