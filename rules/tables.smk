@@ -5,7 +5,11 @@ rule tables:
     input:
         rules.rows.output,
     output:
-        [for_report(table.name, table.full_title) for table in TABLES if RUN.has_table(table)],
+        [
+            for_report(table.name, table.full_title)
+            for table in TABLES
+            if RUN.has_table(table)
+        ],
         for_report("runs", "Every run", "runs"),
     log:
         f"{RUN.folder}/logs/tables.log",

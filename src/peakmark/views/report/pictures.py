@@ -233,8 +233,12 @@ def without_rows(drawing: Drawing) -> str:
 
 
 def case_of(picture: Picture) -> str:
-    """Return which caption a usual figure has: that of its name if there is one, else of its kind."""
-    if picture.name in captions():
+    """Return which caption a usual figure has.
+
+    It is the caption of its name if there is one, else of its kind. A figure of several nodes has
+    the caption of its kind, because it takes its name from its table.
+    """
+    if picture.kind != "nodes" and picture.name in captions():
         return picture.name
     return picture.kind
 
