@@ -29,7 +29,7 @@ from peakmark.storage.results import Results
 CHECKSUMS = "checksums.txt"
 """File of the raw outputs' checksums, for ``sha256sum --check`` in the campaign's folder."""
 SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
-"""Files and folders of a campaign from which all its other files can be made again."""
+"""Files and folders of a campaign from which peakmark makes all other files of the campaign."""
 
 
 def judge(results: Results) -> CampaignFrames:
@@ -58,9 +58,10 @@ def judge(results: Results) -> CampaignFrames:
 
 
 def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
-    """Return the frames of a campaign: read them if they are up to date, else compute and write them.
+    """Return the frames of a campaign.
 
-    If the folder has no records, only frames, they are read without a check.
+    Frames that are up to date are read; otherwise they are computed from the records and written. A
+    folder that holds frames but no plan is read without a check.
 
     Args:
         campaign: folder of the campaign.
@@ -90,7 +91,10 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
 
 
 def state_of(campaign: Path) -> str:
-    """Return a digest of peakmark's code and of the name, size and time of each source file."""
+    """Return a digest of peakmark's code and of the name, size and time of each source file.
+
+    Frames with another digest in ``campaign.json`` are outdated.
+    """
     digest = hashlib.sha256(code_digest().encode())
     for path in sorted(sources_of(campaign)):
         status = path.lstat()
@@ -100,7 +104,7 @@ def state_of(campaign: Path) -> str:
 
 
 def sources_of(campaign: Path) -> Iterator[Path]:
-    """Yield the files of ``SOURCES``, those in folders included."""
+    """Yield the files that ``SOURCES`` names, and all files in the folders that it names."""
     for name in SOURCES:
         source = campaign / name
         for path in (source, *source.rglob("*")):

@@ -14,9 +14,9 @@ from peakmark.resources import of_checkout
 
 
 def preset_of(config: Mapping[str, Any]) -> str:
-    """Return the name of the shipped preset that equals a configuration but for the campaign's name.
+    """Return the name of the shipped preset that has the settings of a configuration.
 
-    The name is empty if no preset does.
+    The campaign's name is not compared. Return an empty name if there is no such preset.
     """
     wanted = settings_of({**config, "campaign": None})
     return next((name for name, preset in presets().items() if preset == wanted), "")
@@ -24,7 +24,7 @@ def preset_of(config: Mapping[str, Any]) -> str:
 
 @functools.cache
 def presets() -> dict[str, dict[str, Any]]:
-    """Return the settings of the shipped presets by name, each without its campaign's name."""
+    """Return name of each shipped preset -> its settings, without the name of a campaign."""
     found = {}
     for path in sorted(of_checkout("config/presets").glob("*.yaml")):
         found[path.stem] = settings_of({**yamlfile.read(path), "campaign": None})

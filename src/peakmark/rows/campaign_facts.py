@@ -40,11 +40,11 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``attempts``: number of failed attempts.
     - ``largest_file``: size of the largest file that a disk cell writes, B.
     - ``networks``: host -> its network interface.
-    - ``core_types``: host -> core types for which the BLAS of HPL chose its kernels.
+    - ``core_types``: host -> core types whose kernels HPL's BLAS used.
     - ``on_cluster``: whether Slurm ran the campaign.
     - ``behind``: switch or uplink -> nodes behind it.
     - ``checksums``: number and digest of the raw outputs.
-    - ``left_out``: a sentence on each record, or each host's facts, that was left out.
+    - ``left_out``: sentences on records and on hosts' facts that were left out.
     - ``unplanned``: subsystem -> why its grids planned no cells, in a sentence.
     - ``rule``: a node is slow if it is behind by more than the share ``beyond``. The test needs at
       least ``nodes`` nodes of a class and ``repetitions`` repetitions of a row.
@@ -194,9 +194,10 @@ def empty_reason(results: Results, instrument: str) -> str:
 
 
 def failures_of(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield failures, merged over nodes: ``cells``, ``what`` went wrong, the ``reason``, and ``nodes``.
+    """Yield a mapping for each failure that several nodes may have in common.
 
-    A node is listed once for each time that it failed.
+    Its keys are ``cells`` (their name), ``what`` (what went wrong), ``reason``, and ``nodes``, which
+    lists a node once for each time that it failed.
     """
     places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for record in results.refused:
@@ -220,8 +221,8 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
 def networks_of(results: Results) -> dict[str, dict[str, Any]]:
     """Return the network interface of each host.
 
-    It is the interface that was measured, with a ``remark``. If none was, it is the interface of the
-    default route, from the facts of the host.
+    This is the interface that was measured, with a ``remark``. If no interface was measured, it is that
+    of the default route, from the facts of the host.
     """
     seen: dict[str, list[Facts]] = defaultdict(list)
     for record in results.records:
@@ -257,7 +258,7 @@ def network_of(facts: Facts, seen: list[Facts]) -> dict[str, Any]:
 
 
 def core_types_of(results: Results) -> dict[str, list[str]]:
-    """Return for each host the core types for which the BLAS of HPL chose its kernels."""
+    """Return for each host the core types whose kernels HPL's BLAS used."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for record in results.records:
         context = record.data["context"]
@@ -298,7 +299,7 @@ def facts_of_hosts(results: Results) -> pd.DataFrame:
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values of nested facts, each with its dotted name.
 
-    A mapping with a dot in one of its keys is yielded as one value: its names could not be split again.
+    A mapping with a dot in one of its keys is yielded as one value: dotted names would be ambiguous.
     """
     parts: dict[Any, Any] = {}
     if isinstance(value, Mapping) and not any("." in str(key) for key in value):

@@ -20,24 +20,24 @@ from peakmark.rows.rows import MOST
 from peakmark.statistics import ENOUGH
 
 LOSS = 0.01
-"""Share of UDP messages that may be lost without a message. RFC 2544 allows no loss in a throughput."""
+"""Largest share of lost UDP datagrams that is not reported. RFC 2544 defines throughput without loss."""
 HEAVY_LOSS = 0.1
-"""Share of lost messages above which the sender's rate decides how much arrives."""
+"""Share of lost datagrams above which the measured rate depends on the sender's rate."""
 MOST_LOSS = 0.5
-"""Share of lost messages above which more is lost than arrives."""
+"""Share of lost datagrams above which a rate is wrong: more data is lost than arrives."""
 DEVICE = 0.9
-"""Least share of the requested bytes that the disk itself must move."""
+"""Smallest share of the requested bytes that the disk must move; below it, memory served the rest."""
 NEAR_LIMIT = 0.7
 """Share of a cgroup's limit above which the run measures the limit rather than the disk."""
 FLUSH_S = 1e-3
 """Duration below which a flush wrote nothing to the medium, s."""
 FLUSHED = 1e8
-"""Number of written bytes above which so short a flush is reported."""
+"""Number of written bytes above which a flush that is shorter than ``FLUSH_S`` is reported."""
 SHORTEST_S = 0.5
-"""Least duration of a run, so that warm-up and stragglers do not matter, s."""
+"""Shortest run that is not reported, s: in a shorter run, warm-up and late threads matter."""
 RESOLVED = 2.5
-"""Distance from the median that the rounding of a program's output explains, in steps of its last digit:
-two, and half a step of tolerance.
+"""Largest distance from the median that rounding explains, in steps of the last printed digit: two
+steps, and half a step of tolerance.
 """
 QUIET = 0.05
 """Coefficient of variation up to which a machine counts as quiet (docs/method.md)."""
@@ -46,12 +46,12 @@ DRIFT_P = 0.015
 HOSTS_P = 0.05
 """Largest p-value of a difference between hosts that is reported."""
 SLOW_GPU = 0.03
-"""Share of the median of a node's GPUs by which one must be slower to be named."""
+"""A GPU is reported if it is slower than the median of its node's GPUs by more than this share."""
 HPL_THRESHOLD = 16.0
 """Limit of the scaled residual above which HPL itself reports a failed run."""
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 STORES = ("temporal", "streaming", "libc")
-"""Kinds of stores that the message ``stores`` words differently."""
+"""Kinds of store instructions that have a text of their own in the message ``stores``."""
 DEVICES = {
     "disk": ("storage", "device"),
     "network": ("network", "interface"),
@@ -87,8 +87,8 @@ def residual(measured: RowRuns) -> Messages:
 def scatter(measured: RowRuns) -> Messages:
     """Report a drift over time, and a spread that no quiet machine shows.
 
-    Only the undisturbed runs are judged if they confirm the row's value (``RowRuns.clean_runs``), else
-    all runs. A spread within the program's resolution is not reported.
+    If the undisturbed runs confirm the row's value (``RowRuns.clean_runs``), only these are judged. A
+    spread within the program's resolution is not reported.
     """
     runs = measured.clean_runs or measured.in_time
     values = [run.value for run in runs]
@@ -107,9 +107,9 @@ def scatter(measured: RowRuns) -> Messages:
 
 @cache
 def widest(n: int) -> float:
-    """Return the coefficient of variation that a quiet machine exceeds in 2 % of rows of n >= 2 runs.
+    """Return the coefficient of variation that 2 % of the rows with ``n`` runs exceed on a quiet machine.
 
-    The sample variance of normal values is distributed as chi-squared with n - 1 degrees of freedom.
+    A row has at least two runs. The sample variance of normal values is distributed as chi-squared with n - 1 degrees of freedom.
     """
     from scipy import stats
 
@@ -183,7 +183,7 @@ def short(measured: RowRuns) -> Messages:
 
 
 def losses(measured: RowRuns) -> Messages:
-    """Report lost UDP messages, or lost round trips of UDP."""
+    """Report lost UDP datagrams, or lost round trips of UDP."""
     row = measured.row
     if row.workload not in ("UDP", "LAT-UDP"):
         return
@@ -203,7 +203,7 @@ def losses(measured: RowRuns) -> Messages:
 
 
 def lost_share(run: Line) -> float:
-    """Return the share of a run's messages or round trips that were lost."""
+    """Return the share of lost datagrams, or of lost round trips, in a run."""
     if run.loss:
         return float(run.loss)
     lost = run.lost or 0
@@ -262,7 +262,7 @@ def unflushed(measured: RowRuns) -> Messages:
 
 
 def limited_disk(measured: RowRuns) -> Messages:
-    """Report a cgroup's I/O limit that the row came near to. A limit far above the value is harmless."""
+    """Report a cgroup's I/O limit if the value is near it. A limit far above the value is harmless."""
     row = measured.row
     limits = json.loads(measured.runs[0].io_limits or "{}")
     way = "write" if row.workload.startswith("W") else "read"

@@ -31,7 +31,8 @@ def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.D
     """Add ``clock_hz``, ``clock_share`` and ``clock_source`` (a message as JSON) to CPU rows.
 
     The clock of a host is the median over its undisturbed runs, and the clock of a row is the median
-    over its hosts. ``clock_share`` divides it by the highest clock known for the same work.
+    over its hosts. ``clock_share`` is the row's clock as a share of the highest clock known for the
+    same work.
     """
     by_host = clean_clocks(rows, kept, results)
     clock = by_host.groupby("point")["clock_hz"].median()

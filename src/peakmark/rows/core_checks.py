@@ -18,17 +18,17 @@ from peakmark.run import noise
 from peakmark.statistics import median
 
 STEAL = 0.02
-"""Share of the CPUs' time that a hypervisor may take without a message."""
+"""Largest share of the CPUs' time that a hypervisor may take without a warning."""
 HELD_BACK = 0.01
-"""Share of the time for which a quota may hold threads back without a message."""
+"""Largest share of the time for which a quota may hold threads back without a warning."""
 CORE = 0.75
-"""Least share of a core's pipes that a kernel uses if it has the core to itself
+"""Smallest share of a core's execution pipes that a kernel uses while it has the core to itself
 (docs/method.md).
 """
 OVERLAP = 0.95
-"""Least share of the run in which all threads of a latency under load must work at the same time."""
+"""Smallest share of a run under load during which all its threads must work at the same time."""
 POOL = 4.0
-"""Least size of a pool as a multiple of the last-level cache, so that most accesses go to DRAM."""
+"""Smallest pool, as a multiple of the last-level cache, of which most accesses go to DRAM."""
 WIDE = ("avx2", "avx512")
 """Instruction sets whose multiplications may run below the nominal clock by design."""
 LOWEST_DESIGNED = 0.4
@@ -79,10 +79,11 @@ def slow_core(measured: RowRuns) -> Messages:
 
 
 def crowded(measured: RowRuns) -> Messages:
-    """Report cores whose pipes another program used, so that the kernel was held up.
+    """Report cores on which another program held the kernel up by using the same execution pipes.
 
-    The kernel's paced calls measure it: they last longer than their dependency chain of known length.
-    Other checks report threads that share a core by request, or that waited for their CPUs.
+    The kernel shows this by its paced calls: on such a core they last longer than their dependency
+    chain, whose length is known. Other checks report threads that share a core by request, or that
+    waited for their CPUs.
     """
     held_up = [run.held_up_cores for run in measured.runs if run.held_up_cores]
     if held_up:
@@ -102,7 +103,7 @@ def waited(measured: RowRuns) -> Messages:
 
 
 def overlap(measured: RowRuns) -> Messages:
-    """Report points of a latency under load at which some threads did not work all the time."""
+    """Report points of a latency-under-load curve at which some threads did not work all the time."""
     if measured.row.table != "memory_loaded_latency":
         return
     shares = []
@@ -115,14 +116,14 @@ def overlap(measured: RowRuns) -> Messages:
 
 
 def memory_load(measured: RowRuns) -> Messages:
-    """Report that DRAM was read more slowly right before or after a run than at its best."""
+    """Report runs before or after which DRAM was read more slowly than at its best in the campaign."""
     yield from measured.repeated("memory-load", measured.known("memory_load"))
 
 
 def two_states(measured: RowRuns) -> Messages:
-    """Report a row whose runs met both the slow and the fast state of a probe, if its values differ.
+    """Report a row with different values whose runs met both the slow and the fast state of a probe.
 
-    A probe reads DRAM or the time between two cores, right before and after a run (``rows.states``).
+    A probe measures DRAM, or the time from core to core, right before and after a run (``rows.states``).
     """
     values = [run.value for run in measured.runs]
     seen = " ".join(run.state for run in measured.runs).split()
@@ -155,10 +156,10 @@ def clock(measured: RowRuns) -> Messages:
 
 
 def below_nominal(measured: RowRuns) -> Messages:
-    """Report a clock below the nominal one, since a limit at the observed clock hides a throttled node.
+    """Report a clock below the nominal clock, which a limit at the observed clock would hide.
 
-    Wide vectors may run below the nominal clock by design. For them the clock before and after the
-    work is judged instead.
+    Wide vectors may run below the nominal clock by design. For wide vectors, the clock before and after
+    the work is judged instead.
     """
     row, seen = measured.row, seen_clock(measured)
     nominal = row.nominal_hz or (measured.fact("cpu", "clock_hz") or {}).get("nominal")
@@ -166,7 +167,7 @@ def below_nominal(measured: RowRuns) -> Messages:
         return
     judged = seen
     has_wide = any(isa in WIDE for isa in measured.texts("isa"))
-    # No design goes below LOWEST_DESIGNED: such a clock is judged under wide vectors too.
+    # A clock below LOWEST_DESIGNED is judged for wide vectors too: no CPU is designed for it.
     if has_wide and seen >= LOWEST_DESIGNED * nominal:
         judged = idle_clock(measured) or seen
     if judged < (1 - noise.MATTERS) * nominal:
@@ -196,7 +197,7 @@ def idle_clock(measured: RowRuns) -> float | None:
 
 
 def narrower(measured: RowRuns) -> Messages:
-    """Report that a run was asked for narrower vectors than the limit assumes, or for none."""
+    """Report that the configuration asks for narrower vectors than the limit assumes, or for no vectors."""
     isa = measured.runs[0].chosen_isa or "auto"
     is_widest = isa in ("auto", measured.fact("cpu", "isa_best"))
     row = measured.row
@@ -223,7 +224,7 @@ def placement(measured: RowRuns) -> Messages:
 
 
 def concurrency(measured: RowRuns) -> Messages:
-    """Report more threads than the smallest job of the row had CPUs, CPU quota or cores."""
+    """Report a row with more threads than the CPUs, the CPU quota or the cores of its smallest job."""
     if not measured.is_pinned:
         return
     threads = measured.row.concurrency

@@ -116,14 +116,14 @@ def nines_of(share: float) -> float:
 
 
 def distribution_of(histograms: Sequence[str]) -> NDArray[np.float64]:
-    """Return the distribution of the times that histograms count together.
+    """Return the distribution of the operations' times in the sum of several histograms.
 
     Args:
         histograms: see the column ``histogram`` of runs; at least one, none empty.
 
     Returns:
-        An array of (nines of the share of operations, time in s that they do not exceed). It ends
-        where no operation took longer.
+        An array of (share of the operations in nines, longest time of this share in s). The last line
+        has the longest time of all operations.
     """
     counts = [read_histogram(text) for text in histograms]
     nines = np.arange(NINES_STEP, MOST_NINES, NINES_STEP)

@@ -32,19 +32,19 @@ from peakmark.rows.states import LEAST_DIFFERENCE, campaign_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
 CHANCE = 0.05
-"""Probability that a campaign without any real difference states one."""
+"""Probability that the findings of a campaign without any real difference state a difference."""
 TESTED = 3
-"""Fewest repetitions of both choices from which a difference is tested."""
+"""Fewest repetitions of each choice for which a difference is tested."""
 GAPS = {1: 2.0, 2: 0.5}
-"""Number of points in a group -> gap between the two ranges that shows a difference, as a multiple of
-the larger range.
+"""Number of points in a group -> smallest gap between the ranges of the two choices, as a multiple of
+the larger range, at which the choices differ.
 
-So few points cannot reach a small p-value; a wide gap makes up for it (simulated: docs/method.md).
+One or two points cannot reach a small p-value, so a wide gap is required (simulated: docs/method.md).
 """
 TWICE = 2.0
 """Factor from which on sentences say *2.1 times* instead of a percentage."""
 FEW = 3
-"""Number of rows up to which a workload has no sentence on its best and worst configuration."""
+"""Workloads with at most this many rows get no sentence on their best and worst configuration."""
 MOST = 1.05
 """Share of the limit above which a row is wrong."""
 WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -192,7 +192,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
     }
     values = values_of_rows(frames.runs)
     groups = {name: list(groups_of(rows, values)) for name, rows in rows_of_tables.items()}
-    # The probability of a false difference is shared among all tests of the campaign.
+    # The probability of a false difference is divided among all tests of the campaign.
     tested = 0
     for groups_of_table in groups.values():
         tested += sum(group.n >= TESTED for group in groups_of_table)
@@ -228,7 +228,7 @@ def values_of_rows(runs: pd.DataFrame) -> Values:
 def is_usable(row: Line) -> bool:
     """Return whether a row may be compared with others: it has values, and none is wrong.
 
-    A row above a limit from the site file is usable: then the limit may be wrong instead.
+    A row above a limit from the site file is usable, because the limit itself may be wrong.
     """
     tolerated = {"above-limit"} if row.limit_origin == "site" else set()
     return bool(row.n) and set(row.wrong_codes.split()) <= tolerated
@@ -240,7 +240,7 @@ def is_usable(row: Line) -> bool:
 def groups_of(rows: pd.DataFrame, values: Values) -> Iterator[Group]:
     """Yield the groups of all comparisons of one table.
 
-    Rows whose runs met two states of the machine are in none: the state may be the difference.
+    No group contains rows whose runs met two states of the machine, as these could make the difference.
     """
     lines = []
     for row in schema.lines(rows):
@@ -422,7 +422,7 @@ def is_shown(group: Group, direction: int, tested: int) -> bool:
         return False
     if any(pair.factor**direction <= LEAST_DIFFERENCE for pair in group.pairs):
         return False
-    # Two of all arrangements of the values divide them completely: one for each direction.
+    # Only two arrangements of the values separate the choices completely: one for each direction.
     log_p = math.log(2) - sum(pair.log_arrangements for pair in group.pairs)
     if log_p <= math.log(CHANCE / max(1, tested)):
         return True

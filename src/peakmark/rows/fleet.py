@@ -25,8 +25,8 @@ from peakmark.storage.facts import node_class
 from peakmark.storage.results import Results
 
 DELTA = 0.03
-"""Share of the class's value by which a slow node is behind at least: two runs of a healthy node
-seldom differ by more.
+"""A slow node is behind its class by more than this share. Two runs of a healthy node seldom differ by
+more.
 """
 LEAST_REPETITIONS = statistics.ENOUGH
 """Fewest repetitions of a judged row: with fewer, the interval of the median is too narrow."""
@@ -35,20 +35,20 @@ LEAST_NODES = 4
 LEAST_PARTNERS = 2
 """Fewest partners of a node that distinguish a slow node from a slow link."""
 LEAST_PAIRS = 6
-"""Fewest pairs of a kind that are compared only with each other."""
+"""Fewest pairs of a kind that are compared only with each other (``links`` explains the kinds)."""
 RATE = 0.05
 """False discovery rate: expected share of healthy nodes among those that are called slow."""
 MANY = 4
 """Number of nodes above which tables on paper have a line for each point, not for each node."""
 CUT = 2.5
-"""Distance from the class's centre, in standard deviations, within which nodes belong to its bulk."""
+"""Nodes within this distance of a class's median, in standard deviations, form the bulk of the class."""
 ROUNDS = 10
 """Number of refinements of the bulk; it seldom changes after two or three."""
 NORMAL = NormalDist()
 
 Array = NDArray[np.float64]
 Place = tuple[Any, Any]
-"""A node, and a point without its node: see ``places_of``."""
+"""(node, place), which identify a row; a place is a point without its node (``places_of``)."""
 Values = Mapping[Place, Sequence[float]]
 """Node and place -> values of the row, in the order of the repetitions."""
 
@@ -130,7 +130,7 @@ def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return name of each class -> its nodes, the largest class first. A single class has no name.
 
     A class with fewer than ``LEAST_NODES`` nodes is merged into the most similar class with the same
-    CPU. Otherwise its nodes could not be judged, though their unusual equipment may be the fault.
+    CPU. Alone it could not be judged, although its unusual equipment may make its nodes slow.
 
     Args:
         facts: node -> facts of the node.
@@ -149,7 +149,8 @@ def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
 def joined_class(own: Equipment, sizes: Mapping[Equipment, int]) -> Equipment:
     """Return the equipment of the class that a node joins.
 
-    It is the large class of the same CPU with most in common, or without one the largest small class.
+    The class has the CPU of the node. Among such classes with at least ``LEAST_NODES`` nodes, it is
+    the one that has most equipment in common with the node. If all are smaller, it is the largest.
 
     Args:
         own: equipment of the node.
@@ -295,7 +296,10 @@ def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
 
 
 def _log_interval(repetitions: Sequence[float], is_time: bool) -> tuple[float, float, float]:
-    """Return low end, median and high end of the logarithms of times, or of the reciprocals of rates."""
+    """Return the low end, the median and the high end of the interval of a row's median, as logarithms.
+
+    Rates are inverted first, so that a higher logarithm is slower.
+    """
     logs = np.sort((1 if is_time else -1) * np.log(repetitions))
     rank, _ = statistics.median_rank(len(logs))
     return logs[rank - 1], statistics.median(logs), logs[-rank]
@@ -305,7 +309,7 @@ def _compare_with_class(logs: Array) -> tuple[Array, Array]:
     """Return by how much nodes are worse than their class, and the p-value of each median.
 
     Args:
-        logs: low end, median and high end x nodes x keys, as logarithms; a high one is bad.
+        logs: logarithms in an array of (low end, median, high end) x nodes x keys; higher is slower.
 
     Returns:
         ``logs`` minus the class's value, and one-sided p-values by node and key.
@@ -377,8 +381,9 @@ def _truncated_variance(cut: float) -> float:
 def typical_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of one table on its most typical node, with ``any`` as the name of the node.
 
-    It is the node of the largest class with the most usable rows; of several, the node whose values
-    are nearest to the medians of the class. A table with at most ``MANY`` nodes is returned unchanged.
+    The most typical node has the most usable rows of the largest class. If several nodes have as many,
+    it is the node whose values are nearest to the medians of the class. A table with at most ``MANY``
+    nodes is returned unchanged.
     """
     if rows["node"].nunique() <= MANY:
         return rows

@@ -33,7 +33,7 @@ class Labels:
 
     Attributes:
         table: the table.
-        layout_table: table of the layout that prints it, whose words are used; None without a layout.
+        layout_table: the same table in a layout, whose words are used; None without a layout.
     """
 
     table: Table
@@ -97,16 +97,17 @@ class Labels:
         return f"{counted} ({row.concurrency_word})" if row.concurrency_word else counted
 
     def program(self, program: Program) -> str:
-        """Return the name of a program in the headings of the layout, else of peakmark.
+        """Return the name of a program in the headings of the layout, such as ``FileIO``.
 
-        An example is ``FileIO`` from the heading ``FileIO Measured Throughput (MB/sec)``.
+        The heading is ``FileIO Measured Throughput (MB/sec)``. If the layout does not name the program,
+        peakmark's heading is used.
         """
         name = name_in(self.layout_table, program.instrument) if self.layout_table else ""
         return name or program.heading
 
     @property
     def factor(self) -> float:
-        """Return the number of SI units in one ``unit``."""
+        """Return the factor that converts a value in SI units to ``unit``."""
         return self._scale[0]
 
     @property
@@ -163,9 +164,9 @@ class Labels:
         return f"with {row.variant}" if row.variant not in USUAL else ""
 
     def place(self, row: Line, group: Sequence[Line]) -> str:
-        """Return the block and the threads of a row as far as its group differs in them.
+        """Return the block and the threads of a row, such as ``16 MiB, 8 threads``.
 
-        An example is ``16 MiB, 8 threads``. The threads are named if nothing differs.
+        Each is named only if it differs within the group. If neither differs, the threads are named.
         """
         blocks = {each.block_bytes for each in group}
         counts = {(each.concurrency, each.concurrency_word) for each in group}
@@ -179,8 +180,8 @@ class Labels:
 
         Args:
             row: a row of the table.
-            rows: rows among which the name must be clear: the working set and the node are named only
-                if these differ in them.
+            rows: rows from which the name distinguishes the row. Its working set and node are named
+                only if ``rows`` have different ones.
             block: whether to name the block.
         """
         words = [self.workload(row)]

@@ -12,8 +12,8 @@ in this order:
 Random rounds measure each node with several partners, so that a few pairs for each node suffice.
 
 Values are compared as logarithms of times or of reciprocal rates, so that a higher number is slower. A
-pair is *behind* by its difference to the usual pair of its *kind*, which crosses as many uplinks. A
-node is behind by the median over its pairs with healthy nodes.
+pair's *kind* is the number of uplinks that it crosses. A pair is *behind* by its difference to the usual
+pair of its kind. A node is behind by the median over its pairs with healthy nodes.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ may be slow.
 PASSES = 6
 """Largest number of passes of ``_fit``; the healthy nodes seldom change after two or three."""
 FIRST_GUESS = 0.25
-"""Quantile that the first pass of ``_fit`` takes as usual: most pairs of a slow rack are slow."""
+"""Quantile of the pairs that the first pass of ``_fit`` takes as usual. It is below the median because
+a slow rack can make most pairs slow.
+"""
 FASTEST_QUARTER = 0.25
-"""Quantile that must be slow among the pairs of a slow switch: at least three quarters of them are slow."""
+"""Quantile of a switch's pairs that must be slow for a slow switch: then three quarters are slow."""
 EFFICIENCY = 0.37
 """Efficiency of the median absolute deviation: n values determine it as well as 0.37 n determine a
 standard deviation. Source: Rousseeuw and Croux, Alternatives to the median absolute deviation, JASA 88
@@ -111,7 +113,7 @@ def list_slow_parts(rows: pd.DataFrame, runs: pd.DataFrame, known: Behind) -> pd
     lines = []
     for (table, point), pairs in of_links.groupby(["table", "place"], sort=False):
         by_time = {pair: values for (pair, _), values in values_of(pairs, runs).items()}
-        # In the order of the rows: the order of the runs must not decide how ties are listed.
+        # Keep the order of the rows: the order of the runs must not decide how ties are listed.
         measured = {pair: by_time[pair] for pair in pairs["node"]}
         for part in slow_parts(measured, BY_NAME[str(table)].lower_is_better, known):
             line = part._asdict() | {"table": table, "point": point}
@@ -143,7 +145,7 @@ def slow_parts(
 
 @dataclass(frozen=True)
 class _Network:
-    """The pairs of one point.
+    """The measured pairs of nodes of one point, and the uplinks that they cross.
 
     Attributes:
         logs: pair -> logarithms of its times or reciprocal rates; a higher number is slower.
@@ -166,7 +168,7 @@ class _Network:
     def of(
         cls, measured: Mapping[str, Sequence[float]], lower_is_better: bool, known: Behind
     ) -> _Network:
-        """Return the network of measured pairs; see ``slow_parts`` for the arguments."""
+        """Return the network that the measured pairs form; ``slow_parts`` explains the arguments."""
         sign = 1 if lower_is_better else -1
         ends = []
         for name in measured:
@@ -207,7 +209,7 @@ class _Network:
 
 
 def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd.Series]:
-    """Return the slow switches, and the logarithm of each pair's time without their effect.
+    """Return the slow switches, and the logarithm of each pair's time without the effect of switches.
 
     The switch with the most nodes behind it is judged first: a slow upper switch also slows down the
     pairs of the switches below it.
@@ -221,7 +223,7 @@ def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd
         if estimate is None:
             continue
         slowed = pairs.through
-        # Pairs inside do not cross the uplink; if they are slow too, the switch itself is.
+        # Pairs inside do not cross the uplink. If these are slow too, the switch itself is slow.
         if pairs.inside.any() and fit.pairs[pairs.inside].median() > DELTA:
             slowed = pairs.through | pairs.inside
         found.append(network.part("switch", name, estimate, pairs=int(slowed.sum())))
@@ -232,10 +234,10 @@ def _slow_switches(network: _Network, known: Behind) -> tuple[list[SlowPart], pd
 
 
 def _estimate_of_switch(pairs: pd.Series) -> _Estimate | None:
-    """Return by how much a switch is behind, None if it is not slow.
+    """Return by how much a switch is behind; None if it is not slow.
 
     Args:
-        pairs: by how much its pairs with healthy nodes on the other side are behind.
+        pairs: by how much each pair is behind that crosses the switch's uplink to a healthy node.
     """
     if pairs.size < LEAST_PAIRS or pairs.quantile(FASTEST_QUARTER) <= DELTA:
         return None
@@ -250,7 +252,7 @@ class _PairsOfSwitch(NamedTuple):
 
     Attributes:
         through: pairs that cross the uplink of the switch.
-        with_healthy: pairs that cross it, with a healthy node on the far side.
+        with_healthy: pairs that cross the uplink and have a healthy node outside.
         inside: pairs with both nodes behind the switch.
     """
 
@@ -289,7 +291,7 @@ def _slow_nodes(network: _Network, fit: _Fit, spread: float) -> list[SlowPart]:
 
 
 def _slow_links(network: _Network, links: pd.Series, spread: float) -> list[SlowPart]:
-    """Return the slow links; those that the repetitions of their pair show too are confirmed.
+    """Return the slow links. A link is confirmed if the repetitions of its pair show it too.
 
     Args:
         network: the pairs.

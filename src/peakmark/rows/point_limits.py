@@ -23,12 +23,12 @@ CLOCKS = ("nominal", "maximum")
 
 
 def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.DataFrame:
-    """Return the limit of each point, with the columns ``limit`` to ``limit_host``; the point is the index.
+    """Return the limit of each point, with the columns of ``_COLUMNS``. The point is the index.
 
     Args:
         runs: frame ``runs``.
-        unequal: (point, instrument) -> text of the facts in which the nodes of a row differ; empty if
-            they are equal. There is no limit for unequal nodes.
+        unequal: (point, instrument) -> text of the facts in which the nodes of a row differ; empty for
+            equal nodes. Rows of unequal nodes have no limit.
         results: records and facts of the campaign.
     """
     columns = []
@@ -49,7 +49,8 @@ _COLUMNS = [
 def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
-    They come from the runs of peakmark's kernel, or from the first other program if it has no runs.
+    These are taken from the runs of peakmark's kernel. If it has no runs at a point, they are taken
+    from the runs of the first other program.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")

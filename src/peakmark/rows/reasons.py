@@ -23,16 +23,14 @@ from peakmark.tools.tables import BY_NAME
 RARE = 0.05
 """Largest p-value of Fisher's test for a fact that slow nodes have more often than healthy ones."""
 ALIKE = 1.25
-"""Largest factor between the share of CPU time and the share of speed that a node has left. Up to it,
-the lost CPU time explains the lost speed.
-"""
+"""Lost CPU time explains lost speed if a node's remaining shares of both differ by less than this factor."""
 SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({
     "above-limit", "disagreement", "drift", "few", "hosts", "residual", "run-above-limit",
     "short-runs", "spread", "stores", "unsure",
 })  # fmt: skip
-"""Codes of warnings that describe a result, not a possible cause of it."""
+"""Codes of warnings that describe a result. All other warnings describe a possible cause."""
 
 
 class Feature(NamedTuple):
@@ -66,7 +64,7 @@ def add_reasons(
     features: dict[str, dict[str, Features]] = {}
     texts = []
     for slow in schema.lines(fleet):
-        # Lines with a table are about one row of a suspect: reasons are those of a whole subsystem.
+        # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.
         if slow.kind != "node" or slow.table:
             texts.append("")
             continue
@@ -142,7 +140,7 @@ def facts_of(
 ) -> dict[str, str]:
     """Return the facts of hosts that matter to rows of a program, by title.
 
-    If the hosts differ in a fact, its text lists all of theirs: ``A or B``.
+    If the hosts differ in a fact, the text lists all values: ``A or B``.
     """
     known: dict[str, dict[str, None]] = {}
     for host in hosts:

@@ -18,8 +18,8 @@ Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""
 
 CONFIRMED = 0.04
-"""Largest difference, as a share, at which the undisturbed runs confirm a row's value: less than the
-spread of a quiet machine (docs/method.md).
+"""Undisturbed runs confirm a row's value if their median differs from it by less than this share. It is
+less than the spread of a quiet machine (docs/method.md).
 """
 
 
@@ -96,10 +96,10 @@ class RowRuns:
 
     @cached_property
     def clean_runs(self) -> list[Line]:
-        """Return the undisturbed runs in the order of time, if they confirm the row's value.
+        """Return the undisturbed runs in the order of time; empty if they do not confirm the row's value.
 
-        They confirm it if they are more than half of all runs and their median differs from it by
-        less than ``CONFIRMED``. Otherwise return an empty list.
+        They confirm the value if they are more than half of all runs and their median differs from the
+        value by less than ``CONFIRMED``.
         """
         clean = [run for run in self.in_time if not run.causes]
         if 2 * len(clean) <= len(self.runs):
@@ -112,8 +112,8 @@ class RowRuns:
     def severity_of(self, code: str) -> Severity:
         """Return the severity of a cause of disturbance.
 
-        A cause that disturbed at least half of the runs is unsure. If no cause did, all are unsure,
-        unless the undisturbed runs confirm the row's value.
+        A cause that disturbed at least half of the runs is unsure. If no cause disturbed so many, all
+        causes are unsure, unless the undisturbed runs confirm the row's value.
         """
         counts: Counter[str] = Counter()
         for run in self.runs:
@@ -132,14 +132,14 @@ class RowRuns:
         severity: Severity | None = None,
         where: Value | None = None,
     ) -> Messages:
-        """Yield a message if some runs have amounts above ``least``: the largest, and in how many runs.
+        """Yield a message with the largest amount, and the number of runs with amounts above ``least``.
 
         Args:
             code: code of a message with the values ``share`` and ``often``.
             amounts: an amount for each run that recorded one.
-            least: amount up to which there is no message.
+            least: if no amount is above it, there is no message.
             severity: severity of the message; None computes it with ``severity_of``.
-            where: host on which it happened, empty for the node itself; None names no place.
+            where: host to name in the message, empty for the node itself; None names no place.
         """
         count = sum(amount > least for amount in amounts)
         if not count:
@@ -160,7 +160,7 @@ def _where_and_how_often(where: Value | None, count: int, n: int) -> Value:
         return in_how_many(count, n)
     if n > 1:
         return in_how_many(count, n, where)
-    # A single run needs no count, but still the host, if only as `` meanwhile`` for the node itself.
+    # With a single run the message names only the host; for the node itself it says ``meanwhile``.
     return message("meanwhile", where=where)
 
 
@@ -170,7 +170,7 @@ def in_how_many(count: int, n: int, where: Value = "") -> Value:
 
 
 def _noise(run: Line, prefix: str) -> dict[str, Any]:
-    """Return the other activity during a run: on its node, or for ``server_`` on its server's node."""
+    """Return the other activity during a run on the run's node; with ``server_`` on the server's node."""
     names = ("seconds", "steal", "others", "busy", "users", "throttled_seconds", "hot", "counters")
     columns = {name: f"{prefix}{name}" for name in names} | {"seconds": f"{prefix}noise_seconds"}
     values = {name: getattr(run, column) for name, column in columns.items()}

@@ -33,9 +33,11 @@ DISAGREEMENT = 1.5
 THROTTLED = 0.9
 """Share of the highest clock known for the same work below which a row has a warning."""
 MOSTLY = 0.5
-"""Share of the rows that could show a warning from which on it is stated once for the campaign."""
+"""If at least this share of the rows that can have a warning do have it, the warning is stated once for
+the campaign instead of in each row.
+"""
 AT_LEAST = 4
-"""Fewest rows with a warning from which on it is stated once for the campaign."""
+"""Fewest rows with a warning that is stated once for the campaign."""
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
 """Codes of disturbances of runs."""
 SHARED = (*DISTURBANCES, "few", "short-runs")
@@ -45,8 +47,8 @@ CLEARLY_WORSE = 2.0
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-"""Programs' warnings to drop, because a check of peakmark reports the same with a remedy. They are kept
-for disks, which have no such check.
+"""Pattern of programs' warnings that are dropped, because a check of peakmark reports the same fact with
+a remedy. For disks they are kept, because disks have no such check.
 """
 
 
@@ -69,7 +71,7 @@ def add_warnings(
     doubted = {point.node for point in points if is_flush_doubted(notes[point.name], point)}
     for point in points:
         notes[point.name] += host_cache(notes[point.name], point, doubted)
-    # Last, as it counts the messages of all points.
+    # This step is the last, because it counts the messages of all points.
     usual = widespread(points, notes)
     for point in points:
         if point.own:
@@ -270,13 +272,17 @@ def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
 
 
 def substitutes(point: MeasuredPoint) -> Messages:
-    """Report a program that measured in place of a reference whose build cannot use the block size."""
+    """Report a program that replaced a reference, because the reference cannot use the block size.
+
+    The column ``instead_of`` names the replaced reference.
+    """
     headings = {program.instrument: program.heading for program in point.table.series}
     for instrument, measured in point.measured.items():
-        other = measured.row.instead_of
-        if other:
+        replaced = measured.row.instead_of
+        if replaced:
             block = size(measured.row.block_bytes)
-            yield message("filled", about=instrument, other=headings.get(other, other), size=block)
+            heading = headings.get(replaced, replaced)
+            yield message("filled", about=instrument, other=heading, size=block)
 
 
 def setting_deviations(point: MeasuredPoint) -> Messages:
@@ -355,14 +361,14 @@ def is_flush_doubted(notes: Sequence[Message], point: MeasuredPoint) -> bool:
 def host_cache(
     notes: Sequence[Message], point: MeasuredPoint, doubted: set[str]
 ) -> Iterator[Message]:
-    """Report disk rows that may come from the memory of the host, as the flush of other rows suggests.
+    """Report disk rows whose data may come from the host's memory, as the flush of other rows suggests.
 
     The message is stated once for the campaign.
 
     Args:
         notes: messages about the point.
         point: the point.
-        doubted: nodes with a flush that suggests this.
+        doubted: nodes on which a flush suggests that the host kept the data.
     """
     is_of_disk = point.table.subsystem == "disk" and point.node in doubted and point.own is not None
     if is_of_disk and not is_flush_doubted(notes, point):
@@ -426,7 +432,7 @@ def amount_of(note: Message) -> float:
 
 
 def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
-    """Return a message with the scope of the campaign if it is a common one, else unchanged.
+    """Return a message about a row, with the scope of the campaign if most rows have such a message.
 
     A row that was disturbed clearly more than usual keeps its own message.
 

@@ -23,14 +23,14 @@ from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
 from peakmark.tools.tables import BY_NAME, TABLES
 
 MOST = 1.05
-"""Largest share of a physical limit that errors of measurement explain; a higher value is wrong."""
+"""Largest share of a physical limit that measurement error explains; a higher value is wrong."""
 ALONE = ("ping",)
-"""Programs that are shown with a row but never compared with it: the OS kernel answers an echo, no
-process does.
+"""Programs that are shown with a row but never compared with it. ping is one, because the OS kernel
+answers its echo requests, while a process answers the other programs.
 """
 STATUS_ORDER = {"ok": 0, "missing": 1, "failed": 2, "unavailable": 3}
-"""Status of a run -> rank; the reason of the highest rank is shown. A refusal explains more than a failed
-attempt.
+"""Status of a run -> rank; the reason with the highest rank is shown. That the machine cannot run a cell
+explains more than a failed attempt.
 """
 HEADINGS: dict[str, str] = {}
 """Instrument -> heading of its column in tables."""
@@ -105,7 +105,7 @@ def differing(hosts: pd.Series, results: Results) -> list[str]:
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
     """Mark the runs that are kept: all but disturbed ones and those above the limit.
 
-    If more than half of a row's runs are above the limit, they are all kept: the limit must be wrong.
+    If more than half of a row's runs are above the limit, the limit must be wrong, and all are kept.
     """
     share = shares_of_runs(runs, limits)
     is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
@@ -169,7 +169,7 @@ def summarise(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Return lines as a frame whose index is the row: point and instrument. There may be no lines."""
+    """Return lines as a frame whose index is the row (point and instrument), even if there are none."""
     index = pd.MultiIndex.from_tuples(list(lines), names=ROW)
     return pd.DataFrame([*lines.values()], index=index, columns=columns)
 
@@ -274,7 +274,7 @@ def find_hosts(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Add ``settings``, which were asked for, and ``recorded``, which the first record of the row states."""
+    """Add ``settings``, which the configuration asks for, and ``recorded`` from the row's first record."""
     records = {record.path: record for record in results.records}
     lines: dict[Any, dict[str, str]] = {}
     first = kept.drop_duplicates(ROW)[[*ROW, "record", "measurement", "workload"]]
@@ -339,7 +339,7 @@ def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, mask: pd.Series) -> pd.Series:
-    """Return for each row whether the mask of the kept runs is true for any of its runs."""
+    """Return a mask of the rows of which at least one run is in ``mask``, a mask of ``kept``."""
     found = pd.MultiIndex.from_frame(kept.loc[mask, ROW])
     return pd.Series(pd.MultiIndex.from_frame(rows[ROW]).isin(found), index=rows.index)
 
@@ -351,8 +351,8 @@ PLACE = ["point", "host", "server_host"]
 def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Add the ratio of peakmark's value to a reference's: median, lowest and highest.
 
-    It is the quotient of two values, for times too. Each ratio compares values from the same conditions
-    as far as possible:
+    The ratio is always peakmark / reference. It is not inverted for latencies, where less is better.
+    Each ratio compares values from conditions that are as equal as possible:
 
     1. values of the same round (repetition) on the same node;
     2. on a node without a common round, the medians of both programs, which count as one round;

@@ -66,7 +66,7 @@ def lines_with_value(results: Results) -> Iterator[Line]:
         for attempt, execution in enumerate(record.attempts):
             for index, measurement in enumerate(execution.measurements):
                 threads = execution.context["host"], measurement["concurrency"]
-                # If DRAM is slower than its best rate, another program may have used it.
+                # If DRAM is slower than its best rate, another program may use it.
                 context = {**execution.context, "dram_compared": best_dram_rates[threads]}
                 line = line_of(results, record.cell, measurement, context)
                 line |= {
@@ -363,7 +363,10 @@ def json_text(value: Any) -> str:
 
 
 def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
-    """Set ``concurrency`` to the threads that a word such as ``cores`` meant, the most of all hosts."""
+    """Set ``concurrency`` to the number of threads that a word such as ``cores`` meant.
+
+    If the hosts of a node differ in it, the largest number counts.
+    """
     place = [runs["node"], runs["concurrency_word"]]
     threads = runs["placed_threads"].groupby(place).transform("max").astype("Int64")
     is_known = runs["concurrency_word"].ne("") & threads.notna()
@@ -409,8 +412,8 @@ def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
 def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Copy ping's lines to each point of TCP and UDP latencies, whose tables show ping too.
 
-    A point gets the lines with its number of streams, or else with the fewest. Lines that no point got
-    are kept without a table.
+    A point gets ping's lines with the same number of streams; if there are none, those with the fewest
+    streams. Lines that no point gets are kept without a table.
     """
     is_echo = runs["workload"].eq(ECHO) & runs["table"].ne("")
     others, echoes = runs[~is_echo], runs[is_echo]

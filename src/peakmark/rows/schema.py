@@ -470,19 +470,20 @@ def lines(frame: pd.DataFrame) -> Iterator[Any]:
 
 
 def is_pair(rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of pairs of nodes, whose ``node`` is ``client+server``."""
+    """Return a mask of the rows of pairs of nodes, whose ``node`` is ``client+server``."""
     return rows["node"].str.contains("+", regex=False)
 
 
 def is_usable(rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of peakmark's kernel whose value is not known to be wrong."""
+    """Return a mask of the rows of peakmark's kernel whose value is not known to be wrong."""
     return rows["is_own"] & rows["n"].gt(0) & rows["severity"].ne("wrong") & rows["low"].gt(0)
 
 
 def is_mapped(rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of pairs of nodes whose value is that of their link.
+    """Return a mask of the rows of pairs of nodes whose value is that of their link.
 
-    A link that ``tc`` slows down is wrong as a result (``shaped``), but right for finding slow links.
+    The value of a link that ``tc`` slows down (``shaped``) is wrong as a result, but it shows a slow
+    link correctly.
     """
     has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
     return has_value & rows["wrong_codes"].isin(["", "shaped"])
@@ -548,7 +549,7 @@ def line_of_message(message: Message, point: str) -> dict[str, Any]:
 
 @cache
 def _words_of(entry: str, values: tuple[tuple[str, Value], ...]) -> tuple[str, str]:
-    """Return fact and remedy of a message. The cache helps as rows of many nodes share messages."""
+    """Return fact and remedy of a message. Cached, because the rows of many nodes share messages."""
     return texts(entry, dict(values))
 
 

@@ -1,7 +1,8 @@
-"""Settings of rows, as title -> text, by which readers see whether rows are comparable.
+"""Find the settings and recorded facts of rows, which show readers whether rows are comparable.
 
-Settings were asked for; recorded facts are what the record of a row states. The file
-``data/comparability.csv`` lists the facts that matter, and the rows that they matter to.
+*Settings* are what the configuration asks for; *recorded facts* are what the record of a row states.
+Both are mappings of title -> text. The file ``data/comparability.csv`` lists the facts that matter, and
+the rows that they matter to.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from peakmark.cell import Cell
 from peakmark.comparability import fact, flat, is_listed, matters
 
 WRITTEN = ("instruction set", "stores", "sync", "fill")
-"""Titles of settings in which a program may differ from what was asked of peakmark's kernel."""
+"""Titles of settings in which another program may differ from peakmark's kernel."""
 ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
 """Program -> settings that the configuration does not change."""
 

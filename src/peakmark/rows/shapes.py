@@ -21,13 +21,13 @@ from peakmark.rows.curves import curve_of, knee_of, loaded_curve, matrix_of, med
 from peakmark.tools.tables import Table
 
 OUTLIER = 1.5
-"""Factor to the median of its row above which a pair counts as slow."""
+"""A pair counts as slow if it is worse than the median of its row by more than this factor."""
 MOST_NAMED = 3
 """Largest number of slow pairs that a sentence names."""
 LEFT = 2.0
 """Multiple of a plateau's latency at which the curve has left the plateau."""
 LEVEL_UNTIL = 1.25
-"""Factor to the next plateau's latency up to which the end of a plateau is not visible."""
+"""The end of a plateau is not visible if the next plateau's latency is at most this factor higher."""
 
 Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""

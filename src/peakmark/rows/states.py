@@ -1,6 +1,6 @@
 """Find changes of the machine during a campaign: a warm-up, and two states.
 
-A row with few repetitions shows neither: its values only spread. All rows together do.
+A row with few repetitions shows neither: its values only spread. All rows together show both.
 docs/method.md says how often a finding is false.
 """
 
@@ -25,24 +25,24 @@ LEAST_DIFFERENCE = 1.05
 """Factor between two medians up to which they count as level."""
 
 ROUNDS = 3
-"""Fewest rounds of a cell in which the first can be told from the others."""
+"""Fewest rounds of a cell whose first round is compared with the others."""
 WARM_UP_P = 0.001
 """Largest p-value of a warm-up. It is small because all cells share the rounds: a slow minute of another
 program slows many cells of one round at once.
 """
 WARM_UP_RATIO = 1.5
-"""Least number of cells with the slowest run first, as a multiple of that by chance.
+"""Fewest cells whose first round is the slowest, as a multiple of the number expected by chance.
 
-In a fleet of thousands of cells, smaller differences are significant and change no result.
+In a fleet of thousands of cells, a smaller excess is significant but changes no result.
 """
 GAP = 1.3
-"""Least factor between the two groups of a probe. Probes of one state lie closer: a quiet machine's spread
-by less than 1.3 in all (docs/method.md).
+"""Smallest factor between two groups of readings. The readings of one state are closer together: on a
+quiet machine they all lie within a factor of 1.3 (docs/method.md).
 """
 CELLS = 3
 """Fewest cells in each of the two groups: two cells may share a short disturbance."""
 SPELLS = 3
-"""Largest number of times of a state that a finding lists."""
+"""Largest number of periods in one state that a finding lists one by one."""
 PROBES = {"dram": "B/s", "core-to-core": "s"}
 """Probe -> unit of its readings."""
 COLUMNS = {
@@ -51,9 +51,9 @@ COLUMNS = {
 }
 """Probe -> columns of ``runs`` with the reading before and after the work."""
 STATES = ("slow", "fast")
-"""The two states of a probe: the slow one reads less, or takes longer."""
+"""The two states of a probe: slow means a lower rate or a longer time."""
 SERIES = ["host", "probe", "threads"]
-"""Columns of readings that may be compared with each other."""
+"""Columns that are equal for all readings that are compared with each other."""
 
 
 def campaign_sentences(frames: CampaignFrames) -> Iterator[dict[str, Any]]:
@@ -74,7 +74,7 @@ class FirstRounds:
     Attributes:
         slowest: number of cells whose first round was the slowest.
         cells: number of cells with at least ``ROUNDS`` rounds, all of them different.
-        expected: number of cells whose first round is the slowest by chance.
+        expected: number of cells whose first round would be the slowest by chance.
         rounds: fewest and most rounds of a cell.
     """
 
@@ -87,10 +87,9 @@ class FirstRounds:
     def p_value(self) -> float:
         """Return the probability that by chance so many cells have their slowest round first.
 
-        It is that of a binomial test in which each cell has one chance in its number of rounds.
-
-        If the cells have different numbers of rounds, the mean probability is used. The result is
-        then too large rather than too small (Hoeffding 1956).
+        The test is binomial: the first of n rounds is the slowest with the probability 1 / n. If the
+        cells have different numbers of rounds, the mean probability is used. The result is then too
+        large rather than too small (Hoeffding 1956).
         """
         from scipy import stats  # late: most commands test nothing
 
@@ -183,7 +182,7 @@ def joined(names: Iterable[str]) -> str:
 
 
 def classify(readings: pd.DataFrame) -> pd.DataFrame:
-    """Add ``state``, slow or fast, to readings that fall into two groups; it is empty for others."""
+    """Add ``state``: slow or fast for readings that fall into two groups, else empty."""
     states = pd.Series("", index=readings.index, dtype="str")
     for _, series in readings.groupby(SERIES):
         border = find_border(series)
@@ -202,8 +201,8 @@ def classify(readings: pd.DataFrame) -> pd.DataFrame:
 def find_border(series: pd.DataFrame) -> float | None:
     """Return the value between two groups of readings; None if they are one group.
 
-    The groups are divided at the largest gap of the sorted logarithms. It must be larger than
-    ``GAP`` and than the spread of each group, and each group must have readings of ``CELLS`` cells.
+    The groups are divided at the largest gap of the sorted logarithms. This gap must be larger than
+    ``GAP`` and than the spread of each group. Each group must have readings of ``CELLS`` cells or more.
     """
     ordered = series.sort_values("value", kind="stable")
     logs = np.log(ordered["value"].to_numpy())
@@ -221,14 +220,14 @@ def find_border(series: pd.DataFrame) -> float | None:
 
 
 def is_mixed(states: Collection[str]) -> bool:
-    """Return whether a probe shows both states among those of several runs."""
+    """Return whether the states of several runs include both states of one probe."""
     return any({f"{probe}:slow", f"{probe}:fast"} <= {*states} for probe in PROBES)
 
 
 def state_sentences(frames: CampaignFrames) -> Iterator[dict[str, Any]]:
     """Yield a finding for each host with two states: how fast, when, what it changed, what to do.
 
-    Times and changed rows are those of the probe with the fewest threads.
+    The times and the changed row are those of the probe with the fewest threads.
     """
     readings = classify(read_probes(frames.runs))
     of_states = readings[readings["state"].ne("")]

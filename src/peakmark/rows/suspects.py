@@ -63,7 +63,7 @@ def list_suspects(
 
 
 def lags_of(name: str, healthy: Sequence[str], values: Values) -> list[Lag]:
-    """Return how far a suspect node or pair is behind, for each row that a healthy one measured too."""
+    """Return how far a suspect is behind, for each row that at least one healthy node or pair measured."""
     lags = []
     for (node, place), own in values.items():
         others = [values[other, place] for other in healthy if (other, place) in values]
