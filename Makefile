@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-gpu test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-gpu test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline release-check clean
 
 help: ## list these targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -148,12 +148,21 @@ build/docs/gallery/%.zip: docs/gallery/%.tar.xz | setup
 	@PYTHONPATH=src python -m peakmark bundle $(basename $@) -o $@
 
 requirements: ## pin envs/*.in with hashes (needs uv)
-	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs; do \
+	cd envs && for name in requirements-build requirements requirements-offline requirements-test requirements-docs requirements-release; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --allow-unsafe $$name.in -o $$name.txt; \
 	done
 
 offline: setup ## pack an archive in build/ for installations without a network; ARGS="--python 3.12 --platform manylinux_2_28_aarch64"
 	@python envs/offline.py $(ARGS)
+
+release-check: build/release/bin/twine ## build sdist and wheel, check them, names and versions, and list what a release needs; publishes nothing
+	@python envs/release_check.py
+
+# In an environment of its own: twine needs newer packages than Snakemake allows.
+build/release/bin/twine: envs/requirements-release.txt | setup
+	@rm -rf build/release && python -m venv build/release
+	@build/release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r envs/requirements-release.txt
+	@touch $@
 
 clean: ## remove compiled files; results stay
 	rm -rf build
