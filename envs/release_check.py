@@ -100,7 +100,7 @@ def metadata_faults(project: Mapping[str, Any], citation: Mapping[str, Any]) -> 
     urls = project.get("urls", {})
     lacking = [name for name in URLS if not urls.get(name)]
     if lacking:
-        yield f"[project.urls] in pyproject.toml lacks {', '.join(lacking)}: fill them in; no other file needs them."
+        yield f"[project.urls] in pyproject.toml lacks {', '.join(lacking)}: fill them in there."
     repository = urls.get("Repository")
     if repository and citation.get("repository-code") != repository:
         yield f"CITATION.cff lacks the repository: write 'repository-code: {repository}' into it."

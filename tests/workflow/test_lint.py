@@ -1,5 +1,7 @@
 """What Snakemake's catalogue asks of a workflow: lint, with the one exception that is meant, format and place."""
 
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -34,3 +36,17 @@ def test_what_snakedeploy_writes_names_the_report(tmp_path):
     (tmp_path / "Snakefile").write_text("\n".join(lines))
     run = Checkout(tmp_path).run("snakemake", "--dry-run", "--cores", "all")
     assert "rule report" in run.stdout + run.stderr
+
+
+def test_the_catalogue_draws_the_rule_graph_of_a_fresh_clone(checkout):
+    """By its own command; nothing is compiled or measured."""
+    shutil.rmtree(checkout.directory / "build")
+    words = ("-s", "workflow/Snakefile", "-c", "1", "-d", ".test", "--forceall", "--rulegraph")
+    sources = {"PYTHONPATH": str(checkout.directory / "src")}
+    run = checkout.run("snakemake", *words, env=sources)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("digraph")
+    rules = {"kernels", "measure", "rows", "tables", "figures", "report", "deployed"}
+    assert set(re.findall(r'label = "(\w+)"', run.stdout)) == rules
+    assert not (checkout.directory / "build").exists()
+    assert not (checkout.directory / ".test" / "results").exists()

@@ -18,6 +18,10 @@ HEAD = """# Configuration
 peakmark reads `config/config.yaml` first, then the presets of `config/presets` or the files that `peakmark run` names. `peakmark init`
 writes a configuration and a site file for you to edit. `docs/campaigns.md` explains how keys work together. This page is generated from
 the types in `peakmark.config.types`: `PEAKMARK_GOLDEN=1 pytest tests/unit/config/test_readme.py`.
+
+In a folder that snakedeploy has made, install peakmark in the environment of Snakemake (`pip install CHECKOUT`). Then
+`snakemake --cores all` measures this machine with `config/config.yaml` for one to two hours, and
+`snakemake --cores all --configfile config/presets/quick.yaml` for some minutes. `peakmark run --slurm` runs every cell as a Slurm job.
 """
 EXAMPLES = """
 {affiliation: TU Wien, author: Jane Doe, authors: [{name: Jane Doe}],
