@@ -213,6 +213,11 @@ def percent(fraction: float) -> str:
     return f"{value:.{decimals}f}"
 
 
+def capitalised(text: str) -> str:
+    """Return the text with a capital first letter: ``GPUs`` stays, and ``threads`` is ``Threads``."""
+    return text[:1].upper() + text[1:]
+
+
 def plural(count: float, word: str, several: str = "") -> str:
     """Return a count with its noun, such as ``1 core`` or ``2 cores``.
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from peakmark.errors import Sentence
 from peakmark.formatting import (
+    capitalised,
     counted,
     format_size,
     listed,
@@ -124,7 +125,7 @@ class Message:
     @property
     def full_sentence(self) -> str:
         """Return the text with a capital letter and a full stop."""
-        return f"{self.text[:1].upper()}{self.text[1:]}."
+        return f"{capitalised(self.text)}."
 
     @property
     def short(self) -> str:

@@ -60,7 +60,7 @@ def printed(of, values, clock=0.0, **more):
     return {
         "instrument": of.instrument, "version": "0.1.0", "workload": of.workload,
         "threads": len(values), "value": value, "unit": unit, "seconds": 0.2, "work": 0.2 * value,
-        "work_unit": "any", "per_gpu": gpus, "isa": "", "is_fastest": True, "clock_hz": clock,
+        "work_unit": "any", "per_gpu": gpus, "isa": "", "clock_hz": clock,
         "checked": of.workload != "LAUNCH", "warnings": [],
     } | more  # fmt: skip
 

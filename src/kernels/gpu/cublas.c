@@ -138,7 +138,6 @@ static void prepare(struct gpu *gpu) {
         gpu_allocate(gpu, (size_t)N * N * (size_t)number_types[cublas->product->result].bytes);
     gpu->work = 2.0 * N * N * N;
     gpu->isa = "cublasGemmEx";
-    gpu->is_fastest = true;
 }
 
 /* Compares some elements with the CPU's. */

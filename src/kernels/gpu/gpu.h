@@ -34,7 +34,6 @@ struct gpu {
     void *state; /* of the job */
     /* Set by the job. */
     const char *isa; /* the instruction or call that ran */
-    bool is_fastest; /* no faster one is known of this chip */
     bool unsettled;  /* power or clock still changed when the measurement began */
     double work;     /* of one call */
     double points[128][2];

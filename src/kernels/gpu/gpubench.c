@@ -218,7 +218,6 @@ static void print_result(const struct request *request, const struct gpu *gpus, 
     json_string(&json, "work_unit", job->work_unit);
     print_gpus(&json, gpus, count);
     json_string(&json, "isa", gpus[0].isa);
-    json_bool(&json, "is_fastest", gpus[0].is_fastest);
     json_double(&json, "clock_hz", clock_hz > 0 ? clock_hz : NAN);
     json_bool(&json, "checked", job->finish != NULL);
     if (gpus[0].point_count > 0) {

@@ -38,7 +38,6 @@ static void prepare_chain(struct gpu *gpu) {
     chain->out = gpu_allocate(gpu, 3 * sizeof(uint64_t));
     chain->shuffled = gpu_calloc(gpu, chain->lines_most, sizeof *chain->shuffled);
     gpu->isa = "ld.global.u64";
-    gpu->is_fastest = true;
 }
 
 /* Follows the chain; its last line must be the first. Adds to the loads and returns their time. */
@@ -104,7 +103,6 @@ static void finish_ladder(struct gpu *gpu) {
 static void prepare_launch(struct gpu *gpu) {
     gpu->state = gpu_function(gpu, ptx_latency, "empty");
     gpu->isa = "empty kernel";
-    gpu->is_fastest = true;
 }
 
 static double launch_once(struct gpu *gpu) {

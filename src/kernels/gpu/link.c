@@ -125,7 +125,6 @@ static void prepare(struct gpu *gpu) {
     pthread_barrier_wait(gpu->together); /* no trial writes any more */
     clear(gpu, link);
     gpu->calls = 0;
-    gpu->is_fastest = true;
     gpu->isa = link->by_kernel ? "ld.global.v4, st.global.v4" : "cuMemcpyAsync";
     gpu->work = (double)link->bytes * (link->to + link->from + link->peer);
 }

@@ -206,7 +206,6 @@ static void prepare(struct gpu *gpu) {
     }
     clear(gpu, sweep->sums, SUMS * 4);
     gpu->calls = 0;
-    gpu->is_fastest = true;
     gpu->work = (double)memory->pool * (memory->reads + memory->writes);
 }
 

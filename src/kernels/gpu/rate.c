@@ -281,19 +281,6 @@ static void choose_shape(struct gpu *gpu, struct rate *rate) {
     rate->loops = (uint32_t)fmin(fmax(ceil(LAUNCH_S / pass), 1), LOOPS_MOST);
 }
 
-/* Chips that have an instruction we do not know or cannot run: tcgen05 of 10.x and 11.x, packed
- * FP32 there, scaled FP8 of 12.x, and whatever comes after. */
-static bool knows_fastest(const struct kernel *kernel, int compute) {
-    const bool by_tcgen05 = kernel->rows != 0 && kernel->type != FP64;
-    if (compute >= 130) {
-        return kernel->rows == 0;
-    }
-    if (compute >= 120) {
-        return kernel->type != FP8;
-    }
-    return compute < 100 || !(by_tcgen05 || kernel->type == FP32);
-}
-
 static const struct kernel *choose_kernel(const struct gpu *gpu) {
     for (int i = 0; i < KERNELS; i++) {
         if (strcmp(kernels[i].workload, gpu->request->workload) == 0 &&
@@ -323,7 +310,6 @@ static void prepare(struct gpu *gpu) {
     gpu->calls = 0;
     gpu->work = operations(rate->kernel) * rate->loops * threads_of(gpu, rate);
     gpu->isa = rate->kernel->instruction;
-    gpu->is_fastest = knows_fastest(rate->kernel, gpu->compute);
 }
 
 static void clear_clock(struct gpu *gpu) {

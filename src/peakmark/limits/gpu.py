@@ -42,24 +42,34 @@ def limit(question: Question) -> Limit:
 def _rate(question: Question, gpus: Gpus) -> Limit:
     """Return the operations per second of all SMs at the clock that was observed under load."""
     compute, workload = str(gpus[0]["compute"]), question.workload
-    line = next((line for line in data.table("gpu") if line["compute"] == compute), None)
-    if line is None or not line[workload]:
+    ran = question.isa or "an unknown instruction"
+    line = _of_chip(compute)
+    if line is None:
+        return question.unknown("chip", ran=ran, compute=compute)
+    operations, _, fastest = line[workload].partition(" ")
+    if not operations:
         processor = f"a GPU of compute capability {compute}"
         return question.unknown("operations", workload=workload, processor=processor)
-    fastest = line["matrix"] if workload != "TC-FP64" else "mma.sync"
-    if workload.startswith("TC-") and not (question.isa or "").startswith(fastest):
-        ran = question.isa or "an unknown instruction"
+    if not ran.startswith(fastest):
         return question.unknown("instruction", ran=ran, fastest=fastest)
     if question.clock is None:
         return question.unknown("clock")
     sms, clock = sum(int(gpu["sms"]) for gpu in gpus), question.clock
-    value = sms * float(line[workload]) * clock.hz
+    value = sms * float(operations) * clock.hz
     which = "clock under the work" if clock.name == "observed" else f"{clock.name} clock"
     formula = (
         f"{plural(sms, 'SM')} x {quantity(clock.hz, 'Hz', 4)} ({which})"
-        f" x {line[workload]} operations per cycle and SM = {quantity(value, 'OP/s', 4)}"
+        f" x {operations} operations per cycle and SM = {quantity(value, 'OP/s', 4)}"
     )
     return question.limit(value, formula, line["source"], clock.origin, clock=clock.name)
+
+
+def _of_chip(compute: str) -> Mapping[str, str] | None:
+    """Return the line of ``gpu.csv`` for a compute capability, or None if it has none."""
+    for line in data.table("gpu"):
+        if line["compute"] == compute:
+            return line
+    return None
 
 
 def _memory(question: Question, gpus: Gpus) -> Limit:
@@ -76,13 +86,18 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
 
 
 def _link(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes per second that the PCI Express links carry after line coding.
-
-    The limit between two GPUs is unknown, because no tool reports it.
-    """
-    generation, lanes = gpus[0]["generation"], gpus[0]["width"]
-    if question.variant == "peer":
+    """Return the bytes per second that the links carry."""
+    if question.variant != "peer":
+        return _pcie(question, gpus)
+    nvlinks = _nvlinks_of(gpus)
+    if nvlinks is None:
         return question.unknown("peer")
+    return _nvlink(question, gpus, nvlinks) if nvlinks else _pcie(question, gpus)
+
+
+def _pcie(question: Question, gpus: Gpus) -> Limit:
+    """Return the bytes per second that the PCI Express links carry after line coding."""
+    generation, lanes = gpus[0]["generation"], gpus[0]["width"]
     if generation not in _PCIE or not lanes:
         return question.unknown("link", interface="PCI Express")
     transfers, coding = _PCIE[generation]
@@ -94,4 +109,33 @@ def _link(question: Question, gpus: Gpus) -> Limit:
         f" x {coding:.4g} line coding / 8{directions} = {quantity(value, 'B/s')}"
     )
     source = "generation and lanes of the link, by nvidia-smi or the driver"
+    return question.limit(value, formula, source, "read")
+
+
+def _nvlinks_of(gpus: Gpus) -> int | None:
+    """Return the number of NVLinks from each GPU to the next one, and from the last one to the first.
+
+    It is 0 for GPUs without NVLink, and None if it is unknown or not the same for all pairs.
+    """
+    counts = set()
+    for number, gpu in enumerate(gpus):
+        following = (number + 1) % len(gpus)
+        known = gpu.get("nvlinks") or [None] * len(gpus)
+        counts.add(known[following])
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _nvlink(question: Question, gpus: Gpus, links: int) -> Limit:
+    """Return the bytes per second that the NVLinks of all GPUs carry in one direction."""
+    compute = str(gpus[0]["compute"])
+    line = _of_chip(compute)
+    if line is None or not line["NVLink"]:
+        return question.unknown("nvlink", compute=compute)
+    rate = 1e9 * float(line["NVLink"])
+    value = len(gpus) * links * rate
+    formula = (
+        f"{plural(len(gpus), 'GPU')} x {plural(links, 'NVLink')} x {quantity(rate, 'B/s', 4)}"
+        f" = {quantity(value, 'B/s')}"
+    )
+    source = "NVLinks by nvidia-smi, their rate by NVIDIA's white paper of the GPU"
     return question.limit(value, formula, source, "read")

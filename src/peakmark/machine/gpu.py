@@ -87,6 +87,9 @@ def collect(host: Host, gpubench: Path) -> Facts | None:
         return None
     said = {facts["pci"]: facts for facts in _by_nvidia_smi(host)}
     gpus = [_gpu(host, gpu, said.get(gpu["pci"].lower(), {})) for gpu in listed["gpus"]]
+    nvlinks = _count_nvlinks(host, list(said))
+    for gpu in gpus:
+        gpu["nvlinks"] = [nvlinks.get((gpu["pci"], other["pci"])) for other in gpus]
     facts: Facts = {
         "driver": next((one["driver"] for one in said.values()), str(listed["driver"])),
         "count": len(gpus),
@@ -134,6 +137,23 @@ def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
             "generation": _number(gpu, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
             "width": _number(gpu, "pci/pci_gpu_link_info/link_widths/current_link_width"),
         }
+
+
+def _count_nvlinks(host: Host, addresses: list[str]) -> dict[tuple[str, str], int]:
+    """Return the number of NVLinks between two GPUs, by their PCI addresses; empty without nvidia-smi.
+
+    Args:
+        host: the machine.
+        addresses: PCI addresses of the GPUs in the order of nvidia-smi.
+    """
+    text = host.run(["nvidia-smi", "topo", "-m"]) or ""
+    counts = {}
+    rows = [line.split("\t") for line in text.splitlines() if re.match(r"GPU\d+\t", line)]
+    for one, (_, *cells) in zip(addresses, rows, strict=False):
+        for other, cell in zip(addresses, cells, strict=False):
+            links = re.fullmatch(r"NV(\d+)", cell)
+            counts[one, other] = int(links[1]) if links else 0
+    return counts
 
 
 def _read_log(host: Host) -> Iterator[tuple[Element, Element]]:

@@ -14,7 +14,7 @@ from functools import cache
 from peakmark import statistics
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.messages import ORDER, Message, Severity, message
-from peakmark.rows import core_checks
+from peakmark.rows import core_checks, schema
 from peakmark.rows.row_runs import Line, Messages, RowRuns, in_how_many
 from peakmark.rows.rows import MOST
 from peakmark.statistics import ENOUGH
@@ -396,6 +396,16 @@ def slow_gpu(measured: RowRuns) -> Messages:
             )
 
 
+def other_instruction(measured: RowRuns) -> Messages:
+    """Report that a GPU's row ran an instruction that may not be the fastest of the chip."""
+    row = measured.row
+    if row.subsystem != "gpu" or not row.is_own or not row.limit_reason:
+        return
+    reason = schema.message_of(json.loads(row.limit_reason))
+    if reason.case in ("instruction", "chip"):
+        yield message("other-instruction", ran=dict(reason.values)["ran"])
+
+
 def check_row(measured: RowRuns) -> list[Message]:
     """Return the messages of all checks, the most severe first."""
     found: list[Message] = []
@@ -426,6 +436,7 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     counters,
     slow_link,
     slow_gpu,
+    other_instruction,
     core_checks.concurrency,
     scatter,
     hosts,

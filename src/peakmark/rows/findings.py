@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.formatting import counted, listed, percent, plural
+from peakmark.formatting import capitalised, counted, listed, percent, plural
 from peakmark.messages import message
 from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
@@ -283,7 +283,7 @@ def comparisons_of(rows: Sequence[Line], labels: Labels) -> Iterator[Comparison]
     if len(counts) > 1:
         most, fewest = counts[-1], counts[0]
         yield Comparison(
-            topic=f"{labels.noun.title()}s",
+            topic=f"{capitalised(labels.noun)}s",
             factor="concurrency",
             first=most,
             second=fewest,
@@ -482,7 +482,7 @@ def sentence(table: Table, statements: Sequence[Statement], total: int) -> dict[
         "factor_high": max(factors),
         "certainty": certainty,
         "points": json.dumps([pair.point for pair in pairs], ensure_ascii=False),
-        "text": f"{text[:1].upper()}{text[1:]}.",
+        "text": f"{capitalised(text)}.",
     }
 
 

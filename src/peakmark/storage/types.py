@@ -626,6 +626,7 @@ class Gpu(GpuModel, total=False):
     Attributes:
         mig: whether the GPU is divided into instances, which are not measured
         width: number of lanes of the PCI Express link
+        nvlinks: number of NVLinks to each GPU of the node, in the order of ``gpus``
     """
 
     index: Count
@@ -633,6 +634,7 @@ class Gpu(GpuModel, total=False):
     numa_node: OptionalInteger
     mig: bool
     width: OptionalCount
+    nvlinks: list[int | None]
 
 
 class GpuFacts(GpuModel, total=False):

@@ -27,7 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from peakmark.formatting import significant
+from peakmark.formatting import capitalised, significant
 from peakmark.rows import schema
 from peakmark.rows.curves import distribution_of, nines_of
 from peakmark.rows.labels import Labels
@@ -452,7 +452,7 @@ def label_across(table: Table, across: str) -> str:
     """Return the label of the horizontal axis."""
     if across == "concurrency":
         noun = Labels(table).noun
-        return f"{noun[:1].upper()}{noun[1:]}s"
+        return f"{capitalised(noun)}s"
     return "Area walked" if table.name == "memory_latency" else "Block size"
 
 

@@ -21,6 +21,7 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import (
+    capitalised,
     counted,
     percent,
     round_bound,
@@ -222,7 +223,7 @@ def key_columns(table: Table, *, with_meaning: bool = False) -> list[Column]:
 
 def counted_heading(table: Table) -> str:
     """Return what the concurrency of a table counts: ``Threads``, ``Streams``."""
-    return f"{SUBSYSTEMS[table.subsystem].counted.title()}s"
+    return f"{capitalised(SUBSYSTEMS[table.subsystem].counted)}s"
 
 
 def concurrency(point: Point) -> str:

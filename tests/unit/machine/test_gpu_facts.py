@@ -1,5 +1,7 @@
 """Facts and counters of GPUs, from real outputs of nvidia-smi and what gpubench lists."""
 
+import json
+
 import pytest
 from tests.programs import executable
 from tests.unit import gpu_data
@@ -55,6 +57,35 @@ def test_the_width_of_a_link_is_that_of_sysfs(tmp_path):
     found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
     assert found["pcie"]["current_width"] == 8
     assert gpu.on_bus(Host(tmp_path)) == 1
+
+
+TOPOLOGY = (
+    "\x1b[4m\tGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\n"
+    "GPU0\t X \tNV18\tSYS\tPIX\t0-47,96-143\t0\t\tN/A\n"
+    "GPU1\tNV18\t X \tNODE\tSYS\t0-47,96-143\t0\t\tN/A\n"
+    "GPU2\tSYS\tNODE\t X \tPXB\t48-95,144-191\t1\t\tN/A\n"
+    "NIC0\tPIX\tSYS\tPXB\t X \n"
+    "\nLegend:\n\n  NV#  = Connection traversing a bonded set of # NVLinks\n"
+)
+"""What ``nvidia-smi topo -m`` prints of three GPUs, of which two are connected by NVLink."""
+
+
+def test_nvlinks_are_counted_between_the_gpus_that_the_job_sees(tmp_path):
+    answer = listed(3)
+    addresses = [one["pci"] for one in answer["gpus"]]
+    smi = "<nvidia_smi_log>" + "".join(f'<gpu id="0000{pci}"/>' for pci in addresses)
+    del answer["gpus"][1]
+
+    def run(argv):
+        if "topo" in argv:
+            return TOPOLOGY
+        return smi + "</nvidia_smi_log>" if "nvidia-smi" in argv else json.dumps(answer)
+
+    found = gpu.collect(Host(tmp_path, run), tmp_path / "gpubench")
+    assert [one["nvlinks"] for one in found["gpus"]] == [[0, 0], [0, 0]]
+    answer["gpus"] = listed(3)["gpus"][:2]
+    found = gpu.collect(Host(tmp_path, run), tmp_path / "gpubench")
+    assert [one["nvlinks"] for one in found["gpus"]] == [[0, 18], [18, 0]]
 
 
 @pytest.mark.parametrize("name", ["h100", "h200"])

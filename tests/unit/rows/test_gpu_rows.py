@@ -77,6 +77,26 @@ def test_a_gpu_that_is_slow_in_every_repetition_is_named(tmp_path):
     assert texts(frames, "slow-gpu") == []
 
 
+@pytest.mark.parametrize(("compute", "workload", "isa"), [
+    ("10.0", "TC-FP16", "mma.sync.m16n8k16.f16"),
+    ("10.0", "FP32", "fma.rn.f32"),
+    ("12.0", "TC-FP8", "mma.sync.m16n8k32.e4m3"),
+    ("13.0", "FP64", "fma.rn.f64"),
+])  # fmt: skip
+def test_a_chip_with_a_faster_instruction_has_no_share_and_names_what_ran(
+    tmp_path, compute, workload, isa
+):
+    made = records("gpubench", workload, [300e12], clock=1.9e9, isa=isa, variant="sustained")
+    machines = {"node1": gpu_data.facts(tmp_path, compute=compute)}
+    frames = make.frames(tmp_path / "c", made, machines=machines)
+    (row,) = schema.lines(frames.rows)
+    assert row.limit is None and row.efficiency is None
+    (text,) = texts(frames, "other-instruction")
+    assert text == f"{isa} ran, which may not be the fastest instruction of this GPU"
+    (chapter,) = document.build(frames)["sections"]
+    assert f"{isa}, perhaps not the fastest" in str(chapter["parts"][0]["table"]["body"])
+
+
 @pytest.mark.parametrize(("counter", "code", "severity"), [
     ("dram_correctable", "gpu-corrected", "note"),
     ("dram_uncorrectable", "gpu-uncorrected", "unsure"),
