@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from peakmark.formatting import size
 from peakmark.rows import schema
@@ -39,8 +39,8 @@ CYCLES = (100, 1000)
 TO_GIGABYTES = 1e-9
 DAY_S = 86400.0
 """Seconds of a day."""
-LEAST_USES, MOST_USES = 1 / 64, 64
-"""Range of the roofline's axis, in operations on each byte."""
+USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
+"""Table of rates -> range of the roofline's axis, in operations on each byte."""
 
 
 # -- curves
@@ -169,50 +169,59 @@ def draw_uprights(axis: Axes, uprights: Mapping[str, float]) -> None:
 def plot_roofline(figure: FigureData) -> Figure:
     """Draw the largest rate of a program over the number of operations on each byte that it reads.
 
-    There is a panel for one thread, and one for the most threads. Solid lines are measured rows,
-    dashed ones their limits.
+    There is a panel for each number of threads or GPUs. Solid lines are measured rows, dashed ones
+    their limits.
 
     Source: Williams, Waterman and Patterson, CACM 52 (2009).
     """
-    rates = BY_NAME[RATES]
     rows = figure.rows.sort_values("concurrency", kind="stable")
+    rates = BY_NAME[rows.loc[rows["table"].isin(RATES), "table"].iloc[0]]
+    uses = USES[rates.name]
     lines: list[dict[str, Any]] = []
     for threads, of_threads in rows.groupby("concurrency", sort=False):
-        is_rate = of_threads["table"].eq(RATES)
+        is_rate = of_threads["table"].eq(rates.name)
         rate = of_threads.loc[is_rate, "value"].max()
         steepest = of_threads.loc[~is_rate, "value"].max()
         if pd.isna(steepest):
-            steepest = rate / LEAST_USES
+            steepest = rate / uses[0]
         panel = Labels(rates).many(int(str(threads)))
         for row in schema.lines(of_threads):
             roof = {"panel": panel, "name": roof_name(row), "line": ""}
             for kind, value in (("path", row.value), ("limit", row.limit)):
                 if value is None:
                     continue
-                for uses, height in corners_of_roof(row, value, rate, steepest):
-                    lines.append({**roof, "kind": kind, "x": uses, "y": height * rates.factor})
+                for across, height in corners_of_roof(row, value, rate, steepest, uses):
+                    lines.append({**roof, "kind": kind, "x": across, "y": height * rates.factor})
     labels = "Operations on each byte", figure_style.vertical_label(rates)
     drawn, axes = draw(pd.DataFrame(lines), labels, panel=PANEL, sharey=True)
     for axis in axes.values():
         axis.set_xscale("log", base=4, subs=[])
-        axis.xaxis.set_major_formatter("{x:.2g}")
+        axis.xaxis.set_major_formatter(FuncFormatter(text_of_uses))
     return drawn
 
 
+def text_of_uses(uses: float, _: int) -> str:
+    """Return the text of a place on the roofline's axis: ``0.016``, ``4096``."""
+    return f"{uses:.2g}" if uses < 1 else f"{uses:.0f}"
+
+
 def corners_of_roof(
-    row: Line, value: float, rate: float, steepest: float
+    row: Line, value: float, rate: float, steepest: float, uses: tuple[float, float]
 ) -> list[tuple[float, float]]:
     """Return the two end points of a roof, each as (operations per byte, operations per second).
 
     A flat roof begins at the steepest slope. A slope ends at the highest flat roof.
     """
-    if row.table == RATES:
-        return [(value / steepest, value), (MOST_USES, value)]
-    return [(LEAST_USES, value * LEAST_USES), (rate / value, rate)]
+    least, most = uses
+    if row.table in RATES:
+        return [(value / steepest, value), (most, value)]
+    return [(least, value * least), (rate / value, rate)]
 
 
 def roof_name(row: Line) -> str:
-    """Return ``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB avx512``."""
+    """Return ``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB avx512``, ``TC-FP16``, ``GPU memory``."""
+    if row.subsystem == "gpu":
+        return "GPU memory" if row.workload == "RS" else str(row.workload)
     if row.table == LADDER:
         level, _, _ = row.variant.partition("-")
         return str(level.upper())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -92,7 +93,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     if len(frames.nodes) < 2 and of_kind(frames, "suspect").empty:
         return []
     groups = alike(frames)
-    paragraphs = [" ".join(classes(frames)), *fewer_gpus(frames)]
+    paragraphs = [" ".join(classes(frames)), *fewer_gpus(frames), *slow_gpus(frames)]
     for reason, nodes in groups[:SENTENCES]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
     rest = []
@@ -171,6 +172,23 @@ def fewer_gpus(frames: CampaignFrames) -> Iterator[str]:
         yield (
             f"{node.node} shows {gpus}, others of its class {node.most}: see dmesg and nvidia-smi there"
             " before its next job."
+        )
+
+
+def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
+    """Yield a sentence for each GPU that is slower than the other GPUs of its node."""
+    node_of = frames.rows.drop_duplicates("point").set_index("point")["node"]
+    warnings = frames.warnings[frames.warnings["code"].eq("slow-gpu")]
+    found: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
+    for warning in schema.lines(warnings):
+        values = json.loads(warning.values)
+        found[node_of[warning.point], values["index"]].append(values)
+    for node, index in sorted(found, key=lambda gpu: (natural(gpu[0]), gpu[1])):
+        rows = found[node, index]
+        worst = max(rows, key=itemgetter("behind"))
+        yield (
+            f"GPU {index} of {node} ({worst['name']}, {worst['pci']}) is up to {worst['behind']:.1%}"
+            f" slower than the other GPUs of the node, in {plural(len(rows), 'row')}."
         )
 
 

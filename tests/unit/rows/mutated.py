@@ -375,6 +375,8 @@ def shapes(folder):
 def gpus(folder):
     """Write rows of an H100, and of a node with four GPUs of which one is slow and unwell."""
     made = gpu_data.h100()
+    slower = {"clock": 1.9e9, "isa": "mma.sync.m16n8k16.bf16", "variant": "burst"}
+    made += gpu_data.records("gpubench", "TC-BF16", [600e12], **slower)
     unwell = {"clock": 1.98e9, "isa": "fma.rn.f32", "variant": "burst", "concurrency": 4}
     moved = {}
     for number, names in enumerate(checks.OF_GPU.values(), 1):

@@ -77,6 +77,24 @@ def test_a_gpu_that_is_slow_in_every_repetition_is_named(tmp_path):
     assert texts(frames, "slow-gpu") == []
 
 
+def test_a_slow_gpu_is_named_with_its_node(tmp_path):
+    made = []
+    for name, slow in (("node1", 32e12), ("node2", 29e12)):
+        for workload in ("FP64", "FP32"):
+            rates = [32e12, 32e12, slow, 32e12]
+            for record in records("gpubench", workload, rates, concurrency=4, host=name, **FP64):
+                record["cell"]["node"] = name
+                made.append(record)
+    machines = {name: {**gpu_data.facts(tmp_path, 4), "host": name} for name in ("node1", "node2")}
+    frames = make.frames(tmp_path / "c", made, machines=machines)
+    text = (
+        f"GPU 2 of node2 ({gpu_data.NAME}, 0000:00:08.0) is up to 9.4% slower than the other GPUs"
+        " of the node, in 2 rows."
+    )
+    assert [*fleet_report.slow_gpus(frames)] == [text]
+    assert fleet_report.typeset(text) in fleet_report.describe(frames)
+
+
 @pytest.mark.parametrize(("compute", "workload", "isa"), [
     ("10.0", "TC-FP16", "mma.sync.m16n8k16.f16"),
     ("10.0", "FP32", "fma.rn.f32"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from tests.unit import campaign_data as make
+from tests.unit import gpu_data
 from tests.unit.rows.test_links import campaign as pairs
 from tests.unit.rows.test_shapes import LINEAR, NODE, records
 from tests.unit.views.drawn import draw, shown
@@ -117,6 +118,19 @@ def test_roofs_are_rows_and_nothing_else(ladders):
     assert len(lines) == len(roofs) + roofs["limit"].notna().sum()
     without_rates = ladders.rows[ladders.rows["table"].ne("cpu")]
     assert pictures.roofs(replace(ladders, rows=without_rates)).empty
+
+
+def test_the_roofs_of_a_gpu_end_where_its_memory_feeds_them(tmp_path):
+    machines = {"node1": gpu_data.facts(tmp_path)}
+    frames = make.frames(tmp_path / "c", gpu_data.h100(), machines=machines)
+    roofs = shown(frames, pictures.GPU_ROOFLINE).rows
+    assert set(roofs["workload"]) == {*pictures.GPU_ROOFS, "RS"}
+    (axis,) = draw(frames, pictures.GPU_ROOFLINE).axes
+    assert axis.get_title(loc="left") == "1 GPU"
+    ends = {tuple(line.get_xdata()) for line in axis.lines}
+    assert (1798e12 / 3.177e12, 4096) in ends  # FP8 needs 566 operations on each byte
+    without_memory = frames.rows[frames.rows["workload"].ne("RS")]
+    assert pictures.gpu_roofs(replace(frames, rows=without_memory)).empty
 
 
 def test_the_figure_has_a_line_for_each_mix(tmp_path):

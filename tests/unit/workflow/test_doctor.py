@@ -14,9 +14,9 @@ def machine(tmp_path, monkeypatch):
 
     def have(on_bus, found, reason=""):
         facts = gpu_data.facts(tmp_path, found)["gpu"] if found else None
-        monkeypatch.setattr(gpu, "on_bus", lambda host: on_bus)
+        monkeypatch.setattr(gpu, "on_bus", lambda _: on_bus)
         monkeypatch.setattr(gpu, "survey", lambda: (found, reason))
-        monkeypatch.setattr(gpu, "collect", lambda host, gpubench: facts)
+        monkeypatch.setattr(gpu, "collect", lambda *_: facts)
         return [finding for finding in doctor._gpus(tmp_path) if finding[1] == "GPUs"]
 
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)

@@ -19,12 +19,15 @@ TIMELINE = "timeline"
 FLEET = "fleet"
 """Figure on page one of several nodes: how much they differ."""
 LADDER = "memory_ladder_throughput"
-"""Table whose rows are the roofs of the roofline."""
+"""Table whose rows are the sloped roofs of the CPU's roofline."""
 ROOFLINE = "roofline"
-RATES = "cpu"
-"""Table of the rates of the roofline."""
+GPU_ROOFLINE = "gpu_roofline"
+RATES = ("cpu", "gpu")
+"""Tables whose rows are the flat roofs of rooflines."""
 ROOFS = ("DP", "FP32")
-"""Workloads of the CPU that are roofs of the roofline."""
+"""Workloads of the CPU that are roofs of its roofline."""
+GPU_ROOFS = ("FP64", "FP32", "TC-FP64", "TC-FP16", "TC-FP8")
+"""Workloads of the GPU that are flat roofs of its roofline."""
 SHAPES = {
     "core_to_core": "matrix",
     "numa_latency": "matrix",
@@ -136,6 +139,8 @@ def usual_pictures(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> 
         found.append(Picture(f"{table.name}_links", "links", rows[is_mapped(rows)]))
     if table.name == LADDER:
         found.append(Picture(ROOFLINE, "roofline", roofs(frames)))
+    if table.name == "gpu_throughput":
+        found.append(Picture(GPU_ROOFLINE, "roofline", gpu_roofs(frames)))
     return found
 
 
@@ -197,12 +202,29 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
     A roofline needs a ladder and a rate of one thread, and is drawn for a campaign of one node.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
-    rows = rows[rows["table"].isin([RATES, LADDER, "memory_throughput"]) & is_roof(rows)]
-    counts = set(rows.loc[rows["table"].eq(RATES), "concurrency"])
+    rows = rows[rows["table"].isin(["cpu", LADDER, "memory_throughput"]) & is_roof(rows)]
+    counts = set(rows.loc[rows["table"].eq("cpu"), "concurrency"])
     has_ladder = rows["table"].eq(LADDER).any()
     if not has_ladder or 1 not in counts or rows["node"].nunique() > 1:
         return rows.head(0)
     return rows[rows["concurrency"].isin([1, max(counts)])]
+
+
+def gpu_roofs(frames: CampaignFrames) -> pd.DataFrame:
+    """Return the roofs of the GPU's roofline: sustained rates, and reads from the GPU's memory.
+
+    It has each number of GPUs that has both, and is drawn for a campaign of one node.
+    """
+    rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
+    is_rate = rows["workload"].isin(GPU_ROOFS) & rows["variant"].eq("sustained")
+    is_read = rows["workload"].eq("RS") & rows["block_bytes"].isna()
+    rates = rows[rows["table"].eq("gpu") & is_rate]
+    reads = rows[rows["table"].eq("gpu_throughput") & is_read]
+    if rows["node"].nunique() > 1:
+        return rows.head(0)
+    counts = set(rates["concurrency"]) & set(reads["concurrency"])
+    found = pd.concat([rates, reads])
+    return found[found["concurrency"].isin(counts)]
 
 
 def is_roof(rows: pd.DataFrame) -> pd.Series:
