@@ -1,3 +1,1 @@
-"""What goes on around the cells of a running campaign: progress, failures, states of jobs, repairs,
-cleaning.
-"""
+"""Start a campaign, show its progress and failures, and measure its suspects again."""

@@ -1,6 +1,6 @@
-"""``peakmark doctor``: what is installed, what is missing, and the command that gets it.
+"""List installed and missing programs, and the commands that install them (``peakmark doctor``).
 
-It examines this machine or, by a job each, one node of each kind of a cluster.
+Doctor examines this machine, or one node of each size of a cluster with a job on each.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from peakmark.tools.base import Tool
 
 FOLDER = Path("results") / "doctor"
 MINUTES = 5
-"""Time limit of a doctor's job, where the partition allows as much."""
+"""Time limit of doctor's job, in minutes, unless the partition has a shorter one."""
 SIZE = jobs.Size(threads=1, cpus=1, megabytes=durations.PROGRAMS_MB)
 UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
-"""How doctor marks a missing kernel: of a wheel the first run compiles it."""
+"""Mark of a missing kernel. After an installation from a wheel, the first run compiles the kernels."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end doctor; its job is cancelled then."""
+"""Signals that end doctor, which then cancels its job."""
 Finding = tuple[str, str, str]
-"""Mark (ok, note, missing or broken), subject and what was found."""
+"""Mark (ok, note, missing or broken), subject and text."""
 
 
 def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
-    """Return a line per finding on this machine, and whether nothing that is needed is missing.
+    """Return a line for each finding, and whether this machine has everything that a run needs.
 
     Args:
         scratch: directory for the disk cells, None for the default.
         kernels: folder of the compiled kernels.
-        node: inside a job, on its node.
+        node: set in a job on a node, which states the CPUs and gives no verdict.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     usual = [tool for tool in references().values() if tool.rows[0].subsystem != "gpu"]
@@ -79,7 +79,7 @@ def _line(mark: str, subject: str, text: str) -> str:
 
 
 def _cpus() -> Iterator[Finding]:
-    """Yield how many CPUs of the node this job may use, and the threads a core."""
+    """Yield the number of CPUs that this job may use, and the number of threads per core."""
     usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 0
     cpus = f"{usable} of {present}"
     if usable == present:
@@ -270,7 +270,7 @@ def examine_cluster(
 
 
 def _fewer_gpus(equal: Sequence[slurm.Node]) -> Iterator[Finding]:
-    """Yield the nodes that have fewer GPUs in Slurm than others of their size."""
+    """Yield each node that has fewer GPUs in Slurm than other nodes of its size."""
     most = max(node.gpus for node in equal)
     for node in equal:
         if node.gpus < most:

@@ -1,4 +1,4 @@
-"""Make the rows of a campaign, then tables and figures from the rows, and the report from these."""
+"""Make the rows of a campaign, tables and figures from the rows, and the report from all of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_figures(campaign: Path) -> None:
 
 
 def collect(campaign: Path, partial: bool = False, command: str = "report") -> ReportContent:
-    """Return the content of a campaign's report. Draw figures of another state again.
+    """Return the content of a campaign's report. Draw the figures again if they show another state.
 
     Args:
         campaign: its folder.

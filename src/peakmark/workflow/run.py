@@ -42,16 +42,15 @@ Callback = Callable[[Any], Any]
 
 
 class Run:
-    """One reading of the Snakefile. Before ``begin`` it writes nothing into the campaign and
-    deletes nothing.
+    """One reading of the Snakefile. Before ``begin`` it changes nothing in the folder of the campaign.
 
     Args:
-        config: as Snakemake has it.
-        remote: an executor hands jobs to a cluster.
+        config: configuration that Snakemake has read.
+        remote: whether an executor submits jobs to a cluster.
         overrides: partition, account and the like of the command line, by Snakemake's names.
 
     Attributes:
-        current: the run of this process, for the executor that Snakemake makes by itself.
+        current: the run of this process. The executor, which Snakemake makes, finds it here.
         opened: the queue of that executor, None without a cluster.
     """
 
@@ -110,15 +109,15 @@ class Run:
         return [self.job_output(name) for name in self.plan.jobs]
 
     def has_table(self, table: Table) -> bool:
-        """Return whether the campaign has the table: those of GPUs only where it measures GPUs."""
+        """Return whether the campaign has the table. It has tables of GPUs only if it measures GPUs."""
         measured = {cell.subsystem for cell in self.plan.cells}
         return table.subsystem != "gpu" or "gpu" in measured
 
     def lost_records(self, _: Any) -> list[str]:
-        """Return the lost records of a campaign that has tables. The rule asks for them by name, because
-        Snakemake does not miss a record that newer tables are made from.
+        """Return the lost records of a campaign that has tables, and the outputs of jobs that lost one.
 
-        The output of a job of several cells hides a lost record in the same way.
+        Snakemake does not notice a lost record if newer tables or the output of a job of several
+        cells depend on it. So the rule asks for each by its name.
         """
         if not self._exists("tables"):
             return []
@@ -144,16 +143,15 @@ class Run:
 
     @property
     def plan_trigger(self) -> list[str]:
-        """Return the trigger file where somebody has removed the plan of existing tables."""
+        """Return the trigger file if somebody has removed the plan of a campaign that has tables."""
         lost = self._exists("tables") and not self._exists("plan.json")
         return [self.rerun_trigger] if lost else []
 
     @cached_property
     def rerun_trigger(self) -> str:
-        """Write the trigger file and return its path. As an input of a rule it makes Snakemake measure
-        cells again whose records do not count.
+        """Write the trigger file and return its path. A rule with this input runs again.
 
-        No rule makes it: Snakemake makes no input that only finished cells need.
+        No rule makes the file, because Snakemake makes no input that only finished cells need.
         """
         TRIGGER.parent.mkdir(exist_ok=True)
         # The content changes because Snakemake compares the contents of small inputs too.
@@ -162,19 +160,18 @@ class Run:
 
     @property
     def cell_inputs(self) -> Callback | list[str]:
-        """Return the input of a cell's rule: a function only where a cell may have inputs. To call it for
-        ten thousand cells takes seconds.
+        """Return the input of the rule that measures a cell: a function, or an empty list if no cell needs
+        an input. Calling a function for ten thousand cells takes seconds.
         """
         unfit = any(map(startup.is_unfit, self.findings.values()))
         return self._cell_inputs if unfit or not self.kernels_ready else []
 
     def _cell_inputs(self, wildcards: Any) -> list[str]:
-        """Return the trigger for a cell whose record does not count, and the kernels for one that needs
-        them compiled.
+        """Return the trigger if the record of the cell does not count, and the kernels if they are to be
+        compiled for the cell.
 
         A finished cell does not depend on the kernels: its record names the version that measured.
-        ``ancient`` cannot say this: Snakemake 9.27 then takes all cells behind an outdated kernel for
-        finished.
+        With ``ancient``, Snakemake 9.27 would take all cells behind an outdated kernel for finished.
         """
         cell = self.cells[wildcards.cell]
         finding = self.findings.get(cell.id)
@@ -186,7 +183,9 @@ class Run:
         return inputs
 
     def job_inputs(self, wildcards: Any) -> list[str]:
-        """Return the input of the rule of a job of several cells. Its output may be outdated."""
+        """Return the input of the rule of a job of several cells: the trigger, because its output may be
+        outdated, and the kernels if they are to be compiled.
+        """
         if not self.missing_of(wildcards.job):
             return []
         if self.kernels_ready:
@@ -194,7 +193,7 @@ class Run:
         return [self.rerun_trigger, *build.programs()]
 
     def fingerprint(self, wildcards: Any) -> str:
-        """Return the text that decides whether a cell is measured again: its options and its program."""
+        """Return options and program of a cell. If this text changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
         words = ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan)]
         if self.plan.cluster and two_nodes(cell):
@@ -206,9 +205,9 @@ class Run:
 
     @property
     def priority(self) -> Callback | int:
-        """Return the priority of a cell's rule, by which Snakemake keeps the order of the plan.
+        """Return the priority of a cell, by which Snakemake keeps the order of the plan.
 
-        The order mixes programs and repetitions. On a cluster the queue keeps it.
+        The plan mixes programs and repetitions. On a cluster the queue keeps its order.
         """
         if self.plan.cluster is not None:
             return 0
@@ -217,7 +216,7 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Return the threads of a cell's rule. Without a cluster, nothing else may run meanwhile."""
+        """Return the threads of a cell: without a cluster all, so that nothing else runs meanwhile."""
         return EVERY_CPU if self.plan.cluster is None else 1
 
     def _cells_of(self, wildcards: Any) -> Sequence[Cell]:
@@ -322,7 +321,7 @@ class Run:
         return held
 
     def _estimate(self) -> None:
-        """Tell the progress bar the expected seconds of each missing cell."""
+        """Give the progress bar the expected seconds of each missing cell."""
         groups = {self.plan.record_name(cell): [cell] for cell in self.missing_cells}
         if self.plan.jobs:
             groups = {self.job_output(name): self.missing_of(name) for name in self.plan.jobs}
@@ -340,11 +339,11 @@ class Run:
             )
 
     def print_summary(self) -> None:
-        """Print where the results are. Raises: PeakmarkError; OSError when that is impossible."""
+        """Print the score card and the place of the results. Raises: PeakmarkError, OSError."""
         status.print_summary(self.plan.directory)
 
     def print_failures(self) -> None:
-        """Print what a failed or interrupted run lacks."""
+        """Print the cells that a failed or interrupted run has not measured, with the reasons."""
         campaign = Results.read(self.plan.directory)
         ending: status.Ending = "interrupted" if cleanup.pressed else "failed"
         output.say(status.describe(campaign, only_failed=True, ending=ending))

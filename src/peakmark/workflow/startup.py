@@ -1,7 +1,7 @@
 """Start a run: check this machine, lock the campaign, and set aside records that do not count.
 
 On a cluster, take over the jobs of an earlier run, have Slurm check the others, and outlive the
-terminal. The nodes of a cluster are checked by the jobs there. Users read an error in one sentence.
+terminal. Each job checks its own node. An error of the user ends in one sentence.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def check_compiler(build: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder can be made and written to. Snakemake would print a traceback.
+    """Check that a folder can be made and written to. Otherwise Snakemake would print a traceback.
 
     Raises:
         OSError: a file or a link to nowhere is in the way, or rights are missing.
@@ -115,7 +115,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
-    """Yield the rows that are not possible, and why."""
+    """Yield each row that cannot be measured, with the reason."""
     memory = sector = scratch = None
     if rows and plan.cluster is None and plan.config["tools_on"] != "nodes":
         _check_interface(plan)
@@ -185,7 +185,7 @@ def _without_memory(cell: Cell, total: int | None) -> str | None:
 CANCEL_S = 120.0
 """Seconds that Slurm may take to end the jobs of an earlier run."""
 NAMED = 5
-"""Most damaged records that are named one by one."""
+"""Largest number of damaged records that are named one by one."""
 
 
 def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
@@ -205,7 +205,7 @@ def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
 def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
     """Set the handlers of a workflow to those of the Snakefile with the global ``names``.
 
-    Newer versions of Snakemake ignore the handlers of a module. A campaign does not begin without them.
+    Newer versions of Snakemake ignore the handlers of a module, without which no campaign begins.
     """
     for name in {"onstart", "onsuccess", "onerror"} & names.keys():
         setattr(workflow, f"_{name}", names[name].func)
@@ -242,8 +242,8 @@ def lock(directory: Path) -> int:
 def survey(results: Results) -> dict[str, Finding]:
     """Return the finding of each cell by its id.
 
-    Where the facts of a node are damaged, one of its cells counts as damaged too. The job that
-    measures it again collects the facts again.
+    If the facts of a node are damaged, one of its cells counts as damaged too, because the job that
+    measures a cell also collects the facts.
     """
     findings = dict(results.findings)
     for host, reason in results.damaged_facts.items():
@@ -275,9 +275,10 @@ def is_unfit(finding: Finding) -> bool:
 
 
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
-    """Set aside the records that do not count, and say what is measured again and what stays.
+    """Set aside the records that do not count. Print how many cells are measured again and how many
+    records stay.
 
-    Called while the run holds the lock of the campaign.
+    The run must hold the lock of the campaign.
     """
     counts = Counter[str]()
     planned = plan.results.cells
@@ -336,8 +337,8 @@ def ignore_sighup(log: Path) -> None:
 
 
 def check_allocation_overlap(plan: Plan) -> None:
-    """Check that a run inside a job does not hold nodes that its own jobs need for themselves. They
-    would wait for its end.
+    """Check that a run inside a job holds no node that its own jobs need. These jobs would wait for the
+    end of the run.
 
     Raises:
         PeakmarkError: it holds some; the message names them.
@@ -371,8 +372,8 @@ def groups(plan: Plan) -> Iterable[Sequence[Cell]]:
 
 
 def adopt(plan: Plan) -> dict[str, str]:
-    """Return the jobs of a killed run that measure cells of this one: comment -> number. End its other
-    jobs.
+    """Return the number of each job of a killed run that measures cells of this run, by its comment.
+    End the other jobs of the killed run.
 
     Raises:
         SlurmError: they do not end in time.
@@ -423,7 +424,7 @@ def check_jobs(
     Args:
         plan: of the campaign.
         overrides: partition, account and the like of the command line.
-        is_measured: returns whether a cell needs no job.
+        is_measured: function that returns whether a cell is measured already.
 
     Raises:
         SlurmError: Slurm would refuse a kind.

@@ -1,6 +1,6 @@
-"""How far a campaign has come, from its plan, its records and, on a cluster, one call of squeue.
+"""Describe the state of a campaign by its plan, its records and, on a cluster, one call of squeue.
 
-Also the progress of the run of this process, and its summary at the end.
+The module also has the progress of the run of this process, and prints its summary at the end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Failure:
 
     Attributes:
         shared: the reason without the number of the job, which many cells may share.
-        job_log: what Slurm wrote of a job that it ended.
+        job_log: output of the job, if Slurm has ended it.
     """
 
     cell: Cell
@@ -180,7 +180,7 @@ def _jobs(
 def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
     """Return the newest file of the records and its seconds ahead of the clock; None up to ``AHEAD_S``.
 
-    Snakemake fails where an output is older than its inputs.
+    Snakemake fails if an output is older than its inputs.
     """
     cells = (campaign.directory / "cells").rglob("*.json")
     written = ((path.stat().st_mtime, path) for path in (campaign.directory / "plan.json", *cells))
@@ -190,7 +190,7 @@ def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
 
 
 def print_summary(directory: Path) -> None:
-    """Print page one, where the results are, cells that are not possible, and what to run next.
+    """Print page one, the place of the results, cells that are not possible, and the next commands.
 
     Raises:
         RecordError: there is no campaign.
@@ -266,7 +266,7 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
 
 
 def command(campaign: Results, cell: Cell | None = None) -> str:
-    """Return the command that measures a cell alone, or all that is missing. It is pasted into a shell
+    """Return the command that measures a cell alone, or all missing cells. Users paste it into a shell
     in the folder of ``results``.
     """
     on_cluster = bool(campaign.plan.get("cluster"))
@@ -280,14 +280,14 @@ def command(campaign: Results, cell: Cell | None = None) -> str:
 
 
 def run_command(directory: Path, *, on_cluster: bool) -> str:
-    """Return the command that measures what is missing of a campaign, by its folder."""
+    """Return the command that measures the missing cells of the campaign in a folder."""
     option = " --slurm" if on_cluster else ""
     config = shlex.quote(str(directory / "config.json"))
     return f"{program('peakmark')} run {config}{option}"
 
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
-    """Return my jobs of this checkout, and why Slurm does not tell them."""
+    """Return the user's jobs of this checkout, and the error if Slurm does not answer."""
     if not campaign.plan.get("cluster"):
         return [], None
     mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
@@ -323,17 +323,19 @@ def _counts(
 # -- of the run of this process
 
 KNOWN = 10
-"""After this many measured cells, their pace weighs as much as the estimate, so the first few hardly
-change the time left.
+"""Number of measured cells whose pace weighs as much as the estimate of the time left. The first few
+cells hardly change it.
 """
 
 
 class Progress:
-    """The measured cells of a run, and the time left. Snakefile, executor and logger plugin share it in
-    one process: the threads of the executor and of Snakemake's log call it.
+    """The measured cells of a run, and the time left.
 
-    The time left is the expected one, corrected by the pace of the measured cells. The more cells are
-    measured, the more their pace counts: a few slow ones at the start say little.
+    Snakefile, executor and logger plugin share it in one process. Threads of the executor and of
+    Snakemake's log call it.
+
+    The time left is the expected time of the other cells, corrected by the pace of the measured cells.
+    The weight of the pace grows with their number, because a few slow cells at the start say little.
 
     Attributes:
         listener: called when a job of several cells has measured one more.
@@ -359,7 +361,7 @@ class Progress:
         self.in_cells = any(len(cells) > 1 for cells in jobs.values())
 
     def start(self) -> None:
-        """Start the clock when the first job measures. The time before it tells nothing about the rest."""
+        """Start the clock when the first job measures. The wait before it says nothing about the time left."""
         if self._started is None:
             self._started = time.monotonic()
 
@@ -374,7 +376,7 @@ class Progress:
         self._pass(output, len(self._jobs.get(output, ())))
 
     def _pass(self, output: str, count: int) -> None:
-        """Count the first ``count`` cells of a job. The count of a job that starts again stays."""
+        """Count the first ``count`` cells of a job. The count never falls when a job starts again."""
         with self.lock:
             behind = self._behind[output]
             if count > behind:
@@ -384,7 +386,7 @@ class Progress:
                     self.listener()
 
     def cells(self) -> tuple[int, int]:
-        """Return the number of cells behind, and of all cells."""
+        """Return the number of cells that have ended, and of all cells."""
         return self._behind.total(), sum(map(len, self._jobs.values()))
 
     def seconds_left(self, since: float) -> float | None:

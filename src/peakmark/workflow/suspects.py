@@ -21,8 +21,8 @@ from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_mapped
 
 CONTROLS = 2
-"""Number of healthy nodes of a class, or links of a kind, that are measured with the suspects. A
-single one may have become slow meanwhile.
+"""Number of healthy nodes of a class, or links of a kind, that are measured with the suspects. One
+alone may have become slow meanwhile.
 """
 SUFFIX = "-suspects"
 LONGEST_NAME = 64 - len(SUFFIX)
@@ -36,7 +36,7 @@ class Suspects(NamedTuple):
 
     Attributes:
         beside: slow node or link -> the healthy ones to compare it with.
-        cells: a cell of each row in which one of them is slow.
+        cells: one cell of each row in which a suspect is slow.
     """
 
     beside: dict[str, list[str]]
@@ -48,7 +48,7 @@ class Family(NamedTuple):
 
     Attributes:
         names: all nodes or links.
-        slow: the rows in which one of them is slow.
+        slow: the rows in which a node or link is slow.
     """
 
     names: set[str]
@@ -80,7 +80,7 @@ def node_families(rows: pd.DataFrame) -> Iterator[Family]:
 
 
 def link_families(frames: CampaignFrames) -> Iterator[Family]:
-    """Yield the healthy and suspected links of each point; those of a family cross equally many uplinks."""
+    """Yield the healthy and suspected links of each point. All links of a family cross as many uplinks."""
     known = {switch: frozenset(nodes) for switch, nodes in frames.campaign["behind"].items()}
     rows = frames.rows[is_mapped(frames.rows)]
     for place, pairs in rows.groupby("place", sort=False):
@@ -109,7 +109,7 @@ def cells_of(rows: pd.DataFrame, runs: pd.DataFrame) -> list[Cell]:
 def cell_of(run: Any) -> Cell:
     """Return the cell that measured a value, without its options.
 
-    The cell's path has the planned point. A matrix or a ladder fills other points.
+    The path of the cell has the planned point, because a run of a matrix or a ladder has other points.
     """
     subsystem, instrument, point, place, repetition = run.cell.split("/")
     name, block, concurrency = point.rsplit("_", maxsplit=2)
@@ -163,7 +163,7 @@ def configuration(frames: CampaignFrames, suspects: Suspects) -> dict[str, Any]:
 def grids_of(
     config: dict[str, Any], cells: Iterable[Cell], pairs: Sequence[list[str]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the grids of the slow rows by subsystem. Rows of different workloads alone share one."""
+    """Return the grids of the slow rows by subsystem. Rows that differ in the workload alone share a grid."""
     by_subsystem: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         grid = grids.narrowed(config, cell)
