@@ -109,7 +109,8 @@ def scatter(measured: RowRuns) -> Messages:
 def widest(n: int) -> float:
     """Return the coefficient of variation that 2 % of the rows with ``n`` runs exceed on a quiet machine.
 
-    A row has at least two runs. The sample variance of normal values is distributed as chi-squared with n - 1 degrees of freedom.
+    A row has at least two runs. The sample variance of normal values is distributed as chi-squared with
+    n - 1 degrees of freedom.
     """
     from scipy import stats
 

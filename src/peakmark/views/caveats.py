@@ -1,4 +1,4 @@
-"""What a reader must know of a campaign before using its numbers, and what most of its rows share."""
+"""Collect the caveats of a campaign: what a reader must know before using its numbers."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from peakmark.views import score_card
 from peakmark.views.score_card import Line
 
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
-"""Codes of what disturbs runs."""
+"""Codes of the warnings that runs were disturbed."""
 
 
 def planned_subsystems(frames: CampaignFrames) -> list[str]:
     """Return the subsystems that the plan measures, in the order of the report.
 
-    These are all if it measures nothing.
+    If the plan measures nothing, return all subsystems.
     """
     subsystems = set(frames.rows["subsystem"])
     return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
 
 
 def build_caveats(frames: CampaignFrames) -> list[Message]:
-    """Return what a reader must know before using the numbers, the weightiest first.
+    """Return the caveats of a campaign, the most important first.
 
-    Together they have some hundred words at most. What the score card says of its lines, and what
-    its next steps mend, is not repeated.
+    Together they have about a hundred words at most. They do not repeat the score card's remarks, nor
+    problems that its next steps solve.
     """
     own = frames.rows[frames.rows["is_own"]]
     measured = own[own["n"].gt(0)]
@@ -53,9 +53,9 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
 
 
 def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield the cores that were wrong more than once: what they compute is not to be trusted."""
-    told = frames.warnings[frames.warnings["code"].eq("wrong-core")]
-    counts = Counter(schema.message_of_line(line) for line in schema.lines(told))
+    """Yield a caveat for each core that computed wrong results more than once."""
+    wrong = frames.warnings[frames.warnings["code"].eq("wrong-core")]
+    counts = Counter(schema.message_of_line(line) for line in schema.lines(wrong))
     for warning, count in counts.items():
         if count > 1:
             values = (*warning.values, ("count", count))
@@ -63,7 +63,7 @@ def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
 
 
 def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield how many rows are wrong, and how many others have a remark that warns of their value."""
+    """Yield a caveat with the number of wrong rows, and one with the number of other rows with warnings."""
     wrong = set(measured.loc[measured["severity"].eq(Severity.WRONG), "point"])
     warned = set(warnings_on(frames, measured)["point"]) - wrong
     for severity, points in ((Severity.WRONG, wrong), (Severity.UNSURE, warned)):
@@ -72,7 +72,7 @@ def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Me
 
 
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield what disturbed rows, with the number of rows of each disturbance."""
+    """Yield a caveat that lists the disturbances of rows, each with its number of rows."""
     counts = warnings_on(frames, measured).groupby("code")["point"].nunique()
     parts = []
     for code in DISTURBANCES:
@@ -83,7 +83,7 @@ def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[M
 
 
 def warnings_on(frames: CampaignFrames, measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the warnings on the values of peakmark's kernels, those of the whole campaign included."""
+    """Return the warnings on the values of peakmark's kernels, including those of the whole campaign."""
     instruments = measured.set_index("point")["instrument"]
     warnings = frames.warnings
     own = warnings["point"].map(instruments)
@@ -92,9 +92,10 @@ def warnings_on(frames: CampaignFrames, measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield for CPU and memory whether the score card shows a part of the node, or narrow instructions.
+    """Yield a caveat if the score card shows only a part of the node, or narrow vector instructions.
 
-    A share of the limit of four cores says nothing about a node with 128.
+    Only CPU and memory can have one. A share of the limit of four cores says nothing about a node with
+    128 cores.
     """
     for subsystem, part in SUBSYSTEMS.items():
         row = score_card.first_row(frames, subsystem)
@@ -109,7 +110,7 @@ def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
 
 
 def cores_used(runs: pd.DataFrame, row: Line) -> tuple[int, int]:
-    """Return the cores that a row's threads had at most, and those of the node; 0 where unknown."""
+    """Return the largest number of cores that a row's threads had, and the node's; 0 if unknown."""
     is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
     known = runs[is_of_row & runs["kept"]].dropna(subset=["placed_cores", "allowed_cores"])
     pairs = zip(known["placed_cores"], known["node_cores"].fillna(0), strict=True)

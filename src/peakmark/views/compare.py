@@ -22,17 +22,17 @@ DRIFTS = ("better or drift", "worse or drift")
 VERDICTS = (*CLAIMS, *DRIFTS, "no difference shown", "cannot tell", "not alike")
 UNJUDGED = ("cannot tell", "not alike")
 TOLERANCE = 0.03
-"""Share by which a row may differ without a verdict: campaigns of one machine at two times seldom
-differ by less.
+"""Share by which a row may differ without a verdict. Two campaigns of one machine at different times
+seldom differ by less.
 """
 LIKE = ["table", "percentile", "variant", "node", "is_alike"]
-"""Columns that are equal in rows that are judged together, as such rows spread alike."""
+"""Columns that are equal in rows that are judged together: the values of these spread similarly."""
 TIMES = 1.5
-"""Least factor that reads ``1.7 times faster``; a smaller one reads ``12 % faster``."""
+"""Smallest factor that is written as ``1.7 times faster``; a smaller one is written ``12 % faster``."""
 LEVEL = 0.5
-"""Change below which a ratio reads ``level``, %."""
+"""Change below which a ratio is written as ``level``, %."""
 NAMED = 6
-"""Largest number of facts that the third sentence names; the list below it has all."""
+"""Largest number of facts that the third sentence names; the list below that sentence has all."""
 UNITS: Mapping[str, Sequence[tuple[float, str]]] = {
     "op/s": ((1e12, "TeraOPS"), (1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
@@ -51,7 +51,7 @@ class Rules:
         confidence: confidence of the intervals. The false discovery rate over all rows is at most
             1 - confidence.
         tolerance: share by which a row may differ without a verdict.
-        changed: titles of facts that differ on purpose, and so need not be alike.
+        changed: titles of facts that the user changed on purpose; these may differ.
     """
 
     confidence: float = 0.95
@@ -80,12 +80,11 @@ def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.D
           is worse in a table of times;
         - ``specific``, ``specific_p``: change and p without the change that all rows of the table
           share, if the campaigns lie apart in time;
-        - ``verdict``: ``better`` or ``worse`` if the change is larger than the tolerance and than
-          chance explains, and is not the change of the whole table; ``better or drift`` or ``worse or
-          drift`` if it may be the table's; ``cannot tell`` with too few values; ``not alike`` if
-          something in ``differ`` matters.
+        - ``verdict``: ``better`` or ``worse`` if the change is significant and larger than the
+          tolerance; ``better or drift`` or ``worse or drift`` if the whole table may have changed as
+          much; ``cannot tell`` with too few values; ``not alike`` if a fact in ``differ`` matters.
 
-        Then the number of rows that only A has, and of those that only B has.
+        The two numbers are those of the rows that only A has, and of the rows that only B has.
     """
     pairs = matched(before, after)
     if len(pairs):
@@ -98,7 +97,7 @@ def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.D
 
 
 def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
-    """Return the rows that both have; two campaigns of one node each match whatever its name."""
+    """Return the rows that both have. Two campaigns of one node each match, whatever the nodes' names."""
     if len(before.nodes) == len(after.nodes) == 1:
         before, after = before.without_node, after.without_node
     first, second = before.rows.reset_index(names="row"), after.rows.reset_index(names="row")
@@ -139,7 +138,7 @@ def sentences_on(differences: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 def add_changes(
     pairs: pd.DataFrame, before: Dataset, after: Dataset, confidence: float
 ) -> pd.DataFrame:
-    """Add the change of each row, with an interval from all rows that spread alike."""
+    """Add the change of each row, with an interval from all rows whose values spread similarly."""
     apart = is_apart(before, after)
     groups = []
     for _, group in pairs.groupby(LIKE, sort=False):
@@ -167,9 +166,9 @@ def add_changes(
 
 
 def is_apart(before: Dataset, after: Dataset) -> bool:
-    """Return whether one campaign was measured before the other, or may have been.
+    """Return whether one campaign was, or may have been, measured before the other.
 
-    The machine may have changed in the time between them.
+    Between them the machine may have changed. Campaigns whose repetitions alternate are not apart.
     """
     first, second = before.starts, after.starts
     if not first or not second:
@@ -209,11 +208,11 @@ def is_time(table: str) -> bool:
 def report(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[str, Counter[str]]:
     """Return the comparison as text, and the number of rows with each verdict.
 
-    Three sentences come first: the verdicts, the largest change, the facts that differ. Arguments
+    Three sentences come first: the verdicts, the largest change, the facts that differ. The arguments
     are those of ``compare``.
 
     Raises:
-        ConfigError: the two have no row in common, or a fact in ``rules.changed`` does not differ.
+        ConfigError: the campaigns have no row in common, or a fact in ``rules.changed`` is equal.
     """
     pairs, *only = compare(before, after, rules)
     if pairs.empty:
@@ -249,7 +248,10 @@ def verdict_sentence(counts: Counter[str]) -> str:
 
 
 def largest_sentence(pairs: pd.DataFrame) -> str:
-    """Return a sentence on the largest change: of the rows with a claim, else of those with a drift."""
+    """Return a sentence on the largest change of a row that is better or worse.
+
+    If there is no such row, the sentence is on the largest change that may be a drift.
+    """
     for verdicts in (CLAIMS, DRIFTS):
         some = pairs[pairs["verdict"].isin(verdicts)]
         if len(some):
@@ -274,10 +276,10 @@ def facts_sentence(facts: Mapping[str, Sequence[str]]) -> str:
 def facts_that_differ(
     before: Dataset, after: Dataset, pairs: pd.DataFrame, changed: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the facts and settings that differ: title -> sentences, each once.
+    """Return the facts and settings that differ: title -> different sentences.
 
     Raises:
-        ConfigError: a fact in ``changed`` does not differ.
+        ConfigError: a fact in ``changed`` is equal in both campaigns.
     """
     found: dict[str, list[str]] = {}
     of_machine = sentences_on(differences(before.machine, after.machine))
@@ -317,7 +319,7 @@ def fact_lines(
 
 
 def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) -> list[str]:
-    """Return the sentences that a reader of the verdicts must know."""
+    """Return sentences that a reader of the verdicts must know."""
     found = shifts(pairs)
     if is_apart(before, after):
         found.append(how_far_apart(before, after))
@@ -341,7 +343,7 @@ def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) ->
 
 
 def shifts(pairs: pd.DataFrame) -> list[str]:
-    """Return the changes of tables that moved as a whole."""
+    """Return a sentence for each table in which rows changed together, which may be a drift."""
     moved = pairs[pairs["verdict"].isin(DRIFTS)]
     found = []
     for (table, _), rows in moved.groupby(["table", "verdict"], sort=False):
@@ -355,7 +357,7 @@ def shifts(pairs: pd.DataFrame) -> list[str]:
 
 
 def how_far_apart(before: Dataset, after: Dataset) -> str:
-    """Return the time between the two, and how to tell a drift from a change."""
+    """Return a sentence on the time between the campaigns, and on how to distinguish drift from change."""
     if not before.starts or not after.starts:
         return (
             "it is not known when A or B was measured: a shift common to a table may be due to the"

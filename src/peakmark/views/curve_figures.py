@@ -33,23 +33,23 @@ TREND = (0.91, 1.45)
 LEVEL: Mapping[str, Any] = {"color": figure_style.INK, "linewidth": 0.9, "linestyle": "dashed"}
 """Look of the limit of a cache level."""
 ROOM = 1.8
-"""Factor by which the axis of a ladder begins lower, for the words below its limits."""
+"""Factor by which a ladder's vertical axis begins lower, to make room for words below the limits."""
 CYCLES = (100, 1000)
 """Numbers on the axis in cycles in addition to the limits of the levels."""
 TO_GIGABYTES = 1e-9
 DAY_S = 86400.0
 """Seconds of a day."""
 USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
-"""Table of rates -> range of the roofline's axis, in operations on each byte."""
+"""Table of rates -> range of the roofline's horizontal axis, in operations per byte."""
 
 
 # -- curves
 
 
 def plot_ladder(figure: FigureData) -> Figure:
-    """Draw a ladder: a line for each kind of pages of each node, and uprights at the caches.
+    """Draw a ladder: a line for each kind of pages of each node, and vertical lines at the cache sizes.
 
-    A ladder of latencies has a second axis in cycles. The limits of the levels are on it.
+    A ladder of latencies has a second axis in cycles, which shows the limits of the cache levels.
     """
     members: dict[str, list[Line]] = defaultdict(list)
     caches: dict[str, float] = {}
@@ -84,7 +84,7 @@ def draw_cycles(axis: Axes, figure: FigureData) -> None:
     known = figure.own[figure.own["limit"].notna() & figure.own["limit_clock_hz"].notna()]
     if known.empty:
         return
-    # Values on the left axis in one cycle.
+    # Length of one cycle on the left axis.
     cycle = figure.table.factor / known["limit_clock_hz"].median()
     cycles = []
     for level, of_level in known.groupby("cache_level", sort=False):
@@ -110,7 +110,7 @@ def draw_cycles(axis: Axes, figure: FigureData) -> None:
 
 
 def plot_loaded(figure: FigureData) -> Figure:
-    """Draw latency over traffic: a panel for each number of threads, a line for each mix."""
+    """Draw latency over traffic, with a panel for each number of threads and a line for each mix."""
     corners, bandwidths = [], {}
     for row in schema.lines(figure.own):
         panel = figure.labels(row).threads(row)
@@ -120,7 +120,7 @@ def plot_loaded(figure: FigureData) -> Figure:
         corners.append(curve(figure, [row], panel, name, (TO_GIGABYTES, figure.table.factor)))
         bandwidths[panel] = row.limit_bandwidth
     labels = "Traffic (GB/s)", figure_style.vertical_label(figure.table)
-    # Where more load moves less, the curve turns back.
+    # Keep the order of the loads: at high load the traffic may fall, and the curve turns back.
     drawn, axes = draw(pd.concat(corners), labels, left_to_right=False, panel=PANEL, sharey=True)
     for panel, axis in axes.items():
         bandwidth = bandwidths[panel]
@@ -133,13 +133,13 @@ def plot_loaded(figure: FigureData) -> Figure:
 def curve(
     figure: FigureData, rows: Sequence[Line], panel: str, name: str, factors: tuple[float, float]
 ) -> pd.DataFrame:
-    """Return the curve of rows as lines for ``draw``: through the medians, with every run.
+    """Return a curve as lines for ``draw``: a line through the medians, and a dot for every run.
 
     Args:
-        figure: has the runs.
+        figure: figure whose runs are drawn.
         rows: rows of the curve, in their order.
-        panel: title of its panel.
-        name: its name in the legend.
+        panel: title of the curve's panel.
+        name: name of the curve in the legend.
         factors: factors from SI units to the units of the axes.
     """
     points = curve_of([figure.own_runs[row.point] for row in rows])
@@ -153,7 +153,7 @@ def curve(
 
 
 def draw_uprights(axis: Axes, uprights: Mapping[str, float]) -> None:
-    """Draw a vertical line at each place, with its name above the panel."""
+    """Draw a vertical line for each entry (name -> place), with the name above the panel."""
     for name, place in uprights.items():
         axis.axvline(place, color=figure_style.QUIET, linewidth=0.7, zorder=1)
         axis.text(
@@ -167,9 +167,9 @@ def draw_uprights(axis: Axes, uprights: Mapping[str, float]) -> None:
 
 
 def plot_roofline(figure: FigureData) -> Figure:
-    """Draw the largest rate of a program over the number of operations on each byte that it reads.
+    """Draw a roofline: the highest rate of a program over its operations per byte read.
 
-    There is a panel for each number of threads or GPUs. Solid lines are measured rows, dashed ones
+    There is a panel for each number of threads or GPUs. Solid lines are measured rows; dashed lines are
     their limits.
 
     Source: Williams, Waterman and Patterson, CACM 52 (2009).
@@ -210,7 +210,8 @@ def corners_of_roof(
 ) -> list[tuple[float, float]]:
     """Return the two end points of a roof, each as (operations per byte, operations per second).
 
-    A flat roof begins at the steepest slope. A slope ends at the highest flat roof.
+    A rate is a flat roof, which begins at the steepest slope. A bandwidth is a slope, which ends at the
+    highest flat roof.
     """
     least, most = uses
     if row.table in RATES:
@@ -219,7 +220,7 @@ def corners_of_roof(
 
 
 def roof_name(row: Line) -> str:
-    """Return ``DP avx512``, ``L1``, ``DRAM``, ``RWS of 1 KiB avx512``, ``TC-FP16``, ``GPU memory``."""
+    """Return the name of a roof, such as ``DP avx512``, ``DRAM``, ``TC-FP16`` or ``GPU memory``."""
     if row.subsystem == "gpu":
         return "GPU memory" if row.workload == "RS" else str(row.workload)
     if row.table == LADDER:
@@ -234,7 +235,7 @@ def roof_name(row: Line) -> str:
 
 
 def plot_trends(trends: pd.DataFrame) -> Figure:
-    """Draw rows over campaigns: a panel for each, with uprights at its change points.
+    """Draw rows over campaigns: a panel for each row, with vertical lines at its change points.
 
     Args:
         trends: see ``history.frame``.

@@ -1,4 +1,4 @@
-"""One side of a comparison: the rows of a campaign, with their repetitions and what was recorded."""
+"""One side of a comparison: the rows of a campaign, with their repetitions and recorded facts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ROW = ["point", "instrument"]
 KEY = [
     "table", "instrument", "workload", "variant", "block_bytes", "threads", "node", "percentile",
 ]  # fmt: skip
-"""Columns that two rows must have alike to be compared. ``threads`` is the word that was asked for,
-else the number: two threads and all cores of a node with two cores are never compared.
+"""Columns that must be equal in two rows that are compared. ``threads`` is the word in the configuration,
+or the number if there is no word: ``2`` and ``cores`` are never compared, even on a node with two cores.
 """
 PERCENTILES = {"": "", "p50": "p50", "p99": "p99", "p999": "p99.9"}
-"""Percentile to be compared -> its heading; the empty one is the value of the row."""
+"""Percentile that is compared -> its heading; the empty name is the value of the row."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Dataset:
 
     Attributes:
         name: name of the campaign.
-        rows: the columns of ``KEY``, ``severity``, ``unequal_nodes`` and ``facts``, the settings and
-            recorded facts of the row by title. Its index numbers the rows.
-        values: the values of each row in SI units, a column for each repetition.
+        rows: a line for each row, with the columns of ``KEY``, ``severity``, ``unequal_nodes`` and
+            ``facts``. ``facts`` maps titles to settings and recorded facts. The index numbers the rows.
+        values: the values of each row in SI units, with a column for each repetition.
         starts: starts of the repetitions, in seconds since 1970, sorted.
         machine: all facts of the machines, by title.
         hosts: hosts that measured.
@@ -84,7 +84,7 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
 
 
 def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> pd.DataFrame:
-    """Add ``threads`` and ``facts`` to rows."""
+    """Add the columns ``threads`` and ``facts`` to rows, and set a missing block size to 0."""
     threads = [threads_of(row) for row in rows.itertuples()]
     ends = runs.melt(ROW, ["host", "server_host"], value_name="end")
     hosts = ends.groupby(ROW)["end"].agg(frozenset)
@@ -95,15 +95,15 @@ def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> p
 
 
 def threads_of(row: Any) -> str:
-    """Return the word that was asked for, else the number of threads."""
+    """Return the word for the threads in the configuration, or their number if there is no word."""
     return str(row.concurrency_word or row.concurrency)
 
 
 def facts_of(row: Any, known: FactsOfHosts) -> dict[str, str]:
-    """Return the settings of a row, and the facts recorded of it and of its hosts, by title."""
+    """Return the settings of a row, its recorded facts, and those of its hosts, by title."""
     hosts = row.ends if isinstance(row.ends, frozenset) else frozenset()
     facts: dict[str, str] = json.loads(row.settings or "{}")
-    facts |= known.of_row(hosts, row.subsystem, row.instrument)
+    facts |= known.facts_of_row(hosts, row.subsystem, row.instrument)
     facts |= json.loads(row.recorded or "{}")
     if row.concurrency_word:
         facts[f"threads of {row.concurrency_word}"] = str(row.concurrency)
@@ -111,19 +111,20 @@ def facts_of(row: Any, known: FactsOfHosts) -> dict[str, str]:
 
 
 class FactsOfHosts:
-    """The facts of a campaign's hosts as texts; a text lists the values that differ between hosts."""
+    """The facts of a campaign's hosts as texts. If hosts differ in a fact, its text lists all values."""
 
     def __init__(self, frames: CampaignFrames) -> None:
         self._by_host: dict[str, dict[str, str]] = {host: {} for host in frames.facts["host"]}
         for line in schema.lines(frames.facts):
             for name, text in flat(json.loads(line.value), line.key):
+                # Facts marked "-" change from run to run or repeat another fact.
                 if fact(name)["subsystems"] != "-":
                     self._by_host[line.host][name] = text
         self._versions: list[str] = sorted(frames.campaign.get("versions", ()))
-        self.of = cache(self._of)
-        self.of_row = cache(self._of_row)
+        self.facts_of_hosts = cache(self._facts_of_hosts)
+        self.facts_of_row = cache(self._facts_of_row)
 
-    def _of(self, hosts: frozenset[str]) -> dict[str, str]:
+    def _facts_of_hosts(self, hosts: frozenset[str]) -> dict[str, str]:
         """Return the facts of some hosts by dotted name."""
         known: dict[str, set[str]] = defaultdict(set)
         for host in hosts:
@@ -131,17 +132,19 @@ class FactsOfHosts:
                 known[name].add(text)
         return {name: " or ".join(sorted(texts)) for name, texts in known.items()}
 
-    def _of_row(self, hosts: frozenset[str], subsystem: str, instrument: str) -> dict[str, str]:
-        """Return the facts of hosts that matter to the rows of a program, by title."""
+    def _facts_of_row(
+        self, hosts: frozenset[str], subsystem: str, instrument: str
+    ) -> dict[str, str]:
+        """Return the facts of a row's hosts that matter to the row's program, by title."""
         titles = {}
-        for name, text in self.of(hosts).items():
+        for name, text in self.facts_of_hosts(hosts).items():
             if matters(name, subsystem, instrument):
                 titles[fact(name)["title"]] = text
         return titles
 
     def machine(self) -> dict[str, str]:
         """Return the facts of all hosts, and the versions of peakmark that measured, by title."""
-        facts = self.of(frozenset(self._by_host))
+        facts = self.facts_of_hosts(frozenset(self._by_host))
         titles = {fact(name)["title"]: text for name, text in facts.items()}
         if self._versions:
             titles["peakmark"] = ", ".join(self._versions)

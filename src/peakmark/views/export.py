@@ -15,7 +15,9 @@ from peakmark.tools.tables import BY_NAME
 from peakmark.views.datasets import threads_of
 
 TOLERANCE = 0.03
-"""Least distance of a threshold from the median, as a share of it: two runs may differ so much."""
+"""Smallest distance of a threshold from the median, as a share of the median: two runs may differ by
+as much.
+"""
 METRICS = {
     "op/s": "operations_per_second",
     "B/s": "bytes_per_second",
@@ -60,9 +62,9 @@ def json_lines(frames: CampaignFrames) -> str:
 
 
 def reframe(frames: CampaignFrames) -> str:
-    """Return the ``reference`` of a test of ReFrame: value, thresholds as shares of it, and unit.
+    """Return the ``reference`` of a ReFrame test: value, thresholds as shares of the value, and unit.
 
-    A system is ``*``, or a node that was measured by itself. Wrong rows are left out.
+    The system is ``*`` for any node, or the name of the node. Wrong rows are left out.
 
     Source: ReFrame, reference guide, RegressionTest.reference.
     """
@@ -89,9 +91,9 @@ def name_of(row: Any) -> str:
 
 
 def worst_value(row: Any) -> float:
-    """Return the worst value of a healthy node.
+    """Return the worst value that is expected of a healthy node.
 
-    It is the worse end of the interval, at least ``TOLERANCE`` from the median.
+    This is the worse end of the interval, but at least ``TOLERANCE`` from the median.
     """
     if BY_NAME[row.table].lower_is_better:
         return float(max(row.high, row.value * (1 + TOLERANCE)))

@@ -23,10 +23,10 @@ class FigureData:
     """A figure before it is drawn.
 
     Attributes:
-        name: name of its files, without ending.
-        kind: how it is drawn, see ``figures.SHAPES``.
-        table: gives unit and names of programs, see ``layouts.table_of``.
-        rows: lines of ``frames.rows`` that have a value, of the points in the figure.
+        name: name of the figure's files, without ending.
+        kind: how the figure is drawn, see ``figures.SHAPES``.
+        table: table with the printed unit and names of programs, see ``layouts.table_of``.
+        rows: lines of ``frames.rows`` that the figure shows; all have a value.
         frames: the campaign, see ``layouts.for_print``.
         layout: layout of the campaign.
         drawing: the figure's entry in the layout, None for a usual figure.
@@ -47,7 +47,7 @@ class FigureData:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """Return the runs of the rows, with those that do not count."""
+        """Return the runs of the rows, including those that do not count."""
         runs = self.frames.runs[self.frames.runs["value"].notna()]
         return runs.merge(self.rows[["point", "instrument"]], on=["point", "instrument"])
 

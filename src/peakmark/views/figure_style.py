@@ -37,15 +37,15 @@ QUIET = "#6b6b6b"
 WIDTH = 6.85  # inches; an A4 page between its margins
 LABELS, LEGEND_LINE = 0.3, 0.17  # inches
 MAX_TICKS = 6  # numbers of a logarithmic axis
-SPAN = 20  # highest by lowest value from which on the vertical axis is logarithmic
+SPAN = 20  # ratio of the highest to the lowest value above which the vertical axis is logarithmic
 NUMBER = "{x:.10g}"
-"""Numbers of an axis, without powers of ten."""
+"""Format of the numbers on an axis, without powers of ten."""
 PADS = {"w_pad": 0.06, "h_pad": 0.06}
 LIMIT: dict[str, Any] = {"color": INK, "linewidth": 0.9, "dashes": (5, 2), "zorder": 1}
 LINK = re.compile(r'<a xlink:href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 """A mark with a link in an SVG file."""
 METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
-"""Ending of a file -> metadata that would differ between days or versions, left out."""
+"""Ending of a file -> metadata that are removed, because they differ between days or versions."""
 DASHES: tuple[Any, ...] = (
     (None, None),
     (4, 1.6),
@@ -58,9 +58,9 @@ DASHES: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (after Okabe and Ito 2008), marker, and colour of its face.
+    """Colour (after Okabe and Ito 2008), marker, and colour of the marker's face.
 
-    Markers of peakmark's kernels and of workloads are filled, those of references are open.
+    Markers of peakmark's kernels and of workloads are filled; those of references are open.
     """
 
     colour: str
@@ -73,9 +73,9 @@ MARKERS = "os^DvP"
 
 
 def look(position: int, is_open: bool = False) -> Look:
-    """Return the look of a program or workload by its place; place 0 is peakmark's kernel.
+    """Return the look of a program or workload by its position; peakmark's kernel is at position 0.
 
-    From place 6 on the colours repeat with other markers.
+    From position 6 on, the colours repeat with other markers.
     """
     colour = COLOURS[position % len(COLOURS)]
     marker = MARKERS[(position + position // len(COLOURS)) % len(MARKERS)]
@@ -94,7 +94,7 @@ def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
 
 
 def named_lines(names: Sequence[str], width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a figure with a line for each name, the first on top, and room for all labels.
+    """Return an empty figure with a line for each name, the first at the top, and room for all labels.
 
     Args:
         names: labels of the lines, at least one.
@@ -119,7 +119,7 @@ def facets(
     most: int = 4,
     **shared: Any,
 ) -> sns.FacetGrid:
-    """Return a figure with a panel for each title in the column ``panel``, in lines of equal length.
+    """Return an empty figure with a panel for each title in the column ``panel``, in equal lines.
 
     Args:
         shown: the data; at least one line.
@@ -143,9 +143,9 @@ def facets(
 
 
 def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
-    """Scale vertical axes and write few round numbers on them.
+    """Scale vertical axes and write a few round numbers on them.
 
-    An axis is logarithmic if its data span more than a factor of ``SPAN``, else it begins at zero.
+    An axis is logarithmic if its data span more than a factor of ``SPAN``. Other axes begin at zero.
     """
     for axis in axes:
         together = axes if is_shared else [axis]
@@ -165,7 +165,7 @@ def vertical_label(table: Table, value: str = "measured") -> str:
     """Return ``Throughput (MB/s)``, or the quantity alone if it is its own unit.
 
     Args:
-        table: gives quantity and unit.
+        table: table with the quantity and the unit.
         value: see ``layouts.Drawing``; for ``deviation`` the label is ``Standard deviation (MB/s)``.
     """
     if value == "efficiency":
@@ -179,9 +179,9 @@ def vertical_label(table: Table, value: str = "measured") -> str:
 
 
 def begin() -> None:
-    """Set the style of all figures.
+    """Set the style of all figures, in which equal figures have equal bytes.
 
-    Texts become outlines and identifiers do not change, so that equal figures have equal bytes.
+    For this, texts are drawn as outlines and identifiers are constant.
     """
     sns.set_theme(
         context="paper",
@@ -199,9 +199,13 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def drawn(figure: Figure, suffix: str) -> bytes:
-    """Return a figure as the content of a file with an ending.
+    """Return the content of a figure's file.
 
-    In an SVG file, the address of a mark becomes its title, which browsers show below the pointer.
+    In an SVG file, the link of a mark is replaced by a title, which browsers show at the pointer.
+
+    Args:
+        figure: the figure.
+        suffix: ending of the file, ``.svg`` or ``.png``.
     """
     content = io.BytesIO()
     figure.savefig(content, format=suffix[1:], dpi=200, metadata=METADATA[suffix])

@@ -25,7 +25,7 @@ from peakmark.views.node_groups import is_many
 from peakmark.views.report.pictures import FLEET, TIMELINE, pictures_of
 
 FOLDER = "figures"
-"""Folder of the files below that of a campaign."""
+"""Folder of the figures, below the campaign's folder."""
 SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
     "panels": panel_figures.plot,
     "distribution": panel_figures.plot_distribution,
@@ -40,13 +40,13 @@ SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
     "links": matrix_figures.plot_links,
     "nodes": node_figures.plot_nodes,
 }
-"""Kind of a figure -> function that draws it; None where it would show nothing."""
+"""Kind of a figure -> function that draws it. The function returns None if it would show nothing."""
 
 
 def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
-    """Write the figures of a campaign into a folder, the same bytes for the same frames.
+    """Write the figures of a campaign into a folder; equal frames give equal bytes.
 
-    A table without a measurement has no figure. Figures that were there before stay.
+    A table without a measurement has no figure. Older figures in the folder are kept.
 
     Returns:
         The paths written.
@@ -80,7 +80,7 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
 
 
 def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[FigureData]:
-    """Yield the data of each figure of a table that has rows. Arguments: ``drawn_figures``."""
+    """Yield the data of each figure that has rows. The arguments are those of ``drawn_figures``."""
     for usual in TABLES:
         for picture in pictures_of(frames, usual, layout):
             if picture.rows.empty:
@@ -92,5 +92,5 @@ def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Figure
 
 
 def draw(figure: FigureData) -> Figure | None:
-    """Return the drawing of a figure, None if it would show nothing."""
+    """Return the drawing of a figure; None if the figure would show nothing."""
     return SHAPES[figure.kind](figure)

@@ -27,7 +27,7 @@ SENTENCES = 5
 NAMED = 8
 """Largest number of nodes that a sentence names; the others are counted."""
 LINES = 200
-"""Largest number of slow rows in the report: ``tables/nodes.csv`` has all."""
+"""Largest number of slow rows in the report; ``tables/nodes.csv`` has all."""
 LEAST_P = 1e-4
 """Least p-value that is printed; a smaller one is printed as ``< 0.0001``."""
 HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval", "p")
@@ -40,7 +40,7 @@ Line = Any
 
 
 def describe(frames: CampaignFrames) -> list[str]:
-    """Return the lines of ``peakmark fleet``: slow nodes, then links and switches of pairs."""
+    """Return the lines of ``peakmark fleet``: slow nodes, then slow links and switches."""
     lines = [headline(frames)]
     campaign = frames.campaign
     if campaign["missing"]:
@@ -70,7 +70,7 @@ def is_judged(frames: CampaignFrames) -> bool:
 
 
 def slow_nodes(frames: CampaignFrames) -> list[str]:
-    """Return the slow nodes; a second measurement overrides the verdict on its suspects."""
+    """Return the slow nodes. A second measurement overrides the verdict on the nodes that it measured."""
     slow = set(of_kind(frames, "node")["name"])
     for suspect in schema.lines(of_kind(frames, "suspect")):
         if suspect.confirmed and "+" not in suspect.name:
@@ -89,7 +89,7 @@ def of_kind(frames: CampaignFrames, kind: str) -> pd.DataFrame:
 
 
 def slow_paragraphs(frames: CampaignFrames) -> list[str]:
-    """Return the paragraphs of page one on several nodes, or on suspects."""
+    """Return the paragraphs of page one on the slow nodes of a campaign, or on its suspects."""
     if len(frames.nodes) < 2 and of_kind(frames, "suspect").empty:
         return []
     groups = alike(frames)
@@ -115,9 +115,9 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
 
 
 def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
-    """Return the slow nodes by subsystem and reasons: the reasons in words, with their nodes.
+    """Return groups of slow nodes with the same subsystem and reasons: the reasons in words, the nodes.
 
-    Nodes that are slow only in pairs are left out, as the findings of the tables name them.
+    Nodes that are slow only in pairs are left out, because the findings of the tables name them.
     """
     nodes = of_kind(frames, "node")
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
@@ -128,7 +128,7 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
 
 
 def classes(frames: CampaignFrames) -> Iterator[str]:
-    """Yield a sentence for each class on the equipment of most of its nodes."""
+    """Yield a sentence for each class on the equipment that most of its nodes have."""
     equipment = ["cpu", "memory", "network", "kernel", "clock"]
     for name, nodes in frames.nodes.groupby("class", sort=False):
         usual: Any = nodes.groupby(equipment, sort=False).size().idxmax()
@@ -160,7 +160,7 @@ def slow_sentence(nodes: Sequence[Line]) -> str:
 def fewer_gpus(frames: CampaignFrames) -> Iterator[str]:
     """Yield a sentence on the nodes that show fewer GPUs than others of their class.
 
-    Facts that were not collected say nothing of a node.
+    Nodes without collected facts are ignored.
     """
     facts = frames.facts
     counts = facts[facts["key"].eq("gpu.count")].set_index("host")["value"].astype(int)
@@ -193,7 +193,7 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
 
 
 def second_verdicts(frames: CampaignFrames) -> Iterator[str]:
-    """Yield for each suspect of a second measurement whether it is slow again."""
+    """Yield a sentence for each suspect of a second measurement: slow again, not slow, or not judged."""
     for suspect in schema.lines(of_kind(frames, "suspect")):
         name = shown(suspect.name)
         others = listed([shown(other) for other in json.loads(suspect.beside)])
@@ -216,14 +216,14 @@ def second_verdicts(frames: CampaignFrames) -> Iterator[str]:
 
 
 def shown(name: str) -> str:
-    """Return the name of a node, or of a link with an arrow."""
+    """Return the name of a node, or of a link as ``client → server``."""
     return name.replace("+", " → ")
 
 
 def unjudged(frames: CampaignFrames) -> Iterator[str]:
     """Yield a sentence on each group without a verdict.
 
-    These are nodes without a value, those of small classes, and rows of few repetitions.
+    The groups are nodes without a value, nodes of small classes, and rows with few repetitions.
     """
     rule, nodes = frames.campaign["rule"], frames.nodes
     empty = sorted(nodes.loc[nodes["rows"].eq(0), "node"], key=natural)
@@ -250,10 +250,14 @@ def unjudged(frames: CampaignFrames) -> Iterator[str]:
 
 
 def slow_table(frames: CampaignFrames) -> dict[str, Any]:
-    """Return the table of slow rows, the slowest node first; empty for one node.
+    """Return the table of slow rows, the slowest node first; empty for a campaign of one node.
 
-    Keys: ``headings``, ``lines``, ``breaks``, the numbers of lines with another node or resource,
-    and ``remark``, which is empty for all rows.
+    The keys are:
+
+    - ``headings``: headings of the columns.
+    - ``lines``: cells of each line.
+    - ``breaks``: numbers of the lines at which another node or resource begins.
+    - ``remark``: a sentence on the rows that are left out; empty if all rows are shown.
     """
     if len(frames.nodes) < 2:
         return {}

@@ -1,10 +1,10 @@
 """Follow the headline row of each subsystem over campaigns, and find its change points.
 
 An exact rank test compares the ``FAR`` campaigns before and after each place. In long series it also
-compares the nearest ``NEAR``, as a change may have been undone. A place counts if its p, times the
-number of tests, is at most ``LEVEL``. The one that explains most of the variance is a change point,
-and the campaigns before and after it are searched in turn. Otava (apache/otava) does this with energy
-distances.
+compares the nearest ``NEAR`` campaigns, because a later campaign may have undone a change. A place
+counts if its p-value, times the number of tests, is at most ``LEVEL``. The place that explains most of
+the variance is a change point. The campaigns before and after it are then searched in the same way.
+Otava (apache/otava) uses energy distances instead of ranks.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from peakmark.views import compare, score_card
 from peakmark.views.datasets import KEY, FactsOfHosts, describe, threads_of
 
 LEAST = 4
-"""Fewest campaigns on each side of a change point: with fewer the rank test shows nothing."""
+"""Fewest campaigns on each side of a change point; with fewer, the rank test cannot be significant."""
 NEAR, FAR = 8, 26
 """Numbers of campaigns on each side of a place that are compared; 26 weeks are half a year."""
 LEVEL = 0.05
-"""Largest share of unchanged rows with a change point."""
+"""Largest share of unchanged rows in which a change point is found by chance."""
 STEP = 0.01
 """Smallest change that is reported, as the logarithm of a ratio."""
 FACTS = 8
 """Largest number of facts that are printed for a change."""
 PLACE = [name for name in KEY if name not in ("node", "percentile")]
-"""Columns of a row that are equal in all campaigns and on all nodes."""
+"""Columns that identify a row in all campaigns and on all nodes."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class PastCampaign:
     """A campaign with the rows that history may follow.
 
     Attributes:
-        name: name of its folder.
-        began: start of its first record, in seconds since 1970.
-        facts: all facts of its machines, by title.
+        name: name of the campaign's folder.
+        began: start of the first record, in seconds since 1970.
+        facts: all facts of the machines, by title.
         rows: rows that can be the headline row of a subsystem, the headline row first. Columns:
             ``PLACE``, ``node``, ``low``, ``value`` and ``high`` in SI units, and ``facts`` by title.
     """
@@ -64,12 +64,12 @@ class PastCampaign:
 
     @property
     def time(self) -> datetime:
-        """Return the start of its first record."""
+        """Return the start of the first record."""
         return datetime.fromtimestamp(self.began, UTC)
 
 
 def past_campaign(name: str, frames: CampaignFrames) -> PastCampaign:
-    """Return a judged campaign for history."""
+    """Return what history needs of a judged campaign."""
     hosts = sorted(set(frames.facts["host"]), key=natural)
     facts = FactsOfHosts(frames).machine() | {"nodes": listing(hosts)}
     began = frames.campaign["times"].get("began", 0.0)
@@ -77,7 +77,7 @@ def past_campaign(name: str, frames: CampaignFrames) -> PastCampaign:
 
 
 def headline_rows(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the rows of each headline of the score card, the one on the card first."""
+    """Return the rows of each headline of the score card, first the row that the card shows."""
     lines = []
     for headline, chosen in score_card.rows_of_headlines(frames):
         others = score_card.rows_of_headline(frames.rows, headline)
@@ -88,7 +88,10 @@ def headline_rows(frames: CampaignFrames) -> pd.DataFrame:
 
 
 def is_trusted(row: Any) -> bool:
-    """Return whether a value counts; one above the limit of a site file does, as that may be wrong."""
+    """Return whether a row's value counts.
+
+    A value above a limit from the site file counts, because the limit itself may be wrong.
+    """
     is_above_stated_limit = row.wrong_codes == "above-limit" and row.limit_origin == "site"
     return bool(row.severity != "wrong" or is_above_stated_limit)
 
@@ -111,7 +114,7 @@ class ChangePoint:
     Attributes:
         place: number of this campaign among those that have the row.
         p: p-value times the number of tests.
-        speed: size of the change.
+        speed: size of the change, in words.
         text: sentence with the row, the campaign, and the levels before and after.
         facts: sentences on recorded facts that changed.
     """
@@ -130,8 +133,8 @@ class Trend:
     Attributes:
         row: a line with the columns of ``datasets.KEY``.
         campaigns: campaigns that have the row.
-        values: lower end, median and upper end in each campaign, in SI units; with several nodes
-            their medians.
+        values: lower end, median and upper end in each campaign, in SI units; for several nodes, the
+            medians of these over the nodes.
         facts: facts of each campaign, by title.
     """
 
@@ -164,7 +167,7 @@ class Trend:
 
     def _change(self, place: int, p: float, before: float, after: float) -> ChangePoint:
         """Return the change point at a place, between two levels."""
-        # Compare the facts of one campaign more on each side, as a place may be one off.
+        # Compare the facts of one more campaign on each side, because the place may be off by one.
         last, first = self.facts[max(0, place - 2)], self.facts[place + 1]
         speed = compare.speed_change(BY_NAME[self.row.table], after / before)
         campaign = self.campaigns[place]
@@ -179,7 +182,7 @@ class Trend:
 
 
 def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
-    """Yield the place of the first value of each new level, with its p, in the order of the values.
+    """Yield the place of the first value of each new level, and its p-value, in the order of time.
 
     Args:
         values: positive values of one row in the order of time.
@@ -210,11 +213,13 @@ def change_points(values: NDArray[np.float64]) -> Iterator[tuple[int, float]]:
 
 
 def follow(campaigns: Sequence[PastCampaign], node: str = "") -> list[Trend]:
-    """Return the row of each subsystem that most campaigns have, and if equal the newest headline.
+    """Return the trend of one row of each subsystem: the row that most campaigns have.
+
+    If as many campaigns have several rows, it is the headline row of the newest campaign.
 
     Args:
         campaigns: campaigns in the order of time.
-        node: node to follow, empty for the median of all nodes.
+        node: node to follow; empty for the median of all nodes.
     """
     present: Counter[tuple[Any, ...]] = Counter()
     for campaign in reversed(campaigns):
@@ -230,7 +235,7 @@ def follow(campaigns: Sequence[PastCampaign], node: str = "") -> list[Trend]:
 
 
 def trend_of(campaigns: Sequence[PastCampaign], place: tuple[Any, ...], node: str) -> Trend | None:
-    """Return one row over the campaigns that have it, None if none has it on the node."""
+    """Return one row over the campaigns that have it on the node; None if no campaign has it."""
     wanted = pd.DataFrame([place], columns=PLACE)
     if node:
         wanted = wanted.assign(node=node)
@@ -254,7 +259,7 @@ def trend_of(campaigns: Sequence[PastCampaign], place: tuple[Any, ...], node: st
 
 
 def report(campaigns: Sequence[PastCampaign], trends: Sequence[Trend]) -> str:
-    """Return the trends as text: a line for each, then the change points with their facts."""
+    """Return the trends as text: a line for each row, then the change points with their facts."""
     since, until = campaigns[0].time, campaigns[-1].time
     lines = [f"{plural(len(campaigns), 'campaign')}, {since:%F} to {until:%F}", ""]
     width = max(len(trend.label) for trend in trends)
@@ -284,7 +289,7 @@ def lines_of_change(change: ChangePoint) -> list[str]:
 
 
 def frame(trends: Sequence[Trend]) -> pd.DataFrame:
-    """Return a line for each row and campaign, in SI units, with ``p`` and ``change`` if it changed."""
+    """Return a line for each row and campaign, in SI units; change points have ``p`` and ``change``."""
     lines = []
     for trend in trends:
         changes = {change.place: change for change in trend.changes}

@@ -22,11 +22,11 @@ from peakmark.views.printed import NOT_MEASURED, Column, PrintedTable
 MOST = 7
 """Largest number of columns that fit a column of a paper."""
 MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
-"""Warning -> the mark at the first cell of its line, the gravest first."""
+"""Warning -> the mark at the first cell of the line, the gravest warning first."""
 LONG = 55
 """Largest number of rows that a page holds."""
 WORD = 10
-"""Width of a line of a heading, in characters; a longer word has a line of its own."""
+"""Width of a line in a heading, in characters; a longer word has its own line."""
 LEGEND = {
     Severity.WRONG: "** wrong: the figure is not what the row says",
     WarningKind.NOT_DEVICE: "† not the device: a cache, a host's memory or loopback was measured",
@@ -37,13 +37,13 @@ LEGEND = {
 def brief(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTable:
     """Return a table with workload, size, concurrency, programs, limit and share of the limit.
 
-    The last references are left out where the table has more than ``MOST`` columns. A table of many
-    nodes shows the typical one.
+    If the table has more than ``MOST`` columns, the last references are left out. A table of many nodes
+    shows the typical node.
 
     Args:
         frames: the campaign, see ``layouts.for_print``.
-        table: gives unit and names of programs, see ``layouts.table_of``.
-        rows: lines of ``frames.rows``, of each point all, at least one.
+        table: table with the printed unit and names of programs, see ``layouts.table_of``.
+        rows: at least one line of ``frames.rows``, and all lines of each point.
     """
     points = every = points_of(frames, rows)
     where = ""
@@ -82,7 +82,7 @@ def brief_columns(table: Table, points: Sequence[Point], with_limit: bool) -> li
 
 
 def threads(point: Point) -> str:
-    """Return the number of threads, or the word that was asked for where the number is unknown."""
+    """Return the number of threads; if it is unknown, the word in the configuration."""
     return str(point.own.concurrency or point.own.concurrency_word)
 
 
@@ -103,10 +103,7 @@ def remark_of(table: Table, points: Sequence[Point], where: str, with_limit: boo
 
 
 def starred(grid: PrintedTable) -> PrintedTable:
-    """Return a table for one column of a paper, with marks in place of remarks.
-
-    A mark stands at the first cell of its line.
-    """
+    """Return a table for one column of a paper: a mark at the first cell of a line replaces its remark."""
     marks = [mark_of(kinds) for kinds in grid.marks]
     plain = grid.without(lambda column: column.kind == "remark")
     first, *others = plain.columns
@@ -123,7 +120,7 @@ def starred(grid: PrintedTable) -> PrintedTable:
 
 
 def mark_of(warning: str) -> str:
-    """Return the mark for the text of a column of warnings, empty for none."""
+    """Return the mark for the text of a cell in the column of warnings; empty without a warning."""
     for kind, mark in MARKS.items():
         if kind in warning:
             return mark
@@ -150,20 +147,20 @@ for _character, _name in zip("\\^~<>|µ×−†", _NAMES.split(), strict=True):
 
 
 def escape(text: str) -> str:
-    """Return text for LaTeX to print as it is, with a space for each control character."""
+    """Return text that LaTeX prints unchanged, except that a space replaces each control character."""
     escaped = text.translate(_SPECIAL)
     return "".join(character if character.isprintable() else " " for character in escaped)
 
 
 def render(grid: PrintedTable, across: bool = False) -> str:
-    """Return a ``tabular`` to be read with ``\\input``, with its notes and remarks below it.
+    """Return a ``tabular`` to be read with ``\\input``, with notes and remarks below it.
 
-    The first line names the packages that it needs and where it fits. siunitx's
+    The first line names the packages that the ``tabular`` needs, and where it fits. siunitx's
     ``output-decimal-marker`` sets the decimal mark in the document.
 
     Args:
         grid: the table.
-        across: the table is as wide as a page, not as one column of it.
+        across: whether the table is as wide as a page instead of one column of the page.
     """
     place, size, gap = "table, a column of 8.4 cm", "\\footnotesize", 2.5
     if across:
@@ -215,7 +212,7 @@ def template(name: str) -> Template:
 
 
 def _stacked(column: Column) -> str:
-    """Return a heading in lines of a few words, so that it is hardly wider than the numbers below."""
+    """Return a heading broken into short lines, so that it is hardly wider than the numbers below."""
     lines = wrap(column.label, WORD, break_long_words=False)
     text = "\\\\".join(map(escape, lines))
     if len(lines) == 1:
@@ -225,7 +222,7 @@ def _stacked(column: Column) -> str:
 
 
 def _specification(column: Column, texts: Sequence[str]) -> str:
-    """Return the letter of a column in the head of a ``tabular``; numbers align at their marks."""
+    """Return the specification of a column for ``tabular``; numbers align at their decimal marks."""
     if column.kind != "number":
         return "l"
     numbers = [text for text in texts if text and text != NOT_MEASURED]
@@ -244,7 +241,7 @@ def _is_number(text: str) -> bool:
 
 
 def _cell(column: Column, text: str) -> str:
-    """Return the text of a cell, in braces if siunitx must not read it as a number."""
+    """Return the text of a cell, in braces if it is no number in a column that siunitx aligns."""
     if column.kind == "number" and text and not _is_number(text):
         return f"{{{escape(text)}}}"
     return escape(text)

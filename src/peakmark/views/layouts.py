@@ -1,6 +1,6 @@
-"""The tables of a layout: rows with its headings, lines and order.
+"""Make the tables of a layout: rows under the headings and in the lines and order of the layout.
 
-``arrange`` gives the frames the order and the names of a layout, for all other views.
+``arrange`` applies the order and the names of a layout to the frames, for all other views.
 """
 
 from __future__ import annotations
@@ -25,16 +25,20 @@ from peakmark.views.points import Line, Point, points_of
 from peakmark.views.printed import NOT_MEASURED, Column, PrintedTable
 
 KERNEL = "peakmark"
-"""What a report without a layout calls peakmark's kernels."""
+"""Name of peakmark's kernels in a report without a layout."""
 NAMED_IN = ("disagreement", "filled")
-"""Codes of warnings whose values name programs by their headings."""
+"""Codes of warnings whose values contain headings of programs."""
 
 
 # -- the frames of a layout
 
 
 def layout_of(frames: CampaignFrames) -> Layout | None:
-    """Return the layout that ``report.tables`` names, None without one. Errors: ConfigError."""
+    """Return the layout that ``report.tables`` names; None if it names none.
+
+    Raises:
+        ConfigError: the layout is not valid.
+    """
     report = frames.campaign["config"].get("report") or {}
     name = report.get("tables")
     if not name:
@@ -43,7 +47,7 @@ def layout_of(frames: CampaignFrames) -> Layout | None:
 
 
 def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
-    """Return the frames with the rows' order and the programs' names of a layout, if there is one."""
+    """Return the frames with the order of rows and the names of programs in a layout, if there is one."""
     if layout is None:
         return frames
     rows = in_order(frames.rows, layout)
@@ -56,16 +60,16 @@ def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 
 
 def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
-    """Return the frames with the programs' names of a report, see ``printed_table``."""
+    """Return the frames with the names of programs in a report, see ``printed_table``."""
     called = {name: printed_table(layout, table) for name, table in BY_NAME.items()}
     rows = rename_programs(frames.rows, called)
     return replace(frames, rows=rows, warnings=rename_warnings(frames.warnings, called))
 
 
 def printed_table(layout: Layout | None, table: Table) -> Table:
-    """Return a table with the programs' names and the unit of a layout.
+    """Return a table with the names of programs and the unit in a layout.
 
-    Without a layout only the heading of the kernel's column changes: to ``KERNEL``.
+    Without a layout, only the heading of the kernel's column changes: it becomes ``KERNEL``.
     """
     if layout is not None:
         return layout.called(table)
@@ -73,7 +77,7 @@ def printed_table(layout: Layout | None, table: Table) -> Table:
 
 
 def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """Return rows by table and node, in the order of a layout; rows that it lacks come last."""
+    """Return rows by table and node, then in the order of a layout; rows without a place come last."""
     tables = list(BY_NAME)
     keys = []
     for line in schema.lines(rows):
@@ -88,7 +92,7 @@ def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataF
 
     Args:
         rows: rows of all tables.
-        called: name of a table -> the table with the names of the layout.
+        called: name of a table -> the same table with the layout's names.
     """
     headings = {}
     for name, table in called.items():
@@ -100,7 +104,7 @@ def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataF
 
 
 def rename_warnings(warnings: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
-    """Return warnings with the names of programs in a layout. Arguments: see ``rename_programs``."""
+    """Return warnings with the names of programs in a layout; ``rename_programs`` explains ``called``."""
     named = warnings[warnings["code"].isin(NAMED_IN)]
     found = []
     for line in schema.lines(named):
@@ -128,7 +132,7 @@ def renamed(note: Message, usual: Table, called: Table) -> Message:
 def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
     """Return a table with the unit and the names of programs that are printed.
 
-    They are those of the layout. Without one the unit is the largest in which no value is below 1.
+    Both are the layout's. Without a layout, the unit is the largest in which no value is below 1.
 
     Args:
         layout: layout of the campaign.
@@ -142,7 +146,7 @@ def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
 
 
 def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
-    """Return the names for a row of a table, those of the layout if there is one."""
+    """Return the labels for a row of a table, with the words of the layout if there is one."""
     if layout is None:
         return Labels(table)
     return Labels(table, layout.layout_table_of(table, row.workload, row.variant))
@@ -156,10 +160,10 @@ class LayoutLine(NamedTuple):
 
     Attributes:
         names: texts for {workload}, {concurrency} and {block}.
-        points: its points, mostly one.
-        runs: point, instrument and repetition -> value of that run, in SI units.
-        centre: column of ``rows`` that efficiencies are of: ``value``, or ``mean`` in a table of
-            means.
+        points: points of the line, mostly one.
+        runs: (point, instrument, repetition) -> value of the run, in SI units.
+        centre: column of ``rows`` from which efficiencies are computed: ``value``, or ``mean`` in a
+            table of means.
     """
 
     names: Mapping[str, str]
@@ -171,12 +175,12 @@ class LayoutLine(NamedTuple):
 def lines(
     frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame
 ) -> list[LayoutLine]:
-    """Return the lines of a layout table in its order.
+    """Return the lines of a layout table in the layout's order.
 
     Args:
         frames: the campaign, see ``arrange``.
         layout_table: table of the layout.
-        rows: lines of ``frames.rows``, of each point all; the table may lack some of them.
+        rows: lines of ``frames.rows``, all of each point; the layout table may leave out some points.
     """
     taken = points_of(frames, rows[is_shown(layout_table, rows)])
     runs = runs_by_repetition(frames, layout_table)
@@ -193,7 +197,7 @@ def lines(
 
 
 def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows that a layout table shows."""
+    """Return a mask of the rows that a layout table shows."""
     found = rows["table"].eq(layout_table.table.name)
     if layout_table.workloads:
         found &= rows["workload"].isin(layout_table.workloads)
@@ -205,7 +209,10 @@ def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:
 def runs_by_repetition(
     frames: CampaignFrames, layout_table: LayoutTable
 ) -> Mapping[tuple[str, str, int], float]:
-    """Return the values of the runs that count if the layout table has columns of runs, else none."""
+    """Return (point, instrument, repetition) -> value of each run that counts.
+
+    The mapping is empty if the layout table has no columns of single runs.
+    """
     if not any(column.value == "run" for column in layout_table.columns):
         return {}
     runs = frames.runs[frames.runs["table"].eq(layout_table.table.name) & frames.runs["kept"]]
@@ -216,8 +223,7 @@ def runs_by_repetition(
 def position(layout_table: LayoutTable, point: Point) -> tuple[Any, ...]:
     """Return the sort key of a point.
 
-    A label may be for one block of a workload, such as RWS and RWR of a latency: then the key of the
-    workload has the block too.
+    If a label of the layout is for one block of a workload, the key of the workload includes the block.
     """
     own, block = point.own, point.own.block_bytes or 0
     place: Any = layout_table.table.order(own.workload, own.variant, 0, 0)
@@ -247,7 +253,7 @@ def frame(frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame)
     Args:
         frames: the campaign, see ``arrange``.
         layout_table: table of the layout.
-        rows: lines of ``frames.rows`` of its table, of each point all.
+        rows: lines of ``frames.rows`` of the layout table's table, all of each point.
     """
     table_lines = lines(frames, layout_table, rows)
     columns: dict[str, list[Any]] = {}
@@ -275,7 +281,7 @@ def cell(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> A
 
 
 def value(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> float | None:
-    """Return the number of a column in the unit of the table or in percent, None where unknown."""
+    """Return the number of a column in the unit of the table or in percent; None if it is unknown."""
     point = point_of(column, line)
     if point is None:
         return None
@@ -286,7 +292,7 @@ def value(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> 
 
 
 def point_of(column: LayoutColumn, line: LayoutLine) -> Point | None:
-    """Return the point of a line that a column shows; it may ask for a workload and a concurrency."""
+    """Return the point of a line that has the column's workload and concurrency, if it names any."""
     for point in line.points:
         is_workload = column.workload in (None, point.own.workload)
         is_concurrency = column.concurrency in (None, point.own.concurrency)
@@ -296,7 +302,7 @@ def point_of(column: LayoutColumn, line: LayoutLine) -> Point | None:
 
 
 def si_value(column: LayoutColumn, point: Point, line: LayoutLine) -> float | None:
-    """Return the number of a column at a point, in SI units or in percent, None where unknown."""
+    """Return the number of a column at a point, in SI units or in percent; None if it is unknown."""
     limit, program = point.own.limit, point.in_column_of(column.instrument)
     if column.value == "theoretical":
         return limit  # type: ignore[no-any-return]  # of a line of a frame
@@ -313,7 +319,7 @@ def si_value(column: LayoutColumn, point: Point, line: LayoutLine) -> float | No
 def efficiency(
     column: LayoutColumn, limit: float | None, program: Line, centre: str
 ) -> float | None:
-    """Return the share of the limit in percent, by the formula of the layout where it has one.
+    """Return the share of the limit in percent, by the layout's formula if there is one.
 
     Args:
         column: column of the layout.
@@ -339,7 +345,7 @@ def tables(
     Args:
         frames: the campaign, see ``arrange``.
         layout: layout of the campaign.
-        rows: lines of ``frames.rows``, of each point all.
+        rows: lines of ``frames.rows``, all of each point.
     """
     found = []
     for layout_table in layout.layout_tables:
@@ -358,8 +364,8 @@ def table(
     Args:
         frames: the campaign, see ``arrange``.
         layout_table: table of the layout.
-        rows: lines of ``frames.rows`` of its table, of each point all.
-        called: the table with the names of the layout, see ``table_of``.
+        rows: lines of ``frames.rows`` of the layout table's table, all of each point.
+        called: the layout table's table with the names of the layout, see ``table_of``.
     """
     table_lines = lines(frames, layout_table, rows)
     points = points_in(table_lines)
@@ -384,11 +390,11 @@ def table(
 def column_of(
     layout_table: LayoutTable, column: LayoutColumn, table_lines: Sequence[LayoutLine]
 ) -> Column:
-    """Return a column of a layout table in print."""
+    """Return the printed column for a column of a layout table."""
     text = partial(text_of, layout_table, column)
     kind = "number"
     if column.text is not None:
-        # Texts that are numbers, such as thread counts, align to the right too.
+        # Texts that are numbers, such as numbers of threads, align to the right too.
         texts = [text(line) for line in table_lines]
         if not texts or not all(each[:1].isdigit() and " " not in each for each in texts):
             kind = "text"

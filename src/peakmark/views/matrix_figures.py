@@ -26,11 +26,13 @@ LINE, AXIS = 0.22, 0.35
 CHARACTER = 0.064
 """Width of a digit, in inches."""
 FIELDS = 0.65
-"""Width of the fields of a heat map, as a share of its panel."""
+"""Width of the fields of a heat map, as a share of the panel's width."""
 MOST_NUMBERS = 10
-"""Largest number of places of a heat map with a number in each field."""
+"""A heat map with at most this many CPUs or nodes on a side has a number in each field."""
 MOST_SHAPES = 128
-"""Largest number of places of a heat map of shapes; an SVG file holds a larger one as a picture."""
+"""A heat map with at most this many CPUs or nodes on a side is drawn as vector shapes in an SVG file; a
+larger one is embedded as an image.
+"""
 
 
 def plot_matrices(figure: FigureData) -> Figure:
@@ -62,7 +64,8 @@ def plot_matrices(figure: FigureData) -> Figure:
 def plot_links(figure: FigureData) -> Figure:
     """Draw a heat map for each point of pairs, from each client to each server.
 
-    Nodes are in the order of the topology: those below the largest switch, then the next smaller one.
+    Nodes are in the order of the topology: first those below the largest switch, then those below the
+    next smaller switch.
     """
     behind = figure.frames.campaign["behind"]
     switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
@@ -112,7 +115,7 @@ def heat_maps(
     """Draw matrices side by side.
 
     Args:
-        table: gives the unit, and whether a low value is good.
+        table: table of the values; it has their unit, and whether lower values are better.
         fields: title -> matrix; at least one.
         names: labels of the horizontal and the vertical axis.
         panel: share of the page's width, and height in inches, of a matrix; by default its fields

@@ -25,11 +25,11 @@ LINE, HEADLINE = 0.165, 0.3
 NAMED = 2
 """A line with at most this many slow nodes names them beside their dots."""
 DELTA = 0.03
-"""Least difference from the class's value of a slow node, as a share: place of the dashed lines."""
+"""A slow node is behind its class by more than this share; the dashed lines are at this difference."""
 
 
 def plot_fleet(frames: CampaignFrames) -> Figure | None:
-    """Draw every node in the headlines of the score card; None where nothing was measured."""
+    """Draw every node at the headlines of the score card; return None if nothing was measured."""
     lines = []
     for headline, rows in score_card.rows_of_headlines(frames):
         groups = group_points(points_of(frames, rows))
@@ -40,7 +40,7 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
 
 
 def plot_nodes(figure: FigureData) -> Figure | None:
-    """Draw all nodes at all points of a table, None if nothing was measured."""
+    """Draw all nodes at all points of a table; return None if nothing was measured."""
     points: dict[str, list[NodeGroup]] = defaultdict(list)
     for group in group_points(points_of(figure.frames, figure.rows)):
         points[place_of(group.middle)].append(group)
@@ -58,7 +58,7 @@ def plot_dots(
     """Draw a line for each name, with each node at its distance from the median of its class.
 
     Args:
-        lines: names with the classes of nodes at a point.
+        lines: (name of the line, the groups of nodes that it shows).
         width: width of the figure, in inches.
         height: height of a line, in inches.
     """
@@ -87,7 +87,7 @@ def signed_percent(share: float, _: object) -> str:
 
 
 def draw_dots(axis: Axes, position: int, groups: Sequence[NodeGroup]) -> None:
-    """Draw the nodes of one line, slow ones with open markers and the slowest with their names."""
+    """Draw the nodes of one line: slow nodes with open markers, the slowest nodes with their names."""
     nodes = dots_of(groups)
     usual, slow = figure_style.look(0), figure_style.look(1, is_open=True)
     for is_slow, look in ((False, usual), (True, slow)):
@@ -114,7 +114,7 @@ def draw_dots(axis: Axes, position: int, groups: Sequence[NodeGroup]) -> None:
 def dots_of(groups: Sequence[NodeGroup]) -> pd.DataFrame:
     """Return a line for each node: its distance from the class's median, and the height of its dot.
 
-    The height depends on the node's name, so that few dots hide each other.
+    The height depends on the node's name, so that only few dots overlap.
     """
     lines = []
     for group in groups:

@@ -15,7 +15,7 @@ from peakmark.tools.tables import BY_NAME
 from peakmark.views.points import Point
 
 MANY = 4
-"""Largest number of nodes for which tables on paper have a line for each node."""
+"""With at most this many nodes, tables on paper have a line for each node."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class NodeGroup:
 
     Attributes:
         points: the point on each node whose value counts, in the order of the nodes.
-        every: the point on each node that the plan asks to measure it.
+        every: the point on each node that was planned to measure it.
     """
 
     points: tuple[Point, ...]
@@ -49,12 +49,12 @@ class NodeGroup:
 
     @property
     def range(self) -> float:
-        """Return the difference of the highest and the lowest node, as a share of the median."""
+        """Return the difference between the highest and the lowest value, as a share of the median."""
         return (self.high - self.low) / self.median
 
     @cached_property
     def middle(self) -> Point:
-        """Return the point of the node nearest to the median, which is shown in place of all."""
+        """Return the point of the node nearest to the median, which represents all nodes."""
         return min(self.points, key=lambda point: abs(point.own.value - self.median))
 
     @cached_property
@@ -66,7 +66,7 @@ class NodeGroup:
 
     @property
     def node_class(self) -> str:
-        """Return the name of the class, empty if all nodes are of one class."""
+        """Return the name of the class; empty if all nodes belong to one class."""
         return str(self.points[0].own.node_class)
 
     @cached_property
@@ -75,7 +75,7 @@ class NodeGroup:
         return tuple(point for point in self.points if point.own.is_slow)
 
     def behind(self, point: Point) -> float:
-        """Return the share by which a node is worse than its class, negative for a better one."""
+        """Return the share by which a node is worse than its class; negative if it is better."""
         if point.own.is_slow:
             return float(point.own.behind)
         share = float(point.own.value) / self.median - 1
@@ -85,7 +85,7 @@ class NodeGroup:
 def group_points(points: Iterable[Point]) -> list[NodeGroup]:
     """Return the points of one table as groups, class by class.
 
-    A point without a usable value on any node has no group.
+    A group needs at least one node with a usable value.
     """
     grouped: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for point in points:
@@ -99,7 +99,7 @@ def group_points(points: Iterable[Point]) -> list[NodeGroup]:
 
 
 def place_of(point: Point) -> str:
-    """Return the name of a point without its node, which all nodes have alike."""
+    """Return the name of a point without the node, which is the same on all nodes."""
     return str(point.own.place)
 
 
@@ -123,9 +123,9 @@ def noun(points: Iterable[Point]) -> str:
 
 
 def typical_points(points: Sequence[Point]) -> list[Point]:
-    """Return the points of one node of the largest class, which is shown in place of all nodes.
+    """Return the points of the node that represents all nodes.
 
-    It is the node with the most points, and of these the one nearest to their medians.
+    Among the nodes of the largest class with the most points, it is the one nearest to the medians.
     """
     groups = group_points(points)
     off: dict[str, list[float]] = defaultdict(list)

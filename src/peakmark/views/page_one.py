@@ -27,15 +27,15 @@ from peakmark.views.report import nodes
 from peakmark.views.score_card import CardLine, Trust
 
 MOST = 3
-"""Most causes and most commands on page one: a reader with a minute takes in no more."""
+"""Largest number of causes, and of commands, on page one: more cannot be read in a minute."""
 CAUSES = ("power-limited", "hot", "throttled", "cpu-quota", "io-limit", "shaped", "below-nominal")
-"""Codes of warnings that name what kept a row below its limit."""
+"""Codes of warnings that name a cause for which a row stays below its limit."""
 SATURATED = 0.8
-"""Share of all threads' rate that one thread must reach for DRAM, not the cores, to be the limit."""
+"""DRAM, not the cores, is the limit if one thread reaches at least this share of all threads' rate."""
 WAKING = 2.0
-"""Factor by which a lone round trip must be longer than one of several for a wake-up to show."""
+"""A wake-up shows if a lone round trip takes longer than one of several at once by at least this factor."""
 LEVEL = 0.05
-"""Change of a headline since the last run that is worth a word, as a share."""
+"""Changes of a headline since the last run up to this share are not mentioned."""
 
 
 def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict[str, Any]:
@@ -43,12 +43,18 @@ def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict
 
     Args:
         frames: the campaign.
-        earlier: the campaign before it on the same machine, None if there is none.
+        earlier: the previous campaign on the same machine; None if there is none.
 
     Returns:
-        ``title`` of the campaign; ``box``, name and text of each line on the machine; ``card``,
-        see ``score_card.CardLine``; ``dots``, what its runs are; ``causes``, sentences on what limits the machine; ``steps``,
-        command and purpose of what to do next; ``since``, a sentence on the last run.
+        A mapping with these keys:
+
+        - ``title``: title of the campaign.
+        - ``box``: name and text of each line on the machine.
+        - ``card``: lines of the score card, see ``score_card.CardLine``.
+        - ``dots``: what each dot of the card stands for: ``runs`` or ``nodes``.
+        - ``causes``: sentences on what limits the machine.
+        - ``steps``: commands for the next steps, each with its purpose.
+        - ``since``: a sentence on the changes since the last run.
     """
     card = score_card.build(frames)
     return {
@@ -78,7 +84,7 @@ def measured_when(frames: CampaignFrames) -> str:
 
 
 def causes(frames: CampaignFrames) -> Iterator[str]:
-    """Yield what keeps the machine from more, each with its cause, the weightiest first."""
+    """Yield sentences on what limits the machine, the most important first."""
     findings = frames.findings
     yield from findings.loc[findings["topic"].isin(["Two states", "Warm-up"]), "text"]
     own = frames.rows[frames.rows["is_own"]]
@@ -91,7 +97,7 @@ def causes(frames: CampaignFrames) -> Iterator[str]:
 
 
 def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[str]:
-    """Yield each cause that warnings of rows name, with the number of its rows."""
+    """Yield a sentence for each cause in ``CAUSES`` of which rows warn, with the number of these rows."""
     warnings = frames.warnings
     named = warnings[warnings["code"].isin(CAUSES) & warnings["point"].isin(measured["point"])]
     rows = Counter(named.drop_duplicates(["point", "code"])["code"])
@@ -102,7 +108,7 @@ def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterat
 
 
 def saturation(measured: pd.DataFrame) -> Iterator[str]:
-    """Yield that one thread takes most of what DRAM gives, if it does."""
+    """Yield a sentence if one thread reaches most of the rate at which all threads read DRAM."""
     reads = measured[measured["cache_level"].eq("DRAM") & measured["workload"].eq("RS")]
     if reads["concurrency"].nunique() < 2 or reads["node"].nunique() > 1:
         return
@@ -117,7 +123,7 @@ def saturation(measured: pd.DataFrame) -> Iterator[str]:
 
 
 def waking(measured: pd.DataFrame) -> Iterator[str]:
-    """Yield what waking an idle CPU costs a lone exchange, if it shows."""
+    """Yield a sentence if a lone round trip is clearly longer, because it wakes an idle CPU."""
     trips = measured[measured["workload"].eq("LAT-TCP")]
     if trips["concurrency"].nunique() < 2 or trips["node"].nunique() > 1:
         return
@@ -165,9 +171,9 @@ def steps(frames: CampaignFrames) -> Iterator[tuple[str, str]]:
 
 
 def find_earlier(frames: CampaignFrames, folder: Path) -> CampaignFrames | None:
-    """Return the newest earlier campaign beside a campaign's folder that measured the same rows here.
+    """Return the newest earlier campaign in the same results folder with the same settings and hosts.
 
-    It has the same settings and hosts. Folders whose files are of another version are left out.
+    Campaigns whose files were written by another version are ignored.
     """
     own_settings, own_newest = settings_and_time(frames.campaign)
     found: list[tuple[str, Path]] = []
@@ -185,13 +191,13 @@ def find_earlier(frames: CampaignFrames, folder: Path) -> CampaignFrames | None:
 
 
 def settings_and_time(campaign: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return what a campaign was asked to measure, without its name, and when it was measured."""
+    """Return the settings of a campaign without its name, and the time of its newest record."""
     settings = {name: value for name, value in campaign["settings"].items() if name != "campaign"}
     return settings, campaign["times"]["newest"]
 
 
 def since(card: Sequence[CardLine], earlier: CampaignFrames | None) -> str:
-    """Return which headlines changed since the last run of the same rows on the same machine."""
+    """Return a sentence on the headlines that changed since the previous campaign on the same machine."""
     if earlier is None:
         return "No earlier run of these rows on this machine."
     before = {line.point: line for line in score_card.build(earlier)}
@@ -212,7 +218,10 @@ def since(card: Sequence[CardLine], earlier: CampaignFrames | None) -> str:
 
 
 def change_of(line: CardLine, before: CardLine) -> str:
-    """Return ``DRAM copy 12 % lower``; empty if runs overlap or the medians are close."""
+    """Return the change of a headline, such as ``DRAM copy 12 % lower``.
+
+    Return an empty text if the runs overlap or the medians are close.
+    """
     if line.value is None or before.value is None:
         return ""
     change = line.value / before.value - 1

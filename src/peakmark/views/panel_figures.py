@@ -5,9 +5,9 @@
 panel   title of the panel
 name    program or workload, which has a colour and a marker in the legend
 line    block or number of threads, which has dashes in the legend; empty for a plain line
-kind    path (value of a row, joined to others), run (a dot), left out (a run that its row leaves out),
+kind    path (value of a row, joined to others), run (a dot), left out (a run that does not count),
         limit (joined to others) or tick (limit of a single row)
-x, y    its place
+x, y    place of the dot or corner
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from peakmark.views.report.pictures import LINE, VALUES
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""
 SLIM = 6
-"""Largest number of panels side by side if each has one or two places."""
+"""Largest number of panels side by side if each has one or two places on its horizontal axis."""
 MAX_TICKS = 6
 """Largest number of labels side by side below a panel."""
 FEW = 5
 """Largest number of bars of a panel whose values are written above them."""
 SHARE_OF_AXIS = 1 / 50
-"""Distance of one program from the next to its right, as a share of the axis."""
+"""Horizontal distance between the marks of neighbouring programs, as a share of the axis."""
 SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")
 """End of a size, with or without a space before its unit."""
 VARIANTS = {
@@ -56,15 +56,15 @@ VARIANTS = {
     "block": "one block (cache)",
     "sustained": "",
 }
-"""Variant of a row -> its name in titles of panels; empty for the usual one."""
+"""Variant of a row -> its name in titles of panels; empty for the usual variant."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-"""Column of a percentile -> share of the operations that took no longer."""
+"""Column of a percentile -> share of the operations that took at most this time."""
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 """Shares of the operations that the axis of a distribution names."""
 DISTRIBUTION = (0.4, 1.4)
 """Share of the page's width, and height in inches, of a panel with a distribution."""
 HOLLOW = Look(figure_style.INK, "o", "none")
-"""Look of runs that their rows leave out."""
+"""Look of runs that do not count."""
 
 
 # -- panels
@@ -84,14 +84,14 @@ def draw(
     """Draw a panel for each title, and one legend.
 
     Args:
-        shown: see the head of this module; at least one line.
+        shown: a frame as the docstring of this module describes it; at least one line.
         labels: labels of the horizontal and the vertical axis.
-        looks: name -> its look; by default names have looks in their order.
-        has_bars: draw paths as bars.
-        has_own_limits: draw limits in the colours of their names.
-        left_to_right: draw paths from left to right, else in the order of their lines.
-        shortest: least number of corners of a line; fewer are marks.
-        dashed: the values of ``line`` in the order of the legend; by default in that of the frame.
+        looks: name -> its look; by default, looks are assigned in the order of the names.
+        has_bars: whether to draw paths as bars.
+        has_own_limits: whether to draw limits in the colours of their names.
+        left_to_right: whether to join corners from left to right, or in the order of the frame.
+        shortest: fewest corners that are joined to a line; fewer corners are drawn as marks.
+        dashed: values of ``line`` in the order of the legend; by default in the order of the frame.
         panels: see ``figure_style.facets``.
 
     Returns:
@@ -130,7 +130,7 @@ def draw(
 
 
 def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
-    """Return the text of each line of a frame: what it shows, and its value."""
+    """Return the text for each dot or corner: panel, name, line and value."""
     texts = []
     for line in schema.lines(shown):
         parts = [line.panel, line.name, line.line, f"{label}: {significant(line.y)}"]
@@ -156,7 +156,7 @@ def draw_paths(
 
 
 def draw_bars(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw bars, and their values above them if there are few."""
+    """Draw bars. If a panel has only a few bars, write their values above them."""
     for name, bars in paths.groupby("name", sort=False):
         colour = looks[str(name)].colour
         drawn = axis.bar(bars["x"], bars["y"], width=0.4 * bars["x"], facecolor=colour, linewidth=0)
@@ -175,7 +175,7 @@ def draw_marks(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look], has_d
 
 
 def draw_dots(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw runs as dots, hollow for those that their rows leave out."""
+    """Draw runs as dots, which are hollow for runs that do not count."""
     dots = of_panel[of_panel["kind"].eq("run")]
     for name, of_name in dots.groupby("name", sort=False):
         scatter(axis, of_name, looks[str(name)])
@@ -185,9 +185,9 @@ def draw_dots(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> 
 
 
 def scatter(axis: Axes, dots: pd.DataFrame, look: Look, size: float = 11) -> None:
-    """Draw dots in a look, with their ``text`` as their addresses: see ``figure_style.drawn``.
+    """Draw dots in a look, with ``text`` as their link, which ``figure_style.drawn`` makes a title.
 
-    ``size`` is their area in square points.
+    ``size`` is the area of a dot in square points.
     """
     colours: Any = {"facecolor": look.face, "edgecolor": look.colour}
     if look.marker == "_":
@@ -200,9 +200,10 @@ def scatter(axis: Axes, dots: pd.DataFrame, look: Look, size: float = 11) -> Non
 
 
 def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw a dashed line across the panel if all rows have one limit, else limits along their rows.
+    """Draw a dashed line across the panel if all rows have the same limit.
 
-    Ticks stand at their rows alone.
+    Otherwise draw a dashed line through the limits of each line's rows. Limits of kind ``tick`` are
+    drawn as a tick at their row.
     """
     ticks = of_panel[of_panel["kind"].eq("tick")]
     if len(ticks):
@@ -223,7 +224,7 @@ def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -
 def entries_of(
     shown: pd.DataFrame, looks: Mapping[str, Look], has_bars: bool
 ) -> list[Patch | Line2D]:
-    """Return the entries of names in the legend."""
+    """Return the legend's entries of the names."""
     joined = set(shown.loc[shown["kind"].eq("path"), "name"])
     drawn = set(shown["name"])
     entries: list[Patch | Line2D] = []
@@ -256,9 +257,10 @@ def dashes_entry(name: str, dashes: Any) -> Line2D:
 def plot(figure: FigureData) -> Figure:
     """Draw the rows of a table.
 
-    The horizontal axis is the block size or the concurrency, whichever has more values. A panel has a
-    workload with all programs. If a layout asks for it, a panel has a block or a number of threads
-    with all workloads. Bars stand over the concurrency, with open markers for the references.
+    The horizontal axis is the block size or the concurrency, whichever has more values. A panel shows
+    one workload with all programs. If a layout asks for it, a panel shows all workloads of one block
+    size or number of threads instead. A figure of bars has the concurrency on its axis and an open
+    marker for each reference.
     """
     kind, value = "panels", "measured"
     if figure.drawing is not None:
@@ -305,7 +307,7 @@ def is_over_blocks(rows: pd.DataFrame) -> bool:
 
 
 def panel_height(figure: FigureData, across: str) -> float:
-    """Return the height of a panel in inches, higher for the two lines of sizes below it."""
+    """Return the height of a panel in inches; block sizes need two lines of labels below it."""
     if figure.drawing is not None:
         return 1.3
     return 1.14 if across == "block_bytes" else 1.02
@@ -314,9 +316,9 @@ def panel_height(figure: FigureData, across: str) -> float:
 def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
     """Return the rows of a figure with their names and places.
 
-    Columns: ``across`` and ``across_name`` are the place on the horizontal axis and its name.
-    ``other_place`` and ``other_name`` are those of the column ``other``. ``label`` is the workload,
-    ``full_name`` has its variant and node too.
+    The columns ``across`` and ``across_name`` are the place on the horizontal axis and the name of this
+    place. ``other_place`` and ``other_name`` are place and name in the column ``other``. ``label`` is
+    the workload; ``full_name`` also has the variant and the node.
     """
     names = []
     for row in schema.lines(figure.rows):
@@ -338,9 +340,10 @@ def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
 
 
 def full_name(labels: Labels, row: Line) -> str:
-    """Return the workload, for memory with its variant unless that is ``pool``, and with a named node.
+    """Return the workload of a row, with the variant of a memory row and the node if it has a name.
 
-    Only memory has one workload in several working sets, its variants, which must be told apart.
+    Only memory measures one workload in several variants (working sets), which must be distinguished.
+    The variant ``pool`` is not named.
     """
     parts = [labels.workload(row)]
     if labels.table.subsystem == "memory" and row.variant not in ("", "pool"):
@@ -351,10 +354,11 @@ def full_name(labels: Labels, row: Line) -> str:
 
 
 def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFrame:
-    """Add the columns ``panel`` and ``line``, see the head of this module.
+    """Add the columns ``panel`` and ``line``, which the docstring of this module explains.
 
-    The value that is not on the axis is a block or a number of threads. Each has its own panels if
-    the table has one workload, or if several would have the same look. Else it has its own dashes.
+    The value that is not on the axis is a block size or a number of threads. Each value has its own
+    panels if the table has one workload, or if several values would have the same look. Otherwise each
+    value has its own dashes.
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads, count = distinct["full_name"].nunique(), distinct["other_place"].nunique()
@@ -363,7 +367,7 @@ def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFram
         is_split = workloads == 1 and 1 < count <= MAX_COLUMNS
     if is_split:
         rows = rows.sort_values("other_place", kind="stable")
-    # Join what tells panels from each other.
+    # Join the texts that distinguish panels.
     parts = []
     if kind != "together":
         parts.append(rows["label"])
@@ -401,8 +405,9 @@ def corners_of(
 ) -> pd.DataFrame:
     """Return the values, runs and limits of rows as lines for ``draw``.
 
-    A limit is a tick at its row, unless ``has_limit_lines`` and all rows of a long enough line have
-    one: blocks on the axis are in caches with other limits.
+    A limit is a tick at its row. If ``has_limit_lines``, the limits of a line are joined, provided that
+    all its rows have a limit and the line is long enough. Limits over block sizes are not joined,
+    because neighbouring blocks may be in different caches.
     """
     table, has_bars = figure.table, kind == "bars"
     percent = 100.0
@@ -411,7 +416,7 @@ def corners_of(
     if has_bars:
         rows["kind"] = np.where(rows["is_own"], "path", "run")
     else:
-        # Programs and workloads stand a little to the right of each other.
+        # Move each program or workload a little to the right of the one before.
         octaves = math.log2(rows["across"].max() / rows["across"].min()) or 1
         order = {name: place for place, name in enumerate(looks)}
         rows["x"] = rows["across"] * 2 ** (rows["name"].map(order) * octaves * SHARE_OF_AXIS)
@@ -438,9 +443,9 @@ def dots_of(figure: FigureData, places: pd.DataFrame) -> pd.DataFrame:
     """Return a dot for each run of rows, without runs above the limit.
 
     Args:
-        figure: gives the runs and the unit.
-        places: ``point`` and ``instrument`` of the rows, with their ``panel``, ``name``, ``line``
-            and ``x``.
+        figure: figure with the runs and the unit.
+        places: a line for each row, with ``point``, ``instrument``, ``panel``, ``name``, ``line`` and
+            ``x``.
     """
     runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
     dots = runs.merge(places, on=["point", "instrument"])
@@ -459,7 +464,7 @@ def label_across(table: Table, across: str) -> str:
 def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
     """Return the labels of the horizontal axis: blocks in two lines, or numbers.
 
-    A label is empty if it would touch the one before.
+    A label is empty if it would touch the previous label.
     """
     least = math.log2(places[-1] / places[0]) / MAX_TICKS
     written = []
@@ -479,8 +484,8 @@ def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
 def plot_distribution(figure: FigureData) -> Figure:
     """Draw the distribution of the times of single operations, with an axis of nines.
 
-    There is a panel for each workload and a line for each number of threads or streams. The line is
-    that of all runs together, or joins their percentiles if they have no histograms. Dots are the
+    There is a panel for each workload and a line for each number of threads or streams. The line shows
+    the merged histograms of all runs; without histograms it joins the row's percentiles. Dots are the
     percentiles of each run.
     """
     own = figure.own
@@ -495,7 +500,7 @@ def plot_distribution(figure: FigureData) -> Figure:
     runs = figure.runs[figure.runs["kept"]]
     corners = melt_percentiles(own)
     dots = melt_percentiles(runs[runs["instrument"].isin(own["instrument"])])
-    # A row lacks a percentile of which some run has too few operations; then no run shows it.
+    # If a run has too few operations for a percentile, the row has no such percentile: show no run's.
     dots = dots.merge(corners[["point", "x"]], on=["point", "x"])
     layers = [dots.assign(kind="run")]
     for point, of_point in figure.own_runs.items():

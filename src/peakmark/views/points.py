@@ -1,4 +1,4 @@
-"""The points of a table: the rows of all programs that measured each, and the messages about it."""
+"""The points of a table, each with the rows of all programs and the messages about the point."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Point:
     """A point of a table.
 
     Attributes:
-        own: the line of peakmark's kernel; its ``n`` is 0 where it measured nothing.
-        measured: instrument -> its line, of the programs that measured the point.
+        own: the line of peakmark's kernel; ``n`` is 0 if the kernel measured nothing.
+        measured: instrument -> its line, for each program that measured the point.
         notes: all messages about the point.
     """
 
@@ -45,13 +45,15 @@ class Point:
 
     @cached_property
     def endpoints(self) -> tuple[tuple[str, str], ...]:
-        """Return the hosts of client and server of every pair, none where both are one machine."""
+        """Return the hosts of client and server of every pair; pairs within one machine are left out."""
         clients, servers = self.own.clients.split("; "), self.own.servers.split("; ")
         pairs = zip(clients, servers, strict=True)
         return tuple(pair for pair in pairs if pair[0] != pair[1])
 
     def in_column_of(self, instrument: str) -> Line | None:
-        """Return the line in the column of an instrument: its own, else that of its substitute."""
+        """Return the line in an instrument's column: the instrument's line or, without one, that of the
+        program that replaced it.
+        """
         if instrument in self.measured:
             return self.measured[instrument]
         for line in self.measured.values():
@@ -65,7 +67,7 @@ def points_of(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
 
     Args:
         frames: the campaign.
-        rows: lines of its ``rows``, of each point all.
+        rows: lines of ``frames.rows``, all of each point.
     """
     notes = notes_by_point(frames, rows)
     own: dict[str, Line] = {}
@@ -82,7 +84,7 @@ def notes_by_point(frames: CampaignFrames, rows: pd.DataFrame) -> Mapping[str, S
     """Return the messages about each point of rows."""
     wanted = frames.warnings[frames.warnings["point"].isin(rows["point"])]
     notes: dict[str, list[Message]] = defaultdict(list)
-    # Many points have the same message, which is read once.
+    # Many points have the same message: read each message once.
     known: dict[Any, Message] = {}
     for line in schema.lines(wanted):
         words = line[2:]  # all columns but index and point

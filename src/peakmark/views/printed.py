@@ -1,7 +1,8 @@
 """Tables as cells of text with the notes below them: what PDF, HTML report and LaTeX show.
 
 ``table`` prints rows, and ``nodes_table`` the points of many nodes with the median over the nodes.
-``as_data`` turns either into data for the report's templates. The last column has the remarks on a row in a few words.
+``as_data`` turns a printed table into data for the report's templates. The last column has the remarks on
+a row in a few words.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ from peakmark.views.node_groups import NodeGroup
 from peakmark.views.points import Line, Point, points_of
 
 NOT_MEASURED = "not measured"
-"""Text in the column of peakmark's kernel where it measured nothing."""
+"""Text in the column of peakmark's kernel if the kernel measured nothing."""
 EFFICIENCY = "Efficiency (%)"
 PERCENTILES: Mapping[str, str] = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 """Percentiles that tables show -> their headings."""
 USUAL = ("psync", "plain", "pool", "block", "")
-"""Variants that are the default, or in the table's title, and need no words."""
+"""Variants that are not printed, because they are the default or in the table's title."""
 NAMED = 3
-"""Largest number of nodes that a line or a note names; the others are counted."""
+"""Largest number of nodes that a line or a note names; further nodes are counted."""
 LIMIT_SIGNS = {"limit": "", "at_most": "≤\u00a0", "none": ""}
 """Kind of limit -> sign before the bound of a rate."""
 SHARE_SIGNS = {"limit": "", "at_most": "≥\u00a0", "none": ""}
-"""Kind of limit -> sign before the share of a bound, and before the bound of a time."""
+"""Kind of limit -> sign before the share of a bound, and before a bound of a time."""
 BOUNDS_OF_RATES = (
     "A value behind ≤ is a bound and no limit: nothing can exceed it, and the limit may be far below"
     " it. What was reached is at least the share behind ≥"
@@ -60,16 +61,16 @@ BOUNDS_OF_TIMES = (
     "A value behind ≥ is a bound and no limit: no access can be shorter, and the limit may be far above"
     " it. What was reached is at least the share behind ≥"
 )
-"""Remark on a table with bounds, as ``LIMIT_SIGNS`` and ``SHARE_SIGNS`` mark them."""
+"""Remark on a table of times with bounds. It explains the signs in ``LIMIT_SIGNS`` and ``SHARE_SIGNS``."""
 TELLING_BOUND = 0.5
-"""Least share of a bound that a printed row reaches: a bound further away says nothing."""
+"""A bound is printed if the row reaches at least this share of it: a higher bound shows nothing."""
 SAME_CLOCK = 1.03
-"""Factor between the clocks of rows up to which they are the same clock."""
+"""Clocks that differ by at most this factor count as the same clock."""
 INTERVAL = "95 % interval"
-"""Heading of the interval of ``ENOUGH`` repetitions or more."""
+"""Heading of the confidence interval, which needs at least ``ENOUGH`` repetitions."""
 
 TextOf = Callable[[Any], str]
-"""Returns the text of a line of a table; the line is a point or a group of nodes."""
+"""Function that returns the text of a cell from a line of the table: a point or a group of nodes."""
 
 
 # -- columns
@@ -81,11 +82,11 @@ class Column:
 
     Attributes:
         label: heading.
-        text: returns the text of a line.
-        group: heading over all neighbouring columns of one group.
+        text: function that returns the text of a line's cell.
+        group: heading over all neighbouring columns of the same group.
         kind: text, number or remark.
-        once: sentence that replaces the column where all lines have the same text.
-        on_paper: PDF has room for it; HTML has all columns.
+        once: sentence that replaces the column if all lines have the same text.
+        on_paper: whether the PDF has room for the column; HTML has all columns.
     """
 
     label: str
@@ -102,12 +103,12 @@ def of_quantity(table: Table, kind: str) -> str:
 
 
 def unit_of(table: Table) -> str:
-    """Return the unit of a table in brackets to follow a heading, empty without a unit."""
+    """Return the unit of a table in brackets, to follow a heading; empty without a unit."""
     return f" ({table.shown})" if table.shown else ""
 
 
 def if_known(value: float | None, form: Callable[[float], str]) -> str:
-    """Return a number as text, empty where the number is unknown."""
+    """Return a number as text; empty if the number is unknown."""
     return "" if value is None else form(value)
 
 
@@ -122,7 +123,7 @@ def own_column(label: str, name: str, form: Callable[[float], str], group: str =
     Args:
         label: heading.
         name: column of ``rows``.
-        form: turns the number into text.
+        form: function that formats the number.
         group: see ``Column``.
     """
 
@@ -138,7 +139,7 @@ def has_percentiles(table: Table) -> bool:
 
 
 def columns_of(table: Table, points: Sequence[Point]) -> list[Column]:
-    """Return all columns of a table but for the remarks."""
+    """Return all columns of a table except the remarks."""
     columns = [*place_columns(points), *key_columns(table, with_meaning=True)]
     columns += [measured_column(table, program) for program in table.series]
     columns.append(theoretical_column(table))
@@ -156,7 +157,7 @@ def columns_of(table: Table, points: Sequence[Point]) -> list[Column]:
 
 
 def place_columns(points: Sequence[Point]) -> list[Column]:
-    """Return the column of nodes or pairs of nodes; none where one node measured all points."""
+    """Return the column of nodes or pairs of nodes; an empty list if one node measured all points."""
     label = place_label(points)
     if not label:
         return []
@@ -164,7 +165,7 @@ def place_columns(points: Sequence[Point]) -> list[Column]:
 
 
 def place_label(points: Sequence[Point]) -> str:
-    """Return the heading of the column of nodes, empty where one node measured all points."""
+    """Return the heading of the column of nodes; empty if one node measured all points."""
     if any(point.endpoints for point in points):
         return "Client → server"
     nodes = {point.own.node for point in points}
@@ -172,10 +173,7 @@ def place_label(points: Sequence[Point]) -> str:
 
 
 def place(points: Sequence[Point]) -> str:
-    """Return where the points of one line were measured.
-
-    That is ``node1``, ``node1 → node2`` from client to server, or ``3 pairs``.
-    """
+    """Return where a line's points were measured: ``node1``, ``client → server`` or ``3 pairs``."""
     pairs = set[tuple[str, str]]()
     for point in points:
         pairs.update(point.endpoints)
@@ -191,7 +189,7 @@ def key_columns(table: Table, *, with_meaning: bool = False) -> list[Column]:
 
     Args:
         table: the table.
-        with_meaning: say what each workload is: ``RWS, sequential copies``.
+        with_meaning: whether to explain each workload: ``RWS, sequential copies``.
     """
 
     def workload(point: Point) -> str:
@@ -222,7 +220,7 @@ def key_columns(table: Table, *, with_meaning: bool = False) -> list[Column]:
 
 
 def counted_heading(table: Table) -> str:
-    """Return what the concurrency of a table counts: ``Threads``, ``Streams``."""
+    """Return the heading of the column of concurrencies, such as ``Threads`` or ``Streams``."""
     return f"{capitalised(SUBSYSTEMS[table.subsystem].counted)}s"
 
 
@@ -232,12 +230,12 @@ def concurrency(point: Point) -> str:
 
 
 def measured_column(table: Table, program: Program) -> Column:
-    """Return the column of a program's values, or ``not measured`` for those of peakmark's kernel."""
+    """Return the column of a program's values, with ``not measured`` for a gap of peakmark's kernel."""
 
     def text(point: Point) -> str:
         line = point.measured.get(program.instrument)
         if line is not None:
-            # No digit is finer than the program's resolution.
+            # Print no digit below the program's resolution.
             step = (line.resolution or 0.0) * table.factor
             return significant(line.value * table.factor, step=step)
         return NOT_MEASURED if program is table.own else ""
@@ -286,7 +284,10 @@ def has_bound(own: Line) -> bool:
 
 
 def clock_columns(points: Sequence[Point]) -> list[Column]:
-    """Return the column of the clock during the work, if clocks differ; else page one has it."""
+    """Return the column of the clock during the work; an empty list if all clocks are equal.
+
+    An equal clock needs no column, because page one states it.
+    """
     clocks = [point.own.clock_hz for point in points if point.own.clock_hz]
     if not clocks or max(clocks) <= SAME_CLOCK * min(clocks):
         return []
@@ -299,7 +300,7 @@ def gigahertz(hertz: float) -> str:
 
 
 def energy_columns(table: Table) -> list[Column]:
-    """Return the columns of the node's energy, and for rates of the work done with each joule."""
+    """Return the column of the node's energy and, for rates, the column of the work per joule."""
 
     def rate(point: Point) -> str:
         own = point.own
@@ -312,27 +313,27 @@ def energy_columns(table: Table) -> list[Column]:
 
 
 def per_joule(table: Table) -> str:
-    """Return the unit of the work done with a joule: ``GB/J``."""
+    """Return the unit of work per joule, such as ``GB/J``."""
     work, _, _ = table.shown.partition("/")
     return f"{work.removesuffix('S') or '1'}/J"
 
 
 def spread_columns(table: Table, points: Sequence[Point]) -> list[Column]:
-    """Return the columns of repetitions, deviation, and interval of peakmark's kernel.
+    """Return the columns of peakmark's kernel on its repetitions and their spread.
 
-    From ``ENOUGH`` repetitions on these are the deviation and the 95 % interval, below it the lowest
-    and the highest run: an interval of so few runs has no useful level.
+    With at least ``ENOUGH`` repetitions, the spread is the standard deviation and the 95 % interval. With
+    fewer, it is the lowest and the highest run, because an interval would have no useful level.
     """
     columns = []
     runs = {point.own.n for point in points if point.own.n}
-    # Page one says how often every row was measured.
+    # If all rows have as many repetitions, page one states the number.
     if len(runs) > 1:
         columns.append(Column(label="n", text=lambda point: str(point.own.n or ""), kind="number"))
     form = partial(in_unit, table)
     if min(runs, default=0) < ENOUGH:
         columns += [own_column("lowest", "min", form), own_column("highest", "max", form)]
         return columns
-    # Percentiles say more about times, and print has no room for both.
+    # For times, the percentiles replace the standard deviation: paper has no room for both.
     if not has_percentiles(table):
         columns.append(own_column("Standard Deviation", "sd", partial(in_unit, table, digits=3)))
     columns += [
@@ -343,7 +344,7 @@ def spread_columns(table: Table, points: Sequence[Point]) -> list[Column]:
 
 
 def percentile_columns(table: Table, points: Sequence[Point]) -> list[Column]:
-    """Return the columns of percentiles, with their intervals where repetitions have histograms."""
+    """Return the columns of percentiles, with intervals if the repetitions have histograms."""
     interval, kind = "", "number"
     if any(point.own.p50_low is not None for point in points):
         interval, kind = " (lowest–highest run)", "text"
@@ -358,7 +359,7 @@ def percentile_columns(table: Table, points: Sequence[Point]) -> list[Column]:
 
 
 def percentile(table: Table, name: str, point: Point) -> str:
-    """Return ``43.2 (31–54)``; without an interval the value alone."""
+    """Return a percentile with its interval, such as ``43.2 (31–54)``, or without one."""
     value = getattr(point.own, name)
     low, high = getattr(point.own, f"{name}_low"), getattr(point.own, f"{name}_high")
     if value is None:
@@ -369,7 +370,7 @@ def percentile(table: Table, name: str, point: Point) -> str:
 
 
 def marks_of(points: Sequence[Point]) -> str:
-    """Return ``wrong`` and the kinds of warnings about the values of peakmark's kernel, in words."""
+    """Return the kinds of warnings about the values of peakmark's kernel, with ``wrong`` first."""
     found = set[str]()
     for point in points:
         found.update(point.own.warning_kinds.split(", "))
@@ -389,12 +390,12 @@ class PrintedTable:
     """A table as cells of text.
 
     Attributes:
-        table: whose rows it shows.
-        name: name of its file.
-        title: title of the table.
-        columns: one for each text of a line.
-        body: texts, line by line.
-        breaks: numbers of the lines below a thin rule, where the workload changes.
+        table: table whose rows are printed.
+        name: name of the printed table's file.
+        title: title of the printed table.
+        columns: columns in their order.
+        body: texts of the cells, line by line.
+        breaks: numbers of the lines with a thin rule above them, where the workload changes.
         marks: kinds of warnings of each line, in words.
         remarks: sentences about the whole table, such as why a column is empty.
         reading: how to read the table; may be empty.
@@ -414,12 +415,12 @@ class PrintedTable:
 
     @property
     def full_title(self) -> str:
-        """Return the title after the resource: ``Disk: throughput``."""
+        """Return the title with the resource before it: ``Disk: throughput``."""
         return replace(self.table, title=self.title).full_title
 
     @property
     def below(self) -> tuple[str, ...]:
-        """Return the sentences below the table that are about all its rows."""
+        """Return the sentences below the table that are about the whole table."""
         return (*self.remarks, *self.general)
 
     def without(self, is_dropped: Callable[[Column], bool]) -> PrintedTable:
@@ -445,17 +446,17 @@ def fill(
     name: str = "",
     title: str = "",
 ) -> PrintedTable:
-    """Return the table of columns and lines, with the remarks on the lines in the last column.
+    """Return the printed table of columns and lines, with the remarks on the lines in the last column.
 
-    A column that is empty in all lines is left out. One that has the same text in all lines becomes
-    a sentence below the table, and so does a remark that all lines have.
+    A column that is empty in all lines is left out. A column with the same text in all lines becomes a
+    sentence below the table, and so does a remark that all lines have.
 
     Args:
-        table: whose rows the lines show.
-        columns: see ``Column``.
-        lines: the columns turn each into texts.
+        table: table whose rows are printed.
+        columns: columns of the printed table.
+        lines: lines from which ``Column.text`` makes the cells.
         points_of_lines: the points of each line.
-        instruments: programs that the lines have remarks on; by default all of the table.
+        instruments: programs whose remarks are printed; by default all of the table.
         remarks, reading, general: see ``PrintedTable``; full stops are added.
         name, title: see ``PrintedTable``; by default those of ``table``.
     """
@@ -499,7 +500,7 @@ def typeset_all(sentences: Iterable[str]) -> tuple[str, ...]:
 
 
 def changes(keys: Sequence[object]) -> list[int]:
-    """Return the places of the keys that differ from the one before."""
+    """Return the positions of the keys that differ from the previous key."""
     return [place for place in range(1, len(keys)) if keys[place] != keys[place - 1]]
 
 
@@ -508,8 +509,8 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
 
     Args:
         frames: the campaign, see ``layouts.for_print``.
-        table: gives unit, names of programs and title, see ``layouts.table_of``.
-        rows: lines of ``frames.rows``, of each point all.
+        table: table with the printed unit, names of programs and title, see ``layouts.table_of``.
+        rows: lines of ``frames.rows``, all of each point.
     """
     points = points_of(frames, rows)
     instruments = {program.instrument for program in table.series}
@@ -591,22 +592,22 @@ def node_columns(table: Table, noun: str) -> list[Column]:
 
 
 def of_middle(text: TextOf) -> TextOf:
-    """Return a function of a group of nodes: the text of its middle node."""
+    """Return a function that returns the text of the middle node of a group."""
     return lambda group: text(group.middle)
 
 
 def group_number(table: Table, name: str) -> TextOf:
-    """Return a function of a group of nodes: its number of a name in the unit of a table."""
+    """Return a function that returns the attribute ``name`` of a group in the unit of a table."""
     return lambda group: in_unit(table, getattr(group, name))
 
 
 def median_text(instrument: str, name: str, form: Callable[[float], str]) -> TextOf:
-    """Return a function of a group of nodes: the median of a number over its nodes.
+    """Return a function that returns the median of a column over the nodes of a group, as text.
 
     Args:
-        instrument: whose rows have the numbers.
+        instrument: program whose rows are used.
         name: column of ``rows``.
-        form: turns the median into text.
+        form: function that formats the median.
     """
 
     def text(group: NodeGroup) -> str:
@@ -624,7 +625,7 @@ def median_text(instrument: str, name: str, form: Callable[[float], str]) -> Tex
 
 
 def measured_instruments(points: Sequence[Point]) -> set[str]:
-    """Return the instruments that measured any of the points."""
+    """Return the instruments that measured at least one of the points."""
     return set().union(*[point.measured for point in points])
 
 
@@ -654,10 +655,10 @@ def remarks_on_gaps(
 
     Args:
         frames: the campaign.
-        table: gives the names of programs.
-        points: the table's points.
-        instruments: those that the table has columns of.
-        with_limit: whether it has columns of limits.
+        table: table with the printed names of programs.
+        points: points of the table.
+        instruments: programs that have a column in the table.
+        with_limit: whether the table has columns of limits.
     """
     again = 0
     for point in points:
@@ -679,9 +680,9 @@ def remarks_on_gaps(
 
 
 def unknown_reasons(points: Sequence[Point]) -> list[Message]:
-    """Return the reasons why points have no limit, each once.
+    """Return the different reasons why points have no limit.
 
-    Reasons that differ only in the key of the site file become one: ``write disk.throughput.RS, .RR
+    Reasons that differ only in the key of the site file are merged: ``write disk.throughput.RS, .RR
     and .WS in the site file``.
     """
     texts = dict.fromkeys(point.own.limit_reason for point in points)
@@ -707,7 +708,7 @@ _BREAK = re.compile(
 def as_data(grid: PrintedTable) -> dict[str, Any]:
     """Return a table for the report's templates.
 
-    It has headings over several columns, thin rules, and numbers padded to their decimal mark.
+    The data have headings over several columns, thin rules, and numbers aligned at their decimal marks.
     """
     head, subhead = headings(grid.columns)
     cells: list[Sequence[Any]] = []
@@ -730,9 +731,9 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
 
 
 def padded(texts: Sequence[str]) -> list[str | dict[str, str]]:
-    """Return numbers with an invisible padding, so that their decimal marks stand below each other.
+    """Return numbers with an invisible padding that aligns their decimal marks.
 
-    The padding is what a number lacks of the most decimals: ``.00`` behind 12, ``0`` behind 1.2.
+    The padding fills a number up to the largest number of decimals: ``.00`` after 12, ``0`` after 1.2.
     """
     lengths = []
     for text in texts:
@@ -752,8 +753,8 @@ def padded(texts: Sequence[str]) -> list[str | dict[str, str]]:
 def headings(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return two lines of headings.
 
-    The first line has the groups, and the columns without a group, which take both lines. The second
-    line has the columns of the groups.
+    The first line has the headings of groups, and those of columns without a group, which span both
+    lines. The second line has the headings of the columns in groups.
     """
     grouped = [column.label for column in columns if column.group]
     rows = 2 if grouped else 1
@@ -769,5 +770,5 @@ def headings(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]
 
 
 def broken(place: re.Match[str]) -> str:
-    """Return the break before the second line of a heading, which makes its column narrower."""
+    """Return a match of ``_BREAK`` with a line break, which makes the heading's column narrower."""
     return f"{place[1] or ''}\n"

@@ -1,4 +1,4 @@
-"""Warnings as remarks: a few words in the row of a table, and each in full once in the report."""
+"""Make remarks from warnings: a few words in the row of a table, the full text once in the report."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from peakmark.tools.tables import Table
 from peakmark.views.points import Point, points_of
 
 MOST = 2
-"""Largest number of remarks in a row: a longer list hides the heaviest."""
+"""Largest number of remarks in a row: a longer list would hide the most severe one."""
 WEIGHTS = (Severity.WRONG, Severity.UNSURE, Severity.NOTE)
-"""Severities, the heaviest first."""
+"""Severities, the most severe first."""
 
 
 class Explanation(NamedTuple):
     """A warning as the report explains it once.
 
     Attributes:
-        short: the words that rows have; empty if no row shows it.
-        rows: number of rows that it is about, in words.
+        short: text of the remark in rows; empty if no row shows the warning.
+        rows: number of rows with the warning, in words.
         text: what happened and what to do.
     """
 
@@ -35,12 +35,12 @@ class Explanation(NamedTuple):
 
 
 def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]) -> list[str]:
-    """Return the remarks on the points of one line, the heaviest first.
+    """Return the remarks on the points of one line, the most severe first.
 
     Args:
         points: the points.
-        table: the table, whose names the programs have.
-        instruments: programs that have a column: there is no remark on others.
+        table: the table, which gives the programs' names.
+        instruments: programs that have a column; remarks on other programs are left out.
     """
     notes: list[Message] = []
     for point in points:
@@ -53,9 +53,9 @@ def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]
 
 
 def is_shown(note: Message, instruments: Collection[str]) -> bool:
-    """Return whether a row shows a note: the note has a short text, and its program a column.
+    """Return whether a row shows a note: the note has a short text, and its program has a column.
 
-    Notes that are printed once for the campaign are shown only if they warn of the value.
+    A note that is printed once for the campaign is shown only if it is a warning.
     """
     is_on_value = note.is_warning or not note.is_shared
     return bool(note.short) and is_on_value and note.about in ("", *instruments)
@@ -77,7 +77,7 @@ def cell_of(texts: Sequence[str], everywhere: Iterable[str] = ()) -> str:
 
     Args:
         texts: see ``texts_of``.
-        everywhere: remarks that a sentence below the table has.
+        everywhere: remarks that a sentence below the table states for all rows.
     """
     own = [text for text in texts if text not in everywhere]
     shown = own[:MOST]
@@ -87,18 +87,18 @@ def cell_of(texts: Sequence[str], everywhere: Iterable[str] = ()) -> str:
 
 
 def common(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return the remarks that all of several lines have."""
+    """Return the remarks that all lines have; empty for a single line."""
     if len(lines) < 2:
         return []
     return [text for text in lines[0] if all(text in line for line in lines)]
 
 
 def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[Explanation]:
-    """Return the remarks of a campaign in full, the heaviest first, then the most frequent ones.
+    """Return the remarks of a campaign in full: the most severe first, then the most frequent.
 
     Args:
         frames: the campaign.
-        shown: table -> the programs that have a column in it.
+        shown: table -> programs that have a column in the table.
     """
     rows_of: dict[Message, set[str]] = defaultdict(set)
     for table, instruments in shown.items():
@@ -111,7 +111,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         families[note.entry][note] = names
     found = []
     for of_entry in families.values():
-        # Variants of a sentence would be the same advice again: the most frequent one stands for all.
+        # Variants of a message give the same advice: explain only the most severe, most frequent one.
         note = max(of_entry, key=lambda note: (-WEIGHTS.index(note.severity), len(of_entry[note])))
         rows = len(set().union(*of_entry.values()))
         found.append((WEIGHTS.index(note.severity), -rows, merge(of_entry)[note].message))

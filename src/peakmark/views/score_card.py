@@ -1,7 +1,7 @@
-"""The score card: a line for each headline number of a campaign, and what a reader must know of it.
+"""The score card: a line for each headline number of a campaign, with a verdict on whether to trust it.
 
-The row of a headline is chosen by its kind: workload, cache level, largest block, all cores. Neither its
-value nor its warnings choose it. ``build`` returns what the terminal, Markdown, JSON, PDF and HTML show.
+The row of a headline is chosen by workload, cache level, largest block and number of threads, never by
+its value or its warnings. ``build`` returns what the terminal, Markdown, JSON, PDF and HTML show.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
 
 DIGITS = 3
-"""Significant digits of the numbers on the card: repetitions differ in the third."""
+"""Significant digits of the numbers on the card: repetitions differ in the third digit."""
 
 
 class Trust(StrEnum):
@@ -42,12 +42,12 @@ class Headline:
     """What a line of the card shows.
 
     Attributes:
-        title: its words, with ``{block}`` for the row's block size.
-        table: table of its row.
-        workload: workload of its row.
-        unit: unit of its values, as ``formatting.quantity`` scales it.
-        level: cache level of its row; empty for any.
-        instrument: program that measures; empty for peakmark's kernel.
+        title: text of the line, with ``{block}`` for the row's block size.
+        table: table of the row.
+        workload: workload of the row.
+        unit: unit of the values, as ``formatting.quantity`` scales it.
+        level: cache level of the row; empty for any level.
+        instrument: program that measures the row; empty for peakmark's kernel.
     """
 
     title: str
@@ -111,14 +111,14 @@ class CardLine:
         text: the value with its unit.
         share: share of the limit that the value reaches; None without a limit.
         share_text: the share in percent; empty without a limit.
-        without_share: why there is no share, in a few words; empty with one.
+        without_share: why there is no share, in a few words; empty if there is a share.
         run_shares: share of the limit that each of ``runs`` reaches; empty without a limit.
-        reference: reference program with the best value at the same point; empty without one.
-        reference_value: its value.
-        reference_share: share of the limit that it reaches.
-        reference_text: the program with its share of the limit, or with its value.
+        reference: reference program with the best value at the same point; empty without a reference.
+        reference_value: value of the reference.
+        reference_share: share of the limit that the reference reaches.
+        reference_text: name of the reference with its share of the limit, or with its value.
         trust: whether a reader may use the value.
-        reason: why not, in at most six words.
+        reason: why a reader may not use it, in at most six words.
     """
 
     title: str
@@ -141,7 +141,7 @@ class CardLine:
 
 
 def build(frames: CampaignFrames) -> list[CardLine]:
-    """Return the lines of the card that the campaign was to measure."""
+    """Return the card's lines for all headlines that the campaign planned to measure."""
     lines = []
     for headline, rows in rows_of_headlines(frames):
         of_largest_class = rows[rows["node_class"].eq(rows["node_class"].min())]
@@ -153,9 +153,9 @@ def build(frames: CampaignFrames) -> list[CardLine]:
 
 
 def rows_of_headlines(frames: CampaignFrames) -> Iterator[tuple[Headline, pd.DataFrame]]:
-    """Yield each headline that the campaign was to measure, with its row on each node.
+    """Yield each headline that the campaign planned to measure, with the headline's row on each node.
 
-    A table of rates of which no headline shows anything has a line for its first workload.
+    A table of rates without any headline of ``HEADLINES`` gets a headline for its first workload.
     """
     tables = set(frames.rows["table"])
     covered = {headline.table for headline in HEADLINES if has_rows(frames, headline)}
@@ -167,7 +167,7 @@ def rows_of_headlines(frames: CampaignFrames) -> Iterator[tuple[Headline, pd.Dat
 
 
 def has_rows(frames: CampaignFrames, headline: Headline) -> bool:
-    """Return whether the campaign was to measure a headline."""
+    """Return whether the campaign planned to measure a headline."""
     return not rows_of_headline(frames.rows, headline).empty
 
 
@@ -181,7 +181,10 @@ def headline_of(frames: CampaignFrames, table: str) -> Headline:
 
 
 def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
-    """Return the row of the first headline of a subsystem that was measured, None without one."""
+    """Return the row of a subsystem's first headline that was measured; None if none was.
+
+    For several nodes, it is the row of the node nearest to their median.
+    """
     for _, rows in rows_of_headlines(frames):
         measured = rows[rows["n"].gt(0) & rows["is_own"] & rows["subsystem"].eq(subsystem)]
         if not measured.empty:
@@ -190,10 +193,10 @@ def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
 
 
 def choose(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
-    """Return from the rows of a headline, of each node the one with the largest block.
+    """Return one row of a headline for each node: the row with the largest block.
 
-    A rate is that of the most threads. A time is that of the fewest threads, so that no request
-    waits for another. Of several variants the first one in the table is taken.
+    For a rate, the row with the most threads is chosen. For a time, it is the row with the fewest
+    threads, so that no request waits for another. Only the first variant in the table is considered.
     """
     rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
     if rows["block_bytes"].notna().any():
@@ -219,8 +222,8 @@ def rows_of_headline(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
 def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) -> CardLine:
     """Return the line of a headline from its row, or from the rows of several nodes.
 
-    Several nodes are shown by their median. The node nearest to it gives the limit, the reference
-    and the trust.
+    The value of several nodes is their median. The limit, the reference and the trust are those of the
+    node nearest to the median.
     """
     measured = [row for row in rows if row.n]
     row = middle_of(measured) if measured else rows[0]
@@ -264,7 +267,7 @@ def without_share(row: Line, share: float | None) -> str:
 
 
 def middle_of(rows: Sequence[Line]) -> Line:
-    """Return the row whose value is nearest to the median of all."""
+    """Return the row whose value is nearest to the median of all rows."""
     median = statistics.median([row.value for row in rows])
     return min(rows, key=lambda row: abs(row.value - median))
 
@@ -291,7 +294,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def place_of(row: Line, measured: Sequence[Line]) -> str:
-    """Return the number of threads, and of nodes if there are several: ``8 threads, 16 nodes``."""
+    """Return the number of threads and, for several nodes, of nodes: ``8 threads, 16 nodes``."""
     words = Labels.of(row).many(row.concurrency) if row.concurrency else row.concurrency_word
     if len(measured) < 2:
         return str(words)
@@ -346,7 +349,10 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
 
 
 def solve_time_if_too_small(runs: pd.DataFrame, row: Line) -> str:
-    """Return how long HPL solved if its matrix was too small to show its rate, else an empty text."""
+    """Return the time that HPL took to solve, if its matrix was too small to show HPL's full rate.
+
+    Otherwise return an empty text.
+    """
     is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
     small = runs[is_of_row & runs["kept"] & runs["too_small"]]
     if small.empty:
@@ -355,7 +361,7 @@ def solve_time_if_too_small(runs: pd.DataFrame, row: Line) -> str:
 
 
 def notes_of(frames: CampaignFrames, row: Line) -> list[Message]:
-    """Return the messages on the value of a row, the heaviest first."""
+    """Return the messages on the value of a row, the most severe first."""
     warnings = frames.warnings
     is_of_row = warnings["point"].eq(row.point) & warnings["about"].isin(["", row.instrument])
     notes = [schema.message_of_line(line) for line in schema.lines(warnings[is_of_row])]

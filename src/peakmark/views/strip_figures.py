@@ -1,11 +1,11 @@
-"""Rows as lines of marks: a dot for each run in the colour of its round, open marks for references.
+"""Rows as lines of marks: a dot in the round's colour for each run, and an open mark for each reference.
 
 A figure is drawn from a frame with a line for each mark:
 
 name     label of the row
 panel    number of the column of rows in which it stands
 place    position in this column, from 0 at the top
-kind     bar, median, limit, reference, run or left out (a run that its row leaves out)
+kind     bar, median, limit, reference, run or left out (a run that does not count)
 program  heading of the program
 round    round of a run, from 1
 x        value on the axis
@@ -38,21 +38,21 @@ from peakmark.views.points import Line
 HEIGHT, AXIS = 0.165, 0.2
 """Height of a row, and of the numbers of the axis, in inches."""
 COLUMN = 26
-"""Largest number of rows in a column, unless there are more than ``len(WIDTHS)`` columns of them."""
+"""Largest number of rows in a column, unless the rows would then need more columns than ``WIDTHS`` has."""
 WIDTHS = {1: 0.5, 2: 0.41, 3: 0.28}
-"""Number of columns -> width of each, as a share of the page."""
+"""Number of columns -> width of each column, as a share of the page's width."""
 SPREAD = 0.5
 """Height over which the runs of a row are spread, as a share of the row's height."""
 MOST_ROUNDS = 6
 """Largest number of rounds that the legend names one by one."""
 ROUNDS, LIGHTEST = "viridis", 0.85
-"""Colours of the rounds, and the place of the last one among them: dark is early, also in grey print."""
+"""Colour map of the rounds, and the last round's place in it: early rounds are dark, also in grey print."""
 MARGIN = 1.06
-"""End of an axis by its highest value."""
+"""End of a linear axis, as a multiple of the highest value."""
 WIDE = 3
-"""Highest by lowest ratio from which on their axis is logarithmic."""
+"""Highest ratio divided by the lowest from which on the axis of ratios is logarithmic."""
 DENSE = 100
-"""Highest by lowest value below which a logarithmic axis has numbers at 2 and 5, too."""
+"""Highest value divided by the lowest below which a logarithmic axis also has numbers at 2 and 5."""
 BAR = "#cfe2ef"
 
 
@@ -60,7 +60,7 @@ BAR = "#cfe2ef"
 
 
 def plot_shares(figure: FigureData) -> Figure:
-    """Draw for each row a bar to the share of its limit that its median reaches."""
+    """Draw a bar for each row: the share of the limit that the row's median reaches."""
     rows = named_rows(figure)
     own = rows[rows["is_own"]]
     runs = runs_of(figure, own)
@@ -86,7 +86,7 @@ def plot_shares(figure: FigureData) -> Figure:
 
 
 def plot_rounds(figure: FigureData) -> Figure:
-    """Draw the runs of each row with its median, and with its limit if that is known."""
+    """Draw the runs of each row with the row's median and, if it is known, the limit."""
     rows = named_rows(figure)
     own = rows[rows["is_own"]]
     layers = [
@@ -104,7 +104,7 @@ def plot_rounds(figure: FigureData) -> Figure:
 
 
 def plot_ratios(figure: FigureData) -> Figure:
-    """Draw for each reference the ratio of peakmark's kernel to it in each round that both measured."""
+    """Draw the ratio of peakmark's kernel to each reference, for each round that both measured."""
     rows = named_rows(figure)
     others = rows[rows["is_comparable"] & rows["ratio"].notna()]
     others = others.assign(name=others["name"] + ", " + others["program"])
@@ -142,7 +142,7 @@ def named_rows(figure: FigureData) -> pd.DataFrame:
 
 
 def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
-    """Return rows with ``panel`` and ``place``, those of one key at one place."""
+    """Return rows with ``panel`` and ``place``; rows with the same key have the same place."""
     numbers, distinct = pd.factorize(keys)
     columns = min(math.ceil(len(distinct) / COLUMN), len(WIDTHS))
     length = math.ceil(len(distinct) / columns)
@@ -150,7 +150,7 @@ def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
 
 
 def name_of(labels: Labels, row: Line, has_variants: bool, is_short: bool) -> str:
-    """Return ``RWS 1 MiB, 2 threads``, or ``RWS 1 MiB, ×2``, with the node if it is a certain one."""
+    """Return ``RWS 1 MiB, 2 threads`` or, if short, ``RWS 1 MiB, ×2``; a named node is added."""
     words = [labels.workload(row), labels.block(row)]
     if has_variants:
         words.insert(1, labels.table.variant_label(row.variant))
@@ -170,7 +170,7 @@ def references_of(rows: pd.DataFrame) -> pd.DataFrame:
 def runs_of(figure: FigureData, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the marks of the runs of rows, without their place on the axis.
 
-    Runs that were disturbed and measured again are among them, runs above the limit are not.
+    Runs that were disturbed and measured again are included; runs above the limit are not.
     """
     runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
     kind = runs["kept"].map({True: "run", False: "left out"})
@@ -186,8 +186,8 @@ def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, M
     """Draw the marks of rows in columns, and a legend.
 
     Args:
-        figure: gives the programs.
-        shown: see the head of this module; marks without ``x`` are left out.
+        figure: figure whose programs are named in the legend.
+        shown: a frame as the docstring of this module describes it; marks without ``x`` are left out.
         label: label of the horizontal axis.
 
     Returns:
@@ -218,7 +218,7 @@ def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, M
 
 
 def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
-    """Return the text of each mark: its row, its round or program, and its value."""
+    """Return the text of each mark: the row, the round or program, and the value."""
     texts = []
     for mark in schema.lines(shown):
         which = mark.program if mark.kind == "reference" else mark.kind
@@ -264,7 +264,7 @@ def draw_marks(
 
 
 def scale(axis: Axes, values: pd.Series) -> None:
-    """Scale a horizontal axis for values: from zero, or logarithmic if they span too much."""
+    """Scale a horizontal axis: from zero, or logarithmically if the values span too much."""
     lowest, highest = values.min(), values.max()
     if lowest * figure_style.SPAN > highest:
         axis.set_xlim(0, MARGIN * highest)

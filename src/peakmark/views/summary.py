@@ -18,13 +18,13 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.views.score_card import Trust
 
 WIDTH = 80
-"""Columns of the card: those of a terminal as it opens."""
+"""Width of the card in characters: the default width of a terminal."""
 BAR = 10
-"""Columns of a bar that reaches the limit."""
+"""Width in characters of a bar that reaches the limit."""
 DOCUMENTS = {"report": "report.pdf", "page": "report.html", "tables": "tables"}
-"""Name of a result in the summary -> its place in the campaign's folder."""
+"""Name of a result in the summary -> path in the campaign's folder."""
 COLOURS = {Trust.OK: "green", Trust.CARE: "yellow", Trust.NO: "red"}
-"""Trust -> the colour of its word."""
+"""Trust -> colour of the word for it."""
 
 
 def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
@@ -32,7 +32,7 @@ def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
 
     Args:
         page: see ``page_one.build``.
-        is_coloured: with the colours of ANSI terminals.
+        is_coloured: whether to use the colours of ANSI terminals.
     """
     stream = io.StringIO()
     console = Console(
@@ -52,7 +52,7 @@ def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
         console.print()
         console.print(Text(heading, style="bold"))
         for line in lines:
-            # A command that is broken cannot be pasted.
+            # Do not wrap commands: a wrapped command cannot be pasted.
             console.print(shown(line), soft_wrap=line.startswith("peakmark"))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return "\n".join(lines)
@@ -78,7 +78,7 @@ def card_table(card: list[Mapping[str, Any]]) -> Table:
     table.add_column("trust")
     for line in card:
         trust = Text(f"{line['trust']} ", style=COLOURS[line["trust"]])
-        # A line would break at the space before the sign.
+        # Without the space, the line cannot break before the sign.
         trust.append_text(shown(line["reason"].replace("\u00a0%", "%")))
         table.add_row(
             shown(line["title"]), shown(line["text"]), line["share_text"], bar(line), trust
@@ -87,14 +87,14 @@ def card_table(card: list[Mapping[str, Any]]) -> Table:
 
 
 def shown(text: str) -> Text:
-    """Return a text as it is printed: without control characters, and with no markup in it."""
+    """Return a text for ``rich`` without control characters; ``rich`` reads no markup in it."""
     return Text(plain(text))
 
 
 def bar(line: Mapping[str, Any]) -> str:
-    """Return the share of the limit as a bar, with a mark where the reference is.
+    """Return the share of the limit as a bar, with a mark at the reference's share.
 
-    A value without a limit has none: a share of something else would be read as one of the limit.
+    A value without a limit has no bar: any other bar would be read as a share of the limit.
     """
     if line["share"] is None:
         return ""
@@ -107,7 +107,7 @@ def bar(line: Mapping[str, Any]) -> str:
 
 
 def paragraphs(page: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the heading and lines of each part below the card that is not empty."""
+    """Yield heading and lines of each part below the card, without empty parts."""
     if page["causes"]:
         yield "What limits it", list(page["causes"])
     if page["steps"]:
@@ -140,8 +140,12 @@ def markdown(page: Mapping[str, Any]) -> str:
 def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
     """Return what ``summary.txt.j2`` prints below the card.
 
-    Keys: ``is_complete``; ``documents`` that there are, with their paths; ``again``, a sentence on
-    repetitions that were disturbed; ``impossible``, reason -> cells.
+    The keys are:
+
+    - ``is_complete``: whether no cell is missing.
+    - ``documents``: name of each existing document -> its path.
+    - ``again``: a sentence on repetitions that were disturbed and measured again.
+    - ``impossible``: reason -> cells that this machine cannot measure.
     """
     documents = []
     for name, place in DOCUMENTS.items():
@@ -158,7 +162,7 @@ def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
 
 
 def impossible(frames: CampaignFrames) -> dict[str, list[str]]:
-    """Return reason -> cells that this machine cannot measure, the reason of most first."""
+    """Return reason -> cells that this machine cannot measure; the reason of most cells comes first."""
     runs: pd.DataFrame = frames.runs[frames.runs["status"].eq("unavailable")]
     reasons = {}
     for reason, cells in runs.drop_duplicates("cell").groupby("reason", sort=False)["cell"]:

@@ -27,7 +27,7 @@ from peakmark.views.printed import (
 )
 
 FOLDER = "tables"
-"""Folder of the files below that of a campaign."""
+"""Folder of the tables, below the campaign's folder."""
 FORMER = (
     "measurements.csv",
     "measurements.parquet",
@@ -36,9 +36,9 @@ FORMER = (
     "suspects.csv",
     "checksums.txt",
 )
-"""Files of earlier versions, deleted as they would show an earlier state of the campaign."""
+"""Files of earlier versions. They are deleted, because they show an earlier state of the campaign."""
 CLOCKS = ("nominal", "maximum")
-"""Clocks at which the files also have the share of the limit."""
+"""Clocks for which the files also have the share of the limit at this clock."""
 RUNS = {
     "subsystem": "subsystem",
     "instrument": "instrument",
@@ -85,22 +85,24 @@ NODES = {
 
 
 def write_tables(frames: CampaignFrames, folder: Path) -> None:
-    """Write the tables of a campaign into a folder, and tell which records do not count.
+    """Write the tables of a campaign into a folder, and print which records do not count.
 
-    Each table has a ``NAME.csv``, and a brief ``NAME.tex`` if it has rows. ``runs.csv`` has all runs,
-    ``nodes.csv`` the nodes if there are several. The tables of a layout are in a folder of its name.
+    Each table has a ``NAME.csv`` and, if it has rows, a brief ``NAME.tex``. ``runs.csv`` has all runs.
+    For several nodes, ``nodes.csv`` has the values of each node. The tables of a layout are in a folder
+    with the layout's name.
 
-    Errors: PeakmarkError where a file cannot be written.
+    Raises:
+        PeakmarkError: a file cannot be written.
     """
     for reason in frames.campaign["left_out"]:
         output.tell(f"left out: {reason}")
     layout = layouts.layout_of(frames)
     arranged = layouts.arrange(frames, layout)
-    # They may be of rows that are gone, or of an earlier choice of nodes.
+    # Delete files that may show rows which are gone, or an earlier choice of nodes.
     former = [folder / name for name in FORMER]
     for stale in (*folder.glob("*.tex"), folder / "nodes.csv", *former):
         stale.unlink(missing_ok=True)
-    # A campaign without GPUs has no tables of them.
+    # A campaign without GPUs has no tables of GPUs.
     has_gpus = bool(frames.rows["subsystem"].eq("gpu").any())
     for table in TABLES:
         if table.subsystem == "gpu" and not has_gpus:
@@ -125,7 +127,7 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
         rows = rows_of(frames, layout_table.table)
         write_csv(folder / f"{layout_table.name}.csv", layouts.frame(frames, layout_table, rows))
         grid = layouts.table(frames, layout_table, rows, layout.called(layout_table.table))
-        # A column of a paper has marks in place of remarks.
+        # In one column of a paper, marks replace the remarks.
         if layout.narrow:
             grid = latex.starred(grid)
         text = latex.render(grid, across=not layout.narrow)
@@ -133,7 +135,11 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
 
 
 def write_csv(path: Path, content: pd.DataFrame) -> None:
-    """Write a frame as a CSV file. Errors: PeakmarkError."""
+    """Write a frame as a CSV file.
+
+    Raises:
+        PeakmarkError: the file cannot be written.
+    """
     files.write_text(path, content.to_csv(index=False, lineterminator="\n"))
 
 
@@ -144,8 +150,8 @@ class CsvColumn(NamedTuple):
     """A column of a table's CSV file.
 
     Attributes:
-        heading: first line of the column.
-        values: values by point.
+        heading: heading in the first line of the file.
+        values: values; the point is the index.
         meaning: explanation for the documentation.
     """
 
@@ -169,7 +175,7 @@ def frame(table: Table, frames: CampaignFrames, rows: pd.DataFrame) -> pd.DataFr
 
 
 def columns_of(table: Table, rows: pd.DataFrame, warnings: pd.DataFrame) -> list[CsvColumn]:
-    """Return the columns of a table's CSV file. Arguments: see ``frame``."""
+    """Return the columns of a table's CSV file; ``frame`` explains the arguments."""
     own = rows[rows["is_own"]].set_index("point")
     columns = [*key_columns(table, own)]
     columns += [measured_column(table, program, rows, own) for program in table.series]
@@ -233,14 +239,14 @@ def efficiency_column(program: Program, rows: pd.DataFrame, own: pd.DataFrame) -
 def of_program(program: Program, name: str, rows: pd.DataFrame, own: pd.DataFrame) -> pd.Series:
     """Return the column ``name`` of a program's rows, indexed by the points of ``own``.
 
-    It is NaN where the program measured nothing.
+    The value is NaN at points that the program did not measure.
     """
     of_rows = rows[rows["instrument"].eq(program.instrument)].set_index("point")[name]
     return of_rows.reindex(own.index)
 
 
 def clock_columns(own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the columns of the clock during the work, and of its share of the best clock seen."""
+    """Yield the columns of the clock during the work, and of this clock's share of the best clock seen."""
     meaning = "Clock under the work, of repetitions that nothing disturbed."
     yield CsvColumn("Clock (GHz)", own["clock_hz"] / 1e9, meaning)
     meaning = "Share of the best clock seen with the same work."
@@ -248,7 +254,7 @@ def clock_columns(own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 
 def energy_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the columns of the node's energy, and for rates of the work done with each joule."""
+    """Yield the column of the node's energy and, for rates, the column of the work per joule."""
     meaning = "Energy of processors and memory of the node in the measured time."
     yield CsvColumn("Energy (J)", own["joules"], meaning)
     if not table.lower_is_better:
@@ -258,7 +264,7 @@ def energy_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 
 def spread_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the columns of deviation, repetitions and interval of peakmark's kernel."""
+    """Yield the columns of peakmark's kernel on its repetitions, their deviation and interval."""
     meaning = "Of the repetitions of peakmark's kernel, with n - 1."
     yield CsvColumn("Standard Deviation", own["sd"] * table.factor, meaning)
     yield CsvColumn("n", own["n"], "Repetitions of peakmark's kernel.")
@@ -270,7 +276,7 @@ def spread_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 
 def limit_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the columns of the kind of limit, of the bound in its place, and of kinds of warnings."""
+    """Yield three columns: the kind of limit, the bound if there is no limit, and the kinds of warnings."""
     yield CsvColumn("Limit Kind", own["limit_kind"])
     yield CsvColumn(f"Bound{unit_of(table)}", own["bound"] * table.factor)
     meaning = "Kinds of the warnings: wrong, varies, programs disagree, not the device."
@@ -285,14 +291,14 @@ def at_clock(name: str, own: pd.DataFrame) -> CsvColumn:
 
 
 def end_columns(own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the columns of the hosts of clients and servers, pair by pair."""
+    """Yield two columns, with the hosts of clients and of servers, pair by pair."""
     for name in ("client", "server"):
         meaning = f"Host of the {name}, of each pair."
         yield CsvColumn(name.title(), own[f"{name}s"], meaning)
 
 
 def notes_of(rows: pd.DataFrame, own: pd.DataFrame, warnings: pd.DataFrame) -> pd.Series:
-    """Return the sentences of each point, each once, after the program that it is about."""
+    """Return the different sentences of each point, each after the name of the program it is about."""
     programs = rows.set_index(["point", "instrument"])["program"]
     notes = warnings[warnings["point"].isin(own.index)].join(programs, on=["point", "about"])
     about = notes["program"].add(": ").fillna("")
@@ -304,7 +310,7 @@ def notes_of(rows: pd.DataFrame, own: pd.DataFrame, warnings: pd.DataFrame) -> p
 
 
 def percentile_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
-    """Yield the columns of percentiles, with their intervals where repetitions have histograms."""
+    """Yield the columns of percentiles, with intervals if the repetitions have histograms."""
     has_interval = own["p50_low"].notna().any()
     meaning = "Percentile of the operations of all repetitions of peakmark's kernel."
     end = "End of the interval of the percentile, over repetitions."
@@ -323,10 +329,10 @@ def percentile_columns(table: Table, own: pd.DataFrame) -> Iterator[CsvColumn]:
 def runs_frame(frames: CampaignFrames) -> pd.DataFrame:
     """Return every measured value in the order of time, as ``runs.csv`` has it.
 
-    ``left_out`` has the reason why a row leaves a value out, as a code.
+    The column ``left_out`` has a code for the reason why a value does not count.
     """
     runs = frames.runs[frames.runs["value"].notna()]
-    # An echo is in ``runs`` once for each point beside which it stands.
+    # A run of ping is in ``runs`` once for each point that shows it: keep it once.
     runs = runs.drop_duplicates(["record", "attempt", "measurement"])
     in_time = runs.sort_values(["time", "record", "attempt", "measurement"])
     left_out = in_time["disturbed"].mask(in_time["above_limit"], "above-limit")

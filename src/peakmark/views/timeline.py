@@ -1,4 +1,4 @@
-"""Draw when the machine was in which state: the probes over time, with the cells below them."""
+"""Draw the states of the machine over time: the readings of the probes, with the cells below them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from peakmark.views import figure_style
 from peakmark.views.node_groups import is_many
 
 PROBES = {"dram": ("DRAM (GB/s)", 1e-9), "core-to-core": ("Core to core (ns)", 1e9)}
-"""Probe -> label of its axis, and the number of its units in an SI unit."""
+"""Probe -> label of the axis, and factor from SI units to the unit of the axis."""
 PANEL = 1.15
 """Height of a panel, in inches."""
 
 
 def has_timeline(frames: CampaignFrames) -> bool:
-    """Return whether a campaign has probes, and few enough nodes for a panel each."""
+    """Return whether a campaign has readings of probes, and few enough nodes for a panel per node."""
     probed = frames.runs[["probe_before", "probe_after", "core_to_core_before"]]
     return bool(probed.notna().any(axis=None)) and not is_many(frames)
 
 
 def plot(frames: CampaignFrames) -> Figure | None:
-    """Draw a panel for each host and probe, and one with the cells below; None without probes."""
+    """Draw a panel for each host and probe, and a panel with the cells; return None without probes."""
     if not has_timeline(frames):
         return None
     readings = read_probes(frames.runs)
