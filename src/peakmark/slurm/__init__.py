@@ -1,6 +1,7 @@
-"""Slurm's commands: a function here calls its command once and returns or raises what came of it.
+"""Call Slurm's commands. Each exported function calls one command once, and raises an error if it fails.
 
-The functions exported here know nothing of campaigns; the modules ``queue`` and ``failures`` do.
+These functions know nothing of campaigns. The modules ``queue`` and ``failures`` submit and judge the
+jobs of a campaign.
 """
 
 from peakmark.slurm.commands import NumberError, SlurmError, environment

@@ -1,4 +1,4 @@
-"""Call one of Slurm's commands, and report why it failed."""
+"""Call a command of Slurm, and raise its message if it fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 from peakmark.errors import PeakmarkError
 
 LIMIT_S = 60.0
-"""Seconds that a command may take: slurmctld answers within some, or not at all."""
+"""Seconds that a command may take. slurmctld answers within seconds or not at all."""
 SHOWN = 200
 """Characters of an unreadable answer that a message shows."""
 _OPTION = re.compile(
@@ -19,7 +19,7 @@ _OPTION = re.compile(
 _REACHING = re.compile(r"SLURM_(CONF|JWT|SACK_\w+)")
 """Variables by which the commands find their cluster and prove who calls."""
 _ABSENT = re.compile("configuration source|contact slurm controller|Unable to establish")
-"""Words of Slurm's commands where they find no controller."""
+"""Words in the message of a command that finds no controller."""
 
 
 class SlurmError(PeakmarkError):
@@ -83,7 +83,7 @@ def ask(*argv: str, text: str = "") -> str:
 
 
 def _failure(program: str, message: str) -> str:
-    """Return the sentence on a failed command. The last of several lines says why it failed."""
+    """Return the sentence on a failed command. The last line of its message has the reason."""
     last = message.splitlines()[-1].strip()
     why = re.sub(rf"^{re.escape(program)}: (error|fatal): ", "", last)
     if _ABSENT.search(why):
@@ -94,9 +94,9 @@ def _failure(program: str, message: str) -> str:
 def environment() -> dict[str, str]:
     """Return the environment without the variables that Slurm's commands take for options.
 
-    They come from a job around this process, or from the user: SQUEUE_PARTITION would hide jobs.
-    On a login node SLURM_CLUSTERS stays where it names one cluster, which may be out of reach
-    without it. A job is in its cluster.
+    A job around this process, or the user, has set them. SQUEUE_PARTITION, for one, would hide jobs.
+    On a login node SLURM_CLUSTERS stays if it names one cluster: without it, the commands might not
+    reach that cluster. Inside a job they reach the cluster of the job.
     """
     kept = {
         name: value

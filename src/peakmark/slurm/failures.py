@@ -1,5 +1,5 @@
-"""Jobs that Slurm refuses or ends: whether to try again, how to fix the cause, and the attempts that
-such jobs cannot write themselves.
+"""Judge jobs that Slurm refuses or ends: return whether to try again, and how to fix the cause. Write
+the attempts that such jobs cannot write themselves.
 """
 
 from __future__ import annotations
@@ -21,17 +21,13 @@ from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
 _CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
-"""The cause that ended a submission. The lines of sbatch before it are a message of the site, or tell of
-earlier tries.
-"""
+"""The cause that ended a submission. Lines before it are messages of the site or of earlier tries."""
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
-"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit. Slurm's sentence after it does not tell
-which limit it was.
-"""
+"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit. The sentence after it fits many limits."""
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
-"""Part of the name of a limit on the number of jobs in the queue. There is room again when some end."""
+"""Part of the name of a limit on the number of jobs in the queue. Ended jobs make room again."""
 _MY_JOBS = re.compile(r"MaxSubmitJobs?(?!.*PerAccount)")
-"""Part of the name of a limit that counts the jobs of this user alone. If it is 0, no job is ever taken."""
+"""Part of the name of a limit on the jobs of this user alone. A limit of 0 refuses every job."""
 
 _REFUSALS = yamlfile.read(Path(data.__file__).with_name("refusals.yaml"))
 NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
@@ -39,7 +35,7 @@ NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
 
 @dataclass(frozen=True)
 class Refusal:
-    """The reason why Slurm refuses a job. ``is_temporary``: it may take the same job later."""
+    """The reason why Slurm refuses a job. If ``is_temporary``, Slurm may take the same job later."""
 
     text: str
     is_temporary: bool = False
@@ -64,9 +60,9 @@ def _is_known_as(kind: str, error: SlurmError) -> bool:
 
 
 def counts_my_jobs(error: SlurmError) -> bool:
-    """Return whether the limit that was reached may be that of this user's submitted jobs.
+    """Return whether the reached limit may be a limit on the submitted jobs of this user.
 
-    Unless Slurm names the limit, its sentence is the same for limits that no end of a job lifts.
+    If Slurm does not name the limit, its sentence also fits limits that stay when jobs end.
     """
     limit = _LIMIT.search(error.reason)
     if limit is not None:
@@ -75,12 +71,12 @@ def counts_my_jobs(error: SlurmError) -> bool:
 
 
 def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
-    """Return whether the same submission may succeed later. It may after a limit of jobs in the queue,
-    and where the controller did not answer.
+    """Return whether the same submission may succeed later: the queue was full, or the controller did
+    not answer.
 
     Args:
         error: of sbatch.
-        has_jobs: this user has jobs in the queue; without any, no limit of their number is reached.
+        has_jobs: whether this user has jobs in the queue. Without jobs, their number has reached no limit.
     """
     if counts_my_jobs(error):
         return has_jobs
@@ -91,12 +87,12 @@ def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
 
 
 def is_unanswered(error: SlurmError) -> bool:
-    """Return whether Slurm may have taken the job all the same, because only the answer was lost."""
+    """Return whether only the answer was lost, so that Slurm may have taken the job."""
     return error.silent or _is_known_as("unanswered", error)
 
 
 def passes(error: SlurmError, has_jobs: bool = False) -> bool:
-    """Return ``is_temporary``. Ask for this user's jobs only where the answer depends on them."""
+    """Return ``is_temporary``. Ask Slurm for this user's jobs only if the answer depends on them."""
     if counts_my_jobs(error) and not has_jobs:
         with suppress(SlurmError):
             has_jobs = bool(slurm.jobs())
@@ -110,7 +106,7 @@ def text(error: SlurmError) -> str:
 
 
 def text_for_now(error: SlurmError) -> str:
-    """Return the message of sbatch on a job that is tried again, and say whether that may be in vain."""
+    """Return the message of sbatch on a job that is tried again, with a warning if that may be in vain."""
     said = text(error)
     if _LIMIT.search(error.reason) is None and counts_my_jobs(error):
         return f"{said}; a limit that counts no submitted jobs stays, and ends the cells once none of your jobs is in the queue"
@@ -156,7 +152,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
 
 
 def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:
-    """Return why the job never starts in the partition; empty where it may."""
+    """Return why the job never starts in the partition; empty if it may start."""
     another = "slurm.partition in the site file names another, sinfo lists them"
     if partition.state != "UP":
         return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
@@ -180,9 +176,9 @@ _ENDS = {
     "PREEMPTED": "another job took its node",
     "BOOT_FAIL": "its node did not start",
 }
-"""State of an ended job -> what it means, and what to do about it."""
+"""State of an ended job -> its meaning and the remedy."""
 LOG_BYTES = 1 << 20
-"""Bytes at the end of a job's log in which slurmstepd's message is looked for."""
+"""Number of bytes at the end of a job's log that are searched for slurmstepd's message."""
 _OUT_OF_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
 """Words of slurmstepd in the log of a job that ran out of memory: under control groups, and under
 OverMemoryKill.
@@ -194,13 +190,13 @@ def keep(
 ) -> bool:
     """Write the attempt of the cell that a job was measuring, unless the job did so itself.
 
-    A disk that takes nothing is reported once, and the campaign goes on.
+    If the disk takes nothing, print so once: the campaign goes on.
 
     Args:
         campaign: its folder.
-        cell: None where it is not known.
+        cell: measured cell, None if it is unknown.
         number: of the job.
-        state: of the job, in Slurm's word.
+        state: state of the job, as Slurm names it.
         details: fields of ``scontrol show job``.
 
     Returns:
@@ -274,8 +270,8 @@ def _is_zero(memory: str) -> bool:
 def _memory_ran_out(log: str) -> bool:
     """Return whether the log of a job says that a step ran out of memory.
 
-    Slurm calls the job FAILED when a step ran out of memory and the script did not. Only sacct would
-    tell, which needs a slurmdbd.
+    If a step ran out of memory and the script did not, Slurm's state of the job is FAILED. Only sacct,
+    which needs slurmdbd, has the state of the step.
     """
     try:
         with Path(log).open("rb") as stream:

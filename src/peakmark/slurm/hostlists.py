@@ -1,4 +1,4 @@
-"""Lists of node names as Slurm writes them, such as ``login,node[1-3]``."""
+"""Read and write lists of node names in Slurm's form, such as ``login,node[1-3]``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """Return names as one list: ``login,node[1-3]`` for node1, node2, node3 and login."""
+    """Return names in Slurm's form, such as ``login,node[1-3]`` for node1, node2, node3 and login."""
     return _hostlist(tuple(names))
 
 
@@ -31,7 +31,7 @@ def _hostlist(names: tuple[str, ...]) -> str:
 
 
 def _spans(numbers: Iterable[str]) -> str:
-    """Return rising numbers with a span for those that follow each other: ``1-3,8``."""
+    """Return rising numbers, with spans of consecutive ones, such as ``1-3,8``."""
     spans: list[list[str]] = []
     last = ""
     for number in numbers:
@@ -44,7 +44,7 @@ def _spans(numbers: Iterable[str]) -> str:
 
 
 def hostnames(text: str) -> list[str]:
-    """Return the names in a list of Slurm's: ``n[1-2,08],login`` is n1, n2, n08 and login."""
+    """Return the names of a list in Slurm's form: ``n[1-2,08],login`` has n1, n2, n08 and login."""
     names = []
     for part in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
         names += _expand(part.strip())
@@ -52,7 +52,7 @@ def hostnames(text: str) -> list[str]:
 
 
 def _expand(part: str) -> list[str]:
-    """Return the names that one pattern stands for, the last bracket changing fastest."""
+    """Return the names of one pattern. The last bracket changes fastest."""
     head, opened, rest = part.partition("[")
     if not opened:
         return [part]
@@ -65,7 +65,7 @@ def _expand(part: str) -> list[str]:
 
 
 def _span(span: str) -> list[str]:
-    """Return the numbers of ``08-11`` with their zeros: 08, 09, 10 and 11."""
+    """Return the numbers of a span, with their zeros: 08, 09, 10 and 11 for ``08-11``."""
     first, _, last = span.partition("-")
     if not (first.isdecimal() and last.isdecimal()):
         return [span]

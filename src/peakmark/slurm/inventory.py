@@ -24,9 +24,9 @@ class Node:
     Attributes:
         partition: the requested partitions that have the node, with commas.
         memory: MiB.
-        limit: most minutes that such a partition gives a job, None without a limit.
+        limit: longest time of a job in these partitions, in minutes, None without a limit.
         layout: sockets, cores and threads, such as ``2:32:1``.
-        is_reserved: jobs have a reservation of it, and start there during its maintenance.
+        is_reserved: whether jobs have a reservation of the node, and start there during its maintenance.
     """
 
     name: str
@@ -53,8 +53,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition as scontrol prints it: ``limit`` in minutes and ``nodes`` of a job, None without
-    a limit.
+    """A partition as scontrol prints it.
+
+    Attributes:
+        limit: longest time of a job, in minutes, None without a limit.
+        nodes: most nodes of a job, None without a limit.
     """
 
     name: str
@@ -64,7 +67,7 @@ class Partition:
 
 
 def partition_names(text: str | None) -> list[str]:
-    """Return the names in a list with commas, each once, in their order."""
+    """Return the names in a list with commas, without repetitions, in their order."""
     names = (name.strip() for name in (text or "").split(","))
     return list(dict.fromkeys(filter(None, names)))
 
@@ -117,7 +120,7 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
 
 
 def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
-    """Return one node for two lines of it. Its jobs may be as long as the longer limit allows."""
+    """Return one node for two of its lines. The longer limit counts for its jobs."""
     both = {*partition_names(one.partition), *partition_names(other.partition)}
     limit = None
     if one.limit is not None and other.limit is not None:
@@ -127,7 +130,7 @@ def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
 
 
 def switches() -> dict[str, list[str]]:
-    """Return the nodes below each switch that does not have all of them; empty without a topology.
+    """Return the nodes below each switch, without switches that have all nodes; empty without a topology.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -166,7 +169,7 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
 
     Args:
         names: of the nodes.
-        is_reserved: jobs have a reservation of them, and start there during its maintenance.
+        is_reserved: whether jobs have a reservation of the nodes, and start there during its maintenance.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -179,7 +182,7 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
 
 
 def _node_states(names: str) -> dict[str, tuple[str, str]]:
-    """Ask for states in JSON, which Slurm has since 23.02, else as text. Raises: SlurmError."""
+    """Return the states of nodes, from JSON (Slurm 23.02 and newer), else from text. Raises: SlurmError."""
     try:
         found = states.of_json(commands.ask("scontrol", "--all", "--json", "show", "node", names))
     except SlurmError as error:  # no such option, or the plugin that writes JSON is not there

@@ -1,6 +1,6 @@
-"""The jobs of a campaign in Slurm: submit them in the plan's order, and find out how each ends.
+"""Submit the jobs of a campaign in the order of the plan, and find out how each ends.
 
-One thread calls ``step`` again and again. Nothing here knows of Snakemake.
+One thread calls ``step`` again and again. The module does not know Snakemake.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from peakmark.formatting import duration, plural
 from peakmark.slurm import failures
 
 AT_ONCE = 4
-"""Calls of sbatch at the same time: each waits for the controller most of the time."""
+"""Number of calls of sbatch at a time. Each call waits for the controller most of its time."""
 BATCH = 32
-"""Most jobs that are submitted before the time is looked at again."""
+"""Most jobs that are submitted between two looks at the clock."""
 LOOK_S, SHARE, LONGEST_S = 1.0, 20.0, 60.0
 """Shortest and longest pause between two calls of squeue, in seconds, and its share of their time.
 
@@ -32,28 +32,30 @@ squeue takes at most a twentieth of the time. It is called at least once a minut
 come from a controller that restarts, or from a time when this machine stood still.
 """
 FEW = 64
-"""Most running jobs whose output each step looks for. That costs a shared filesystem less than squeue
-costs the controller.
+"""Up to this number of running jobs, each step looks for their outputs. This costs a shared filesystem
+less than squeue costs the controller.
 """
 LATER_S = 3.0
 """Seconds until the next submission after sbatch has refused one."""
 PAIRS_S = 2.0
-"""Seconds for which no new job of one node came before a job of two nodes is submitted. Snakemake hands
-over jobs in an order of its own. A job of two nodes that was submitted too early would keep its first
-node idle until the second is free.
+"""Seconds without a new job of one node after which a job of two nodes is submitted. Snakemake hands over
+jobs in another order than the plan's. A job of two nodes that was submitted too early would keep its
+first node idle until the second is free.
 """
 SHARED_S = 0.2
-"""Seconds until the next submission where each waiting job shares something with an active one."""
+"""Seconds until the next submission if each waiting job shares a link with an active job."""
 NODES_S = 10.0
-"""Longest time between two questions for the states of nodes, in seconds."""
+"""Longest time between two queries of the states of nodes, in seconds."""
 IDLE_S = 600.0
-"""Seconds without a running job after which the user reads why Slurm lets the jobs wait."""
+"""Seconds without a running job after which the reason is printed why the jobs wait."""
 SILENT_S = 20.0
-"""Seconds without an answer of Slurm after which the user reads about it."""
+"""Seconds without an answer of Slurm after which the silence is reported."""
 CANCEL_S = 20.0
-"""Longest time that ``cancel`` waits for a step that runs, in seconds."""
+"""Longest time for which ``cancel`` waits for a running step, in seconds."""
 MISSES = 2
-"""Answers in a row that lack a job which Slurm has forgotten. One may lack a job that is new."""
+"""Number of answers in a row without a job after which Slurm has forgotten it. A single answer may lack a
+new job.
+"""
 UNNUMBERED = 3
 """Submissions without a number, and without a job in Slurm's queue, after which the cells fail."""
 MAX_JOBS = 1000
@@ -65,16 +67,16 @@ class Task:
     """A job of a campaign.
 
     Attributes:
-        place: in the plan's order.
+        place: place in the order of the plan.
         output: file that the job makes.
         options: of sbatch.
         nodes: nodes on which Slurm may run it; it takes ``node_count`` of them.
         before: when the output of an earlier job was written (ns), None without one.
         shares: links and the like that no two active jobs may share.
         present: file in which a job of several cells names the cell that it measures.
-        number: of the job, which Slurm gives.
+        number: number that Slurm has given the job.
         misses: number of answers of Slurm in a row that lack it.
-        unanswered: sbatch was called and got no answer: Slurm may have the job.
+        unanswered: whether sbatch got no answer, so that Slurm may have the job.
         unnumbered: number of times that sbatch has succeeded without printing a number.
         unavailable_since: time since which too few of its nodes have been up.
     """
@@ -125,8 +127,9 @@ class Task:
 class Ended:
     """A job that has ended.
 
-    ``why`` says why it failed. It is None when it did not fail, and empty where the job's own attempt
-    says it.
+    Attributes:
+        why: reason of the failure. It is None without a failure, and empty if the attempt that the
+            job has written has the reason.
     """
 
     task: Task
@@ -142,8 +145,8 @@ def modified(path: Path) -> int | None:
 
 
 def present_cell(path: Path) -> str | None:
-    """Return the id of the cell that a job names in a file; None if it cannot be read, as when the
-    job just ends.
+    """Return the id of the cell that a job names in a file; None if the file cannot be read, as at the
+    end of the job.
     """
     try:
         return files.read_text(path).strip()
@@ -164,11 +167,11 @@ class Queue:
         adopted: comment -> number of jobs of an earlier run that are still in the queue.
         max_jobs: most jobs in Slurm's queue at a time.
         give_up_s: how long a job may wait for a node that is not available.
-        is_reserved: jobs have a reservation of their nodes.
+        is_reserved: whether jobs have a reservation of their nodes.
         retries: most times that a job is submitted again after its node was lost or taken away.
-        say: gets a sentence for the user.
-        on_start: called whenever jobs run.
-        on_cell: gets output and present cell of running jobs of several cells.
+        say: function that prints a sentence for the user.
+        on_start: function that is called whenever jobs run.
+        on_cell: function that gets output and present cell of each running job of several cells.
     """
 
     campaign: Path
@@ -262,7 +265,7 @@ class Queue:
         return self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
 
     def _submit(self) -> Iterator[Ended]:
-        """Submit jobs for ``LOOK_S``. Yield those that need no job, or that Slurm refuses for good."""
+        """Submit jobs for ``LOOK_S``. Yield tasks that need no job, and jobs that Slurm refuses for good."""
         until = self.clock() + LOOK_S
         while not self._over and self._submit_at <= self.clock() < until:
             room = min(BATCH, self.max_jobs - len(self.active))
@@ -289,14 +292,14 @@ class Queue:
                     yield self._refused(task, failures.refusal(refusal))
 
     def _may_be_taken(self, task: Task, refusal: slurm.SlurmError) -> bool:
-        """Return whether a refused job is worth another try."""
+        """Return whether a refused job may be taken at another try."""
         if isinstance(refusal, slurm.NumberError):
             task.unnumbered += 1
             return task.unnumbered < UNNUMBERED
         return failures.passes(refusal, has_jobs=bool(self.active))
 
     def _take(self, room: int) -> list[Task]:
-        """Remove and return the next jobs of the plan that share nothing with an active one."""
+        """Remove and return the next jobs of the plan that share no link with an active job."""
         busy = set().union(*(task.shares for task in self.active.values()))
         taken: list[Task] = []
         blocked: list[Task] = []
@@ -326,10 +329,11 @@ class Queue:
         return None
 
     def _find_unanswered(self, tasks: Sequence[Task]) -> slurm.SlurmError | None:
-        """Look in Slurm's queue for jobs whose submission got no answer. Return why it cannot be read.
+        """Look in Slurm's queue for jobs whose submission got no answer. Return the error if Slurm does not
+        print its queue.
 
-        A busy controller may take a job and answer too late for sbatch. Its cells must not be measured
-        twice.
+        A busy controller may take a job and answer too late for sbatch. The cells of such a job must not
+        be measured twice.
         """
         unanswered = [task for task in tasks if task.unanswered]
         if not unanswered:
@@ -360,8 +364,8 @@ class Queue:
     # -- looking
 
     def _made(self) -> list[Ended]:
-        """Return the running jobs whose output exists, without a call of Slurm. A record is always
-        whole.
+        """Return the running jobs whose output exists. This needs no call of Slurm, because a record that
+        exists is whole.
         """
         made = [task for task in self._running if task.number in self.active and task.is_made()]
         for task in made:
@@ -415,7 +419,7 @@ class Queue:
         return None
 
     def _failed(self, task: Task, job: slurm.Job) -> str:
-        """Write the attempt of a failed job. Return why it failed; empty where the job wrote it."""
+        """Write the attempt of a failed job. Return the reason; empty if the job has written an attempt."""
         if job.state == "SPECIAL_EXIT":  # it would stay in the queue
             self._cancel(task)
         details = slurm.job(job.number)
@@ -425,7 +429,7 @@ class Queue:
         return f"Slurm ended job {job.number}{where}: {job.state}"
 
     def _forgotten(self, task: Task) -> Ended:
-        """Return how a job has ended that Slurm has forgotten, by its record or its attempt."""
+        """Return the end of a job that Slurm has forgotten, by its record or its attempt."""
         if task.is_made():
             return Ended(task)
         if failures.has_attempt(self.campaign, task.cells, task.number):
@@ -446,8 +450,8 @@ class Queue:
     # -- jobs that wait
 
     def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
-        """End the jobs whose nodes have not been available for ``give_up_s``. Whatever else Slurm lets
-        wait may go on waiting.
+        """End the jobs whose nodes have not been available for ``give_up_s``. Jobs that wait for another
+        reason go on waiting.
         """
         jobs = [known[number] for number in self.active if number in known]
         pending = [self.active[job.number] for job in jobs if job.waits]
@@ -485,7 +489,7 @@ class Queue:
         return ended
 
     def _ask_for_nodes(self, pending: Iterable[Task]) -> None:
-        """Ask Slurm which nodes of waiting jobs are not available."""
+        """Ask Slurm for unavailable nodes, and note since when each waiting job has too few nodes."""
         names = set().union(*(task.nodes for task in pending))
         unavailable: dict[str, str] = {}
         with suppress(slurm.SlurmError):
@@ -494,7 +498,7 @@ class Queue:
             self._unavailable = unavailable
 
     def _tell_idle(self, jobs: Sequence[slurm.Job], now: float) -> None:
-        """Say why nothing happens, after ``IDLE_S`` without a running job."""
+        """Print why the jobs wait, after ``IDLE_S`` without a running job."""
         if not jobs or not all(job.waits for job in jobs):
             self._idle_since = None
         elif self._idle_since is None:
@@ -512,7 +516,7 @@ class Queue:
             slurm.cancel([task.number])
 
     def _tell(self, key: Hashable, text: str) -> None:
-        """Say a text unless its key has been said."""
+        """Print a text unless a text with this key has been printed."""
         if key not in self._messages:
             self._messages.add(key)
             self.say(text)

@@ -1,4 +1,4 @@
-"""States of nodes as Slurm writes them. Pure functions: no command is called."""
+"""Read states of nodes in the forms that Slurm prints. No function calls a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIXES = {
     "^": "REBOOT_ISSUED",
     "-": "PLANNED",
 }
-"""Last character of a state -> the flag that it stands for (sinfo(1), NODE STATE CODES)."""
+"""Last character of a state -> the flag that it means (sinfo(1), NODE STATE CODES)."""
 NAMES = {
     "MAINT": "MAINTENANCE",
     "NO_RESPOND": "NOT_RESPONDING",
@@ -35,18 +35,18 @@ NAMES = {
     "RESV": "RESERVED",
     "UNK": "UNKNOWN",
 }
-"""Other name of a state or flag, by version and form of the output -> scontrol's name since 21.08."""
+"""Name of a state or flag in other versions or outputs -> scontrol's name since 21.08."""
 STOPPED = frozenset(
     [
         *("DOWN", "DRAIN", "ERROR", "FAIL", "FUTURE", "INVALID_REG", "MAINTENANCE"),
         *("NOT_RESPONDING", "POWER_DRAIN", "REBOOT_ISSUED", "UNKNOWN"),
     ]
 )
-"""Flags of a node that starts no job until an administrator changes that, or it has rebooted."""
+"""Flags of a node that starts no job until an administrator acts or the node has rebooted."""
 NOT_NOW = STOPPED | {"POWER_DOWN", "POWERING_DOWN", "REBOOT_REQUESTED", "RESERVED"}
-"""Flags of a node that is left out of the plan. One that is powered down is not: Slurm starts it."""
+"""Flags of a node that the plan leaves out. A node that is powered down stays, because Slurm starts it."""
 OF_RESERVATIONS = frozenset(["MAINTENANCE", "RESERVED"])
-"""Flags that do not keep the jobs of the reservation itself from its nodes."""
+"""Flags of reserved nodes, on which the jobs of the reservation itself may start."""
 
 
 def flags(state: str) -> frozenset[str]:
@@ -60,8 +60,8 @@ def flags(state: str) -> frozenset[str]:
 
 
 def blocking(state: str, flags_that_block: frozenset[str], is_reserved: bool) -> frozenset[str]:
-    """Return the flags of a state that keep jobs away. Those of ``OF_RESERVATIONS`` do not where the
-    jobs have a reservation of the node.
+    """Return the flags of a state that keep jobs away. If the jobs have a reservation of the node, flags
+    of ``OF_RESERVATIONS`` do not count.
     """
     found = flags(state) & flags_that_block
     if is_reserved:
@@ -88,7 +88,7 @@ def _reason(line: str) -> str:
 
 
 def of_json(output: str) -> dict[str, tuple[str, str]]:
-    """Return the states of an answer in JSON, as ``of_text`` does; none where it holds no JSON.
+    """Return the states in an answer in JSON, like ``of_text``; empty if the answer has no JSON.
 
     Slurm 21.08 and 22.05 write one word and a list of flags, later versions one list.
     """
@@ -119,7 +119,7 @@ def _json_nodes(output: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _words(value: object) -> list[str]:
-    """Return the words of a state in capitals. It is one word or a list of them."""
+    """Return the words of a state, which is one word or a list of words, in capitals."""
     if not isinstance(value, list):
         value = [value]
     return [word.upper() for word in value if isinstance(word, str) and word]

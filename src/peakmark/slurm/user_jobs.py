@@ -17,7 +17,7 @@ NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
 ENDED_BADLY = NODE_LOST | {
     *("CANCELLED", "DEADLINE", "FAILED", OUT_OF_MEMORY, "REVOKED", "SPECIAL_EXIT", "TIMEOUT")
 }
-"""Final states of a job except COMPLETED; in all other states it waits or runs."""
+"""All final states of a job but COMPLETED. In every other state the job waits or runs."""
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
 _JOB = re.compile(r"(\d[\d_+*\[\],%-]*)\|([A-Z_]+)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)")
 """A line of squeue. The wrapper of a site may print other lines too."""
@@ -29,7 +29,7 @@ CANCELLED_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Job:
-    """A line of squeue. ``reason``: why it waits."""
+    """A line of squeue. ``reason`` is the reason why the job waits."""
 
     number: str
     state: str
@@ -59,7 +59,7 @@ def jobs(of: str | None = None) -> list[Job]:
 
 
 def job(number: str) -> dict[str, str]:
-    """Return the fields of ``scontrol show job``; none when Slurm has forgotten the job or does not
+    """Return the fields of ``scontrol show job``; none if Slurm has forgotten the job or does not
     answer.
     """
     try:
@@ -82,11 +82,11 @@ def job_nodes(number: str) -> list[str]:
 def submit(options: Sequence[str], script: str) -> str:
     """Submit a script through the standard input of sbatch, and return the number of the job.
 
-    The wrapper of a site may print a banner or no number, or fail although Slurm has the job. The
-    queue then tells the number, by the comment among ``options``.
+    The wrapper of a site may print a banner or no number, or fail although Slurm has the job. Then the
+    job is looked up in the queue by the comment among ``options``.
 
     Raises:
-        SlurmError: with sbatch's message; ``silent`` where Slurm may have the job all the same.
+        SlurmError: with sbatch's message; ``silent`` if Slurm may have the job.
     """
     refusal = None
     try:
@@ -108,9 +108,9 @@ def submit(options: Sequence[str], script: str) -> str:
 
 
 def job_numbers(output: str) -> list[str]:
-    """Return the possible numbers of the job in what ``sbatch --parsable`` printed, each once.
+    """Return the possible numbers of the job in the output of ``sbatch --parsable``, without repetitions.
 
-    They are lines of a number, maybe with a cluster. Some wrappers print the line of sbatch without
+    A line has a number and maybe a cluster. Some wrappers print the line of sbatch without
     ``--parsable`` instead.
     """
     lines = [_COLOUR.sub("", line).strip() for line in output.splitlines()]
@@ -123,9 +123,9 @@ def job_numbers(output: str) -> list[str]:
 
 
 def _queued(options: Sequence[str], numbers: Sequence[str]) -> str:
-    """Return the newest job with the comment among ``options``, empty where Slurm knows none.
+    """Return the number of the newest job with the comment among ``options``; empty if there is none.
 
-    It is one of ``numbers``. Without any, it is a job that has not ended.
+    The job is one of ``numbers``. If there are no numbers, it is a job that has not ended.
     """
     prefix = "--comment="
     comments = [each.removeprefix(prefix) for each in options if each.startswith(prefix)]
