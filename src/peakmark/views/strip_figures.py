@@ -23,7 +23,6 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from peakmark.formatting import percent, significant
@@ -35,7 +34,7 @@ from peakmark.views.figure_style import Look
 from peakmark.views.panel_figures import HOLLOW, scatter
 from peakmark.views.points import Line
 
-HEIGHT, AXIS = 0.165, 0.2
+HEIGHT, AXIS = 0.15, 0.2
 """Height of a row, and of the numbers of the axis, in inches."""
 COLUMN = 26
 """Largest number of rows in a column, unless the rows would then need more columns than ``WIDTHS`` has."""
@@ -43,8 +42,6 @@ WIDTHS = {1: 0.5, 2: 0.41, 3: 0.28}
 """Number of columns -> width of each column, as a share of the page's width."""
 SPREAD = 0.5
 """Height over which the runs of a row are spread, as a share of the row's height."""
-MOST_ROUNDS = 6
-"""Largest number of rounds that the legend names one by one."""
 ROUNDS, LIGHTEST = "viridis", 0.85
 """Colour map of the rounds, and the last round's place in it: early rounds are dark, also in grey print."""
 MARGIN = 1.06
@@ -183,7 +180,7 @@ def runs_of(figure: FigureData, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, Mapping[int, Axes]]:
-    """Draw the marks of rows in columns, and a legend.
+    """Draw the marks of rows in columns, and a legend of the references.
 
     Args:
         figure: figure whose programs are named in the legend.
@@ -213,7 +210,11 @@ def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, M
         axis.grid(True, axis="both")
         sns.despine(ax=axis, left=True)
         draw_marks(axis, of_column, looks, colours)
-    figure_style.legend(grid.figure, entries_of(shown, looks, colours))
+    # The caption explains the other marks.
+    measured = set(shown.loc[shown["kind"].eq("reference"), "program"])
+    entries = [mark_entry(name, look) for name, look in looks.items() if name in measured]
+    if entries:
+        figure_style.legend(grid.figure, entries)
     return grid.figure, grid.axes_dict
 
 
@@ -275,30 +276,6 @@ def scale(axis: Axes, values: pd.Series) -> None:
         axis.xaxis.set_major_locator(LogLocator(subs=steps, numticks=figure_style.MAX_TICKS))
         axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(figure_style.NUMBER)
-
-
-def entries_of(
-    shown: pd.DataFrame, looks: Mapping[str, Look], colours: Mapping[int, Any]
-) -> list[Patch | Line2D]:
-    """Return the entries of the legend."""
-    kinds = set(shown["kind"])
-    entries: list[Patch | Line2D] = []
-    if "bar" in kinds:
-        entries.append(Patch(facecolor=BAR, label="median"))
-    if "median" in kinds:
-        entries.append(mark_entry("median", Look(figure_style.INK, "|", figure_style.INK)))
-    rounds = list(colours)
-    if len(rounds) > MOST_ROUNDS:
-        rounds = [rounds[0], rounds[-1]]
-    for number in rounds:
-        entries.append(mark_entry(f"round {number}", Look(colours[number], "o", colours[number])))
-    if "left out" in kinds:
-        entries.append(mark_entry("measured again", HOLLOW))
-    measured = set(shown.loc[shown["kind"].eq("reference"), "program"])
-    entries += [mark_entry(name, look) for name, look in looks.items() if name in measured]
-    if kinds & {"bar", "limit"}:
-        entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
-    return entries
 
 
 def mark_entry(name: str, look: Look) -> Line2D:

@@ -243,8 +243,10 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
 def config_text(campaign: Mapping[str, Any]) -> str:
     """Return the configuration as YAML, or the name of its preset."""
     preset, shown, head = campaign["preset"], campaign["settings"], ""
+    if preset == campaign["name"]:
+        return f"# the preset {preset}\n"
     if preset:
-        shown = {"campaign": campaign["config"].get("campaign")}
+        shown = {"campaign": campaign["name"]}
         head = f"# as the preset {preset}, but for\n"
     text: str = yaml.safe_dump(
         shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=WIDTH

@@ -414,6 +414,8 @@ def caption_of(picture: Picture) -> str:
     drawing, rows = picture.drawing, picture.rows
     if drawing is None:
         sentences, parts = [caption(pictures.case_of(picture))], []
+        if picture.kind == "rounds" and rows["limit"].notna().any():
+            parts.append("limits")
     else:
         sentences = [f"{drawing.title}.", caption(drawing.kind)]
         parts = parts_of_drawing(drawing, rows)
