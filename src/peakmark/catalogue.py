@@ -1,6 +1,6 @@
 """The parts of a node that peakmark measures (subsystems), and their workloads.
 
-They are in the order of a report. ``data/subsystems.toml`` holds their properties.
+Both are in the order of a report. ``data/subsystems.toml`` holds their properties.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ POINTS = {
     "NUMA-WS": (3, 2),
     "NUMA-LAT": (3, 2),
 }
-"""Workload of ``SHAPES`` -> (numbers of each point, index of the measured number)."""
+"""Workload of ``SHAPES`` -> (how many numbers a point has, index of the measured number)."""
 LADDERS = {"LADDER-RS": "RS", "LADDER-LAT": "LAT"}
 """Ladder -> workload that it measures in working sets of all sizes."""
 PAGES = ("small", "huge")
@@ -98,7 +98,7 @@ SWEEPS = ("RS", "WS", "RWS", "RWR")
 GPU_RATES = ("sustained", "burst")
 """Variants of a GPU's rates: steady power, or the first 20 ms before the power cap acts."""
 GPU_LINKS = ("to", "from", "both", "peer")
-"""Variants of LINK: to the GPUs, from them, both at once, and from each GPU to the next."""
+"""Variants of LINK: to the GPUs, from the GPUs, in both directions at once, from each GPU to the next."""
 GPUS = "gpus"
 """Word of ``concurrency`` for all GPUs of the node."""
 

@@ -100,8 +100,9 @@ class Cell:
     @property
     def automatic(self) -> bool:
         """Return whether the node that measures chooses the block, as for LAT of the memory."""
-        walked = self.subsystem == "memory" and self.workload not in SHAPES
-        return walked and self.block is None
+        # A workload of SHAPES measures blocks of all sizes, and has no block of its own.
+        has_block = self.subsystem == "memory" and self.workload not in SHAPES
+        return has_block and self.block is None
 
     @property
     def area(self) -> int | None:
@@ -139,7 +140,10 @@ class Cell:
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
 
     def spec(self) -> str:
-        """Return the cell as canonical JSON. A record counts only if its cell has the same text."""
+        """Return the cell as canonical JSON.
+
+        A record counts only if the cell in it has the same text as the cell in the plan.
+        """
         return _canonical(self.to_json())
 
     @classmethod

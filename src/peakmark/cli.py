@@ -135,7 +135,7 @@ class Commands:
         """Add a command.
 
         Args:
-            heading: heading of its group; empty for a command that only rules and jobs call.
+            heading: heading of the command's group; empty for a command that only rules and jobs call.
             name: name of the command.
             run: function that runs the command.
             help: what the command does, without a full stop.
@@ -164,8 +164,8 @@ class Commands:
         """Check that the first word of a command line is a command or an option.
 
         Raises:
-            ConfigError: it is neither. The message suggests the nearest command, or the replacement
-                of a removed one.
+            ConfigError: the word is neither. The message suggests the most similar command, or the
+                replacement of a removed command.
         """
         if word.startswith("-") or word in self.parsers:
             return
@@ -536,7 +536,7 @@ def _add_removed(command: argparse.ArgumentParser, option: str, instead: str) ->
 
 
 class _Removed(argparse.Action):
-    """An option of an earlier version. Its constant names the replacement."""
+    """Action of an option of an earlier version, whose constant names the replacement."""
 
     def __call__(self, *_: object) -> NoReturn:
         raise ConfigError(f"{self.option_strings[0]} was removed: {self.const}")
@@ -550,7 +550,7 @@ def _add_form(group: Any, name: str, help: str) -> None:
 
 
 def _kernels(text: str) -> Path:
-    """Return the folder that an option names, else the folder of the compiled kernels."""
+    """Return the folder that an option names, or by default the folder of the compiled kernels."""
     return Path(text) if text else build.folder()
 
 
@@ -665,7 +665,10 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _move_to(node: str) -> None:
-    """Run the same command on another node of this job instead, unless this node is the right one."""
+    """Continue this command on the node ``node`` of the job, unless it already runs there.
+
+    The process is replaced, so that the function does not return after a move.
+    """
     from peakmark.run import pair
 
     if node not in ("any", gethostname(), gethostname().partition(".")[0]):

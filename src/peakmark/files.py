@@ -47,7 +47,7 @@ _NO_FOLDER_SYNC = frozenset(
 )
 """Errors of filesystems that cannot sync folders, and of folders without read permission.
 
-They are ignored, because the file itself was synced before (as in PostgreSQL's ``fsync_fname``).
+These errors are ignored, because the file itself was synced before (as in PostgreSQL's ``fsync_fname``).
 """
 _NO_SYNC = frozenset((errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP))
 """Errors of filesystems that cannot sync files."""
@@ -158,7 +158,9 @@ def parse_json(content: bytes, kind: Any = Any) -> Any:
 
 
 def below(folder: Path, name: str) -> Path:
-    """Return the path of a file that an untrusted list names, relative to ``folder``.
+    """Return the path ``folder / name``, after a check that it is below ``folder``.
+
+    The name comes from an untrusted list, such as the contents of a bundle.
 
     Raises:
         RecordError: the path is not below ``folder``.
@@ -190,7 +192,7 @@ def free(folder: Path) -> int:
 
 
 def no_room(place: Path, need: int, who: str) -> str | None:
-    """Return a message if a disk has too little free space, else None. Errors: OSError.
+    """Return a message if a disk has too little free space; otherwise None. Errors: OSError.
 
     Args:
         place: folder on the disk.
@@ -206,7 +208,7 @@ def no_room(place: Path, need: int, who: str) -> str | None:
 
 
 def scratch(asked: object = None) -> Path:
-    """Return the folder for the files of cells: ``asked``, else ``$TMPDIR``, else /tmp."""
+    """Return the folder for the files of cells: ``asked``, or ``$TMPDIR``, or /tmp, in this order."""
     return Path(str(asked or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108 - only private folders are made in it
 
 
@@ -241,9 +243,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add ``path`` to an OSError of the block that has no file name.
+    """Add ``path`` to an OSError of the block, if the error has no file name.
 
-    Errors of ``write``, ``fsync`` and locks have none.
+    Errors of ``write``, ``fsync`` and locks have no file name.
     """
     try:
         yield
@@ -289,7 +291,7 @@ LEAST_BYTES = 8 << 10
 
 
 def full(folder: Path) -> str | None:
-    """Return a message if the disk of a folder has no room for another record, else None.
+    """Return a message if the disk of a folder has no room for another record; otherwise None.
 
     If the folder does not exist, its nearest existing parent is checked.
     """
@@ -323,7 +325,7 @@ def write_document(target: Path, content: bytes, campaign: Path | None = None) -
             wrote it and nobody has changed it since.
 
     Raises:
-        PeakmarkError: ``target`` is another file, which is not replaced, or cannot be written.
+        PeakmarkError: ``target`` is a file that must not be replaced, or cannot be written.
     """
     place = document_place(target)
     try:
@@ -384,7 +386,7 @@ def made_folder(campaign: Path, name: str) -> Path:
     """Create a folder for generated files below a campaign if it does not exist, and return it.
 
     Raises:
-        PeakmarkError: it is a link or contains one, which may lead to another user's files.
+        PeakmarkError: the folder is or contains a link, which may lead to another user's files.
         OSError: the folder cannot be created.
     """
     folder = campaign / name

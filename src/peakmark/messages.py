@@ -41,7 +41,7 @@ SMALL_FACTOR = 1.2
 LARGE_FACTOR = 10.0
 """Factor from which on a factor is printed without decimals."""
 NAMED = 3
-"""Most names of a set that are printed. If there are more, their number is printed."""
+"""Largest set whose names are printed; of a larger set, only the number of names is printed."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
@@ -62,13 +62,13 @@ class WarningKind(StrEnum):
     VARIES = "varies"
     """Repetitions differ or were disturbed: another run may give another value."""
     DISAGREE = "programs disagree"
-    """Programs measured different values, and each value is right."""
+    """Programs measured different values although none of them is at fault (by different methods)."""
     NOT_DEVICE = "not the device"
     """The value measures a cache, a host's memory, loopback or a quota instead of the device."""
 
     @property
     def short(self) -> str:
-        """Return the kind for a narrow column: *disagree*, *not device*."""
+        """Return the kind of warning in short for a narrow column: *disagree*, *not device*."""
         return self.removeprefix("programs ").replace(" the ", " ")
 
 
@@ -148,7 +148,10 @@ class Message:
 
     @property
     def is_named(self) -> bool:
-        """Return whether the column of warnings shows the kind. ``VARIES`` is shown only for warnings."""
+        """Return whether the column of warnings shows the message's kind.
+
+        The kind ``VARIES`` is shown only if the message is a warning.
+        """
         return self.kind is not None and (self.is_warning or self.kind is not WarningKind.VARIES)
 
     @property
@@ -337,7 +340,7 @@ class Merged(NamedTuple):
 
     Attributes:
         message: the merged message, with ranges.
-        own: value of the first range in one of the original messages.
+        own: number that the original message has in place of the first range; None without a range.
     """
 
     message: Message
@@ -353,7 +356,7 @@ def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
     families: dict[Any, list[Message]] = {}
     for each in dict.fromkeys(messages):
         families.setdefault(_without_numbers(each), []).append(each)
-    # Assign to each message the merged message of its group, and its value of the first range.
+    # Assign to each message the merged message of its group, and the message's own number in its range.
     merged: dict[Message, Merged] = {}
     for family in families.values():
         together = _spanning_messages(family)
@@ -401,10 +404,10 @@ def _spanning_messages(messages: Sequence[Message]) -> Message:
 
 
 def _spanning(values: Sequence[Value]) -> Value:
-    """Return one value for several of the same kind that differ only in numbers.
+    """Merge several values of one field, which differ only in numbers and sets, into one value.
 
-    Numbers become a range, and sets their union. Messages and tuples are joined field by field. Texts
-    and ranges are equal in all of them.
+    Numbers become a range, and sets their union. Messages and tuples are merged field by field. Texts
+    and ranges are equal in all values.
     """
     first = values[0]
     if isinstance(first, Message):
@@ -423,7 +426,7 @@ def _spanning(values: Sequence[Value]) -> Value:
 
 
 def between(numbers: Sequence[Number]) -> Number:
-    """Return the range of the numbers of a field. There must be a number."""
+    """Return the range of a field's numbers, of which at least one must not be a range itself."""
     values = [number.value for number in numbers if not isinstance(number.value, Range)]
     low, high = min(values), max(values)
     spanned: float | Range = low
@@ -436,7 +439,10 @@ ORDER = tuple(Severity)
 
 
 def worst(messages: Iterable[Message]) -> Severity | None:
-    """Return the worst severity of all warnings, except warnings of the campaign; None without one."""
+    """Return the worst severity of the warnings; None if there is no warning.
+
+    Warnings that are printed once for the campaign are ignored.
+    """
     found = {each.severity for each in messages if each.is_warning and not each.is_shared}
     for severity in ORDER:
         if severity in found:

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
 MAKERS = (".py", ".csv", ".yaml", ".toml")
 """Extensions of the package's files on which tables, figures and report depend."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "peakmark"  # noqa: PTH111 - never fails
-"""The user's cache folder, read before the logger sets another cache for Snakemake."""
+"""Cache folder of the user. It is read here, before the logger sets another cache for Snakemake."""
 
 
 def of_checkout(name: str) -> Path:
@@ -33,9 +33,9 @@ def of_checkout(name: str) -> Path:
 
 
 def of_user(name: str) -> Path:
-    """Return a path from a configuration, relative to the working directory, else to the checkout.
+    """Return the path that a configuration names, relative to the working directory if it exists there.
 
-    Paths in presets are relative to the checkout.
+    Otherwise the path is relative to the checkout, as the paths in presets are.
     """
     if Path(name).exists():
         return Path(name)
@@ -54,7 +54,7 @@ def code_digest(root: Path = ROOT) -> str:
 
 
 def keep_matplotlib(elsewhere: Path = CACHE) -> None:
-    """Set the folder of Matplotlib's font cache: in the checkout, or ``elsewhere`` if that is read-only."""
+    """Set the folder of Matplotlib's font cache: in the checkout, or ``elsewhere`` if it is read-only."""
     place = ROOT / "build"
     if not os.access(place, os.W_OK):
         place = elsewhere
@@ -89,7 +89,7 @@ def command(*arguments: str) -> list[str]:
 def program(name: str) -> str:
     """Return the shell word that runs a program of this installation.
 
-    It is the name alone if the environment of the installation is active, else the path.
+    This is the name alone if the environment of the installation is active, and otherwise the path.
     """
     from shlex import quote
 

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 Values = Sequence[float] | NDArray[np.float64]
 
 ENOUGH = 6
-"""Fewest values whose range encloses the median with 95 %: 1 - 2^(1 - 6) = 96.9 % [DN]."""
+"""Fewest values whose range contains the median with a probability of 95 %: 1 - 2^(1 - 6) = 96.9 % [DN]."""
 LEVEL = 0.95
 """Coverage that an interval of the median should have."""
 FEWEST_FREEDOM = 4
@@ -105,8 +105,10 @@ class Drift:
 
 
 def checked(values: Values) -> NDArray[np.float64]:
-    """Return the values as an array. Errors: ValueError if a value is NaN or infinite, or if there
-    are none.
+    """Return the values as an array.
+
+    Raises:
+        ValueError: there are no values, or a value is NaN or infinite.
     """
     array = np.asarray_chkfinite(values, dtype=np.float64).reshape(-1)
     if array.size == 0:
@@ -233,7 +235,7 @@ def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
 
 @lru_cache(maxsize=256)  # without ties all samples of the same sizes have the same ranks
 def _rank_sums(ranks: tuple[int, ...], n: int) -> NDArray[np.float64]:
-    """Return an array with, for each sum, the share of all sets of ``n`` ranks that have this sum."""
+    """Return the distribution of rank sums: element s is the share of sets of ``n`` ranks with sum s."""
     ways = np.zeros((n + 1, sum(ranks) + 1))
     ways[0, 0] = 1
     for rank in ranks:
@@ -257,7 +259,7 @@ class Change(NamedTuple):
 
     Attributes:
         mean: mean difference of the logarithms.
-        half: half the width of its confidence interval.
+        half: half the width of the confidence interval of ``mean``.
         p: p of the difference.
     """
 

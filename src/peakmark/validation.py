@@ -104,7 +104,7 @@ _RULES = (
 
 
 def _problems(value: Any, node: Any, place: str, strict: bool, words: str = "") -> Iterator[str]:
-    """Yield a sentence for each error in a value, the outermost first.
+    """Yield a sentence for each error in a value; errors of outer values come first.
 
     Args:
         value: the value.
@@ -202,7 +202,7 @@ def _broken_rule(value: Any, node: Any) -> str:
 
 
 def _is_of(value: Any, node: Any) -> bool:
-    """Return whether a value is of the kind of a type. It may still break the rules of the type."""
+    """Return whether a value has the Python type of ``node``. It may still break rules such as a range."""
     node = getattr(node, "type", node)
     if hasattr(node, "values"):  # a literal
         return any(value == one and type(value) is type(one) for one in node.values)
@@ -219,7 +219,7 @@ def _name(node: Any) -> str:
 
 
 def _number_hint(value: Any) -> str:
-    """Return a hint if a text such as ``2.3e9`` was meant as a number, else an empty text."""
+    """Return a hint if a text such as ``2.3e9`` was meant as a number; otherwise an empty text."""
     exponent = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
     if exponent:
         return " (YAML reads 2.3e9 as text: write 2.3e+9)"

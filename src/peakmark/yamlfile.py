@@ -21,14 +21,14 @@ from peakmark.errors import ConfigError
 LARGEST = 512 << 10
 """Largest file in bytes: five times a list of ten thousand nodes."""
 MOST = 200_000
-"""Most values of a file. A value that aliases repeat counts each time."""
+"""Largest number of values in a file. A value that aliases repeat counts each time."""
 
 _RESOLVER = yaml.SafeLoader("")
 _TEXT = "tag:yaml.org,2002:str"
 
 
 def read(path: Path | str, what: str = "") -> dict[str, Any]:
-    """Read the keys and values of a file. An empty file has none.
+    """Read the keys and values of a file; an empty file gives an empty dict.
 
     Args:
         path: the file.
@@ -61,7 +61,7 @@ def parse(text: str, where: str) -> Any:
 
     Args:
         text: the text.
-        where: name of its source, for messages.
+        where: name of the text's source, for messages.
     """
     text = text.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):  # JSON allows tabs, and numbers that YAML does not

@@ -28,7 +28,7 @@ def microarchitecture(
     stepping: int | None,
     model_name: str | None,
 ) -> str | None:
-    """Return the name of the core's design, as in operations.csv; None for an unknown processor.
+    """Return the name of the microarchitecture, as in operations.csv; None for an unknown processor.
 
     The first matching line decides. If CPUID is not enough, as for Skylake-SP with one or two FMA
     units, the table has a line with a pattern for the model name before the general line.

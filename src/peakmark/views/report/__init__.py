@@ -1,1 +1,1 @@
-"""The report of a campaign, from its frames: ``document`` lists what it says, ``rendering`` sets it."""
+"""The report of a campaign: ``document`` collects the content, ``rendering`` makes PDF and HTML."""

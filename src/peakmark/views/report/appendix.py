@@ -27,10 +27,10 @@ WIDTH = 96
 MISSING = "–"
 """Version of a program that did not run."""
 ECHO = "LAT-ICMP"
-"""Workload of an echo, whose runs stand beside several rows and are listed once."""
+"""Workload of ping, whose runs belong to several rows and are listed once."""
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
 COUNTED: list[list[str]] = TEXT["counted"]
-"""Resource, workloads, and the operation that they count."""
+"""Lines of (resource, workloads, the operation that these workloads count)."""
 
 
 # -- method
@@ -60,7 +60,7 @@ def counted(frames: CampaignFrames) -> list[list[str]]:
 
 
 def energy_texts(frames: CampaignFrames) -> list[str]:
-    """Return sentences on the source of the energy, or on the reason for its absence, each once."""
+    """Return different sentences on where energy was read, or on why it is missing."""
     texts = dict[str, None]()
     for facts in nodes.facts_of(frames).values():
         names = (facts.get("cpu") or {}).get("energy")
@@ -75,7 +75,7 @@ def energy_texts(frames: CampaignFrames) -> list[str]:
 def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
     """Return name, version and path of each program, in the order of the tables.
 
-    A missing program has the reason in place of the path.
+    For a missing program, the path is replaced by the reason.
     """
     campaign, subsystems = frames.campaign, caveats.planned_subsystems(frames)
     known: dict[str, list[list[str]]] = defaultdict(list)
@@ -118,7 +118,7 @@ def program_titles(layout: Layout | None) -> dict[str, str]:
 def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     """Return a group for each program and unit, with a line for each row and all its repetitions.
 
-    There are no groups for many nodes, as a page has no room for them.
+    For many nodes there are no groups, because a page has no room for them.
     """
     texts = TEXT["runs"]
     if node_groups.is_many(frames):
@@ -127,7 +127,7 @@ def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     called = {}
     for table in TABLES:
         called[table.name] = layouts.table_of(layout, table, rows_of(frames, table))
-    # Program and unit -> its lines, each once: the dict is an ordered set.
+    # (program, unit) -> lines without duplicates: the inner dict serves as an ordered set.
     groups: dict[tuple[str, str], dict[tuple[str, str], None]] = defaultdict(dict)
     has_brackets = False
     for row in schema.lines(frames.rows[frames.rows["n"].gt(0)]):
@@ -146,10 +146,10 @@ def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
 
 
 def label_of_runs(labels: Labels, row: Line, runs: Sequence[Line]) -> str:
-    """Return the label of a row's line: ``ICMP`` for an echo, else ``row_label``.
+    """Return the label of a row's line: ``ICMP`` for ping, otherwise ``row_label``.
 
-    The same echo stands beside several rows. With one label for all of them its line is the same each
-    time, and so listed once.
+    The same runs of ping belong to several rows. With the same label their lines are equal, so that
+    ``list_runs`` lists them once.
     """
     if any(run.measured_workload == ECHO for run in runs):
         return "ICMP"
@@ -157,7 +157,7 @@ def label_of_runs(labels: Labels, row: Line, runs: Sequence[Line]) -> str:
 
 
 def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:
-    """Return point and instrument -> its measured runs, those that do not count last."""
+    """Return (point, instrument) -> measured runs of the row; runs that do not count come last."""
     measured = frames.runs[frames.runs["value"].notna() & frames.runs["table"].ne("")]
     kept = measured[measured["kept"]].sort_values("repetition", kind="stable")
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
@@ -168,7 +168,7 @@ def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:
 
 
 def values_of(labels: Labels, row: Line, runs: Sequence[Line]) -> list[str]:
-    """Return the values of a row, those that do not count in brackets."""
+    """Return the values of a row; values that do not count are in brackets."""
     shown = []
     for run in runs:
         number = labels.number(run.value, row.resolution or 0.0)
@@ -177,7 +177,7 @@ def values_of(labels: Labels, row: Line, runs: Sequence[Line]) -> list[str]:
 
 
 def row_label(labels: Labels, row: Line) -> str:
-    """Return ``RWS pool, 1 MiB, ×2``."""
+    """Return the label of a row, such as ``RWS pool, 1 MiB, ×2``."""
     workload = labels.workload(row)
     if labels.table.variant and row.variant not in ("", "psync"):
         workload += f" {row.variant}"
@@ -241,7 +241,7 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def config_text(campaign: Mapping[str, Any]) -> str:
-    """Return the configuration as YAML, or the name of its preset."""
+    """Return the configuration as YAML; for a preset, only its name and the campaign's name."""
     preset, shown, head = campaign["preset"], campaign["settings"], ""
     if preset == campaign["name"]:
         return f"# the preset {preset}\n"
@@ -255,7 +255,7 @@ def config_text(campaign: Mapping[str, Any]) -> str:
 
 
 def describe_reproduction(frames: CampaignFrames) -> dict[str, Any]:
-    """Return steps as sentence and command, the expected results, and their costs."""
+    """Return how to reproduce the campaign: steps (sentence, command), expected results, and costs."""
     campaign = frames.campaign
     config = campaign["preset"] or f"{campaign['name']}.yaml"
     steps = []

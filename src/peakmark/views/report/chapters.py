@@ -1,8 +1,13 @@
 """The chapters that an author writes in Markdown, and the chapter on the kernels.
 
 Markdown becomes a tree of plain values, so that the author's markup reaches neither PDF nor HTML. A
-node has ``kind``, its type in markdown-it; ``level`` of a heading; ``text``; ``to``, the target of a
-link; and ``parts``, the nodes in it.
+node of the tree has these keys:
+
+kind    type of the node in markdown-it
+level   level of a heading, 0 for other nodes
+text    text of the node
+to      target of a link
+parts   nodes inside the node
 """
 
 from __future__ import annotations
@@ -24,14 +29,14 @@ from peakmark.rows.schema import CampaignFrames
 Node = dict[str, Any]
 
 LARGEST = 16 << 20
-"""Largest text of a chapter, B."""
+"""Largest file of a chapter, B."""
 BEFORE = ("introduction", "design")
 """Chapters before the results; the others come after them."""
 KERNELS_TEXT = ROOT / "docs" / "kernels.md"
 SHARED = "What they share"
-"""Heading in that text of the section on all kernels."""
+"""Heading of the section on all kernels in ``KERNELS_TEXT``."""
 NO_HEADING = 9
-"""Level of a block that is no heading, below all headings."""
+"""Level of a block that is no heading: below the levels of all headings."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 GROUPING = ("root", "inline", "thead", "tbody")
@@ -46,12 +51,15 @@ def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict
         sections: the chapters of the resources.
 
     Returns:
-        ``before`` and ``behind``, the chapters before and after the results, with ``title`` and
-        ``blocks``; ``subsystems``, title of a resource's chapter -> title of a table -> blocks below
-        it, with the title "" for blocks below all tables; ``kernels``, blocks.
+        A mapping with these keys:
+
+        - ``before``, ``behind``: chapters before and after the results, with ``title`` and ``blocks``.
+        - ``subsystems``: title of a resource's chapter -> title of a table -> the author's blocks
+          below this table. Blocks below all tables have the title "".
+        - ``kernels``: blocks of the chapter on the kernels.
 
     Raises:
-        ConfigError: a file holds what no report can show.
+        ConfigError: a chapter cannot be read, or contains an image.
     """
     report = frames.campaign["config"].get("report") or {}
     written, has_text = {}, False
@@ -83,7 +91,7 @@ def build(frames: CampaignFrames, sections: Sequence[Mapping[str, Any]]) -> dict
 def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
     """Return chapter -> its file in the folder that ``report.text`` names, in the order of the report.
 
-    Tell the user if the folder is not on this machine.
+    Print a hint if the folder is not on this machine.
     """
     name = report.get("text")
     if not isinstance(name, str):
@@ -99,7 +107,7 @@ def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def read_chapter(key: str, path: Path) -> dict[str, Any]:
-    """Return title and blocks of a chapter; a first heading of level 1 is its title.
+    """Return title and blocks of a chapter. If it begins with a heading of level 1, that is the title.
 
     Raises:
         ConfigError: the file cannot be read, or holds an image.
@@ -117,9 +125,9 @@ def read_chapter(key: str, path: Path) -> dict[str, Any]:
 
 
 def prompt(path: Path) -> list[Node]:
-    """Return the first comment of a file that has only headings and comments, as a hint what to write.
+    """Return a hint on what to write in an empty chapter: the first comment in its file.
 
-    A file without a comment has no hint.
+    If the file has no comment, return no blocks.
     """
     comment = _COMMENT.search(path.read_text(encoding="utf-8"))
     if comment is None:
@@ -131,7 +139,7 @@ def prompt(path: Path) -> list[Node]:
 def in_sections(
     written: Mapping[str, Mapping[str, Any]], sections: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the author's blocks on each resource by the table above them, see ``build``."""
+    """Return the author's blocks on each resource by the table above them: ``subsystems`` of ``build``."""
     keys = {resource.title: key for key, resource in SUBSYSTEMS.items()}
     placed = {}
     for section in sections:
@@ -153,7 +161,7 @@ def in_sections(
 
 
 def kernels(names: Collection[str]) -> list[Node]:
-    """Return the sections of docs/kernels.md on these kernels, and the section on all kernels."""
+    """Return the sections of docs/kernels.md on the given kernels, and the section on all kernels."""
     blocks = parse_markdown(KERNELS_TEXT.read_text(encoding="utf-8"), str(KERNELS_TEXT))
     kept, is_taken = [], False
     for block in blocks:
@@ -168,7 +176,7 @@ def kernels(names: Collection[str]) -> list[Node]:
 
 
 def parse_markdown(text: str, name: str) -> list[Node]:
-    """Return the blocks of a Markdown text without comments and headings of empty sections.
+    """Return the blocks of a Markdown text, without comments and without headings of empty sections.
 
     Args:
         text: Markdown.
@@ -197,7 +205,7 @@ def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
 
 
 def nodes_of(node: SyntaxTreeNode, name: str) -> Iterator[Node]:
-    """Yield a node as plain values, or the nodes in one that only groups others."""
+    """Yield a node as plain values; a node that only groups others is replaced by its children."""
     if node.type == "image":
         raise ConfigError(
             f"{name} shows an image, {node.attrs['src']!r}: a text of a report is words and tables; "

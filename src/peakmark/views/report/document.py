@@ -1,6 +1,6 @@
 """The content of the report as one JSON value for the templates, without markup.
 
-``build`` has its parts in the order of the report.
+``build`` lists the parts of the report in their order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADINGS = {
     "artifact": "Reproduction",
     "runs": "Runs",
 }
-"""Key of a part -> heading of its chapter. A heading of only PDF or HTML is in that template."""
+"""Key of a part -> heading of its chapter. Headings that only PDF or HTML has are in its template."""
 
 
 def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def describe(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def authors_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return name and affiliation of each of ``authors``, or of the one in ``author``."""
+    """Return name and affiliation of each author in ``authors``, or of the single ``author``."""
     named = report.get("authors") or []
     if not named and report.get("author"):
         named = [{"name": report["author"]}]
@@ -101,9 +101,9 @@ def authors_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def author_line(authors: list[dict[str, str]]) -> str:
-    """Return ``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``.
+    """Return the authors as text: ``Jane Doe, John Roe (IIT), Max Muster (TU Wien)``.
 
-    An affiliation follows the last of the authors who share it.
+    The affiliation of neighbouring authors is printed once, after the last of them.
     """
     parts = []
     for affiliation, members in groupby(authors, key=itemgetter("affiliation")):

@@ -22,14 +22,14 @@ Groups = dict[str, list[list[str]]]
 
 TEXT = ROOT / "reports" / "machine.yaml"
 BOX = "On page one"
-"""Group of the templates of the box on page one."""
+"""Group of templates that the box on page one shows."""
 UNREAD = "What could not be read, and how to supply it"
 UNKNOWN = "unknown"
-"""Fact that holds reasons by the dotted names of other facts."""
+"""Fact that maps dotted names of unknown facts to how they can be supplied."""
 NAMED = 3
-"""Largest number of nodes with a value of a fact that are named; more are counted."""
+"""Largest number of nodes with the same value of a fact that are named; more nodes are counted."""
 VALUES = 4
-"""Largest number of values of a fact in a line, which has the most frequent ones."""
+"""Largest number of values of a fact in a line; the most frequent values are printed."""
 
 
 def hosts(frames: CampaignFrames) -> list[str]:
@@ -46,14 +46,14 @@ def facts_of(frames: CampaignFrames) -> dict[str, dict[str, Any]]:
 
 
 def put(facts: dict[str, Any], names: Sequence[str], value: Any) -> None:
-    """Put a value below the last of several names."""
+    """Put a value into nested mappings, below the given names."""
     for name in names[:-1]:
         facts = facts.setdefault(name, {})
     facts[names[-1]] = value
 
 
 def with_lists(value: Any) -> Any:
-    """Return a value with a list for each mapping whose keys are 0, 1, ..."""
+    """Return a nested value in which each mapping with the keys 0, 1, ... is replaced by a list."""
     if not isinstance(value, dict):
         return value
     parts = {name: with_lists(part) for name, part in value.items()}
@@ -63,12 +63,12 @@ def with_lists(value: Any) -> Any:
 
 
 def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
-    """Return the facts of the only node, or those of all nodes and their differences."""
+    """Return the facts of a single node, or the common facts of several nodes and their differences."""
     return alike(facts_of_nodes(frames))
 
 
 def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the facts of several nodes as one node: the equal facts, and those that differ."""
+    """Return several nodes merged into one: the facts that are equal, and those that differ."""
     if len(nodes) < 2:
         return [dict(node) for node in nodes]
     names_of: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
@@ -91,7 +91,10 @@ def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def values_with_nodes(names_by_value: Mapping[str, Sequence[str]]) -> str:
-    """Return ``A (60 nodes); B (node3 and node9)``, and the number of other values."""
+    """Return the values of a fact with their nodes: ``A (60 nodes); B (node3 and node9)``.
+
+    Values beyond ``VALUES`` are counted.
+    """
     ordered = sorted(names_by_value.items(), key=lambda pair: -len(pair[1]))
     shown = [f"{value} ({who(names)})" for value, names in ordered[:VALUES]]
     if len(ordered) > VALUES:
@@ -136,9 +139,9 @@ def rendered(
 
 
 def box(frames: CampaignFrames) -> list[list[str]]:
-    """Return name and text of what a reader must know of the machine before its numbers.
+    """Return name and text of the lines on the machine on page one.
 
-    Several nodes have the lines that all of them share, and each line that differs with its values.
+    For several nodes, a line that differs lists the values with their nodes.
     """
     found = []
     for host, facts in facts_of(frames).items():
@@ -174,12 +177,12 @@ def templates() -> dict[str, dict[str, Template]]:
 
 
 def text_of(value: Any) -> Any:
-    """Return a value for a template, an empty text for None."""
+    """Return a value for a template: an empty text instead of None."""
     return "" if value is None else value
 
 
 def typeset_known(text: str | None) -> str | None:
-    """Return a number with its unit as it is printed, nothing for an unknown one."""
+    """Return a number with its unit as it is printed; an unknown number stays None or empty."""
     return text and typeset(text)
 
 

@@ -1,4 +1,4 @@
-"""The figures of each table: their rows and their captions."""
+"""Choose the figures of each table, with their rows and captions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from peakmark.views.points import rows_of
 TIMELINE = "timeline"
 """Figure of the machine's states over time."""
 FLEET = "fleet"
-"""Figure on page one of several nodes: how much they differ."""
+"""Figure on page one of a campaign of several nodes: how much the nodes differ."""
 LADDER = "memory_ladder_throughput"
 """Table whose rows are the sloped roofs of the CPU's roofline."""
 ROOFLINE = "roofline"
@@ -38,9 +38,9 @@ SHAPES = {
 }
 """Metric -> kind of the figure of a table whose runs are matrices or curves."""
 LINE = 3
-"""Least number of places on the horizontal axis of a line: two points are no curve."""
+"""Fewest places on the horizontal axis that are joined to a line: two points are no curve."""
 VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
-"""Value in a figure of a layout -> its column in ``rows``."""
+"""Kind of value in a figure of a layout -> column in ``rows``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,11 @@ class Picture:
     """A figure of a table.
 
     Attributes:
-        name: name of its files, without ending.
-        kind: how it is drawn, see ``figures.SHAPES``.
-        rows: the lines of ``frames.rows`` in it; a figure without rows is not drawn.
-        drawing: its entry in the layout, None for a usual figure.
-        on_paper: whether the PDF has it; the HTML report has all.
+        name: name of the figure's files, without ending.
+        kind: how the figure is drawn, see ``figures.SHAPES``.
+        rows: lines of ``frames.rows`` that the figure shows; a figure without rows is not drawn.
+        drawing: the figure's entry in the layout; None for a usual figure.
+        on_paper: whether the PDF has the figure; the HTML report has all figures.
     """
 
     name: str
@@ -63,40 +63,40 @@ class Picture:
 
 
 def is_cached(rows: pd.DataFrame) -> pd.Series:
-    """Mark rows of the memory that measure a cache."""
+    """Return a mask of memory rows that measure a cache."""
     return rows["variant"].eq("block")
 
 
 def has_percentiles(rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of points at which peakmark's kernel has percentiles."""
+    """Return a mask of the rows of points at which peakmark's kernel has percentiles."""
     points = rows.loc[rows["is_own"] & rows["p50"].notna(), "point"]
     return rows["point"].isin(points)
 
 
 def has_limit(rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of points at which the share of the limit is known."""
+    """Return a mask of the rows of points at which the share of the limit is known."""
     points = rows.loc[rows["is_own"] & rows["efficiency"].notna(), "point"]
     return rows["point"].isin(points)
 
 
 def is_compared(rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows of points at which a comparable reference was measured in the same rounds."""
+    """Return a mask of the rows of points with a comparable reference that has a ratio."""
     is_reference = rows["is_comparable"] & rows["ratio"].notna()
     return rows["point"].isin(rows.loc[is_reference, "point"])
 
 
 def is_swept(rows: pd.DataFrame) -> pd.Series:
-    """Mark rows of workloads with enough block sizes, or numbers of threads, for a line."""
+    """Return a mask of the rows of workloads with enough block sizes, or threads, for a line."""
     return sizes_of_workloads(rows).ge(LINE).any(axis=1)
 
 
 def is_grid(rows: pd.DataFrame) -> pd.Series:
-    """Mark rows of workloads with enough block sizes, and numbers of threads, for a heat map."""
+    """Return a mask of the rows of workloads with enough block sizes and threads for a heat map."""
     return sizes_of_workloads(rows).ge(LINE).all(axis=1)
 
 
 def sizes_of_workloads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each row how many block sizes, and numbers of threads, its workload has."""
+    """Return for each row how many block sizes and how many numbers of threads its workload has."""
     of_workload = rows.groupby(["workload", "variant"])[["block_bytes", "concurrency"]]
     return of_workload.transform("nunique")
 
@@ -154,8 +154,10 @@ def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]
 
 
 def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
-    """Return the figures of rows. One of them is on paper: shares of the limit if each row has one,
-    else lines over threads or blocks if there are any, else the runs.
+    """Return the figures of rows, one of which is on paper.
+
+    If every row has a limit, the figure on paper shows the shares of the limits. If not, it shows lines
+    over threads or blocks, or the runs if there are no lines.
     """
     swept = rows if is_swept(rows).any() else rows.head(0)
     shown = {
@@ -179,9 +181,10 @@ def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
 
 
 def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
-    """Mark the rows that a layout's figure shows: its workloads and variants.
+    """Return a mask of the rows that a layout's figure shows, by its workloads and variants.
 
-    Except in panels, these are only points at which peakmark's kernel has the figure's value.
+    A figure that is not drawn in panels shows only points at which peakmark's kernel has the figure's
+    value.
     """
     found = pd.Series(True, index=rows.index)
     if drawing.workloads:
@@ -228,14 +231,15 @@ def gpu_roofs(frames: CampaignFrames) -> pd.DataFrame:
 
 
 def is_roof(rows: pd.DataFrame) -> pd.Series:
-    """Mark floating-point rates, levels of the ladder on huge pages, and memory of several threads.
+    """Return a mask of the rows that are roofs of the CPU's roofline.
 
-    The latter are sweeps of a cache, and reads from DRAM.
+    These are floating-point rates, levels of the ladder on huge pages, and memory rows with several
+    threads (sweeps of a cache, and reads from DRAM).
     """
     is_read = rows["workload"].eq("RS") & rows["variant"].eq("pool")
-    is_level = rows["workload"].isin(ROOFS) | rows["variant"].str.endswith("-huge")
-    is_of_many = is_cached(rows) | is_read
-    return is_level.where(~is_of_many, rows["concurrency"].gt(1))
+    is_rate_or_level = rows["workload"].isin(ROOFS) | rows["variant"].str.endswith("-huge")
+    is_memory = is_cached(rows) | is_read
+    return is_rate_or_level.where(~is_memory, rows["concurrency"].gt(1))
 
 
 def holds_matrix(frames: CampaignFrames, rows: pd.DataFrame) -> bool:
@@ -255,10 +259,9 @@ def without_rows(drawing: Drawing) -> str:
 
 
 def case_of(picture: Picture) -> str:
-    """Return which caption a usual figure has.
+    """Return the case of a usual figure's caption: its name if there is such a caption, else its kind.
 
-    It is the caption of its name if there is one, else of its kind. A figure of several nodes has
-    the caption of its kind, because it takes its name from its table.
+    A figure of several nodes has the caption of its kind, because it has the name of its table.
     """
     if picture.kind != "nodes" and picture.name in captions():
         return picture.name
@@ -269,7 +272,7 @@ def caption(name: str, noun: str = "nodes") -> str:
     """Return the caption of a figure on one line.
 
     Args:
-        name: name of the figure, or its kind.
+        name: name or kind of the figure, see ``case_of``.
         noun: what a dot of the figure stands for: nodes or pairs.
     """
     return f"{message('caption', case=name, noun=noun).fact}."

@@ -1,8 +1,8 @@
 """The report as PDF, set by Typst, and as one HTML file, written by Jinja2, from the same data.
 
-The templates take all texts as values, never as markup. The Typst template leaves out parts that
-paper has no room for. The HTML file needs no other file: its template escapes every text, and a
-content security policy forbids the page to load or run anything that is not in it.
+The templates take all texts as values, never as markup. The Typst template leaves out parts for which
+paper has no room. The HTML file needs no other file: its template escapes every text, and a content
+security policy forbids the page to load or run anything from outside the file.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ from peakmark.views.report.sections import figure_names
 TEMPLATE = ROOT / "reports" / "template"
 TEMPLATES = ROOT / "reports" / "html"
 WIDTH_POINTS = 6.85 * 72
-"""Width of the text, and of a figure that fills it."""
+"""Width of the text on a page, in points."""
 HEIGHT_POINTS = 7.2 * 72
-"""Largest height of a figure, so that its caption stays on its page."""
+"""Largest height of a figure, in points, so that its caption stays on the same page."""
 PIXELS = 1.6 * 4 / 3
-"""Pixels of the screen for a point of a figure: its letters are as large as those of the page."""
+"""Pixels on the screen per point of a figure: the figure's letters are as large as the page's text."""
 SVG = "{http://www.w3.org/2000/svg}"
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
-"""In JSON: an escaped backslash, or an escaped control character, which no font has.
+"""Pattern of an escaped control character in JSON, which no font has.
 
-The escaped backslash is group 1. It is matched only to be kept: a ``b`` after it is a letter of the
-text, not a backspace.
+It also matches an escaped backslash, as group 1, which is kept: in the text ``\\\\b``, the ``b`` is a
+letter and not a part of a backspace.
 """
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 """Coordinate of a path in an SVG file."""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
 LINKS = ("https://", "http://", "mailto:", "#")
-"""Beginnings of the targets of an author's links; a link to another target is shown as text."""
+"""Allowed beginnings of the targets of an author's links; any other link is shown as text."""
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
           "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ReportContent:
-    """The content of PDF and HTML report.
+    """The content of the PDF report and of the HTML report.
 
     Attributes:
         campaign: folder of the campaign, in which the report is written.
-        data: see ``document.build``; ``figures`` has the extents of the figures.
+        data: content as ``document.build`` returns it, with the extents of the figures as ``figures``.
         pictures: name of each figure -> its SVG.
     """
 
@@ -76,9 +76,9 @@ def collect(
 
     Args:
         frames: the campaign.
-        campaign: its folder.
-        figures: folder of its figures.
-        earlier: the campaign before it on the same machine, None if there is none.
+        campaign: folder of the campaign.
+        figures: folder of the campaign's figures.
+        earlier: the previous campaign on the same machine; None if there is none.
 
     Raises:
         ConfigError: see ``chapters.build``.
@@ -105,7 +105,7 @@ def sides_of(root: xml.etree.ElementTree.Element) -> tuple[float, float]:
 
 
 def marks_of(picture: bytes) -> list[tuple[float, float, str]]:
-    """Return the marks of a figure that have a title: place in percent of its sides, and title."""
+    """Return the titled marks of a figure: horizontal and vertical place in percent, and title."""
     root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
     width, height = sides_of(root)
     marks = []
@@ -118,7 +118,7 @@ def marks_of(picture: bytes) -> list[tuple[float, float, str]]:
 
 
 def centre_of(group: xml.etree.ElementTree.Element) -> tuple[float, float]:
-    """Return the centre of the mark in a group: a shape that is used there, or a path of its own."""
+    """Return the centre of the mark in a group: a shape in a ``use`` element, or a path."""
     used = group.find(f".//{SVG}use")
     if used is not None:
         return float(used.attrib["x"]), float(used.attrib["y"])
@@ -134,7 +134,7 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
     The same records give the same bytes.
 
     Args:
-        report: its content.
+        report: content of the report.
         target: file to write; by default the campaign's ``report.pdf``.
 
     Returns:
@@ -155,13 +155,13 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
 def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     """Return the PDF of a document's data.
 
-    The fonts of this machine are used only for characters that the shipped fonts lack, as they would
-    give other bytes on each machine. A character that no font has is printed as U+FFFD.
+    The fonts of this machine are used only for characters that the shipped fonts lack, because they give
+    different bytes on each machine. A character that no font has is printed as U+FFFD.
     """
     from matplotlib import get_data_path
 
     shipped = Path(get_data_path()) / "fonts" / "ttf"
-    # The font of the figures. Those of the text and of code are built into Typst.
+    # Copy the font of the figures. The fonts of text and of code are built into Typst.
     (folder / "fonts").mkdir()
     shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
     when = datetime.fromisoformat(data["meta"]["newest"])
@@ -179,7 +179,7 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
 
 
 def missing_characters(text: str, fonts: Path) -> set[int]:
-    """Return the characters of a text that no shipped font has. ``fonts``: folder of the fonts."""
+    """Return the characters of a text that no font in the folder ``fonts`` has."""
     from matplotlib.ft2font import FT2Font
 
     characters = set[int]()
@@ -213,7 +213,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
     """Write the HTML report.
 
     Args:
-        report: its content.
+        report: content of the report.
         target: file to write; by default the campaign's ``report.html``.
 
     Returns:
@@ -248,7 +248,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
 
 
 def write_summaries(report: ReportContent) -> None:
-    """Write page one as ``summary.md``, to paste, and as ``summary.json``."""
+    """Write page one as ``summary.md``, which can be pasted into a message, and as ``summary.json``."""
     page = report.data["page_one"]
     text = json.dumps(page, indent=1, ensure_ascii=False)
     for name, content in (("summary.md", summary.markdown(page)), ("summary.json", f"{text}\n")):
@@ -261,14 +261,14 @@ def code(text: str) -> Markup:
 
 
 def embedded(picture: bytes) -> str:
-    """Return a picture as the data of a link."""
+    """Return an SVG picture as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
 
 
 def sort_value(text: str) -> float | None:
     """Return the number by which a cell is sorted: its first number, or the bytes of a size.
 
-    It is None for other texts.
+    Return None for a text without a number at its beginning.
     """
     first = text.lstrip("×").partition("  ")[0]
     number, _, unit = first.partition(" ")

@@ -29,17 +29,17 @@ Formulas = dict[str, list[Any]]
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 KINDS = {"at_most": "bound", "none": "unknown"}
-"""Kind of limit -> its name in the list of formulas; other limits have the name of their origin."""
+"""Kind of limit -> its name in the list of formulas; a limit of another kind has its origin's name."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedRows:
-    """A printed table with the rows in it.
+    """A printed table with its rows.
 
     Attributes:
-        grid: the table.
-        rows: lines of ``frames.rows`` of the points in it.
-        is_of_layout: whether it is a table of the layout.
+        grid: the printed table.
+        rows: lines of ``frames.rows`` at the points that the table shows.
+        is_of_layout: whether the table is a table of the layout.
     """
 
     grid: PrintedTable
@@ -82,9 +82,9 @@ def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]
 
 
 def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Part]:
-    """Return two tables of many nodes: a line for each point, then a line for each node at each.
+    """Return two tables of many nodes: one with a line for each point, one for each point and node.
 
-    The second is for HTML only, as paper has no room for it.
+    The second table is for HTML only, because paper has no room for it.
     """
     rows = rows_of(frames, table)
     points = points_of(frames, rows)
@@ -108,7 +108,7 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
 
 
 def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Part]:
-    """Return the parts of a table: one for each table of the layout, and those of all other rows."""
+    """Return the parts of a table: first one for each table of the layout, then those of other rows."""
     if layout and is_another_side(frames, table, layout):
         return []
     tables = list(printed_rows(frames, table, layout))
@@ -136,7 +136,7 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
 def printed_rows(
     frames: CampaignFrames, table: Table, layout: Layout | None
 ) -> Iterator[PrintedRows]:
-    """Yield the printed tables of the rows of a table: those of the layout, then of all other rows."""
+    """Yield the printed tables of a table's rows: first the layout's, then those of all other rows."""
     rows = rest = rows_of(frames, table)
     called = layouts.table_of(layout, table, rows)
     if layout is not None:
@@ -153,13 +153,13 @@ def printed_rows(
 def parts_with(
     points: Collection[str], parts: Sequence[Part], tables: Sequence[PrintedRows]
 ) -> list[Part]:
-    """Return the parts with a table that has all of some points."""
+    """Return the parts whose printed table has all of the given points."""
     pairs = zip(parts, tables, strict=True)
     return [part for part, each in pairs if each.points.issuperset(points)]
 
 
 def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.DataFrame]]:
-    """Yield the tables of rows that no layout shows, one for DRAM and one for caches."""
+    """Yield the tables of rows that no layout shows: memory has one table for DRAM, one for caches."""
     is_cache = rows["variant"].eq("block")
     caches, others = rows[is_cache], rows[~is_cache]
     if len(others):
@@ -171,9 +171,9 @@ def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.D
 
 
 def is_another_side(frames: CampaignFrames, table: Table, layout: Layout) -> bool:
-    """Return whether a table is not in the layout, which shows all its points in another table.
+    """Return whether the layout lacks a table but shows all its points in another table.
 
-    Latencies are so another side of IOPS.
+    An example are latencies, whose points a layout may show in a table of IOPS.
     """
     if table in [each.table for each in layout.layout_tables]:
         return False
@@ -183,13 +183,13 @@ def is_another_side(frames: CampaignFrames, table: Table, layout: Layout) -> boo
 
 
 def places_of(rows: pd.DataFrame) -> set[tuple[Any, ...]]:
-    """Return the points of rows without their table, so that those of two tables can be equal."""
+    """Return the points of rows without the table, so that points of two tables can be compared."""
     columns = [name for name in schema.POINT if name != "table"]
     return set(rows[columns].astype(str).itertuples(index=False, name=None))
 
 
 def part_of(grid: PrintedTable) -> Part:
-    """Return the part of a table without findings, figures and formulas."""
+    """Return a part with a printed table, and without findings, figures and formulas yet."""
     return {
         "title": grid.title,
         "on_paper": True,
@@ -205,7 +205,7 @@ def part_of(grid: PrintedTable) -> Part:
 def runs_of_lines(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> list[Part]:
     """Return for each line of a printed table the runs of peakmark's kernel that count.
 
-    They are ``shares`` of the highest of them, and a ``text`` in the unit of the table.
+    ``shares`` has them as shares of the highest run, ``text`` in the unit of the table.
     """
     kept = frames.runs[frames.runs["kept"]].sort_values("repetition", kind="stable")
     values = kept.groupby(["point", "instrument"])["value"].agg(list)
@@ -277,13 +277,15 @@ def formula_of(own: Line, with_reason: bool) -> Formula:
 
 
 def build_formulas(points: Sequence[Point], layout: Layout | None = None) -> Formulas:
-    """Return the formulas of the limits of points, each once, with their sources.
+    """Return the different formulas of the limits of points, with their sources.
 
     Returns:
-        ``lines``: rows of the formula, its text, its kind, and the numbers of its sources;
-        ``sources``: numbered sentences.
+        A mapping with these keys:
+
+        - ``lines``: for each formula its points, text, kind, and the numbers of its sources.
+        - ``sources``: numbered sentences.
     """
-    # A remark below the table has the reason if there is only one.
+    # If there is only one reason for unknown limits, a remark below the table states it.
     with_reasons = len(printed.unknown_reasons(points)) != 1
     groups: dict[Formula, list[Point]] = defaultdict(list)
     for point in points:
@@ -293,7 +295,7 @@ def build_formulas(points: Sequence[Point], layout: Layout | None = None) -> For
     numbers: dict[str, int] = {}
     often = Counter(formula.detail for formula in shown)
     for formula, members in shown.items():
-        # A detail of several formulas is a source; of one formula it is part of its text.
+        # List a detail of several formulas as a source, and append a detail of one formula to its text.
         text, sources = formula.text, list(formula.sources)
         if often[formula.detail] > 1:
             sources.insert(0, formula.detail)
@@ -329,9 +331,9 @@ def name_points(points: Sequence[Point], layout: Layout | None) -> str:
 def add_pictures(
     parts: Sequence[Part], tables: Sequence[PrintedRows], found: Sequence[Picture]
 ) -> None:
-    """Add each figure to the first part whose table has all its rows, else to the last part.
+    """Add each figure to the first part whose table has all its points, or to the last part.
 
-    A figure of the layout without rows is a remark there.
+    A figure of the layout without rows becomes a remark in the last part.
     """
     for picture in found:
         if len(picture.rows):
@@ -350,7 +352,10 @@ def add_pictures(
 def drawn_pictures(
     frames: CampaignFrames, table: Table, layout: Layout | None
 ) -> Iterator[Picture]:
-    """Yield the figures of a table that show anything; the layout's are not drawn for many nodes."""
+    """Yield the figures of a table that have something to show.
+
+    For many nodes, the usual figures replace those of the layout.
+    """
     is_many = node_groups.is_many(frames)
     if is_many:
         layout = None
@@ -367,7 +372,7 @@ def points_of_rows(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
 
 
 def figure_names(frames: CampaignFrames) -> list[str]:
-    """Return the names of the figures in the report, that of page one first."""
+    """Return the names of the figures in the report, with the figure of page one first."""
     layout = layouts.layout_of(frames)
     first = overview(frames)
     names = [first["name"]] if first else []
