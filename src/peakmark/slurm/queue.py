@@ -489,7 +489,7 @@ class Queue:
         return ended
 
     def _ask_for_nodes(self, pending: Iterable[Task]) -> None:
-        """Ask Slurm for unavailable nodes, and note since when each waiting job has too few nodes."""
+        """Ask Slurm for the unavailable nodes among the nodes of waiting jobs."""
         names = set().union(*(task.nodes for task in pending))
         unavailable: dict[str, str] = {}
         with suppress(slurm.SlurmError):
