@@ -33,12 +33,12 @@ from peakmark.resources import ROOT, of_checkout
 from peakmark.tools import references
 
 BASE = Path("config/config.yaml")
-"""File that is read first, in the working directory, else in the checkout."""
+"""File that is read first, from the working directory or, if it is not there, from the checkout."""
 
 _FILES = ("--configfile", "--configfiles")
-"""Options of Snakemake that are followed by configuration files."""
+"""Options of Snakemake whose values are configuration files."""
 WORDS = ("--config", "-C")
-"""Options of Snakemake that are followed by ``KEY=VALUE`` words."""
+"""Options of Snakemake whose values are ``KEY=VALUE`` words."""
 
 
 def read(
@@ -46,10 +46,10 @@ def read(
 ) -> dict[str, Any]:
     """Read the configuration from ``config/config.yaml``, which later sources override by key.
 
-    If the files have grids, the grids of ``config/config.yaml`` are not measured.
+    If the files have grids, these replace all grids of ``config/config.yaml``.
 
     Args:
-        files: configuration files, later ones override earlier ones.
+        files: configuration files; later files override earlier files.
         settings: ``KEY=VALUE`` words, which override the files.
         values: values that the files override.
 
@@ -67,7 +67,7 @@ def read(
 
 
 def shipped(name: str, folder: str) -> str:
-    """Return the path of a file of the user or, by name, of a file that comes with peakmark.
+    """Return the path of the user's file ``name``, or of the file ``name`` that comes with peakmark.
 
     Args:
         name: path, or name without extension.
@@ -88,7 +88,7 @@ def shipped(name: str, folder: str) -> str:
 
 
 def site(name: str | None) -> list[str]:
-    """Return the ``KEY=VALUE`` word for a site file, or no word without one. Errors: ConfigError."""
+    """Return the ``KEY=VALUE`` word for a site file; an empty list for None. Errors: ConfigError."""
     if not name:
         return []
     return [f"site={shipped(name, 'config/sites')}"]
@@ -152,9 +152,9 @@ def _value(text: str, where: str) -> Any:
 
 
 def check_command_line(argv: Sequence[str]) -> None:
-    """Check configuration files and words on Snakemake's command line before Snakemake reads them.
+    """Check configuration files and words on Snakemake's command line.
 
-    Snakemake is less strict. Errors: ConfigError.
+    Snakemake, which reads them later, is less strict. Errors: ConfigError.
     """
     for path in named(argv, _FILES):
         yamlfile.read(Path(path))
@@ -252,7 +252,7 @@ def _check_removed(plain: Mapping[str, Any]) -> None:
 
 
 def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Return all mappings under a key of the given mappings, also mappings in a list."""
+    """Return all mappings under ``key`` in the given mappings, including the members of a list."""
     values: list[Any] = []
     for mapping in mappings:
         value = mapping.get(key)
@@ -264,7 +264,7 @@ def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, 
 
 
 def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration without removed keys, for plans of earlier versions."""
+    """Return the configuration of an earlier version's plan without the keys that were removed since."""
     kept = copy.deepcopy(dict(config))
     for key in REMOVED:
         *sections, name = key.split(".")
@@ -363,7 +363,7 @@ def _check_part(
 
 
 def _check_gpu_variants(where: str, grid: Mapping[str, Any]) -> None:
-    """Check that a workload of the grid has each variant. Errors: ConfigError."""
+    """Check that each variant of the grid fits one of its workloads. Errors: ConfigError."""
     known: list[str] = []
     for workload in grid["workloads"]:
         known += gpu_variants(workload)

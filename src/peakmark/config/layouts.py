@@ -51,7 +51,7 @@ Pairs = Annotated[
 
 
 class _Rows(Keys):
-    """Rows of a table, selected by workload and variant. An empty selection takes all."""
+    """Rows of a table, selected by workload and variant. An empty selection selects all rows."""
 
     of: TableName
     title: Text
@@ -143,12 +143,12 @@ class LayoutColumn(Keys):
 
     @property
     def workload(self) -> str | None:
-        """Return the workload of the row to print, or None if its line has only one row."""
+        """Return the workload of the row to print; None if the line has rows of one workload only."""
         return self.where.workload
 
     @property
     def concurrency(self) -> int | None:
-        """Return the concurrency of the row to print, or None if its line has only one row."""
+        """Return the concurrency of the row to print; None if the line has rows of one concurrency only."""
         return self.where.concurrency
 
 
@@ -238,7 +238,7 @@ class Layout(Keys, kw_only=True):
         return self.fits == "column"
 
     def programs_of(self, table: Table) -> set[str]:
-        """Return the instruments that have a column in the layout's tables of a table."""
+        """Return the instruments that have a column in the layout's printed tables of ``table``."""
         instruments = set[str]()
         for one in self.layout_tables:
             if one.of == table.name:
@@ -289,7 +289,7 @@ class Layout(Keys, kw_only=True):
 def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
     """Return the program with its heading from the first printed table that names it.
 
-    If no printed table names it, it keeps its usual heading.
+    If no printed table names the program, its heading is unchanged.
     """
     named = (name_in(one, series.instrument) for one in printed)
     heading = next(filter(None, named), series.heading)
@@ -297,7 +297,7 @@ def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
 
 
 def name_in(layout_table: LayoutTable, instrument: str) -> str:
-    """Return the program's name in the headings of a table, or an empty text without one.
+    """Return the program's name in the headings of a layout table; empty if no heading names it.
 
     For example, ``FileIO Measured Throughput (MB/sec)`` names ``FileIO``.
     """
@@ -311,7 +311,7 @@ def name_in(layout_table: LayoutTable, instrument: str) -> str:
 
 
 def written(block: int, sizes: str) -> str:
-    """Return a block size as a layout writes it. ``64KB`` means 65536 bytes, as in published reports."""
+    """Return a block size in the layout's notation. ``64KB`` is 65536 bytes, as in published reports."""
     if sizes == "in B":
         return str(block)
     if sizes == "in KB":
@@ -329,7 +329,7 @@ def names() -> list[str]:
 
 
 def path_of(name: str) -> Path:
-    """Return the file of a layout, by its name in ``reports/layouts`` or its own path."""
+    """Return the file of a layout, which is given by its name in ``reports/layouts`` or by a path."""
     if name.endswith((".yaml", ".yml")):
         return Path(name)
     return FOLDER / f"{name}.yaml"
@@ -339,7 +339,7 @@ def load(name: str) -> Layout:
     """Return a layout by its name in ``reports/layouts`` or by the path of a file.
 
     Raises:
-        ConfigError: names the file, the key, and what is allowed.
+        ConfigError: the layout is not valid. The message names file, key, and what is allowed.
     """
     path = path_of(name)
     if not path.is_file():
@@ -395,7 +395,7 @@ def _check_names(layout: Layout) -> None:
 def _usual_figures(replaced: Table) -> set[str]:
     """Return the names of the figures that a report has without a layout.
 
-    Those of the table ``replaced`` are left out: a figure of the layout takes their place.
+    The figures of the table ``replaced`` are left out, because a figure of the layout replaces them.
     """
     usual = set(RESERVED)
     for table in BY_NAME.values():
@@ -407,7 +407,7 @@ def _usual_figures(replaced: Table) -> set[str]:
 
 
 def _completed(layout: Layout, printed: LayoutTable) -> LayoutTable:
-    """Return the table with defaults for the keys that its file leaves out."""
+    """Return a layout table with defaults for the keys that the layout file leaves out."""
     compared = {str(subsystem): pairs for subsystem, pairs in layout.compare.items()}
     return replace(
         printed,
@@ -425,7 +425,7 @@ def _column(printed: LayoutTable, column: LayoutColumn) -> LayoutColumn:
     known = [series.instrument for series in printed.table.series]
     if instrument not in known:
         raise ConfigError(
-            f"{where} has of: {instrument}: allowed for {printed.of} are {', '.join(known)}"
+            f"{where} has the key of: {instrument}; allowed for {printed.of} are {', '.join(known)}"
         )
     if (column.text is None) == (column.value is None):
         raise ConfigError(f"{where} is not allowed: a column has either text or value")

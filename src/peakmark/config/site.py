@@ -36,7 +36,7 @@ MANAGED = {
 _FORBIDDEN = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further options of sbatch that are forbidden, because they change which cells run, and where."""
 Files = Path | str | Sequence[str]
-"""Path of a site file, or paths of several."""
+"""Path of a site file, or paths of several site files."""
 
 
 REMOVED = {
@@ -100,7 +100,7 @@ def _read(path: str) -> dict[str, Any]:
 def _override(
     base: dict[str, Any], extra: Mapping[str, Any], place: str = ""
 ) -> list[tuple[str, str]]:
-    """Override values of ``base`` by those of ``extra``, key by key. Sources are joined.
+    """Override values of ``base`` by those of ``extra``, key by key. Texts of ``source`` are joined.
 
     Args:
         base: mapping to change.
@@ -108,7 +108,7 @@ def _override(
         place: dotted prefix of the keys, for the result.
 
     Returns:
-        (key and new value, earlier value) of each value that changed, as text.
+        For each changed value: (key and new value, earlier value), as text.
     """
     differences = []
     for key, value in extra.items():

@@ -1,4 +1,4 @@
-"""Check and find the author's chapters: Markdown files in the folder that ``report.text`` names."""
+"""Find and check the author's chapters: Markdown files in the folder that ``report.text`` names."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
     """Return the configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
     Args:
-        config: as the user wrote it.
-        on_cluster: look for reference tools on the nodes, unless ``tools_on`` sets another place.
+        config: configuration as the user wrote it.
+        on_cluster: whether the nodes look for reference tools, unless ``tools_on`` sets another place.
     """
     if on_cluster:
         config = {"tools_on": "nodes", **config}
@@ -91,7 +91,7 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
 
 
 def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
-    """Return ``gpu`` -> the reason, if the grids of GPUs plan no cells here; else an empty dict."""
+    """Return ``gpu`` -> why the grids of GPUs plan no cells; an empty dict if they plan cells."""
     if not config["gpu"]:
         return {}
     reason = ""
@@ -108,16 +108,19 @@ def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
 
 
 def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
-    """Return the sort key of a cell: single-node cells, two-node cells, then named pairs by round.
+    """Return the sort key of a cell: single-node cells, two-node cells, then cells of named pairs.
 
-    The pairs of a round share no node.
+    Cells of named pairs are sorted by repetition, then by turn (see ``Turns``), then in a random order of
+    points, which is the same for all pairs of a turn. A pair that is in the schedules of several grids
+    takes its earliest turn.
     """
     if not cell.peer:
         return (two_nodes(cell),)
     pair = cell.node, cell.peer
-    number = min(rounds[pair] for rounds in turns.values() if pair in rounds)
-    point = f"{seed}/{cell.repetition}/{number}/{cell.instrument}/{cell.point}"
-    return 2, cell.repetition, number, random.Random(point).random()  # noqa: S311 - not a secret
+    turn = min(schedule[pair] for schedule in turns.values() if pair in schedule)
+    # The key leaves out the pair, so that all pairs of a turn have their points in the same order.
+    key = f"{seed}/{cell.repetition}/{turn}/{cell.instrument}/{cell.point}"
+    return 2, cell.repetition, turn, random.Random(key).random()  # noqa: S311 - not a secret
 
 
 def _add(cells: dict[str, Cell], cell: Cell) -> None:
@@ -141,7 +144,7 @@ def _named_references(config: Settings, left_out: Collection[str]) -> dict[str, 
 
 
 def _reference(config: Settings, name: str) -> Reference:
-    """Find a reference tool. With ``tools_on: nodes`` each node looks for it later instead."""
+    """Find a reference tool on this machine. With ``tools_on: nodes``, each node looks for it later."""
     instrument = REGISTRY[name]
     choice = config["tools"].get(name)
     names, where = instrument.executables, " on PATH"
@@ -166,8 +169,8 @@ def _largest_record(path: str, local: bool) -> int:
 
     Args:
         path: path of IOZone.
-        local: whether the path is on this machine, so that IOZone can be run. If not, the usual limit
-            is assumed.
+        local: whether the path is on this machine, so that IOZone can be run to find the limit.
+            Otherwise the usual limit is assumed.
     """
     with suppress(Unavailable):  # its cells report the reason
         if local:

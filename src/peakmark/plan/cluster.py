@@ -43,7 +43,7 @@ class EqualNodes:
         memory: MiB of the smallest node.
         nodes: names of the nodes.
         usable: number of these nodes that can be used now.
-        chosen: whether ``nodes: any`` means this class.
+        chosen: whether ``nodes: any`` means these nodes.
         gpus: GPUs of each node, by Slurm's gres.
     """
 
@@ -115,8 +115,9 @@ class Cluster:
         return self.cpus, self.memory
 
     def gpus_of(self, node: str) -> int:
-        """Return the GPUs of a node; for ``any`` of the chosen class or, before one is chosen, the
-        most of a class.
+        """Return the number of GPUs of a node, or of the chosen class for ``any``.
+
+        Before a class is chosen, return the largest number of any class.
         """
         for kind in self.kinds:
             if kind.chosen or node in kind.nodes:
@@ -184,9 +185,9 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
 
     Args:
         config: the configuration.
-        partition: name of the partition; None for the site file's, else Slurm's default.
-        folder: folder of the campaign, if it exists. The choice of an earlier run is kept, also if
-            nodes are down now. Machine facts distinguish nodes that are equal in Slurm.
+        partition: name of the partition; None for the site file's or, if it has none, Slurm's default.
+        folder: folder of the campaign, if it exists. The nodes of an earlier run are kept, even if some
+            are down now. Its machine facts distinguish nodes that are equal in Slurm.
 
     Raises:
         SlurmError: Slurm does not answer, or has no such partition.
@@ -278,7 +279,7 @@ def _node_classes(
 def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:
     """Split a group of nodes by their classes in ``known``.
 
-    If the group has at most one known class, nodes without facts belong to it.
+    If at most one class is known, the group is not split: nodes without facts belong to that class.
     """
     parts: dict[Any, list[slurm.Node]] = defaultdict(list)
     for node in group:
@@ -386,13 +387,18 @@ def settings_of(config: Settings) -> dict[str, Any]:
 Pair = tuple[str, str]
 """Node of the client and node of the server."""
 Turns = Mapping[str, Mapping[Pair, int]]
-"""Place of a network grid in the configuration -> its pairs in running order -> number of the round."""
+"""Network grid -> schedule of its pairs: pair -> turn, a number from 0.
+
+The key is the grid's place in the configuration, such as ``network[0]``. The pairs of one turn share no
+node, so that they can be measured at once. Pairs that the configuration lists are all in turn 0, even if
+they share nodes.
+"""
 Behind = Mapping[str, frozenset[str]]
 """Name of a switch or an uplink -> the nodes behind it."""
 
 
 def pair_turns(config: Settings, nodes: Sequence[str]) -> Turns:
-    """Return the pairs of nodes of all grids that ask for pairs.
+    """Return the schedules of all network grids that measure pairs of nodes.
 
     Raises:
         ConfigError: there are less than two named nodes, or a pair has another node.
@@ -425,16 +431,16 @@ def _turns(where: str, pairs: Any, nodes: Sequence[str], seed: int) -> dict[Pair
     count = len(nodes)
     if pairs != "all":
         count = pairs["rounds"]
-    turns: dict[Pair, int] = {}
-    for number, disjoint in enumerate(islice(rounds(nodes, seed), count)):
-        turns |= dict.fromkeys(disjoint, number)
-    return turns
+    schedule: dict[Pair, int] = {}
+    for turn, disjoint in enumerate(islice(rounds(nodes, seed), count)):
+        schedule |= dict.fromkeys(disjoint, turn)
+    return schedule
 
 
 def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
-    """Yield rounds of disjoint pairs in random order, until every pair of nodes has been measured.
+    """Yield sets of disjoint pairs in random order, until every pair of nodes has occurred.
 
-    With an odd number of nodes, one node is idle in each round. The client of a pair is the node that
+    With an odd number of nodes, one node is idle in each set. The client of a pair is the node that
     has been a client less often.
 
     Source: the circle method of round-robin tournaments, E. Lucas, Les jeux de demoiselles, in
@@ -459,7 +465,7 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
 
 
 def behind(config: Settings, cluster: Cluster) -> Behind:
-    """Return the nodes behind each uplink, from the site file, else from Slurm's topology."""
+    """Return the nodes behind each uplink, from the site file or, by default, from Slurm's topology."""
     stated = (config.get("site_facts") or {}).get("shared")
     if stated is None:
         return {name: frozenset(nodes) for name, nodes in cluster.switches.items()}
@@ -473,7 +479,7 @@ def behind(config: Settings, cluster: Cluster) -> Behind:
 
 
 def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
-    """Return the uplinks that the traffic of a pair crosses: exactly one of its nodes is behind them."""
+    """Return the uplinks that a pair's traffic crosses: those with exactly one of the two nodes behind."""
     client, server = pair
     return frozenset(
         name for name, nodes in known.items() if (client in nodes) != (server in nodes)
@@ -483,7 +489,7 @@ def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
 def shares(pair: Pair, config: Settings, known: Behind) -> frozenset[str]:
     """Return the uplinks and nodes that no other pair may use while this pair is measured.
 
-    The pair's nodes are included unless jobs have exclusive nodes.
+    The pair's nodes are included only if jobs may share nodes.
     """
     uplinks = crossed(pair, known)
     if settings_of(config).get("exclusive", True):

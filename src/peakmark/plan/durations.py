@@ -7,8 +7,8 @@ The time of a cell comes from the first of these sources that exists:
 - the estimate of its program.
 
 An estimate has a fixed part that no machine shortens: start, warm-up, a requested time, a tool's
-sleeps. Records of a kind scale only the other part. The speed of the network comes from the site file,
-else an ordinary network is assumed.
+sleeps. Records of a kind scale only the varying part. The speed of the network comes from the site
+file; without one, an ordinary network is assumed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LOOPBACK_LINK = 20e9
 CONCURRENT_WRITES = 8
 """Most writes that a disk is assumed to process at once."""
 UNCERTAINTY = 10.0
-"""Uncertainty of the varying part of an estimate, as a multiple of that of the fixed part."""
+"""Relative uncertainty of an estimate's varying part, as a multiple of the fixed part's."""
 PROGRAMS_MB = 512
 """Memory of Python and of the tool's program, in MB, besides the buffers of a cell."""
 BETWEEN_S = 0.4
@@ -98,11 +98,11 @@ class Durations:
     """Expected and longest times of cells.
 
     Attributes:
-        findings: cell id -> state of its record, also for cells with other options.
+        findings: cell id -> state of its record, even if the record's cell has other options.
         link_bps: speed of the network between the nodes in bit/s, if known.
         cpus: number of CPUs of a node. More threads do not compute faster.
         between_s: seconds between two cells.
-        repeats: how often a disturbed cell is repeated at most.
+        repeats: largest number of times that a disturbed cell is repeated.
     """
 
     findings: Mapping[str, Finding] = field(default_factory=dict, repr=False)
@@ -148,7 +148,7 @@ class Durations:
         return fixed + varying * factor
 
     def is_estimate(self, cell: Cell) -> bool:
-        """Return whether no record of the cell's row or kind corrects its time."""
+        """Return whether the time is only an estimate, which no record of the cell's row or kind corrects."""
         kind = cell.instrument, cell.workload
         return _settings(cell) not in self._rows and kind not in self._kinds
 
@@ -237,7 +237,7 @@ def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding
 
 
 def _link(config: Settings, cluster: Cluster) -> float | None:
-    """Return the speed of the nodes' slowest network from the site file, if it states all speeds."""
+    """Return the speed of the slowest network from the site file; None if it lacks a node's speed."""
     names: Sequence[str | None] = cluster.nodes
     if cluster.nodes == (ANY,):
         names = (None,)

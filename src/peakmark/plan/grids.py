@@ -1,4 +1,4 @@
-"""The grids of a configuration -> cells of peakmark's kernels and of the reference tools."""
+"""Turn the grids of a configuration into cells of peakmark's kernels and of the reference tools."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def cells(
     Args:
         config: the completed configuration.
         node: name of the node, or ``any``.
-        on_this_machine: resolve the words of ``concurrency`` on this machine.
+        on_this_machine: whether this machine resolves the words of ``concurrency``.
         largest: reference tool -> largest block in bytes that its build takes.
-        has_gpus: GPUs of the node are measured.
+        has_gpus: whether GPUs of the node are measured.
 
     Raises:
         ConfigError: a cell is possible on no machine, or a reference can measure no row of its grid.
@@ -79,7 +79,7 @@ def cells(
 
 
 def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> Iterator[Cell]:
-    """Yield the cells of the network grids with ``pairs``. Arguments and errors: see ``cells``."""
+    """Yield the cells of the network grids with ``pairs``; ``cells`` explains arguments and errors."""
     for place, pairs in turns.items():
         keys = config["network"][int(place[8:-1])]
         for cell in _grid_cells(config, place, keys, ANY, False, largest):
@@ -119,14 +119,14 @@ def _grid_cells(
 
 
 _POINT_KEYS = ("workloads", "concurrency", "variants", "blocks", "references", "repetitions")
-"""Keys of a grid that do not belong to a single point: lists of points, references, repetitions."""
+"""Keys of a grid that are not options of a single point: lists of points, references, repetitions."""
 
 
 def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
     """Return the grid to which a cell of peakmark's kernels belongs, reduced to the cell's point.
 
-    The result has no references and no repetitions. An automatic pool is then of any size, because
-    only pmbw needs a power of two.
+    The result has no references and no repetitions. Without pmbw among the references, an automatic pool
+    need not be a power of two.
 
     Raises:
         ConfigError: no grid of the configuration has this point.
@@ -166,7 +166,7 @@ def check_number(config: Settings, nodes: int, turns: Turns) -> None:
 
 
 def impossible(cells: Iterable[Cell]) -> dict[str, str]:
-    """Return the rows of reference tools that no machine can measure, each with the reason."""
+    """Return row -> reason, for the rows of reference tools that no machine can measure."""
     reasons = {}
     for cell in cells:
         instrument = REGISTRY[cell.instrument]
@@ -181,8 +181,8 @@ def impossible(cells: Iterable[Cell]) -> dict[str, str]:
 def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
     """Return the cells repetition by repetition, each repetition in a random order.
 
-    A slow drift of the machine then affects all cells alike instead of looking like a difference
-    between them.
+    A slow drift of the machine then affects all cells equally, and does not look like a difference
+    between cells.
 
     Source: Hoefler and Belli, SC '15, rule 9; google/benchmark's random interleaving.
     """
@@ -207,7 +207,7 @@ def threads_of(word: str) -> int:
 def concurrency_aliases(
     values: Sequence[int | str], on_this_machine: bool
 ) -> dict[int | str, int | str]:
-    """Return a mapping from each concurrency of a grid to the concurrency that is measured for it.
+    """Return concurrency in a grid -> concurrency that is measured for it.
 
     On the machine that measures, several words can mean the same number of threads, which is then
     measured once.
@@ -224,7 +224,7 @@ def concurrency_aliases(
 
 
 def _has_distance(cell: Cell) -> bool:
-    """Return whether this machine has the two NUMA nodes, CPUs or GPUs that a cell needs."""
+    """Return whether this machine has two NUMA nodes, CPUs or GPUs, if the cell measures between them."""
     if cell.workload in NUMA:
         return len(topology.numa(Host())) > 1
     if cell.variant == "peer" and cell.word:
@@ -305,7 +305,7 @@ def _points(subsystem: str, keys: Settings) -> list[_GridPoint]:
 
 
 def _variants_of_gpu(workload: str, keys: Settings) -> list[str]:
-    """Return those variants of the grid that a GPU workload has, else its default variants.
+    """Return the variants of the grid that a GPU workload has; without any, its default variants.
 
     The default of LINK excludes ``peer``, which needs two GPUs.
     """
@@ -363,7 +363,7 @@ class _Grid:
                 yield replace(cell, options=options)
 
     def _covered_cells(self, name: str, changes: Settings) -> Iterator[Cell]:
-        """Yield the cells for the points that the tool can measure. One cell may measure several."""
+        """Yield the cells for the points that the tool can measure. One cell may measure several points."""
         grid = dict(self.keys)
         for key in ("workloads", "concurrency", "blocks", "variants"):
             if key in changes:
@@ -470,7 +470,7 @@ class _Grid:
         return {option: self._scaled_amount(total, unit)}
 
     def _bytes_per_round(self, point: _GridPoint) -> int:
-        """Return the bytes that all threads together move when each processes one block."""
+        """Return the bytes that all threads together move when each thread processes one block."""
         size = (point.block or 1) * point.threads
         if self.subsystem == "memory" and point.workload in COPIES:
             size *= 2

@@ -1,4 +1,4 @@
-"""Group cells into jobs, and find the cells that use more than a single node."""
+"""Group cells into jobs, and find the cells that use more than one node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
 
 
 def resource_of(cell: Cell, settings: Settings) -> str:
-    """Return what the cell uses: ``own`` (only its node), a shared ``disk``, or a ``pair`` of nodes."""
+    """Return which resource a cell uses: ``own`` (only its node), a shared ``disk``, a ``pair`` of nodes."""
     if two_nodes(cell):
         return "pair"
     if cell.subsystem == "disk" and settings.get("scratch_shared"):
@@ -45,7 +45,7 @@ def multi_row_tools(cells: Iterable[Cell]) -> set[str]:
 def same_node_key(cell: Cell, tools: Collection[str] = ()) -> str:
     """Return a key that is equal for all cells that must run on the same node.
 
-    These are all repetitions of a row, by every program.
+    All repetitions of a row, by every program, must run on the same node.
 
     Args:
         cell: the cell.
@@ -83,7 +83,7 @@ def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
     If Slurm chooses the node, cells that must run on the same node are in one job.
     """
     fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
-    # Collect units of cells that must be in one job, by their places in the running order.
+    # Collect units: places in the running order of cells that must be in one job.
     units: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
         key = cell.id

@@ -41,7 +41,7 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
 
 
 def checkout(folder: Path | None = None) -> str:
-    """Return a digest of the folder of all campaigns, whose path may not fit into a comment."""
+    """Return a digest of the path of the folder of all campaigns, as the path may not fit a comment."""
     path = str((folder or Path.cwd()).resolve())
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]
 
@@ -76,9 +76,9 @@ def program(instrument: str, plan: Plan) -> list[str]:
 
 
 def threads(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the number of CPUs that a job needs: the largest of its cells, at most all of the node.
+    """Return the number of CPUs that a job needs: that of its largest cell, at most all of the node.
 
-    A cell with a word such as ``cores`` needs all CPUs: only on the node is its number known.
+    A cell with a word such as ``cores`` needs all CPUs, because only the node knows the number.
     """
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
@@ -90,7 +90,7 @@ def threads(cells: Sequence[Cell], plan: Plan) -> int:
 
 
 def gpus(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the number of GPUs that a job needs, which is the largest of its cells; 0 without GPU cells."""
+    """Return the number of GPUs that a job needs: that of its largest cell, 0 without GPU cells."""
     wanted = [0]
     for cell in cells:
         if cell.word == GPUS and plan.cluster is not None:

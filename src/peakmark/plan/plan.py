@@ -28,7 +28,7 @@ class Reference:
         path: path of the program; None if it was not found, so that its column stays empty.
         reason: why the program was not found.
         package: Debian package of the tool.
-        largest: largest block in bytes that its build takes; None without a limit.
+        largest: largest block in bytes that the tool's build takes; None without a limit.
     """
 
     instrument: str
@@ -46,10 +46,10 @@ class Plan:
     Attributes:
         config: the completed configuration.
         cells: every planned cell, in running order.
-        references: tools that the grids name.
+        references: reference tools that the grids name.
         cluster: the cluster that measures; None if this machine measures.
-        impossible: row -> why its reference tool can measure it on no machine.
-        left_out: subsystem -> why none of its grids' cells are planned here.
+        impossible: row of a reference tool -> why no machine can measure it with this tool.
+        left_out: subsystem -> why no cells of its grids are planned.
     """
 
     config: Settings

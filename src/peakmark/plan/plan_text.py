@@ -17,17 +17,18 @@ from peakmark.plan.job_groups import two_nodes, uses_shared_resource
 from peakmark.plan.plan import Plan
 
 JOB_S, CELL_S = 0.5, 0.4
-"""Seconds of overhead of each job and of each cell, besides measuring and the time of Slurm itself."""
+"""Overhead of each job and of each cell in seconds, without measuring and without Slurm."""
 
 
 class Load(NamedTuple):
-    """Seconds of a campaign on a cluster, in which jobs that share nothing run at once.
+    """Seconds that a campaign takes on a cluster; jobs that share nothing run at once.
 
     Attributes:
         node_seconds: seconds of all nodes together.
         wall: seconds from the start of the first job to the end of the last.
-        one_at_a_time: seconds of cells that use the network or a shared disk, one after the other.
-        together: seconds in which all named pairs run, several at once.
+        one_at_a_time: seconds of cells that run one after the other: they use the network or a shared
+            disk.
+        together: seconds in which all named pairs are measured, several at once.
         pairs: number of named pairs.
     """
 
@@ -99,7 +100,7 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _load(plan: Plan, cluster: Cluster) -> Load:
-    """Return the times of a campaign. Each cell takes its share of the overhead of its job."""
+    """Return the times of a campaign. Each cell gets its share of its job's overhead."""
     settings = settings_of(plan.config)
     usable = 1
     if plan.config["fan_out"] != "node":
@@ -131,7 +132,7 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
 def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, int]]:
     """Yield the classes of nodes with too few CPUs or too little memory for some row.
 
-    Each comes with the CPUs and the memory in MiB that its rows need.
+    Each class is followed by the CPUs and the memory in MiB that its rows need.
     """
     for kind in cluster.kinds:
         nodes = kind.nodes

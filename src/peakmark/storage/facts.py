@@ -1,7 +1,7 @@
 """Read and write the machine facts of nodes, ``machine/<host>.json``, and classify equal nodes.
 
 All limits are computed from the facts, so the files have a checksum as records do. Facts from another
-version of peakmark may lack parts. The parts that they have must be of the types in ``types.py``.
+version of peakmark may lack parts. All present parts must have the types in ``types.py``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def set_aside(directory: Path, host: str) -> Path:
 
 
 NAMED = 4
-"""Most hosts that a sentence names. If there are more, it states their number."""
+"""Largest number of hosts that a sentence names. If there are more, the sentence states their number."""
 
 
 class NodeClass(NamedTuple):

@@ -155,7 +155,7 @@ def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
 
 
 def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
-    """Yield the paths of a cell's failed attempts, oldest first."""
+    """Yield the paths of a cell's failed attempts, the oldest first."""
     folder = campaign / "attempts" / cell.id
     if folder.is_dir():
         yield from sorted(folder.glob("*.json"), key=lambda path: natural(path.stem))
@@ -184,8 +184,8 @@ class Finding:
 
     Attributes:
         state: one of the states above, such as ``GOOD``.
-        reason: why an existing record does not count, else empty.
-        remedy: what to do about it, else empty.
+        reason: why an existing record does not count; otherwise empty.
+        remedy: what to do about a record that does not count; otherwise empty.
         data: the record, if it is undamaged.
         cell: the planned cell, if the record counts.
     """
@@ -250,7 +250,7 @@ def _is_there(path: Path) -> bool:
 
 
 def check_raw(path: Path, raw: Mapping[str, str]) -> None:
-    """Compare the raw output of a tool with the checksums in its record. Files may be missing.
+    """Compare the raw output of a tool with the checksums in the record. Missing files are ignored.
 
     Raises:
         RecordError: a file does not have its checksum. The message names the file.
@@ -285,7 +285,7 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _are_points(workload: str, points: Sequence[Sequence[float]] | None) -> bool:
-    """Return whether there are points, each complete and with a measured value above 0."""
+    """Return whether there are points, all of them complete and with a measured value above 0."""
     count, place = POINTS[workload]
     return bool(points) and all(len(point) == count and point[place] > 0 for point in points or ())
 
@@ -293,8 +293,8 @@ def _are_points(workload: str, points: Sequence[Sequence[float]] | None) -> bool
 def check_host(path: Path, data: Mapping[str, Any]) -> None:
     """Check that a record was measured on the node that its cell names. Errors: RecordError.
 
-    A node's name in Slurm may differ from its host name. The record is therefore refused only if its
-    host is another node with records of the same row.
+    A node's name in Slurm may differ from its host name. The record is therefore refused only if its host
+    name is the name of another node, and that node also has records of the same row.
     """
     node, host = str(data["cell"]["node"]), str(data["context"]["host"])
     names = {host, host.partition(".")[0]}
@@ -330,7 +330,7 @@ def record_names(directory: Path, folder: str) -> list[str]:
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
     """Move a record that does not count below ``set-aside/``, together with its raw output.
 
-    The record is read again first, because another run may have written a good one meanwhile.
+    The record is read again first, because another run may have written a good record meanwhile.
 
     Args:
         directory: folder of the campaign.

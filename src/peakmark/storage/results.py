@@ -21,7 +21,7 @@ class StoredAttempt(NamedTuple):
     Attributes:
         context: context of the record.
         measurements: measured values.
-        left_out: codes of disturbances, if another execution of the cell counts instead.
+        left_out: codes of the disturbances for which this execution does not count; empty if it counts.
     """
 
     context: Mapping[str, Any]
@@ -100,9 +100,9 @@ class Results:
 
     @property
     def newest(self) -> datetime:
-        """Return the start time of the newest record, to the second. The report has this date.
+        """Return the start time of the newest record or failed attempt, to the second.
 
-        Without records, return the epoch.
+        The report has this date. Without records, return the epoch.
         """
         starts = [str(each.data["context"]["started"]) for each in (*self.records, *self.attempts)]
         times = [datetime.fromisoformat(start).astimezone(UTC) for start in starts]
@@ -119,7 +119,7 @@ class Results:
 
     @cached_property
     def _found(self) -> dict[str, Finding]:
-        """Return the state of every record below ``cells/``, by its path, also of unplanned cells."""
+        """Return the state of every record below ``cells/``, by its path, even of unplanned cells."""
         known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
         names = records.record_names(self.directory, "cells")
         found = {}
@@ -215,8 +215,8 @@ class Results:
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
 
-        Facts are searched by host, then by node. If neither has facts, and the campaign has the facts
-        of a single machine, these are returned, else {}.
+        Facts are searched by host, then by node. If neither has facts but the campaign has the facts of
+        a single machine, these are returned. Otherwise the result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:

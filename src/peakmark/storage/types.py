@@ -583,7 +583,7 @@ class BuildFacts(TypedDict, total=False):
 
 
 class BlasFacts(TypedDict, total=False):
-    """The BLAS that HPL is linked with, else the system's default BLAS.
+    """The BLAS that HPL is linked with or, without HPL, the system's default BLAS.
 
     Attributes:
         core_type: type of core whose kernels the BLAS selected
