@@ -16,7 +16,7 @@ from peakmark.formatting import quantity
 from peakmark.messages import Message, message
 
 Kind = Literal["limit", "at_most", "none"]
-"""``limit``; ``at_most`` for a bound that nothing exceeds (no time falls below); ``none`` for neither."""
+"""``limit``; ``at_most`` for a bound, which no rate exceeds and no time falls below; else ``none``."""
 Origin = Literal["measured", "read", "site", "datasheet", "unknown"]
 """Source of a limit's numbers, see ``Limit.origin``."""
 
@@ -32,8 +32,8 @@ class Limit:
             operations per cycle = ...``.
         source: source of the numbers.
         origin: kind of source. ``measured``: the clock was measured with the row; ``read``: from this
-            machine; ``site``: from the site file; ``datasheet``: from a table by CPU model, the most
-            that the model can have; ``unknown``.
+            machine; ``site``: from the site file; ``datasheet``: from a table of CPU models, with the
+            best that the model can have; ``unknown``.
         reason: why the limit is unknown and how to supply it.
         remarks: remarks that a reader needs to interpret the limit.
         finding: state of the machine that keeps the limit below that of the CPU, such as empty memory
@@ -69,11 +69,15 @@ class Limit:
 
     @property
     def most(self) -> float | None:
-        """Return the value, else the bound, else None."""
+        """Return the value of the limit; if it is unknown, the bound, or None without a bound."""
         return self.bound if self.value is None else self.value
 
     def share(self, value: float) -> float | None:
-        """Return the share of the limit, else of the bound; None if neither is known."""
+        """Return the share of the limit that ``value`` reaches.
+
+        If the limit is unknown, return the share of the bound; None without a bound. For times the share
+        is limit / value.
+        """
         if self.most is None or value <= 0:
             return None
         return self.most / value if self.unit == "s" else value / self.most
@@ -93,9 +97,9 @@ class Limit:
         """Return the limit or bound for a part of the machine.
 
         Args:
-            share: share of the whole, between 0 and 1.
-            which: text that names the part, before its value in the formula.
-            why: text after that value.
+            share: the part's share of the whole limit, between 0 and 1.
+            which: text before the part's value in the formula, which names the part.
+            why: text after the part's value.
         """
         if self.most is None:
             return self
@@ -148,13 +152,13 @@ class Question:
         concurrency: number of threads, processes or streams.
         metric: metric of the row.
         facts: machine facts as ``machine.collect`` returns them; {} if there are none.
-        site: site file as ``site.load`` returns it. Its entries for this host override the others.
+        site: site file as ``site.load`` returns it. Its entries for this host override its general ones.
         clock_hz: median of the clocks measured with the row, if any.
         loopback: whether client and server ran on one machine.
         clock_loaded: whether the clocks were observed under the load of the row, instead of before
             and after it.
-        placed: cores, sockets, NUMA nodes and caches of the row's threads, from its records. Without
-            it, those of the host's first job are used.
+        placed: cores, sockets, NUMA nodes and caches of the row's threads, from its records. If None,
+            those of the host's first job are used.
         store: how a memory row writes (temporal, streaming, libc), from its records, if known.
         isa: instruction that the row's kernel ran, from its records, if known.
     """
@@ -193,7 +197,7 @@ class Question:
         return (self.site_of_host.get(part) or {}).get(name)
 
     def known(self, part: str, name: str) -> Any:
-        """Return the site file's value, else the fact of the machine."""
+        """Return the value in the site file; if it has none, the fact of the machine."""
         stated = self.stated(part, name)
         return self.fact(part, name) if stated is None else stated
 
@@ -203,7 +207,7 @@ class Question:
 
     @cached_property
     def design(self) -> str | None:
-        """Return the name of the core's design from the site file, else from CPUID."""
+        """Return the name of the microarchitecture from the site file or, by default, from CPUID."""
         name = self.known("cpu", "microarchitecture")
         return None if name is None else str(name)
 
@@ -251,7 +255,10 @@ class Question:
 
     @cached_property
     def clock(self) -> Clock | None:
-        """Return the clock that the site file selects, else the first known clock, else None."""
+        """Return the clock that the site file selects or, by default, the first known clock.
+
+        Return None if no clock is known.
+        """
         first_known = next(iter(self.clocks.values()), None)
         if self.subsystem == "gpu":
             return first_known

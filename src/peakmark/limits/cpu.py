@@ -19,7 +19,7 @@ def limit(question: Question) -> Limit:
         return question.unknown("facts")
     if clock is None:
         return question.unknown("clock", key="cpu.nominal_hz")
-    # Take the operations per cycle from the site file, else from the table for the core's design.
+    # Take the operations per cycle from the site file or, by default, from the microarchitecture's table.
     stated = (question.stated("cpu", "operations_per_cycle") or {}).get(workload)
     line, origin, name = operations(question), clock.origin, ""
     if stated is not None:
@@ -55,7 +55,7 @@ def limit(question: Question) -> Limit:
 def operations(question: Question) -> dict[str, str] | None:
     """Return the line of operations.csv with the most operations per cycle on this machine, or None.
 
-    If the instruction sets of the machine are unknown, all instruction sets of its design count.
+    If the instruction sets of the machine are unknown, all those of its microarchitecture count.
     """
     isa = set(question.fact("cpu", "isa") or ())
     usable = set(isa)

@@ -11,7 +11,7 @@ from peakmark.messages import message
 def limit(question: Question) -> Limit:
     """Return the limit of the disk that holds the scratch directory.
 
-    It is in B/s, operations per second, or seconds per operation.
+    The limit is in B/s, operations per second, or seconds per operation.
     """
     metric, workload = question.metric, question.workload
     stated = (question.stated("disk", metric) or {}).get(workload)

@@ -33,7 +33,7 @@ _NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
 Firmware reports channels of 2 or 4 bytes for LPDDR5 (JESD209-5: 16 bits), and of 8 or 16 for HBM.
 """
 _WRITE_WITHOUT_READ = ("Ice Lake-SP", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids")
-"""Designs that write whole lines without reading them first, always or when the memory is busy."""
+"""Microarchitectures that write whole lines without reading them first, always or when memory is busy."""
 
 
 class Level(NamedTuple):
@@ -181,7 +181,8 @@ def datasheet(question: Question) -> dict[str, str] | None:
 def _node(question: Question) -> Limit:
     """Return the bandwidth of all memory channels of the node.
 
-    The numbers come from the site file, else from the memory modules, else from the CPU's datasheet.
+    The numbers come from the first of these sources that has them: the site file, the memory modules,
+    the CPU's datasheet.
     """
     whole = question.stated("memory", "bandwidth")
     if whole is not None:
@@ -218,7 +219,7 @@ def _node(question: Question) -> Limit:
 
 
 def _channel_width(question: Question) -> float | None:
-    """Return the bytes per transfer of a channel: as stated or read, else 8 as for DIMMs.
+    """Return the bytes per transfer of a channel: as stated or read, or 8 as for DIMMs.
 
     The result is None for types of memory whose channels have different widths.
     """
@@ -275,7 +276,7 @@ def of_line(line: dict[str, str], sockets: int, each: str) -> tuple[float, str]:
 
 
 def cache_lines(question: Question) -> dict[int, dict[str, str]]:
-    """Return level -> its line of caches.csv, for the core's design."""
+    """Return cache level -> its line of caches.csv, for the machine's microarchitecture."""
     lines = data.of_design("caches", question.design)
     return {int(line["level"]): line for line in lines}
 
@@ -433,7 +434,7 @@ def by_cores(
         cores: number of cores, if known.
         column: column of caches.csv: load, store or copy.
         cached: whether the data may stay in L1, so that the path to L2 is not needed.
-        moves: how often a byte is moved that is counted once.
+        moves: how often each counted byte is moved.
     """
     lines, clock = cache_lines(question), question.clock
     if not (cores and clock and 1 in lines):

@@ -34,7 +34,7 @@ def collect(
     """Return all facts of this machine as JSON values of the type ``storage.types.Facts``.
 
     Args:
-        scratch: directory on the disk to describe; default $TMPDIR, else /tmp.
+        scratch: directory on the disk to describe; by default $TMPDIR or, if it is not set, /tmp.
         tools: name -> program, whose path and version become facts.
         cpubench: kernel that measures the clock in 50 ms; without it the observed clock is null.
         host: machine with another root directory or other tools, for tests.

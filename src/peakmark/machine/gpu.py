@@ -76,7 +76,7 @@ def _environment() -> list[str]:
 def collect(host: Host, gpubench: Path) -> Facts | None:
     """Return the ``gpu`` part of the facts, or None if gpubench finds no GPU.
 
-    It has a list of the GPUs, and the facts that all of them have in common.
+    The part has a list of the GPUs, and the facts that all GPUs have in common.
 
     Args:
         host: the machine.
@@ -199,7 +199,7 @@ COUNTED = re.compile(
     r"[sd]ram_(un)?correctable(_\w+)?|(single|double)_bit_retired_count|remapped_row_(corr|unc)"
     r"|(sw|hw)_\w+|replay_counter"
 )
-"""Names of counters of errors, of repairs, and of the time in us for which the clock was reduced."""
+"""Pattern of the names of counters: errors, repairs, and times in us for which the clock was reduced."""
 
 
 def read_counters(host: Host) -> dict[str, int]:

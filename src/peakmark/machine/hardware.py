@@ -307,8 +307,8 @@ def _clocks(
         host: the machine.
         fields: fields of lscpu and /proc/cpuinfo.
         constant_tsc: whether the time stamp counter has a constant rate.
-        mixed: whether there are several kinds of cores. Then no nominal clock is returned, and the
-            highest maximum clock.
+        mixed: whether there are several kinds of cores. The nominal clock is then None, and the maximum
+            clock is the highest of all kinds.
     """
     cppc = host.read(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")
     name = fields.get("Model name", "")

@@ -19,7 +19,7 @@ from peakmark.tools.json_text import find_object
 Facts = dict[str, Any]
 """Facts as JSON values, by name."""
 Runner = Callable[[Sequence[str]], str | None]
-"""Function that runs a command and returns its standard output, or None if the command fails."""
+"""Function that runs a command and returns the standard output, or None if the command fails."""
 
 TOOL_TIMEOUT_S = 5.0
 """Time limit of a tool in seconds, so that a tool that hangs does not delay a job."""
@@ -177,7 +177,7 @@ def first_int(text: str | None) -> int | None:
 
 
 def chosen(text: str | None) -> str | None:
-    """Return the word in brackets, as in ``always [madvise] never``, else the whole text."""
+    """Return the word in brackets, as in ``always [madvise] never``; without brackets, the whole text."""
     match = re.search(r"\[(.*?)\]", text or "")
     return match[1] if match else text
 

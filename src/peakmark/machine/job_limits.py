@@ -1,6 +1,6 @@
 """Read the limits of this process: CPUs, memory, CPU time, disk.
 
-They come from CPU affinity, cgroups and Slurm's variables, so that they are correct inside a job.
+The limits come from CPU affinity, cgroups and Slurm's variables, so that they are correct inside a job.
 """
 
 from __future__ import annotations

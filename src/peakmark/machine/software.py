@@ -22,7 +22,7 @@ _PARAMETERS = re.compile(
 )
 """Parameters of Linux (Documentation/admin-guide/kernel-parameters.txt) that change measured values.
 
-Others are not recorded, because they may name disks and servers.
+Other parameters are not recorded, because they may name disks and servers.
 """
 _LIBRARIES = re.compile(
     r"lib(blas|openblas|mkl|blis|flexiblas|armpl|essl|mpi|psm|ucp|uct|fabric|ibverbs|rdmacm|hwloc|numa|uring|aio"

@@ -74,7 +74,7 @@ _Limit = tuple[float | None, str | None]
 
 
 def collect(host: Host, scratch: Path | None) -> Facts:
-    """Return the ``storage`` part of the facts for ``scratch`` (default: $TMPDIR, else /tmp)."""
+    """Return the ``storage`` part of the facts for ``scratch`` (by default $TMPDIR, or /tmp)."""
     directory = files.scratch(scratch)
     mount = _mount(host, directory)
     facts: Facts = {

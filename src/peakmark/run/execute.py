@@ -26,9 +26,9 @@ from peakmark.run import cleanup
 from peakmark.tools.base import C_LOCALE, Command, Completed, signal_name
 
 SHOWN_LINES = 5
-"""Most lines of a failed program's output that a message shows."""
+"""Largest number of lines of a failed program's output that a message shows."""
 KEPT_BYTES = 16 << 20
-"""Most bytes that are kept of a program's output, more than any known tool prints.
+"""Largest number of bytes of a program's output that are kept, more than any known tool prints.
 
 Without this limit, endless output would fill the disk that holds the records.
 """
@@ -304,10 +304,11 @@ def describe_end(returncode: int) -> str:
 
 
 def last_lines(directory: Path) -> str:
-    """Return the lines of output that explain a program's failure, at most ``SHOWN_LINES``.
+    """Return ``: LINE | LINE``, with the lines of output that explain a program's failure.
 
-    These are the first lines that match ``_REASON``, then the last lines. The last lines alone are not
-    enough, because Open MPI prints 20 lines after the reason.
+    The text is empty if the program printed nothing. It has at most ``SHOWN_LINES`` lines: the first
+    lines that match ``_REASON``, then the last lines. The last lines alone are not enough, because Open
+    MPI prints 20 lines after the reason.
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]

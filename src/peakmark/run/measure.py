@@ -61,7 +61,7 @@ STACK_BYTES = 16 << 20
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 """Bytes that the largest file of a cell, and all its files, may have in addition to twice the estimate."""
 MOST_RATE = 1e21
-"""Rate in B/s that no memory reaches, the largest that a record may hold (``storage/types.py``)."""
+"""Largest rate in B/s that a record may hold (``storage/types.py``). No memory reaches it."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
 """Keys of a disturbed attempt's context that the record keeps."""
 _UNKNOWN = (
@@ -84,7 +84,7 @@ class Request:
         modules: environment modules that provide the tool.
         node_bytes: memory of this node as Slurm reports it, if the plan holds it.
         far_end: function that starts the server on another machine; None to start it on this machine.
-        repeats: how often a disturbed measurement is repeated at most.
+        repeats: largest number of times that a disturbed measurement is repeated.
     """
 
     cell: Cell
@@ -553,7 +553,7 @@ def _wrong_core(done: Completed) -> int | None:
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:
-    """Return the limits of each process of a cell, far above its estimate, with room for stacks."""
+    """Return the limits of each process of a cell: far above the cell's estimate, with room for stacks."""
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
     return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)
 

@@ -36,7 +36,7 @@ A larger loss changes a value by more than the spread of a quiet machine.
 MEMORY = 0.3
 """Share by which the rate of DRAM may fall below the usual rate without counting as a disturbance.
 
-53 runs without other guests on the host stayed below it (docs/method.md).
+In 53 runs without other guests on the host, the rate fell by less (docs/method.md).
 """
 PROBES = ("probe_before", "probe_after")
 """Keys of a memory kernel's details: rates in B/s of DRAM before and after the measurement."""
@@ -47,7 +47,7 @@ HEAT_MS = "cpu core_throttle_total_time_ms"
 def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
     """Return the number of CPUs that a measurement with pinned threads does not use.
 
-    Programs on these CPUs do not disturb it. The result is 0 if threads are not pinned.
+    Programs on these CPUs do not disturb the measurement. The result is 0 if threads are not pinned.
     """
     if not SUBSYSTEMS[subsystem].pinned or not cpus:
         return 0.0

@@ -84,7 +84,7 @@ class Peer:
 
 
 def target(address: str = LOOPBACK, interface: str = "lo") -> Peer:
-    """Return the peer of a cell without a server."""
+    """Return the peer of a cell whose program needs only an address, such as ping."""
     return Peer(socket.gethostname(), address, interface, {"address": address})
 
 
@@ -92,7 +92,7 @@ def target(address: str = LOOPBACK, interface: str = "lo") -> Peer:
 def serving(
     server: Command, directory: Path, address: str = LOOPBACK, interface: str = "lo"
 ) -> Iterator[Peer]:
-    """Run a server on a free port of this machine while the block runs, and yield its peer.
+    """Run a server on a free port of this machine while the block runs, and yield its ``Peer``.
 
     Raises:
         MeasurementError: the server ended early or did not listen in time. The message has its last
@@ -126,7 +126,7 @@ def _failed(process: Popen[bytes], folder: Path) -> str | None:
 def across(
     server: Command | None, directory: Path, interface: str | None, cpus: int
 ) -> Iterator[Peer]:
-    """Run a server on the second node of this job while the block runs, and yield its peer.
+    """Run a server on the second node of this job while the block runs, and yield its ``Peer``.
 
     Args:
         server: command of the server; None if the cell needs only the peer's address.
@@ -256,9 +256,9 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 
 @contextmanager
 def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
-    """After the block, end ``peakmark serve`` and its server by closing its input.
+    """After the block, end ``peakmark serve`` and its server by closing the input of the process.
 
-    Add the load that it then reports to ``load``. End srun if it does not end in time.
+    Add the load that ``peakmark serve`` then reports to ``load``. End srun if it does not end in time.
     """
     with process:
         try:

@@ -248,14 +248,14 @@ class Instrument:
             be compared with those of peakmark's kernel.
         executables: possible names of the program, the preferred one first.
         reference: whether the program is a reference tool; False for peakmark's kernels.
-        two_nodes: whether a cell needs a second node in Slurm, and loopback on one machine.
+        two_nodes: whether a cell needs a second node in Slurm; on one machine it uses loopback.
         version: argument that prints the version, and pattern of the version in the output.
 
     The other attributes describe reference tools only:
 
     Attributes:
         heading: heading of the tool's columns.
-        place: place of its columns among those of all references.
+        place: place of the tool's columns among those of all references.
         package: Debian package, which envs/install.sh installs; None without one.
         component: component of Debian that has the package, if not main.
         fedora: package of Fedora, and of EPEL for RHEL; None without one.

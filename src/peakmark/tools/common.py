@@ -100,7 +100,7 @@ def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
 
 
 def need_sectors(record: int, workspace: Workspace) -> None:
-    """Check that direct I/O on the scratch disk allows the record size; else raise Unavailable."""
+    """Check that direct I/O on the scratch disk allows the record size. Errors: Unavailable."""
     storage = workspace.facts.get("storage") or {}
     disk = f"the disk of {storage.get('scratch')}"
     refused = sectors_refuse(record, storage.get("logical_block_size"), disk)
@@ -112,7 +112,7 @@ def need_share(cell: Cell, key: str, least: int) -> None:
     """Check that a fixed amount of work is at least ``least`` for each thread.
 
     Raises:
-        Unavailable: it is less.
+        Unavailable: the amount is smaller.
     """
     total = amount(cell, key)
     if total is not None and total < least * cell.concurrency:
@@ -338,7 +338,7 @@ def agree(value: float, other: float, tolerance: float, what: str) -> None:
     """Check that two values of the same quantity differ by at most the share ``tolerance``.
 
     Raises:
-        ParseError: they differ by more.
+        ParseError: the values differ by more.
     """
     if abs(value - other) > tolerance * abs(other):
         raise ParseError(
@@ -397,7 +397,7 @@ class Kernel(Instrument):
 
     reference = False
     parts = "per_thread"
-    """Key of its result that has an entry for each thread, or GPU."""
+    """Key of the kernel's output that has an entry for each thread or GPU."""
 
     def __init_subclass__(cls) -> None:
         cls.version = ("--version", rf"^{cls.name}\b.*?\b([0-9]\S*)")
@@ -441,7 +441,7 @@ class Kernel(Instrument):
         return output
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
-        """Check that the value equals the work divided by its time; else raise ParseError."""
+        """Check that the value equals the work divided by the time. Errors: ParseError."""
         agree(value, rate, 1e-3, f"{self.name}: value")
 
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:

@@ -53,9 +53,9 @@ class Table:
     Attributes:
         name: name of the table, such as ``memory_latency``.
         title: heading of the table, without the resource.
-        subsystem: subsystem of its rows.
-        metric: metric of its values in the records.
-        unit: SI unit of its values in the records.
+        subsystem: subsystem of the rows.
+        metric: metric of the values in the records.
+        unit: SI unit of the values in the records.
         factor: factor from the SI value to the printed value.
         quantity: quantity in headings: ``Throughput`` in ``pmbw Measured Throughput (GB/sec)``.
         shown: printed unit; empty if the quantity is also the unit (IOPS).
@@ -141,7 +141,7 @@ class Table:
     def fitted(self, values: Iterable[float]) -> Table:
         """Return the table with the best unit for printing ``values`` (SI) on a page.
 
-        It is the largest unit in which no value is below 1. Files keep the unit of their headings.
+        This is the largest unit in which no value is below 1. CSV files keep the unit of their headings.
         """
         least, factor = min(values, default=0.0), self.factor
         if least > 0:

@@ -112,7 +112,7 @@ class DiskBench(common.Kernel):
 
 
 def sync_s(cell: Cell, written: float) -> float:
-    """Return the seconds that syncs after each record add to writing ``written`` bytes.
+    """Return the seconds that a sync after each record adds, if the cell writes ``written`` bytes.
 
     The syncs of all threads are assumed to be serial, as on a rotating disk.
     """

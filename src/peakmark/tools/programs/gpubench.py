@@ -104,7 +104,7 @@ class GpuBench(common.Kernel):
         return self.parsed(cell, output, row)
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
-        """Check the value against the rates of the GPUs, whose sum it is.
+        """Check that the value is the sum of the GPUs' rates.
 
         Work / seconds may be lower than the sum, because some GPUs end before others.
         """

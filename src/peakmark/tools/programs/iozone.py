@@ -52,7 +52,10 @@ _PHASES = {
     "random readers": "random read",
     "random writers": "random write",
 }
-"""Phase as printed with several processes -> column as printed with one, for -i 0 -i 1 -i 2."""
+"""Phase in the output of several processes -> column in the output of one process.
+
+The phases are those of the options -i 0 -i 1 -i 2.
+"""
 _WRITING = 3
 """Number of phases that write."""
 _WORKLOADS = {
@@ -182,7 +185,7 @@ class Iozone(Instrument):
 
 
 def _largest(text: str) -> int | None:
-    """Return the largest record in bytes if IOZone has printed it when refusing a record, else None."""
+    """Return the largest record in bytes, if IOZone printed it because it refused a record."""
     refused = r"record size \d+ [kK]B is greater than maximum buffer size (\d+) [kK]B"
     largest = common.found(refused, text)
     return int(largest) * _KB if largest else None
@@ -194,7 +197,10 @@ def in_ops(cell: Cell) -> bool:
 
 
 def _single(text: str, cell: Cell) -> Output:
-    """Parse the output with one process: column -> value. The table's header spans two lines."""
+    """Parse the output of a run with one process, and return column -> value.
+
+    The header of the printed table spans two lines.
+    """
     header = _HEADER.search(text)
     if header is None:
         raise ParseError("IOZone's table lacks the columns of -i 0 -i 1 -i 2")
@@ -210,7 +216,10 @@ def _single(text: str, cell: Cell) -> Output:
 
 
 def _several(text: str, cell: Cell) -> Output:
-    """Parse the output with several processes: phase -> its ``Children see throughput`` value."""
+    """Parse the output of a run with several processes, and return phase -> value.
+
+    The values are those of the lines ``Children see throughput``.
+    """
     phases = Output("IOZone", {})
     wanted = (str(cell.concurrency), "kB")
     if in_ops(cell):

@@ -1,7 +1,7 @@
 """likwid-bench, which measures the peak of floating-point operations and sequential memory access.
 
-Its size is the total of all vectors of all threads. Sizes below 2^31 are passed in bytes (suffix B),
-larger ones in kB of 1000 B. likwid-bench reduces a size that does not fit the stride of its kernel.
+The size is the total of all vectors of all threads. Sizes below 2^31 are passed in bytes (suffix B),
+larger sizes in kB of 1000 B. likwid-bench reduces a size that does not fit the stride of its kernel.
 
 likwid-bench calibrates its clock for one second. Its option ``-s`` sets a time, but then the program
 takes three to four times this time. peakmark therefore passes a number of iterations, computed from a

@@ -1,6 +1,6 @@
 """ping, which measures round trips of ICMP echo requests.
 
-The other node's kernel answers without waking a process.
+The OS kernel of the other node answers without waking a process.
 """
 
 from __future__ import annotations

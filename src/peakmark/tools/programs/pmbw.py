@@ -1,8 +1,8 @@
 """pmbw, the parallel memory bandwidth benchmark.
 
-It is the closest reference tool for repeated access to a block, and for dependent loads. It divides an
-area among the threads and scans it repeatedly, with sequential reads or writes. It has no copies and
-no random blocks. Each routine runs for 1 to 1.5 s, whatever ``seconds`` the cell sets.
+pmbw is the closest reference tool for repeated access to a block, and for dependent loads. It divides an
+area among the threads and scans the area repeatedly, with sequential reads or writes. It has no copies
+and no random blocks. Each routine runs for 1 to 1.5 s, whatever ``seconds`` the cell sets.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ AREAS = frozenset(map(parse_size, _AREAS.split()))
 _SPACING = (4 << 20) + (16 << 10)
 """Smallest distance in bytes between the parts of two threads in the area."""
 _STRIDE = 512
-"""A thread's part is a multiple of these bytes: the widest unrolled loop has 16 accesses of 32 B."""
+"""A thread's part is a multiple of this number of bytes: the widest unrolled loop has 16 accesses of
+32 B.
+"""
 _SECONDS_PER_ROUTINE = 2.0
 """Seconds of a routine, which pmbw first tries, then runs for 1 to 1.5 s."""
 

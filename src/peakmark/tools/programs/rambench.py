@@ -35,7 +35,7 @@ WRITING = ("WS", "WR", "RWS", "RWR")
 """Workloads that write."""
 
 READS, RATES = "100,75,50", 12
-"""Percentages of reads, and number of rates, that rambench's LOADED measures by default."""
+"""Percentages of reads, and number of traffic rates, that rambench's LOADED measures by default."""
 LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
 """Shortest time of a point of LOADED, in seconds, and its share of the cell's time."""
 MOST_PAIRS = 640
@@ -54,7 +54,7 @@ THREAD_BYTES = 1 << 20
 _CAUTIOUS_THROUGHPUT = 5e9
 """Throughput in B/s of one thread in slow DRAM."""
 _CAUTIOUS_THREADS = 8
-"""Number of threads from which on more of them do not move more in slow DRAM."""
+"""Number of threads that saturate slow DRAM: more threads do not move more bytes per second."""
 _CAUTIOUS_LOAD_S = 200e-9
 """Seconds of a dependent load in slow DRAM with small pages."""
 _PROBES_S = 0.07
