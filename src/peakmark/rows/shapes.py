@@ -43,15 +43,15 @@ def shape_sentences(
     runs_of: dict[str, list[Line]] = defaultdict(list)
     for run in schema.lines(of_table[of_table["instrument"].eq(table.own.instrument)]):
         runs_of[run.point].append(run)
-    found: list[Message] = []
+    topic, found = "", list[Message]()
     if table.metric in ("core_to_core", "numa_latency", "numa_throughput"):
-        found += slow_pairs(table, rows, runs_of)
+        topic, found = "Pairs", list(slow_pairs(table, rows, runs_of))
     if table.metric == "ladder_latency":
-        found += measured_caches(rows, runs_of)
+        topic, found = "Caches", list(measured_caches(rows, runs_of))
     if table.metric == "loaded_latency":
-        found += [latency_under_load(row, runs_of[row.point]) for row in rows]
+        topic, found = "Load", [latency_under_load(row, runs_of[row.point]) for row in rows]
     for each in found:
-        yield {"topic": "Best and worst", "points": "[]", "text": each.full_sentence}
+        yield {"topic": topic, "points": "[]", "text": each.full_sentence}
 
 
 def slow_pairs(table: Table, rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
