@@ -227,29 +227,38 @@ static void compute_kernels_are_as_counted(void **state) {
     }
 }
 
-/* Every instruction that a sweep names is in a loop that goes over a group with it, each byte once
- * (a copy: twice). */
+/* Each instruction before the width in brackets is in a loop that goes over a group with it, each
+ * byte once. */
+static void go_over_a_group(const char *instruction, int loop_count, const char *file) {
+    char words[64], *rest = words;
+    int width = 0;
+    assert_true(sscanf(strchr(instruction, '('), "(%d B)", &width) == 1);
+    snprintf(words, sizeof words, "%s", instruction);
+    *strchr(words, '(') = '\0';
+    for (char *word; (word = strtok_r(rest, ", ", &rest)) != NULL;) {
+        bool seen = false;
+        for (int i = 0; i < loop_count; i++) {
+            seen = seen || occurrences(&loops[i], word, "") == SWEEP_GROUP / width;
+        }
+        if (!seen) {
+            fail_msg("%s: no loop has %s for each of %d B of a group", file, word, width);
+        }
+    }
+}
+
+/* Every instruction that a sweep names, and the arithmetic of its triad. */
 static void sweeps_are_as_named(void **state) {
     (void)state;
     skip_if_instrumented();
     for (int table = 0; sweepers[table] != NULL; table++) {
         const struct sweeper *sweeper = sweepers[table];
-        char file[64], words[64], *rest = words;
+        char file[64];
         snprintf(file, sizeof file, "memory/sweep_%s.o", isa_name(sweeper->isa));
-        int loop_count = loops_of(file), width = 0;
-        assert_true(loop_count >= 3);
-        assert_true(sscanf(strchr(sweeper->instruction, '('), "(%d B)", &width) == 1);
-        snprintf(words, sizeof words, "%s", sweeper->instruction);
-        *strchr(words, '(') = '\0';
-        for (char *word;
-             sweeper->isa != ISA_SCALAR && (word = strtok_r(rest, ", ", &rest)) != NULL;) {
-            bool seen = false;
-            for (int i = 0; i < loop_count; i++) {
-                seen = seen || occurrences(&loops[i], word, "") == SWEEP_GROUP / width;
-            }
-            if (!seen) {
-                fail_msg("%s: no loop has %s for each of %d B of a group", file, word, width);
-            }
+        int loop_count = loops_of(file);
+        assert_true(loop_count >= 4);
+        if (sweeper->isa != ISA_SCALAR) { /* plain C: what the compiler makes of it */
+            go_over_a_group(sweeper->instruction, loop_count, file);
+            go_over_a_group(sweeper->triad_instruction, loop_count, file);
         }
     }
 }

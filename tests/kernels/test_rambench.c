@@ -10,18 +10,25 @@
 #include "memory/bench.h"
 #include "memory/cache.h"
 
-static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR"};
+static const char *const workloads[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "TRIAD"};
+enum { WORKLOADS = 7 };
+
+/* Bytes of a visit to a block of 1088 B: a copy reads and writes, a triad reads twice and writes.
+ */
+static double visit_bytes(const char *workload) {
+    return workload[0] == 'T' ? 3264 : workload[1] == 'W' ? 2176 : 1088;
+}
 
 static bool is(const struct process *process, const char *key, const char *json) {
     return strncmp(json_at(process, key), json, strlen(json)) == 0;
 }
 
-/* 1 MiB of work in blocks of 1088 B: 964 visits, of a pool of 61 such blocks (30 and 30 for a copy)
- * on two threads. */
+/* 1 MiB of work in blocks of 1088 B: 964 visits, of a pool of 61 such blocks (30 and 30 for a copy,
+ * 20, 20 and 20 for a triad) on two threads. */
 static void totals_are_exact(void **state) {
     (void)state;
     static const char *const pools[] = {"block", "64KiB"};
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < WORKLOADS; i++) {
         for (size_t p = 0; p < 2; p++) {
             for (int isa = 0; isa < ISA_COUNT; isa++) {
                 if (!isa_available((enum isa)isa)) {
@@ -31,14 +38,13 @@ static void totals_are_exact(void **state) {
                     NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088", "--pool",
                                pools[p], "--isa", isa_name((enum isa)isa), "--total", "1MiB",
                                "--threads", "2", "--warmup", "0.001"));
-                double visit = workloads[i][1] == 'W' ? 2176 : 1088,
-                       work = json_number(process, "work");
+                double visit = visit_bytes(workloads[i]), work = json_number(process, "work");
                 assert_int_equal(process->status, 0);
                 assert_true(work >= 1048576 && work < 1048576 + 2 * visit);
                 assert_true((uint64_t)work % (uint64_t)visit == 0);
                 assert_true(is(process, "working_set", p == 0 ? "\"block\"" : "\"pool\""));
                 assert_true(json_number(process, "working_set_bytes") <=
-                            (p == 0 ? 4 * 1088 : 65536));
+                            (p == 0 ? 2 * visit : 65536));
                 assert_true(is(process, "pool", p == 0 ? "null" : "65536"));
                 process_free(process);
             }
@@ -49,7 +55,7 @@ static void totals_are_exact(void **state) {
 static void both_kinds_of_stores(void **state) {
     (void)state;
     static const char *const stores[] = {"temporal", "streaming"};
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < WORKLOADS; i++) {
         for (size_t s = 0; s < 2; s++) {
             char wanted[32];
             struct process *process = process_run(
@@ -144,14 +150,15 @@ static void memory_is_probed_beyond_the_caches(void **state) {
     if (cache == 0 || cache > UINT64_C(64) << 20) {
         skip_because("the last-level cache is unknown or large");
     }
-    snprintf(in_dram, sizeof in_dram, "%" PRIu64, 4 * cache);
+    /* Each of the three buffers of a triad holds whole blocks only. */
+    snprintf(in_dram, sizeof in_dram, "%" PRIu64, 4 * cache + UINT64_C(3) * 4096);
     snprintf(cached, sizeof cached, "%" PRIu64, cache);
-    static const char *const kinds[] = {"RS", "WR", "RWS", "LAT"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const kinds[] = {"RS", "WR", "RWS", "TRIAD", "LAT"};
+    for (size_t i = 0; i < 5; i++) {
         for (int beyond = 0; beyond < 2; beyond++) {
             const char *bytes = beyond ? in_dram : cached;
             struct process *process =
-                i == 3
+                i == 4
                     ? process_run(NULL,
                                   ARGV("rambench", "--workload", "LAT", "--block", bytes,
                                        "--stride", "64", "--accesses", "1000", "--warmup", "0"))
@@ -186,6 +193,9 @@ static void libc_copies(void **state) {
     process_expect(process_run(NULL, ARGV("rambench", "--workload", "RR", "--block", "1KiB",
                                           "--store", "libc")),
                    2, "--store libc writes with memcpy or memset: it does not belong to RR");
+    process_expect(process_run(NULL, ARGV("rambench", "--workload", "TRIAD", "--block", "1KiB",
+                                          "--store", "libc")),
+                   2, "--store libc writes with memcpy or memset: it does not belong to TRIAD");
 }
 
 static struct process *rambench(const char *workload, const char *block, const char *option,
@@ -214,28 +224,31 @@ static void wrong_command_lines(void **state) {
                    2, "exclude each other");
 }
 
-/* Two threads and blocks of 1088 B: the least total is two blocks, of a copy twice that. */
+/* Two threads and blocks of 1088 B: the least total is two blocks of each array. */
 static void every_thread_has_work(void **state) {
     (void)state;
-    for (size_t i = 0; i < 6; i++) {
-        bool copy = workloads[i][1] == 'W';
+    for (size_t i = 0; i < WORKLOADS; i++) {
+        const int least = 2 * (int)visit_bytes(workloads[i]);
+        const char *arrays = workloads[i][0] == 'T'   ? ", in three arrays,"
+                             : workloads[i][1] == 'W' ? ", read and written,"
+                                                      : "";
+        char enough[16], little[16], sentence[160];
+        snprintf(enough, sizeof enough, "%d", least);
+        snprintf(little, sizeof little, "%d", least - 1);
+        snprintf(sentence, sizeof sentence,
+                 "--total: %dB is less than one block of 1088B%s for each of 2 threads: give %dB "
+                 "or more",
+                 least - 1, arrays, least);
         struct process *process = NULL;
         process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088",
-                                         "--pool", "64KiB", "--total", copy ? "4352" : "2176",
-                                         "--threads", "2", "--warmup", "0.001"));
+                                         "--pool", "64KiB", "--total", enough, "--threads", "2",
+                                         "--warmup", "0.001"));
         assert_int_equal(process->status, 0);
-        assert_true(json_number(process, "work") == (copy ? 4352 : 2176));
+        assert_true(json_number(process, "work") == least);
         process_free(process);
         process = process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--block", "1088",
-                                         "--pool", "64KiB", "--total", copy ? "4351" : "2175",
-                                         "--threads", "2"));
-        process_expect(
-            process, 2,
-            copy
-                ? "--total: 4351B is less than one block of 1088B, read and written, for each of 2 "
-                  "threads: give 4352B or more"
-                : "--total: 2175B is less than one block of 1088B for each of 2 threads: give "
-                  "2176B or more");
+                                         "--pool", "64KiB", "--total", little, "--threads", "2"));
+        process_expect(process, 2, sentence);
     }
     process_expect(process_run(NULL, ARGV("rambench", "--workload", "LAT", "--block", "1KiB",
                                           "--accesses", "2", "--threads", "3")),
@@ -245,7 +258,7 @@ static void every_thread_has_work(void **state) {
 /* Sizes whose sums or products would wrap to small ones. */
 static void sizes_beyond_any_memory(void **state) {
     (void)state;
-    static const char *const names[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "LAT"};
+    static const char *const names[] = {"RS", "WS", "RWS", "RR", "WR", "RWR", "TRIAD", "LAT"};
     static const char *const blocks[] = {"9223372036854775744", "4611686018427387904", "4194304TiB",
                                          "2251799813685248KiB"};
     static const char *const threads[] = {"2", "4096"};

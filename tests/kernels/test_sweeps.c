@@ -1,6 +1,6 @@
 /*
- * Reads, writes and copies of every instruction set this CPU has: each byte once per visit, and no
- * byte more.
+ * Reads, writes, copies and triads of every instruction set this CPU has: each byte once per visit,
+ * and no byte more.
  */
 #include "check.h"
 
@@ -13,6 +13,7 @@ enum {
     AREA = BLOCKS * LARGEST + 2 * LINE_BYTES
 };
 static _Alignas(64) unsigned char source[AREA], target[AREA], wanted[AREA];
+static _Alignas(64) double numbers[AREA / sizeof(double)], scaled[AREA / sizeof(double)];
 /* Shorter than a group, a group, groups with a rest. */
 static const size_t blocks[] = {64, 192, SWEEP_GROUP, SWEEP_GROUP + 64, 2 * SWEEP_GROUP, LARGEST};
 static const uint32_t order[] = {9, 3, 0, 4, 1, 2, 9}; /* five blocks; 9 must not be looked at */
@@ -122,6 +123,49 @@ static void copies_all_and_no_more(sweep_function *copy, size_t block) {
     assert_memory_equal(target, wanted, sizeof target);
 }
 
+/* wanted = numbers + 3 * scaled in a block of whole numbers, whose sums no rounding changes. */
+static void put_sums(size_t at, size_t bytes) {
+    for (size_t i = at; i < at + bytes; i += sizeof(double)) {
+        const double sum = numbers[i / sizeof sum] + 3 * scaled[i / sizeof sum];
+        memcpy(wanted + i, &sum, sizeof sum);
+    }
+}
+
+static void adds_all_and_no_more(sweep_function *triad, size_t block) {
+    fill();
+    for (size_t i = 0; i < AREA / sizeof(double); i++) {
+        numbers[i] = (double)(word_at(source + i * sizeof(double)) >> 32);
+        scaled[i] = (double)(word_at(source + i * sizeof(double)) & UINT32_MAX);
+    }
+    struct sweep pool = {.source = (const unsigned char *)numbers,
+                         .scaled = (const unsigned char *)scaled,
+                         .target = target,
+                         .factor = 3,
+                         .block = block,
+                         .stride = block,
+                         .order = order,
+                         .first = 2,
+                         .count = 2};
+    triad(&pool); /* blocks 0 and 4 */
+    put_sums(0, block);
+    put_sums(4 * block, block);
+    assert_memory_equal(target, wanted, sizeof target);
+    /* Onto its first operand: each visit adds 3 once more, so the number of visits shows. */
+    for (size_t i = 0; i < AREA / sizeof(double); i++) {
+        numbers[i] = scaled[i] = 1;
+    }
+    struct sweep same = {.source = (const unsigned char *)numbers,
+                         .scaled = (const unsigned char *)scaled,
+                         .target = (unsigned char *)numbers,
+                         .factor = 3,
+                         .block = block,
+                         .count = 7};
+    triad(&same);
+    for (size_t i = 0; i < AREA / sizeof(double); i++) {
+        assert_true(numbers[i] == (i < block / sizeof(double) ? 22 : 1));
+    }
+}
+
 static void check_writes(const struct sweeper *sweeper, size_t block) {
     writes_all_and_no_more(sweeper->write, block);
     if (sweeper->write_streaming != NULL) {
@@ -133,6 +177,13 @@ static void check_copies(const struct sweeper *sweeper, size_t block) {
     copies_all_and_no_more(sweeper->copy, block);
     if (sweeper->copy_streaming != NULL) {
         copies_all_and_no_more(sweeper->copy_streaming, block);
+    }
+}
+
+static void check_triads(const struct sweeper *sweeper, size_t block) {
+    adds_all_and_no_more(sweeper->triad, block);
+    if (sweeper->triad_streaming != NULL) {
+        adds_all_and_no_more(sweeper->triad_streaming, block);
     }
 }
 
@@ -151,8 +202,13 @@ static void copies(void **state) {
     for_each(check_copies);
 }
 
+static void triads(void **state) {
+    (void)state;
+    for_each(check_triads);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reads), cmocka_unit_test(writes),
-                                       cmocka_unit_test(copies)};
+                                       cmocka_unit_test(copies), cmocka_unit_test(triads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,19 +64,34 @@ static uint64_t write_faulty(const struct sweep *sweep) {
     return 0;
 }
 
-static void sweep_memory(void) {
+static uint64_t triad_faulty(const struct sweep *sweep) {
+    sound_sweeper->triad(sweep);
+    sweep->target[sweep->first * sweep->stride] ^= sched_getcpu() == victim;
+    return 0;
+}
+
+static void sweep_memory(enum operation operation) {
     static struct cpu_list allowed;
     allowed = choose_victim();
     sound_sweeper = sweeper_find(ISA_SCALAR);
     struct sweeper faulty = *sound_sweeper;
     faulty.read = read_faulty;
+    faulty.triad = triad_faulty;
     struct bench bench = {
-        .operation = OPERATION_READ, .block = 4096, .blocks = 2, .seed = 1, .sweeper = &faulty};
+        .operation = operation, .block = 4096, .blocks = 2, .seed = 1, .sweeper = &faulty};
     const struct team_plan plan = {.work = 1 << 20};
     struct team team;
     if (!team_run(&team, &allowed, &plan, &bench_sweep_job, &bench)) {
         report_failure(&team);
     }
+}
+
+static void read_memory(void) {
+    sweep_memory(OPERATION_READ);
+}
+
+static void add_in_memory(void) {
+    sweep_memory(OPERATION_TRIAD);
 }
 
 /* Measures from the first node to its memory, and to that of another number. */
@@ -136,7 +151,8 @@ static void a_core_that_computes_wrong(void **state) {
 
 static void a_core_that_reads_wrong(void **state) {
     (void)state;
-    expect_victim(sweep_memory);
+    expect_victim(read_memory);
+    expect_victim(add_in_memory);
 }
 
 static void a_core_that_reads_or_writes_a_node_wrong(void **state) {

@@ -20,13 +20,33 @@
 #define PROBE_BLOCK ((size_t)1 << 20)
 /* What no write and no copy leaves behind. */
 #define POISON UINT64_C(0xdeadc0dedeadc0de)
+/* STREAM's factor. Times whole numbers below 2^32 it is exact, with and without rounding between.
+ */
+#define TRIAD_FACTOR 3.0
 /* Share of a run that its threads may stop apart: what they differ by lowers the rate. */
 #define APART_MOST 0.01
 
+unsigned bench_buffers(enum operation operation) {
+    switch (operation) {
+    case OPERATION_COPY:
+        return 2;
+    case OPERATION_TRIAD:
+        return 3;
+    default:
+        return 1;
+    }
+}
+
+bool bench_writes(enum operation operation) {
+    return operation == OPERATION_WRITE || operation == OPERATION_COPY ||
+           operation == OPERATION_TRIAD;
+}
+
 uint64_t bench_work_per_visit(const struct bench *bench) {
-    return bench->operation == OPERATION_CHASE  ? 1
-           : bench->operation == OPERATION_COPY ? 2 * (uint64_t)bench->block
-                                                : bench->block;
+    if (bench->operation == OPERATION_CHASE) {
+        return 1;
+    }
+    return bench_buffers(bench->operation) * (uint64_t)bench->block;
 }
 
 static uint64_t buffer_bytes(const struct bench *bench) {
@@ -34,15 +54,24 @@ static uint64_t buffer_bytes(const struct bench *bench) {
 }
 
 /*
- * Source and target begin at different offsets in a page: at equal ones Intel cores hold a load
- * back for an older store that merely has the same low 12 bits. An odd number of lines also spreads
- * small blocks over the cache's sets.
+ * The buffers begin at different offsets in a page: at equal ones Intel cores hold a load back for
+ * an older store that merely has the same low 12 bits. An odd number of lines also spreads small
+ * blocks over the cache's sets.
  */
+static uint64_t scaled_offset(const struct bench *bench) {
+    return (buffer_bytes(bench) + 4095) / 4096 * 4096 + 21 * LINE_BYTES;
+}
+
 static uint64_t target_offset(const struct bench *bench) {
-    if (bench->operation != OPERATION_COPY) {
+    const uint64_t pages = (buffer_bytes(bench) + 4095) / 4096 * 4096;
+    switch (bench->operation) {
+    case OPERATION_COPY:
+        return pages + 33 * LINE_BYTES;
+    case OPERATION_TRIAD:
+        return 2 * pages + 43 * LINE_BYTES;
+    default:
         return 0;
     }
-    return (buffer_bytes(bench) + 4095) / 4096 * 4096 + 33 * LINE_BYTES;
 }
 
 uint64_t bench_bytes_per_thread(const struct bench *bench) {
@@ -82,6 +111,14 @@ static void fill_words(unsigned char *buffer, size_t bytes, uint64_t word) {
     }
 }
 
+/* Doubles that are whole numbers below 2^32, so that every instruction set has the same sums. */
+static void fill_doubles(struct random_state *random, unsigned char *buffer, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += sizeof(double)) {
+        const double number = (double)(random_next(random) >> 32);
+        memcpy(buffer + at, &number, sizeof number);
+    }
+}
+
 static void prepare_sweep(struct team_member *member) {
     const struct bench *bench = member->context;
     struct random_state random;
@@ -89,7 +126,12 @@ static void prepare_sweep(struct team_member *member) {
     if (worker == NULL) {
         return;
     }
-    if (bench->operation != OPERATION_WRITE) {
+    if (bench->operation == OPERATION_TRIAD) {
+        worker->source = worker->arena.base;
+        worker->scaled = worker->arena.base + scaled_offset(bench);
+        fill_doubles(&random, worker->source, buffer_bytes(bench));
+        fill_doubles(&random, worker->scaled, buffer_bytes(bench));
+    } else if (bench->operation != OPERATION_WRITE) {
         worker->source = worker->arena.base;
         random_fill(&random, worker->source, buffer_bytes(bench));
     }
@@ -128,6 +170,8 @@ static sweep_function *choose_sweep(const struct bench *bench) {
         return sweeper->read;
     case OPERATION_WRITE:
         return bench->streaming ? sweeper->write_streaming : sweeper->write;
+    case OPERATION_TRIAD:
+        return bench->streaming ? sweeper->triad_streaming : sweeper->triad;
     default:
         return bench->streaming ? sweeper->copy_streaming : sweeper->copy;
     }
@@ -146,6 +190,8 @@ static void run_sweep(struct team_member *member) {
     const uint64_t wanted = member->limit / per_visit + (member->limit % per_visit > 0 ? 1 : 0);
     const bool same_block = bench->blocks == 1;
     struct sweep next = {.source = worker->source,
+                         .scaled = worker->scaled,
+                         .factor = TRIAD_FACTOR,
                          .target = worker->target,
                          .block = bench->block,
                          .stride = same_block ? 0 : bench->block,
@@ -224,6 +270,19 @@ static uint64_t expected_sum(const struct bench *bench, const struct bench_worke
     return worker->visits / bench->blocks * lap + begun;
 }
 
+static bool all_sums(const unsigned char *sums, const unsigned char *source,
+                     const unsigned char *scaled, size_t bytes) {
+    double sum, first, second;
+    bool right = true;
+    for (size_t at = 0; at < bytes; at += sizeof sum) {
+        memcpy(&sum, sums + at, sizeof sum);
+        memcpy(&first, source + at, sizeof first);
+        memcpy(&second, scaled + at, sizeof second);
+        right = right && sum == first + TRIAD_FACTOR * second;
+    }
+    return right;
+}
+
 /* Whether the block of place i in the order holds what its last visit left, or poison if there was
  * none. */
 static bool block_is_right(const struct bench *bench, const struct bench_worker *worker,
@@ -235,6 +294,10 @@ static bool block_is_right(const struct bench *bench, const struct bench_worker 
     }
     if (bench->operation == OPERATION_COPY) {
         return memcmp(block, worker->source + number * bench->block, bench->block) == 0;
+    }
+    if (bench->operation == OPERATION_TRIAD) {
+        return all_sums(block, worker->source + number * bench->block,
+                        worker->scaled + number * bench->block, bench->block);
     }
     uint64_t last = i + (worker->visits - 1 - i) / bench->blocks * bench->blocks;
     uint64_t value = worker->value + last;

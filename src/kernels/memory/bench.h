@@ -11,7 +11,13 @@
 #include "memory/chase.h"
 #include "memory/sweep.h"
 
-enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_COPY, OPERATION_CHASE };
+enum operation {
+    OPERATION_READ,
+    OPERATION_WRITE,
+    OPERATION_COPY,
+    OPERATION_TRIAD,
+    OPERATION_CHASE
+};
 
 /* The context of the team: the same for all threads. */
 struct bench {
@@ -31,8 +37,8 @@ struct bench {
 };
 
 struct bench_worker {
-    struct arena arena; /* holds source, then target, as far as the operation needs them */
-    unsigned char *source, *target;
+    struct arena arena; /* holds source, scaled and target, as far as the operation needs them */
+    unsigned char *source, *scaled, *target;
     uint32_t *order; /* NULL: sequential */
     uint64_t visits; /* blocks done in this run */
     uint64_t sum;    /* of all words read in this run */
@@ -40,6 +46,12 @@ struct bench_worker {
     struct chase chase;
     double fastest; /* chase: s per load of the fastest portion; 0: none */
 };
+
+/* Buffers of one thread, each of which a visit reads or writes: 2 of a copy, 3 of the triad. */
+unsigned bench_buffers(enum operation operation);
+
+/* Whether the operation writes, so that its stores may go around the caches. */
+bool bench_writes(enum operation operation);
 
 /* Bytes that one visit or access counts: a copy reads and writes; a chase counts accesses, so 1. */
 uint64_t bench_work_per_visit(const struct bench *bench);

@@ -15,9 +15,9 @@
 /* A working set of so many last-level caches lies in DRAM: less is partly read from the caches. */
 #define CACHES 4
 
-static const char *const workloads[] = {"RS",     "WS",      "RWS",     "RR",        "WR",
-                                        "RWR",    "LAT",     "C2C",     "LADDER-RS", "LADDER-LAT",
-                                        "LOADED", "NUMA-RS", "NUMA-WS", "NUMA-LAT",  NULL};
+static const char *const workloads[] = {
+    "RS",  "WS",        "RWS",        "RR",     "WR",      "RWR",     "TRIAD",    "LAT",
+    "C2C", "LADDER-RS", "LADDER-LAT", "LOADED", "NUMA-RS", "NUMA-WS", "NUMA-LAT", NULL};
 static const char *const stores[] = {"auto", "temporal", "streaming", "libc", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 static const char *const pairs[] = {"sample", "all", NULL};
@@ -48,6 +48,8 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
             "latency of a "
             "load.\n"
             "RS WS RWS read, write, copy blocks one after the other; RR WR RWR in random order;\n"
+            "TRIAD computes a = b + s * c on doubles, as STREAM does, in blocks one after the "
+            "other;\n"
             "LAT follows pointers through an area of --block bytes, each load dependent on the one "
             "before.\n"
             "C2C hands a cache line from core to core, for each pair of the CPUs of its threads.\n"
@@ -107,23 +109,28 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
 }
 
-/* A copy has a source and a target. */
-static unsigned buffers_of(const char *workload) {
-    return strncmp(workload, "RW", 2) == 0 ? 2 : 1;
+static enum operation operation_of(const char *workload) {
+    return strcmp(workload, "LAT") == 0      ? OPERATION_CHASE
+           : strcmp(workload, "TRIAD") == 0  ? OPERATION_TRIAD
+           : strncmp(workload, "RW", 2) == 0 ? OPERATION_COPY
+           : workload[0] == 'R'              ? OPERATION_READ
+                                             : OPERATION_WRITE;
 }
 
 /* Sizes beyond any memory are mistakes; sums and products of the others fit into 64 bits. */
 static void check_memory(const struct arguments *a) {
     char text[NAME_BYTES];
-    const uint64_t buffers = (uint64_t)a->common.threads * buffers_of(a->workload);
+    static const char *const uses[] = {"", "", ", once to read and once to write,",
+                                       ", twice to read and once to write,"};
+    const unsigned each = bench_buffers(operation_of(a->workload));
+    const uint64_t buffers = (uint64_t)a->common.threads * each;
     uint64_t pool;
     if (a->block > BYTES_MOST / buffers) {
         fail_usage(
             "--block: %s for each of %d thread%s%s is more memory than any machine has: make "
             "--block or --threads smaller",
             format_size(a->block, text, sizeof text), a->common.threads,
-            a->common.threads > 1 ? "s" : "",
-            buffers_of(a->workload) > 1 ? ", once to read and once to write," : "");
+            a->common.threads > 1 ? "s" : "", uses[each]);
     }
     if (a->pool != NULL && parse_size(a->pool, &pool) && pool > BYTES_MOST) {
         fail_usage("--pool: %s is more memory than any machine has: make --pool smaller",
@@ -135,13 +142,13 @@ static void check_memory(const struct arguments *a) {
 static void check_work(const struct arguments *a) {
     char total[NAME_BYTES], block[NAME_BYTES], least[NAME_BYTES];
     const uint64_t threads = (uint64_t)a->common.threads;
-    const bool copy = strncmp(a->workload, "RW", 2) == 0;
-    const unsigned moves = buffers_of(a->workload);
+    static const char *const uses[] = {"", "", ", read and written,", ", in three arrays,"};
+    const unsigned moves = bench_buffers(operation_of(a->workload));
     if (a->total > 0 && a->total / moves / a->block < threads) {
         fail_usage(
             "--total: %s is less than one block of %s%s for each of %d threads: give %s or more",
             format_size(a->total, total, sizeof total), format_size(a->block, block, sizeof block),
-            copy ? ", read and written," : "", a->common.threads,
+            uses[moves], a->common.threads,
             format_size(moves * a->block * threads, least, sizeof least));
     }
     if (a->accesses > 0 && a->accesses < threads) {
@@ -153,7 +160,7 @@ static void check_work(const struct arguments *a) {
 
 static void check_arguments(const struct arguments *a) {
     if (a->workload == NULL) {
-        fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, LAT, "
+        fail_usage("--workload is missing: choose one of RS, WS, RWS, RR, WR, RWR, TRIAD, LAT, "
                    "C2C, LADDER-RS, LADDER-LAT, LOADED, NUMA-RS, NUMA-WS, NUMA-LAT");
     }
     check_memory(a);
@@ -178,8 +185,8 @@ static void check_arguments(const struct arguments *a) {
         fail_usage("LAT takes none of --pool, --total and --store: --block is the area, --accesses "
                    "the work");
     }
-    if (strcmp(a->store, "libc") == 0 &&
-        (strcmp(a->workload, "RS") == 0 || strcmp(a->workload, "RR") == 0)) {
+    if (strcmp(a->store, "libc") == 0 && (operation_of(a->workload) == OPERATION_READ ||
+                                          operation_of(a->workload) == OPERATION_TRIAD)) {
         fail_usage("--store libc writes with memcpy or memset: it does not belong to %s",
                    a->workload);
     }
@@ -231,13 +238,6 @@ static uint64_t pool_bytes(const struct arguments *a) {
     return bytes;
 }
 
-static enum operation operation_of(const char *workload) {
-    return strcmp(workload, "LAT") == 0      ? OPERATION_CHASE
-           : strncmp(workload, "RW", 2) == 0 ? OPERATION_COPY
-           : workload[0] == 'R'              ? OPERATION_READ
-                                             : OPERATION_WRITE;
-}
-
 /* The workload that goes over the same blocks one after the other. */
 static const char *sequential_of(enum operation operation) {
     return operation == OPERATION_COPY ? "RWS" : operation == OPERATION_READ ? "RS" : "WS";
@@ -246,7 +246,7 @@ static const char *sequential_of(enum operation operation) {
 /* A pool is walked to see the memory, so its rows show the memory's best; one block lies in the
  * caches. */
 static void choose_stores(struct bench *bench, const struct arguments *a, bool pool) {
-    bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
+    bool writes = bench_writes(bench->operation);
     bool can = writes && bench->sweeper->write_streaming != NULL;
     bench->streaming = can && pool;
     if (strcmp(a->store, "temporal") == 0) {
@@ -319,7 +319,8 @@ static void print_result(const struct arguments *a, const struct bench *bench,
     struct json json;
     double fastest = 0;
     bool chase = bench->operation == OPERATION_CHASE;
-    bool writes = bench->operation == OPERATION_WRITE || bench->operation == OPERATION_COPY;
+    bool writes = bench_writes(bench->operation);
+    bool triad = bench->operation == OPERATION_TRIAD;
     struct report report = {.instrument = "rambench",
                             .workload = a->workload,
                             .value = chase ? mean_latency(team, &fastest) : team_rate(team),
@@ -356,6 +357,7 @@ static void print_result(const struct arguments *a, const struct bench *bench,
     json_string(&json, "instruction",
                 chase         ? "dependent load"
                 : bench->libc ? (bench->operation == OPERATION_COPY ? "memcpy" : "memset")
+                : triad       ? bench->sweeper->triad_instruction
                               : bench->sweeper->instruction);
     if (chase) {
         json_unsigned(&json, "stride", a->stride);
@@ -401,7 +403,7 @@ int main(int argc, char **argv) {
             a.isa);
     }
     bool chase = bench.operation == OPERATION_CHASE;
-    int buffers = (int)buffers_of(a.workload);
+    int buffers = (int)bench_buffers(bench.operation);
     uint64_t pool = pool_bytes(&a);
     place_choose(&a.common.cpus, a.common.threads, &cpus, &warnings);
     bench.blocks = blocks_per_thread(&a, pool, buffers, &warnings);

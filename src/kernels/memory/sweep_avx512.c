@@ -1,4 +1,4 @@
-/* AVX-512: a whole cache line per load and store. */
+/* AVX-512: a whole cache line per load, multiply-add and store. */
 #include <immintrin.h>
 #include <stdint.h>
 
@@ -23,10 +23,21 @@ static uint64_t sum_words(__m512i v) {
         __asm__ volatile("vmovdqa64 %1, %0" : "=v"(t) : "m"(AT_CONST(p)));                         \
         STORE(INSTRUCTION, q, t);                                                                  \
     } while (0)
+#define DOUBLES __m512d
+#define SPLAT_DOUBLE(value) _mm512_set1_pd(value)
+#define TRIAD_WITH(INSTRUCTION, q, p, r, f)                                                        \
+    do {                                                                                           \
+        __m512d t;                                                                                 \
+        __asm__ volatile("vmovapd %1, %0" : "=v"(t) : "m"(AT_CONST(r)));                           \
+        __asm__ volatile("vfmadd213pd %2, %1, %0" : "+v"(t) : "v"(f), "m"(AT_CONST(p)));           \
+        STORE(INSTRUCTION, q, t);                                                                  \
+    } while (0)
 #define WRITE_LINE(p, v) STORE("vmovdqa64", p, v)
 #define STREAM_LINE(p, v) STORE("vmovntdq", p, v)
 #define COPY_LINE(q, p) COPY_WITH("vmovdqa64", q, p)
 #define STREAM_COPY_LINE(q, p) COPY_WITH("vmovntdq", q, p)
+#define TRIAD_LINE(q, p, r, f) TRIAD_WITH("vmovapd", q, p, r, f)
+#define STREAM_TRIAD_LINE(q, p, r, f) TRIAD_WITH("vmovntpd", q, p, r, f)
 #define FENCE _mm_sfence()
 #define SUM(v) sum_words(v)
 
@@ -35,9 +46,12 @@ static uint64_t sum_words(__m512i v) {
 const struct sweeper sweeper_avx512 = {
     .isa = ISA_AVX512,
     .instruction = "vpaddq, vmovdqa64, vmovntdq (64 B)",
+    .triad_instruction = "vfmadd213pd (64 B), vmovapd, vmovntpd",
     .read = sweep_read,
     .write = sweep_write,
     .copy = sweep_copy,
+    .triad = sweep_triad,
     .write_streaming = sweep_write_streaming,
     .copy_streaming = sweep_copy_streaming,
+    .triad_streaming = sweep_triad_streaming,
 };

@@ -32,10 +32,27 @@
         STORE_PAIR(INSTRUCTION, t0, t1, q, "#0");                                                  \
         STORE_PAIR(INSTRUCTION, t2, t3, q, "#32");                                                 \
     } while (0)
+#define DOUBLES float64x2_t
+#define SPLAT_DOUBLE(value) vdupq_n_f64(value)
+#define ADD_SCALED(t, u, f) __asm__ volatile("fmla %0.2d, %1.2d, %2.2d" : "+w"(t) : "w"(u), "w"(f))
+#define TRIAD_PAIR(INSTRUCTION, q, p, r, f, AT)                                                    \
+    do {                                                                                           \
+        float64x2_t t0, t1, u0, u1;                                                                \
+        LOAD_PAIR(t0, t1, p, AT);                                                                  \
+        LOAD_PAIR(u0, u1, r, AT);                                                                  \
+        ADD_SCALED(t0, u0, f);                                                                     \
+        ADD_SCALED(t1, u1, f);                                                                     \
+        STORE_PAIR(INSTRUCTION, t0, t1, q, AT);                                                    \
+    } while (0)
+#define TRIAD_WITH(INSTRUCTION, q, p, r, f)                                                        \
+    TRIAD_PAIR(INSTRUCTION, q, p, r, f, "#0");                                                     \
+    TRIAD_PAIR(INSTRUCTION, q, p, r, f, "#32")
 #define WRITE_LINE(p, v) WRITE_WITH("stp", p, v)
 #define STREAM_LINE(p, v) WRITE_WITH("stnp", p, v)
 #define COPY_LINE(q, p) COPY_WITH("stp", q, p)
 #define STREAM_COPY_LINE(q, p) COPY_WITH("stnp", q, p)
+#define TRIAD_LINE(q, p, r, f) TRIAD_WITH("stp", q, p, r, f)
+#define STREAM_TRIAD_LINE(q, p, r, f) TRIAD_WITH("stnp", q, p, r, f)
 #define FENCE __asm__ volatile("dmb ish" ::: "memory")
 #define SUM(v) (vgetq_lane_u64(v, 0) + vgetq_lane_u64(v, 1))
 
@@ -44,9 +61,12 @@
 const struct sweeper sweeper_neon = {
     .isa = ISA_NEON,
     .instruction = "ldp, stp, stnp (32 B)",
+    .triad_instruction = "fmla (16 B), ldp, stp, stnp",
     .read = sweep_read,
     .write = sweep_write,
     .copy = sweep_copy,
+    .triad = sweep_triad,
     .write_streaming = sweep_write_streaming,
     .copy_streaming = sweep_copy_streaming,
+    .triad_streaming = sweep_triad_streaming,
 };

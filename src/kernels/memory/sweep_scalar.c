@@ -1,4 +1,5 @@
-/* Plain C on 64-bit words, compiled without vectorisation (the Makefile's flags for *_scalar.c). */
+/* Plain C on 64-bit words and doubles, compiled without vectorisation (the Makefile's flags for
+ * *_scalar.c). */
 #include <stdint.h>
 
 #define VECTOR uint64_t
@@ -39,6 +40,20 @@
     WORD(q, 5) = WORD_CONST(p, 5);                                                                 \
     WORD(q, 6) = WORD_CONST(p, 6);                                                                 \
     WORD(q, 7) = WORD_CONST(p, 7)
+#define DOUBLES double
+#define SPLAT_DOUBLE(value) (value)
+#define DOUBLE(p, i) (((volatile double *)(void *)(p))[i])
+#define DOUBLE_CONST(p, i) (((const volatile double *)(const void *)(p))[i])
+#define TRIAD_8(q, p, r, f, i) DOUBLE(q, i) = DOUBLE_CONST(p, i) + (f)*DOUBLE_CONST(r, i)
+#define TRIAD_LINE(q, p, r, f)                                                                     \
+    TRIAD_8(q, p, r, f, 0);                                                                        \
+    TRIAD_8(q, p, r, f, 1);                                                                        \
+    TRIAD_8(q, p, r, f, 2);                                                                        \
+    TRIAD_8(q, p, r, f, 3);                                                                        \
+    TRIAD_8(q, p, r, f, 4);                                                                        \
+    TRIAD_8(q, p, r, f, 5);                                                                        \
+    TRIAD_8(q, p, r, f, 6);                                                                        \
+    TRIAD_8(q, p, r, f, 7)
 #define SUM(v) (v)
 
 #include "memory/sweep.inc"
@@ -46,7 +61,9 @@
 const struct sweeper sweeper_scalar = {
     .isa = ISA_SCALAR,
     .instruction = "C: uint64_t loads and stores (8 B)",
+    .triad_instruction = "C: double multiplication and addition (8 B)",
     .read = sweep_read,
     .write = sweep_write,
     .copy = sweep_copy,
+    .triad = sweep_triad,
 };

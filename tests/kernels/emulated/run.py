@@ -25,7 +25,7 @@ BUILD = REPOSITORY / "build/emulated"
 COMPUTE = ("DP", "FP32", "DPMIX", "FP32MIX", "SP", "HP", "QP", "QPDOT")
 UNITS = ("FP16", "BF16DOT", "QPMM", "BF16MM")
 """What no model has: the program must say so."""
-MEMORY = ("RS", "WS", "RWS", "RR", "WR", "RWR")
+MEMORY = ("RS", "WS", "RWS", "RR", "WR", "RWR", "TRIAD")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Short real runs of every workload; $1 is the folder of the programs. Used under the sanitizers and $RUNNER, an emulator.
 set -eu
-for workload in RS WS RWS RR WR RWR; do
+for workload in RS WS RWS RR WR RWR TRIAD; do
     for pool in block 4MiB; do
         ${RUNNER:-} "$1/rambench" --workload "$workload" --block 1KiB --pool "$pool" --threads 2 --seconds 0.05 --warmup 0.01 >/dev/null
     done
