@@ -91,6 +91,8 @@ PAGES = ("small", "huge")
 """Variants of ladders, which are kinds of memory pages."""
 NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
 """Workloads that measure matrices between NUMA nodes, on machines with several NUMA nodes."""
+ARRAYS = {"RWS": 2, "RWR": 2, "TRIAD": 3}
+"""Memory workload -> number of arrays that it goes through at once. All others have one."""
 MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")
 """GPU workloads of the matrix units (Tensor Cores), which only some GPUs have for each type."""
 SWEEPS = ("RS", "WS", "RWS", "RWR")

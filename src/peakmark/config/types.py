@@ -159,9 +159,9 @@ class CampaignGrid(TypedDict, total=False):
         pool: memory: total size of the pool of all threads, for variant pool. auto (default) is
             four times the last-level caches that the threads reach, but at most half the memory of
             the job.
-        store: memory: how WS WR RWS RWR write, also in reference tools: temporal (through the
+        store: memory: how WS WR RWS RWR TRIAD write, also in reference tools: temporal (through the
             caches, which first read each line), streaming (around the caches), libc (memcpy and
-            memset of the C library). Default: streaming for pools, temporal for blocks.
+            memset of the C library; not TRIAD). Default: streaming for pools, temporal for blocks.
         reads: memory: mixes of LOADED, as the percentage of the traffic that is reads. Default:
             100, 75 and 50.
         rates: memory: number of traffic rates that LOADED measures for each mix, besides idle.
@@ -290,7 +290,7 @@ class Campaign(Keys):
         modules: Environment modules that provide a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
         cpu: Grids of QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM.
-        memory: Grids of RS WS RWS RR WR RWR LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT.
+        memory: Grids of RS WS RWS RR WR RWR TRIAD LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT.
             Variants are block (cache), pool (DRAM, streaming stores) and pool-temporal (DRAM,
             ordinary stores); those of ladders are small and huge (pages).
         disk: Grids of WS RS WR RR. Variants are psync and io_uring-qdN.
@@ -364,7 +364,7 @@ DiskWorkload = Literal["RS", "WS", "RR", "WR"]
 NetworkWorkload = Literal["TCP", "UDP"]
 Workload = Literal[
     "QP", "HP", "SP", "DP", "FP32", "DPMIX", "FP32MIX", "QPDOT", "FP16", "BF16DOT", "QPMM", "BF16MM",
-    "RS", "WS", "RWS", "RR", "WR", "RWR", "LAT", "TCP", "UDP", "LAT-TCP", "LAT-UDP",
+    "RS", "WS", "RWS", "RR", "WR", "RWR", "TRIAD", "LAT", "TCP", "UDP", "LAT-TCP", "LAT-UDP",
 ]  # fmt: skip
 
 

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from peakmark import data
-from peakmark.catalogue import LADDERS, NUMA, PAGES, POOLS, SHAPES
+from peakmark.catalogue import ARRAYS, LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.formatting import format_size, plural, quantity
 from peakmark.limits.base import Clock, Limit, Question
 from peakmark.messages import Message, message
 
 LINE, PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
-COPY_OFFSET = 33 * LINE
-"""Bytes from the start of the page that follows a copy's source to the copy's target.
+TARGET_OFFSETS = {2: 33 * LINE, 3: 43 * LINE}
+"""Number of arrays -> bytes from the start of the page that follows the others to the last one.
 
 rambench places the buffers like this (src/kernels/memory/bench.c).
 """
@@ -25,7 +25,7 @@ DRAM_FACTOR = 4
 
 Between one and this multiple, neither the limit of the cache nor that of DRAM applies.
 """
-_COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3)}
+_COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3), "TRIAD": (3, 4)}
 """Workload -> (counted bytes, bytes that the channels move), if a store first reads its line."""
 _NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
 """Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide as those of DIMMs.
@@ -71,17 +71,17 @@ def _limit(question: Question) -> Limit:
         return _latency(question)
     if question.variant != "block" or block is None:
         return _moved(question, dram(question))
-    working_set = block
-    if question.workload.startswith("RW"):
-        working_set = 2 * block
+    working_set = ARRAYS.get(question.workload, 1) * block
     return _cache(question, working_set, _taken(question.workload, block))
 
 
 def _taken(workload: str, block: int) -> int:
-    """Return the bytes of a thread's buffers. A copy has two buffers."""
-    if not workload.startswith("RW"):
+    """Return the bytes of a thread's buffers with the gaps between them."""
+    arrays = ARRAYS.get(workload, 1)
+    if arrays == 1:
         return block
-    return -(-block // PAGE) * PAGE + COPY_OFFSET + block
+    pages = -(-block // PAGE) * PAGE
+    return (arrays - 1) * pages + TARGET_OFFSETS[arrays] + block
 
 
 def level_of(question: Question) -> str:
@@ -282,7 +282,9 @@ def cache_lines(question: Question) -> dict[int, dict[str, str]]:
 
 
 def column(workload: str) -> str:
-    """Return the column of caches.csv for a workload: load, store or copy."""
+    """Return the column of caches.csv for a workload: load, store, copy or triad."""
+    if workload == "TRIAD":
+        return "triad"
     if workload.startswith("RW"):
         return "copy"
     return {"R": "load", "W": "store"}[workload[0]]
@@ -432,7 +434,7 @@ def by_cores(
     Args:
         question: the row.
         cores: number of cores, if known.
-        column: column of caches.csv: load, store or copy.
+        column: column of caches.csv: load, store, copy or triad.
         cached: whether the data may stay in L1, so that the path to L2 is not needed.
         moves: how often each counted byte is moved.
     """
@@ -442,8 +444,8 @@ def by_cores(
     width = float(lines[1][column])
     if not cached and 2 in lines:
         path = float(lines[2]["load"])
-        if column == "copy":
-            path *= 2
+        # What is stored does not come through this path, but is counted too.
+        path *= {"copy": 2, "triad": 1.5}.get(column, 1)
         width = min(width, path)
     value = cores * clock.hz * width / moves
     if question.unit == "bit/s":

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from peakmark.catalogue import (
+    ARRAYS,
     AUTO,
     GPUS,
     KERNELS,
@@ -40,8 +41,6 @@ MOST_CELLS = 1_000_000
 """Most cells of peakmark's kernels in a campaign: weeks of measuring on a hundred nodes."""
 READS = ("RS", "RR")
 """Disk workloads that only read, so that ``sync`` and ``fill`` do not change them."""
-COPIES = ("RWS", "RWR")
-"""Memory workloads that read and write each block."""
 SHORTEST_S = 0.01
 """Shortest measuring time, in seconds, to which ``scale`` reduces a cell."""
 SHORTEST_HPL_S = 3.0
@@ -472,8 +471,8 @@ class _Grid:
     def _bytes_per_round(self, point: _GridPoint) -> int:
         """Return the bytes that all threads together move when each thread processes one block."""
         size = (point.block or 1) * point.threads
-        if self.subsystem == "memory" and point.workload in COPIES:
-            size *= 2
+        if self.subsystem == "memory":
+            size *= ARRAYS.get(point.workload, 1)
         return size
 
     def _scaled_time(self, seconds: float, least: float = 0.0) -> float:

@@ -37,7 +37,7 @@ def access_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict
         details: options of the cell, overridden by what the program reported. Missing details have
             the default of peakmark's kernels.
     """
-    is_writing = "W" in workload
+    is_writing = "W" in workload or workload == "TRIAD"
     if subsystem == "memory" and is_writing and details.get("store"):
         return {"stores": str(details["store"])}
     if subsystem != "disk":

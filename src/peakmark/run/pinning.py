@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peakmark.catalogue import AUTO, GPUS, NUMA, POOLS
+from peakmark.catalogue import ARRAYS, AUTO, GPUS, NUMA, POOLS
 from peakmark.cell import Cell
 from peakmark.machine import gpu, topology
 from peakmark.machine.host import Facts, Host
@@ -130,10 +130,11 @@ def pool(cell: Cell, cached: int, memory: int) -> int:
     """Return the bytes of an automatic pool.
 
     The pool is at least ``POOL_FACTOR`` times ``cached``, the size of the caches, if the memory
-    suffices. Two blocks for each thread are added, because a kernel uses only whole blocks. The size
-    is a power of two if a reference tool needs that.
+    suffices. Two blocks for each thread, and three for the triad, are added, because a kernel uses
+    only whole blocks. The size is a power of two if a reference tool needs that.
     """
-    wanted = max(LEAST_POOL, POOL_FACTOR * cached + 2 * cell.concurrency * (cell.block or 0))
+    spare = max(2, ARRAYS.get(cell.workload, 1)) * cell.concurrency * (cell.block or 0)
+    wanted = max(LEAST_POOL, POOL_FACTOR * cached + spare)
     room = max(int(memory * POOL_SHARE), ROUND)
     if cell.options.get("power_of_two"):
         return min(1 << (wanted - 1).bit_length(), 1 << room.bit_length() - 1)

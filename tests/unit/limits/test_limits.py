@@ -216,13 +216,14 @@ def cached(name):
 
 
 @pytest.mark.parametrize(("name", "level", "line"), DESIGNS, ids=NAMES)
-@pytest.mark.parametrize("workload", ["RS", "WS", "RWS"])
+@pytest.mark.parametrize("workload", ["RS", "WS", "RWS", "TRIAD"])
 def test_a_row_of_each_level_of_each_design_has_the_path_of_that_level(name, level, line, workload):
     """Just above the level before, where a share of the sweep could be thought to hit that one."""
     above = SIZES.get(level - 1, 0)
-    block = above // 2 + 4 * KIB if workload == "RWS" else above + KIB
+    blocks = {"RWS": above // 2 + 4 * KIB, "TRIAD": above // 3 + 4 * KIB}
+    block = blocks.get(workload, above + KIB)
     limit = memory(f"{workload}-block", block, 1, cached(name), clock_hz=1e9)
-    column = {"RS": "load", "WS": "store", "RWS": "copy"}[workload]
+    column = {"RS": "load", "WS": "store", "RWS": "copy", "TRIAD": "triad"}[workload]
     narrower = [
         float(other[column])
         for design, number, other in DESIGNS
@@ -299,7 +300,9 @@ def test_latency_of_caches_and_of_memory():
     assert "L3 cache or" in reason(memory("LAT", 48 * MIB, 1, VM, site=site))
 
 
-SHARES = [("WS", 1 / 2), ("WR", 1 / 2), ("RWS", 2 / 3), ("RWR", 2 / 3), ("RS", 1)]
+SHARES = [
+    ("WS", 1 / 2), ("WR", 1 / 2), ("RWS", 2 / 3), ("RWR", 2 / 3), ("TRIAD", 3 / 4), ("RS", 1),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("workload", "share"), SHARES)

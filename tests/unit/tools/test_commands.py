@@ -168,11 +168,13 @@ def test_pmbw_without_the_routines_of_a_cell(monkeypatch):
         command(cell("pmbw", "WS", "pool", MIB, 1, store="temporal"), space())
 
 
+WITH_FMA = ("peakflops", "peakflops_sp", "stream")
+"""Kernels of likwid-bench that it also has with fused multiply-adds."""
 LIKWID = frozenset(
     stem + suffix
-    for stem in ("load", "store", "copy", "store_mem", "copy_mem", "peakflops", "peakflops_sp")
+    for stem in ("load", "store", "copy", "store_mem", "copy_mem", "stream_mem", *WITH_FMA)
     for suffix in ("", "_sse", "_avx", "_avx512", "_avx_fma", "_avx512_fma")
-    if not (suffix.endswith("fma") and not stem.startswith("peak"))
+    if not (suffix.endswith("fma") and stem not in WITH_FMA)
 )
 SVE = [f"_sve{bits}" for bits in (128, 256, 512)]
 ARM_PEAK = ("peakflops", "peakflops_fma", "peakflops_sp", "peakflops_sp_fma")
@@ -206,8 +208,9 @@ def test_likwid_works_on_the_bytes_of_rambench_as_often_as_it_takes():
         of = cell("likwid-bench", workload, variant, MIB, threads, **options)
         return likwid_bench.plan(of, LIKWID, AVX2)
 
-    sizes = {"RS-block": 3 << 20, "WS-block": 3 << 20, "RWS-block": 6 << 20}
-    for row, size in (sizes | {"RS-pool": 1 << 28, "RWS-pool": 1 << 28}).items():
+    sizes = {"RS-block": 3 << 20, "WS-block": 3 << 20, "RWS-block": 6 << 20, "TRIAD-block": 9 << 20}
+    walked = dict.fromkeys(["RS-pool", "RWS-pool", "TRIAD-pool"], 1 << 28)
+    for row, size in (sizes | walked).items():
         assert plan(*row.split("-"), 3, pool="256MiB").size == size
     pools = {"1MiB": 10, "1GiB": 10, "2GiB": 2, "16GiB": 2}
     for pool, iterations in pools.items():

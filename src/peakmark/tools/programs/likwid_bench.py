@@ -48,7 +48,14 @@ _RESULTS = {
     "memory": ("throughput", "Data volume (Byte)", "MByte/s"),
 }
 """Subsystem -> metric, name of the line with the work, and name of the line with the rate."""
-_KERNELS = {"DP": "peakflops", "FP32": "peakflops_sp", "RS": "load", "WS": "store", "RWS": "copy"}
+_KERNELS = {
+    "DP": "peakflops",
+    "FP32": "peakflops_sp",
+    "RS": "load",
+    "WS": "store",
+    "RWS": "copy",
+    "TRIAD": "stream",  # its triad has a fourth array
+}
 """Workload -> start of the names of its kernels in likwid-bench."""
 
 
@@ -114,13 +121,13 @@ class LikwidBench(Instrument):
     """likwid-bench.
 
     - cpu DP and FP32: op/s.
-    - memory RS, WS and RWS: B/s, in blocks and pools, with the same kind of stores as rambench.
+    - memory RS, WS, RWS and TRIAD: B/s, in blocks and pools, with the same kind of stores as rambench.
     """
 
     name = "likwid-bench"
     rows = (
         Coverage("cpu", ("DP", "FP32")),
-        Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
+        Coverage("memory", ("RS", "WS", "RWS", "TRIAD"), variants=("block", *POOLS)),
     )
     place = 2
     package = "likwid"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from peakmark.catalogue import AUTO, LADDERS, NUMA, PAGES, POOLS, SHAPES
+from peakmark.catalogue import ARRAYS, AUTO, LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import format_size
@@ -31,7 +31,7 @@ ORDINARY = "pool-temporal"
 
 LINE = 64
 """Bytes of a cache line. Blocks are multiples of it."""
-WRITING = ("WS", "WR", "RWS", "RWR")
+WRITING = ("WS", "WR", "RWS", "RWR", "TRIAD")
 """Workloads that write."""
 
 READS, RATES = "100,75,50", 12
@@ -66,7 +66,7 @@ _TOUCH = 1.0e9
 class RamBench(common.Kernel):
     """rambench.
 
-    - RS, WS, RWS, RR, WR, RWR: B/s, in the variants ``block`` and ``pool``; writes also in
+    - RS, WS, RWS, RR, WR, RWR, TRIAD: B/s, in the variants ``block`` and ``pool``; writes also in
       ``pool-temporal``.
     - LAT: seconds of a dependent load, without variants.
     - Matrices and curves (``catalogue.SHAPES``): several rows in one execution.
@@ -90,6 +90,11 @@ class RamBench(common.Kernel):
             )
         if cell.workload in SHAPES:
             return
+        if cell.workload == "TRIAD" and store_of(cell) == "libc":
+            raise Unavailable(
+                "the C library has no triad, so that TRIAD cannot be measured with store: libc",
+                "set store: temporal or streaming",
+            )
         block = block_of(cell)
         common.need_multiple(self.name, LINE, block)
         common.need_share(cell, "total", buffers(cell) * block)
@@ -227,14 +232,12 @@ def block_of(cell: Cell) -> int:
 
 
 def buffers(cell: Cell) -> int:
-    """Return the number of buffers of a thread: two for copies, which have a source and a target."""
-    if cell.workload in ("RWS", "RWR"):
-        return 2
-    return 1
+    """Return the number of buffers of a thread: two for copies, three for the triad."""
+    return ARRAYS.get(cell.workload, 1)
 
 
 def pool_of(cell: Cell) -> int:
-    """Return the total bytes of the pool of all threads. Source and target of a copy both count."""
+    """Return the total bytes of the pool of all threads. All buffers of a copy or triad count."""
     if cell.options.get("pool") == AUTO:
         return POOL
     return common.option_size(cell, "pool") or POOL
