@@ -105,6 +105,13 @@ def test_an_automatic_pool_or_area_lies_beyond_the_caches():
     assert pinning.area(1, 8 * MIB, 64 * GIB) == 256 * MIB
 
 
+def test_whole_blocks_of_the_three_arrays_of_a_triad_lie_beyond_the_caches():
+    planned = dataclasses.replace(cell(2, 10 << 20), workload="TRIAD")
+    pool = pinning.pool(planned, 300 * MIB, 64 * GIB)
+    blocks = pool // (3 * 2 * (10 << 20))
+    assert blocks * 3 * 2 * (10 << 20) >= 1200 * MIB
+
+
 @pytest.mark.parametrize(("cached", "memory", "size"), [
     (300 * MIB, 64 * GIB, 2 * GIB), (8 * MIB, 64 * GIB, 256 * MIB), (GIB, 3 * GIB, GIB),
 ])  # fmt: skip

@@ -59,6 +59,13 @@ def test_a_cache_does_not_stand_for_the_memory(tmp_path):
     assert card(frames(tmp_path / "c", records))["DRAM copy"].text == "20 GB/s"
 
 
+def test_the_triad_has_a_line_of_its_own(tmp_path):
+    records = runs("rambench", "TRIAD", 3e10, block=MIB) + runs("rambench", "RWS", 2e10, block=MIB)
+    records += runs("rambench", "TRIAD", 2.5e10, variant="pool-temporal", block=MIB)
+    lines = card(frames(tmp_path / "c", records))
+    assert (lines["DRAM triad"].text, lines["DRAM copy"].text) == ("30 GB/s", "20 GB/s")
+
+
 def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(tmp_path):
     lines = card(campaign(tmp_path / "twelve", 12, SLOW))
     line = lines["FP64 multiply-add"]
