@@ -1,4 +1,4 @@
-"""The executor: submit the jobs of a run to Slurm, and report their ends to Snakemake."""
+"""The executor: submit the jobs of a run to Slurm, and report to Snakemake how they end."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ common_settings = CommonSettings(
     init_seconds_before_status_checks=0,
 )
 PAUSE_S, SHORT_S = 0.2, 0.01
-"""Pause between two rounds of the queue, in seconds: usually, and while Snakemake hands over jobs."""
+"""Usual pause between two steps of the queue, and pause while Snakemake hands over jobs, in seconds."""
 
 
 class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no types
-    """Executor whose thread for status checks also submits jobs. So a single thread talks to Slurm."""
+    """Executor whose thread for status checks also submits jobs, so that only one thread calls Slurm."""
 
     def __init__(self, workflow: Any, logger: Any) -> None:
-        """Prepare what the thread needs, before the interface starts it. It starts long before
-        ``__post_init__``.
+        """Prepare everything that the thread needs before the interface starts the thread.
+
+        ``__post_init__`` would be too late, because the thread starts long before it.
         """
         # Imported late: Snakemake changes to the folder of --directory first.
         from peakmark.workflow.run import Run
@@ -50,7 +51,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         super().__init__(workflow, logger)
 
     def run_job(self, job: Any) -> None:
-        """Note a job; the other thread submits it."""
+        """Add a job to the list from which the other thread submits."""
         output = Path(job.output[0])
         info = SubmittedJobInfo(job)
         written = [output, self.run_of.plan.directory / "logs" / "slurm" / "log"]
@@ -61,8 +62,8 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
         except OSError as error:
             self.report_job_error(info, msg=sentence(error))
             return
-        # register_job would mark the output as incomplete. Records are whole or missing, and those
-        # of a killed run's jobs count.
+        # Do not let register_job mark the output as incomplete: records are whole or missing, and the
+        # records of a killed run's jobs count.
         self.report_job_submission(info, register_job=False)
         with self._lock:
             self.infos[output] = info
@@ -71,13 +72,13 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
     async def check_active_jobs(
         self, active_jobs: list[SubmittedJobInfo]
     ) -> AsyncGenerator[SubmittedJobInfo, None]:
-        """Submit new jobs, report ended ones, and yield those that still run."""
+        """Submit new jobs, report ended jobs, and yield the jobs that still run."""
         with self._lock:
             added, self.added = self.added, []
-        # Submit.
+        # Submit the new jobs.
         for task in added:
             self.queue.add(task)
-        # Report the end of jobs.
+        # Report the ended jobs.
         over = set()
         for ended in self.queue.step():
             with self._lock:
@@ -87,7 +88,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
                 self.report_job_success(info)
             else:
                 self.report_job_error(info, msg=ended.why)
-        # Snakemake hands over a few jobs at a time: a long pause would halve the rate of submission.
+        # Snakemake hands over only a few jobs at a time, so a long pause would halve the submission rate.
         pause = PAUSE_S
         if self.queue.may_submit or self.added:
             pause = 0.0
@@ -101,8 +102,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no typ
     def print_job_error(
         self, job_info: SubmittedJobInfo, msg: str | None = None, **kwargs: Any
     ) -> None:
-        """Log the queue's message alone. The interface would add the paths of logs, which the list
-        at the end of the run has.
+        """Log only the queue's message.
+
+        The interface would add the paths of logs, which the list at the end of the run also has.
         """
         job_info.job.log_error(msg, **kwargs)
 

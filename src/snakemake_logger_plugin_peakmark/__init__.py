@@ -2,7 +2,8 @@
 
 The time left is the expected time of the cells, corrected by their pace since the first job began to
 measure (``status.Progress``). A bar by the number of jobs would jump, because a reference tool can
-take fifty times as long as a kernel. Time in a queue tells nothing about jobs that run side by side.
+take fifty times as long as a kernel. The time in a queue does not predict the time of jobs that run at
+once.
 """
 
 from snakemake_logger_plugin_peakmark.handler import LogHandler, LogHandlerSettings

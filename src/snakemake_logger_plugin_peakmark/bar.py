@@ -14,13 +14,11 @@ from peakmark.formatting import duration
 from peakmark.workflow import status
 
 PLAIN_STEP = 0.1
-"""Share of the jobs after which another line is printed where there is no terminal."""
+"""Share of the jobs after which another line is printed if there is no terminal."""
 
 
 class Bar:
-    """The number of ended jobs or cells and the time left: a bar on a terminal, a line now and then
-    elsewhere.
-    """
+    """The number of ended jobs or cells and the time left, as a bar on a terminal, otherwise in lines."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -49,23 +47,23 @@ class Bar:
         status.progress.finish(self.outputs.pop(jobid, ""))
 
     def counted(self, done: int, total: int) -> None:
-        """Show how many jobs of all have ended."""
+        """Show how many of all jobs have ended."""
         if self.start is None:
             return
-        if not status.progress.in_cells:
+        if not status.progress.counts_cells:
             self._show(done, total, "jobs", "done")
         elif done == total:
             self._print(f"{done} of {total} jobs", "done")
         if done == total:
-            self.stop()  # else the last messages share the line with the bar
+            self.stop()  # the last messages must not share the line with the bar
 
     def moved(self) -> None:
-        """Show the ended cells of jobs that measure several cells."""
+        """Show how many of all cells have ended, for jobs that measure several cells."""
         if self.start is not None:
             self._show(*status.progress.cells(), "cells", "")
 
     def _show(self, done: int, total: int, unit: str, end: str) -> None:
-        """Show the counts and the time left: on the bar, and as a line after each ``PLAIN_STEP``."""
+        """Show the counts and the time left, on the bar and in a line after each ``PLAIN_STEP``."""
         seconds = status.progress.seconds_left(self.start or 0.0)
         left = ""
         if seconds is not None:
@@ -80,13 +78,13 @@ class Bar:
                 self._print(f"{done} of {total} {unit}", end)
 
     def _print(self, count: str, rest: str) -> None:
-        """Print a line where there is no terminal."""
+        """Print a line if there is no terminal."""
         if not self.console.is_terminal:
             elapsed = time.monotonic() - (self.start or 0.0)
             self.console.print(", ".join(filter(None, (count, f"{elapsed:.0f} s", rest))))
 
     def stop(self) -> None:
-        if self.progress.live.is_started:  # else rich prints an empty line
+        if self.progress.live.is_started:  # without a started bar, rich would print an empty line
             self.progress.stop()
 
 

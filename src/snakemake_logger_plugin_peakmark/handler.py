@@ -27,7 +27,7 @@ from snakemake_logger_plugin_peakmark.bar import Bar, job_name
 
 STATE = Path(".snakemake")
 LOG_CHARACTERS = 2000
-"""Most characters of the end of a log that are shown."""
+"""Number of characters at the end of a log that are shown."""
 ANSWERS = (
     *("Report created", "Unlocked", "Congratulations", "Will exit after finishing"),
     *("Would delete", "Deleting"),
@@ -39,9 +39,10 @@ REPEATED = ("Look above for error messages", "At least one job did not complete 
 
 @dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
-    """Empty settings, whose creation checks the command line and the folder. Snakemake makes them
-    before it reads configuration files, where a broken one would be a traceback, and before it
-    writes anything.
+    """Empty settings, whose creation checks the command line and the folder.
+
+    Snakemake creates them before it reads configuration files, which print a traceback if they are
+    invalid, and before it writes anything.
     """
 
     def __post_init__(self) -> None:
@@ -54,13 +55,13 @@ def _begin(arguments: Sequence[str]) -> None:
     workplace = Path((campaign.named(arguments, ("--directory", "-d")) or ["."])[-1])
     startup.check_folder(workplace / STATE)
     _keep_caches(workplace)
-    # On a full disk Python would print forty lines for each message that Snakemake cannot log. The
-    # failures say once that the disk is full.
+    # On a full disk, Python would print forty lines for each message that Snakemake cannot log. The first
+    # failure reports that the disk is full.
     logging.raiseExceptions = False
 
 
 def _keep_caches(workplace: Path) -> None:
-    """Keep the caches of Snakemake and Matplotlib out of the home directory, which some users lack."""
+    """Set the caches of Snakemake and Matplotlib to the workplace, as some users have no home directory."""
     cache = (workplace / STATE / "cache").absolute()
     os.environ["XDG_CACHE_HOME"] = str(cache)
     resources.keep_matplotlib(cache)
@@ -94,7 +95,7 @@ class LogHandler(LogHandlerBase):
             elif event == LogEvent.SHELLCMD and shows_commands:
                 self._say(self.format(record))
             elif event == LogEvent.ERROR and record.__dict__.get("exception") != "RuleException":
-                # A RuleException repeats, with the whole command, what the failure's line says.
+                # Skip a RuleException: it repeats the line of the failure, with the whole command.
                 self._trouble(record)
             else:
                 self._job(event, record.__dict__)
@@ -110,8 +111,8 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.PROGRESS:
             self.bar.counted(values["done"], values["total"])
         elif event == LogEvent.JOB_ERROR:
-            # The time of a failed job is not ahead any more. If all cells of a node are one job,
-            # that is most of the campaign.
+            # Drop a failed job from the time left. If a job has all cells of a node, this is a large
+            # part of the campaign.
             self.bar.finished(values.get("jobid", -1))
             self._failure(values)
 
@@ -141,7 +142,7 @@ class LogHandler(LogHandlerBase):
         of_full_disk = "[Errno 28]" in text or "metadata record" in text
         if text.endswith(REPEATED) or (of_full_disk and self._full_disk("")):
             return
-        # A dry run prints its plan on standard output, where nobody looks for errors.
+        # A dry run prints its plan on standard output, so print errors on standard error.
         console = self.console
         if self.common_settings.stdout:
             console = Console(stderr=True, highlight=False)
@@ -160,13 +161,13 @@ class LogHandler(LogHandlerBase):
     def _failure(self, values: Mapping[str, Any]) -> None:
         """Print one line for a failed job, and the end of its log."""
         name = job_name(values)
-        # The rule's own log comes first; the executor's has little.
+        # Prefer the rule's log, because the executor's log has little text.
         text = ""
         for path in values.get("log") or []:
             text = text or _end_of_log(path)
         if self._full_disk(text):
             return
-        # After Ctrl-C during the imports, the log is empty or a traceback.
+        # After Ctrl-C during the imports, the log is empty or has a traceback.
         by_ctrl_c = cleanup.pressed and text in ("", "peakmark: interrupted")
         if by_ctrl_c or "KeyboardInterrupt" in text:
             self._say(f"interrupted {name}")
@@ -181,8 +182,9 @@ class LogHandler(LogHandlerBase):
             self._say(text)
 
     def _full_disk(self, text: str) -> bool:
-        """Return whether the disk of the results is full, and say so once. No log has room for a
-        reason then, and every later cell fails for the same one.
+        """Return whether the disk of the results is full, and print this once.
+
+        No log then has room for a reason, and every later cell fails for the same reason.
         """
         full = None
         if not text:
@@ -195,13 +197,13 @@ class LogHandler(LogHandlerBase):
         return full is not None
 
     def close(self) -> None:
-        """End the bar, which leaves the terminal as it was."""
+        """End the bar, and so restore the terminal."""
         self.bar.stop()
         super().close()
 
 
 def _end_of_log(path: object) -> str:
-    """Return the end of a log; empty without one."""
+    """Return the end of a log; empty if there is no log."""
     if not Path(str(path)).is_file():
         return ""
     with suppress(OSError):

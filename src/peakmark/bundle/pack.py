@@ -32,7 +32,7 @@ from peakmark.workflow import documents
 SUMS = "SHA256SUMS"
 """File of a bundle that lists the checksums of all other files."""
 PINNED = ROOT / "envs" / "requirements.txt"
-"""Requirements that a bundle includes."""
+"""File of Python requirements that a bundle includes."""
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """Earliest time that a zip file can store."""
 
@@ -147,7 +147,7 @@ def _json(value: Any) -> bytes:
 def raw_outputs(results: Results, record: StoredRecord) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each raw output of a record.
 
-    They match their checksums, because records with changed outputs do not count.
+    All outputs match their checksums, because records with changed outputs do not count.
 
     Raises:
         RecordError: a raw output is missing.

@@ -1,6 +1,6 @@
 """List installed and missing programs, and the commands that install them (``peakmark doctor``).
 
-Doctor examines this machine, or one node of each size of a cluster with a job on each.
+Doctor examines this machine. On a cluster it runs a job on one node of each size instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MINUTES = 5
 """Time limit of doctor's job, in minutes, unless the partition has a shorter one."""
 SIZE = jobs.Size(threads=1, cpus=1, megabytes=durations.PROGRAMS_MB)
 UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
-"""Mark of a missing kernel. After an installation from a wheel, the first run compiles the kernels."""
+"""Mark of a missing kernel. In an installation from a wheel it is a note, as the first run compiles it."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end doctor, which then cancels its job."""
 Finding = tuple[str, str, str]
@@ -43,9 +43,9 @@ def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[st
     """Return a line for each finding, and whether this machine has everything that a run needs.
 
     Args:
-        scratch: directory for the disk cells, None for the default.
+        scratch: directory for the disk cells; None for the default.
         kernels: folder of the compiled kernels.
-        node: set in a job on a node, which states the CPUs and gives no verdict.
+        node: whether this is a job on a node, which states the CPUs and gives no verdict.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     usual = [tool for tool in references().values() if tool.rows[0].subsystem != "gpu"]
@@ -68,7 +68,7 @@ def _verdict(lacking: list[str]) -> str:
 
 
 def _found(tool: Tool) -> str:
-    """Return the version that a tool prints, after a space; empty for one that prints none."""
+    """Return a space and the version of a tool; empty if the tool prints no version."""
     if tool.version == "unknown":
         return ""
     return f" {tool.version}"
@@ -126,7 +126,7 @@ def _reference(instrument: Instrument) -> Finding:
 
 
 def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
-    """Yield each source of a tool and the command that gets it from there; at least one."""
+    """Yield (source, command) for each way to install a tool; there is at least one."""
     if instrument.package:
         line = f"apt-get install {instrument.package}"
         if instrument.component:
@@ -142,7 +142,7 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
 
 
 def tools() -> str:
-    """Return path and version of each reference tool, and the commands that get it."""
+    """Return path and version of each reference tool, and the commands that install it."""
     lines = []
     for name, instrument in references().items():
         lines.append(_line(*_reference(instrument)))
@@ -222,15 +222,15 @@ def _busy() -> Iterator[Finding]:
 def examine_cluster(
     settings: Mapping[str, Any], scratch: Path | None, wait_s: float, gres: str = ""
 ) -> tuple[str, bool]:
-    """Have Slurm check a job of each kind, then run one on a node of each size.
+    """Have Slurm check a job of each kind, then run a job on one node of each size.
 
-    Returns the lines to print, and whether Slurm takes a job of one node.
+    Return the lines to print, and whether Slurm takes a job of one node.
 
     Args:
         settings: section ``slurm`` of the site file.
-        scratch: directory for the disk cells, None for the default.
-        wait_s: how long each job may wait.
-        gres: name of the GPUs in Slurm, by the site file; empty without one.
+        scratch: directory for the disk cells; None for the default.
+        wait_s: longest time in seconds that each job may wait.
+        gres: name of the GPUs in Slurm, from the site file; empty without one.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -299,10 +299,10 @@ def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: f
     command = shlex.join(argv)
     script = f"#!/bin/sh\n{command} > {path}.part 2>&1; mv {path}.part {path}\n"
     options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
-    options.append(f"--comment=doctor/{node} {os.getpid()}")  # by which its number can be found
+    options.append(f"--comment=doctor/{node} {os.getpid()}")  # finds the job if its number is lost
     number = ""
     try:
-        with cleanup.held(*SIGNALS):  # else nobody might know the number of a job in the queue
+        with cleanup.held(*SIGNALS):  # a signal here would lose the number of a submitted job
             number = slurm.submit(options, script)
         output.tell(f"job {number} asks {node}; it may wait {wait_s:g} s for its turn (--wait)")
         return _answer(path, number, wait_s)

@@ -1,4 +1,4 @@
-"""Make the rows of a campaign, tables and figures from the rows, and the report from all of them."""
+"""Make the rows of a campaign, then tables and figures from the rows, and the report from all three."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
 
 STATE = ".state"
-"""File in the folder of figures that holds the state of the campaign they show."""
+"""File in the folder of figures that holds the state of the campaign that the figures show."""
 
 
 def write_rows(campaign: Path) -> CampaignFrames:
-    """Write the files of a judged campaign, see ``rows.schema``, unless they are up to date.
+    """Write the files in ``rows/`` (see ``rows.schema``) unless they are up to date. Return their frames.
 
     Raises:
         RecordError: the folder holds no campaign, or a record is damaged.
@@ -43,12 +43,12 @@ def write_figures(campaign: Path) -> None:
 
 
 def collect(campaign: Path, partial: bool = False, command: str = "report") -> ReportContent:
-    """Return the content of a campaign's report. Draw the figures again if they show another state.
+    """Return the content of a campaign's report. Draw the figures again if they are outdated.
 
     Args:
-        campaign: its folder.
-        partial: allow planned cells without a record, which are shown as not measured.
-        command: the command that the user called, for the error.
+        campaign: folder of the campaign.
+        partial: whether planned cells may lack a record; they are shown as not measured.
+        command: name of the command that the user called, for the error.
 
     Raises:
         PeakmarkError: cells are missing and ``partial`` is not set.
@@ -63,7 +63,7 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
     if can_write:
         write_figures(campaign)
         return rendering.collect(frames, campaign, campaign / figures.FOLDER, earlier)
-    # The report of an archive, which is written elsewhere.
+    # The campaign is an archive that cannot be written to: draw its figures elsewhere.
     with tempfile.TemporaryDirectory(prefix="peakmark-figures-") as name:
         figures.draw_figures(frames, Path(name))
         return rendering.collect(frames, campaign, Path(name), earlier)
@@ -76,7 +76,7 @@ def state_of(frames: CampaignFrames) -> str:
 
 
 def has_figures(frames: CampaignFrames, campaign: Path) -> bool:
-    """Return whether all figures of a campaign exist and show its present state."""
+    """Return whether all figures of a campaign exist and are up to date."""
     folder = campaign / figures.FOLDER
     try:
         state = files.read_bytes(folder / STATE).decode()

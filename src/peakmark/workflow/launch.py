@@ -10,11 +10,11 @@ from peakmark.run import cleanup
 from peakmark.workflow.startup import UserError
 
 _FAILED = 1
-"""Exit code of Snakemake for every failure but a wrong command line, which is 2."""
+"""Exit code of Snakemake for every failure except a wrong command line, which has the exit code 2."""
 
 
 def main() -> int:
-    """Run Snakemake with the arguments of this process. Returns the exit code."""
+    """Run Snakemake with the arguments of this process, and return the exit code."""
     from snakemake import cli
 
     sys.argv[0] = "snakemake"

@@ -1,5 +1,5 @@
-"""The run of a campaign for the Snakefile: the planned records, the finished ones, and the inputs,
-options and resources of each rule.
+"""The run of a campaign, as the Snakefile sees it: planned and finished records, and the inputs, options
+and resources of each rule.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
 """Threads of a rule that takes all cores. Snakemake reduces them to the cores that it was given."""
 TRIGGER = Path(".snakemake/peakmark-again")
-"""Input that makes Snakemake run a rule again."""
+"""Trigger file: a rule that has it among its inputs runs again."""
 Callback = Callable[[Any], Any]
 
 
@@ -47,11 +47,11 @@ class Run:
     Args:
         config: configuration that Snakemake has read.
         remote: whether an executor submits jobs to a cluster.
-        overrides: partition, account and the like of the command line, by Snakemake's names.
+        overrides: partition, account and similar settings of the command line, by Snakemake's names.
 
     Attributes:
-        current: the run of this process. The executor, which Snakemake makes, finds it here.
-        opened: the queue of that executor, None without a cluster.
+        current: the run of this process. The executor, which Snakemake creates, finds it here.
+        opened: the queue of that executor; None without a cluster.
     """
 
     current: ClassVar[Run | None] = None
@@ -60,8 +60,8 @@ class Run:
     def __init__(
         self, config: Mapping[str, Any], remote: bool, overrides: Mapping[str, str]
     ) -> None:
-        # Ten thousand jobs are some million objects that live to the end. The search for garbage
-        # among them took a sixth of the planning.
+        # Ten thousand jobs are about a million objects that live to the end. The garbage collector took
+        # a sixth of the planning's time to search them.
         gc.set_threshold(100_000, 20, 20)
         os.umask(os.umask(0o077) | 0o002)  # nobody else may write into Snakemake's folders either
         self.config = config
@@ -109,15 +109,15 @@ class Run:
         return [self.job_output(name) for name in self.plan.jobs]
 
     def has_table(self, table: Table) -> bool:
-        """Return whether the campaign has the table. It has tables of GPUs only if it measures GPUs."""
+        """Return whether the campaign has a table. Only a campaign with GPU cells has tables of GPUs."""
         measured = {cell.subsystem for cell in self.plan.cells}
         return table.subsystem != "gpu" or "gpu" in measured
 
     def lost_records(self, _: Any) -> list[str]:
-        """Return the lost records of a campaign that has tables, and the outputs of jobs that lost one.
+        """Return the lost records of a campaign that has tables, and the outputs of jobs with lost records.
 
-        Snakemake does not notice a lost record if newer tables or the output of a job of several
-        cells depend on it. So the rule asks for each by its name.
+        Snakemake does not notice a lost record if newer tables or the output of a job depend on it. The
+        rule therefore names each as an input.
         """
         if not self._exists("tables"):
             return []
@@ -133,45 +133,48 @@ class Run:
     # -- inputs and options of rules
 
     def is_measured(self, cell: Cell) -> bool:
-        """Return whether the cell has a whole, unchanged record with its present options."""
+        """Return whether the cell has an undamaged record with the options in the plan."""
         return cell.id in self.findings and self.findings[cell.id].state == records.GOOD
 
     @cached_property
     def digest(self) -> str:
-        """Return the digest of the plan. When it changes, Snakemake makes the tables again."""
+        """Return the digest of the plan. If the digest changes, Snakemake makes the tables again."""
         return hashlib.sha256(planfile.text(self.plan.results.plan).encode()).hexdigest()
 
     @property
     def plan_trigger(self) -> list[str]:
-        """Return the trigger file if somebody has removed the plan of a campaign that has tables."""
+        """Return the trigger file if the plan of a campaign that has tables was removed."""
         lost = self._exists("tables") and not self._exists("plan.json")
         return [self.rerun_trigger] if lost else []
 
     @cached_property
     def rerun_trigger(self) -> str:
-        """Write the trigger file and return its path. A rule with this input runs again.
+        """Write the trigger file, and return its path. A rule with this input runs again.
 
-        No rule makes the file, because Snakemake makes no input that only finished cells need.
+        The file is written here and not by a rule, because Snakemake does not make inputs that only
+        finished cells need.
         """
         TRIGGER.parent.mkdir(exist_ok=True)
-        # The content changes because Snakemake compares the contents of small inputs too.
+        # Write another content each time, because Snakemake also compares the contents of small inputs.
         TRIGGER.write_text(f"{time.time_ns()}\n")
         return str(TRIGGER)
 
     @property
     def cell_inputs(self) -> Callback | list[str]:
-        """Return the input of the rule that measures a cell: a function, or an empty list if no cell needs
-        an input. Calling a function for ten thousand cells takes seconds.
+        """Return the input of the rule that measures a cell: a function that returns the cell's inputs.
+
+        If no cell needs an input, return an empty list, because calling a function for ten thousand cells
+        takes seconds.
         """
         unfit = any(map(startup.is_unfit, self.findings.values()))
         return self._cell_inputs if unfit or not self.kernels_ready else []
 
     def _cell_inputs(self, wildcards: Any) -> list[str]:
-        """Return the trigger if the record of the cell does not count, and the kernels if they are to be
-        compiled for the cell.
+        """Return the inputs of a cell: the trigger file if its record does not count, and the kernels if
+        these must be compiled for the cell.
 
-        A finished cell does not depend on the kernels: its record names the version that measured.
-        With ``ancient``, Snakemake 9.27 would take all cells behind an outdated kernel for finished.
+        A finished cell does not depend on the kernels, because its record names the version that measured.
+        ``ancient`` cannot be used: Snakemake 9.27 would count all cells with an outdated kernel as finished.
         """
         cell = self.cells[wildcards.cell]
         finding = self.findings.get(cell.id)
@@ -183,8 +186,8 @@ class Run:
         return inputs
 
     def job_inputs(self, wildcards: Any) -> list[str]:
-        """Return the input of the rule of a job of several cells: the trigger, because its output may be
-        outdated, and the kernels if they are to be compiled.
+        """Return the inputs of a job of several cells: the trigger file, because the job's output may be
+        outdated, and the kernels if these must be compiled.
         """
         if not self.missing_of(wildcards.job):
             return []
@@ -193,7 +196,7 @@ class Run:
         return [self.rerun_trigger, *build.programs()]
 
     def fingerprint(self, wildcards: Any) -> str:
-        """Return options and program of a cell. If this text changes, the cell is measured again."""
+        """Return options and program of a cell as text. If the text changes, the cell is measured again."""
         cell = self.cells[wildcards.cell]
         words = ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan)]
         if self.plan.cluster and two_nodes(cell):
@@ -205,9 +208,9 @@ class Run:
 
     @property
     def priority(self) -> Callback | int:
-        """Return the priority of a cell, by which Snakemake keeps the order of the plan.
+        """Return the priority of a cell, with which Snakemake keeps the plan's order.
 
-        The plan mixes programs and repetitions. On a cluster the queue keeps its order.
+        On a cluster the priority is 0, because the queue keeps the order there.
         """
         if self.plan.cluster is not None:
             return 0
@@ -216,11 +219,11 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Return the threads of a cell: without a cluster all, so that nothing else runs meanwhile."""
+        """Return the threads of a cell. Without a cluster it takes all, so that nothing else runs meanwhile."""
         return EVERY_CPU if self.plan.cluster is None else 1
 
     def _cells_of(self, wildcards: Any) -> Sequence[Cell]:
-        """Return the cells of a job of Snakemake's."""
+        """Return the cells that one of Snakemake's jobs measures."""
         name = getattr(wildcards, "job", None)
         if name is None:
             return [self.cells[wildcards.cell]]
@@ -229,7 +232,7 @@ class Run:
     # -- jobs of a cluster
 
     def task(self, wildcards: Any, output: Path, command: str) -> Task:
-        """Return the task of a job of Snakemake's, for the queue."""
+        """Return the queue's task for one of Snakemake's jobs."""
         cells = tuple(self._cells_of(wildcards))
         directory = self.plan.directory
         options = (
@@ -262,9 +265,9 @@ class Run:
         )
 
     def queue(self, say: Callable[[str], None]) -> Queue:
-        """Open the queue to which an executor hands the tasks."""
-        # While Snakemake's thread computes, each answer of sbatch would wait several times for the
-        # interpreter, 5 ms each.
+        """Open the queue to which the executor hands the tasks."""
+        # Let threads take turns more often. While Snakemake's thread computes, each answer of sbatch would
+        # otherwise wait several times for the interpreter, 5 ms each.
         sys.setswitchinterval(0.001)
         config = self.plan.config
         self.opened = Queue(
@@ -290,7 +293,7 @@ class Run:
             The descriptors that hold the locks.
 
         Raises:
-            PeakmarkError: a lock is taken, or Slurm refuses the jobs.
+            PeakmarkError: another process holds a lock, or Slurm refuses the jobs.
         """
         cleanup.once()  # further Ctrl-C must not stop the summary
         directory = self.plan.directory
@@ -298,7 +301,7 @@ class Run:
         startup.check_readable(self.plan.results)
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
-            # Without a cluster a cell ends with a killed Snakemake. Jobs go on until the next run.
+            # Without a cluster, a cell ends if Snakemake is killed. On a cluster, the jobs continue.
             os.environ[cleanup.OWNER] = cleanup.process_identity()
         elif self.opened is None:
             raise PeakmarkError(
@@ -309,7 +312,7 @@ class Run:
             startup.check_allocation_overlap(self.plan)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
         build.keep_version(directory)
-        # Write everything that a cell needs. The plan comes last: it says that the rest exists.
+        # Write everything that a cell needs. The plan is last, because it shows that the rest exists.
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
         planfile.write(directory / "plan.json", self.plan.results.plan)
@@ -321,7 +324,7 @@ class Run:
         return held
 
     def _estimate(self) -> None:
-        """Give the progress bar the expected seconds of each missing cell."""
+        """Pass the expected seconds of each missing cell to the progress bar."""
         groups = {self.plan.record_name(cell): [cell] for cell in self.missing_cells}
         if self.plan.jobs:
             groups = {self.job_output(name): self.missing_of(name) for name in self.plan.jobs}
@@ -339,20 +342,20 @@ class Run:
             )
 
     def print_summary(self) -> None:
-        """Print the score card and the place of the results. Raises: PeakmarkError, OSError."""
+        """Print the score card and the folder of the results. Errors: PeakmarkError, OSError."""
         status.print_summary(self.plan.directory)
 
     def print_failures(self) -> None:
-        """Print the cells that a failed or interrupted run has not measured, with the reasons."""
+        """Print the cells that this run, which failed or was interrupted, has not measured, with reasons."""
         campaign = Results.read(self.plan.directory)
         ending: status.Ending = "interrupted" if cleanup.pressed else "failed"
         output.say(status.describe(campaign, only_failed=True, ending=ending))
 
 
 def _log(folder: Path) -> str:
-    """Return the file for the output of a job, as sbatch reads it.
+    """Return the path of a job's log as a pattern of sbatch.
 
-    sbatch takes % for a pattern, and \\ for the end of all patterns.
+    sbatch replaces patterns after %, and reads \\ as the end of all patterns.
     """
     place = str(folder.resolve())
     if "\\" in place:
@@ -361,11 +364,11 @@ def _log(folder: Path) -> str:
 
 
 def shell_prefix() -> str:
-    """Return the beginning of each rule's shell command, so that it calls the peakmark of this Python."""
+    """Return the start of each rule's shell command, with which it finds the peakmark of this Python."""
     return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
 
 
 def measure_command() -> str:
-    """Return the command by which rules call ``peakmark measure``, with braces doubled for Snakemake."""
+    """Return the command with which rules call ``peakmark measure``, with braces doubled for Snakemake."""
     argv = resources.command("measure", "--kernels", str(build.folder()))
     return shlex.join(["exec", *argv]).replace("{", "{{").replace("}", "}}")

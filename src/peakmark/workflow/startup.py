@@ -1,7 +1,7 @@
 """Start a run: check this machine, lock the campaign, and set aside records that do not count.
 
-On a cluster, take over the jobs of an earlier run, have Slurm check the others, and outlive the
-terminal. Each job checks its own node. An error of the user ends in one sentence.
+On a cluster, also take over the jobs of an earlier run, have Slurm check new jobs, and continue after the
+terminal is closed. Each job checks its own node. An error of the user ends in one sentence.
 """
 
 from __future__ import annotations
@@ -47,16 +47,18 @@ FOLDERS = (
     *("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside"),
     *("rows", "tables", "figures"),
 )
-"""Folders of a campaign."""
+"""Subfolders of a campaign into which a run writes."""
 
 
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
-    """Return sentences on rows that stay empty although their tool is installed, and on site files that
-    contradict each other.
+    """Check that this machine can measure the missing cells, and return warnings.
+
+    The warnings are sentences on rows that stay empty although their tool is installed, and on site
+    files that contradict each other.
 
     Args:
-        plan: of the campaign.
-        cells: that are still to be measured; without any, the machine is not checked.
+        plan: the plan of the campaign.
+        cells: missing cells; if there are none, the machine is not checked.
 
     Raises:
         ConfigError: cells would fail, or a row of one of peakmark's kernels is impossible.
@@ -75,7 +77,7 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
 
 
 def check_campaign(directory: Path) -> None:
-    """Check all folders that a campaign writes into. Raises: see ``check_folder``."""
+    """Check all folders into which a campaign writes. Errors: as for ``check_folder``."""
     for name in ("", *FOLDERS):
         check_folder(directory / name)
 
@@ -84,8 +86,8 @@ def check_compiler(build: Path) -> None:
     """Check that the kernels can be compiled into ``build``.
 
     Raises:
-        OSError: see ``check_folder``.
-        PeakmarkError: a program is missing; the message names its package.
+        OSError: as for ``check_folder``.
+        PeakmarkError: a program is missing. The message names the program's package.
     """
     check_folder(build)
     lacking = [program for program in ("gcc", "make") if shutil.which(program) is None]
@@ -100,10 +102,10 @@ def check_compiler(build: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder can be made and written to. Otherwise Snakemake would print a traceback.
+    """Check that a folder can be created and written to. Otherwise Snakemake would print a traceback.
 
     Raises:
-        OSError: a file or a link to nowhere is in the way, or rights are missing.
+        OSError: the path is a file or a broken link, or permissions are missing.
         PeakmarkError: the disk is full.
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
@@ -165,10 +167,10 @@ def _check_scratch(plan: Plan) -> Path:
 
 
 def _without_memory(cell: Cell, total: int | None) -> str | None:
-    """Return why the memory does not suffice for a cell of a reference tool; None if it does.
+    """Return why the memory does not suffice for a cell of a reference tool; None if it suffices.
 
     Raises:
-        ConfigError: it does not suffice for a cell of one of peakmark's kernels.
+        ConfigError: the memory does not suffice for a cell of one of peakmark's kernels.
     """
     need = durations.cost(cell).memory_bytes
     fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
@@ -191,21 +193,21 @@ NAMED = 5
 def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
     """Remove Snakemake's default limit of a hundred jobs a second, unless the command line sets one.
 
-    With a limit, each ended job leaves a timer by which Snakemake goes through all open jobs each
-    second, until the campaign ends. After 200 cells that took an eighth of a CPU during measurements.
+    With a limit, each ended job leaves a timer with which Snakemake searches all open jobs every second,
+    until the campaign ends. After 200 cells, this took an eighth of a CPU during measurements.
 
     Args:
-        scheduler: of Snakemake, before it hands over the first job.
-        arguments: the command line.
+        scheduler: Snakemake's scheduler, before it hands over the first job.
+        arguments: words of the command line.
     """
     if not named(arguments, ("--max-jobs-per-timespan", "--max-jobs-per-second")):
         scheduler.job_rate_limiter = None
 
 
 def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
-    """Set the handlers of a workflow to those of the Snakefile with the global ``names``.
+    """Register the handlers (onstart, onsuccess, onerror) of the Snakefile whose globals are ``names``.
 
-    Newer versions of Snakemake ignore the handlers of a module, without which no campaign begins.
+    Newer versions of Snakemake ignore the handlers of a module. Without them no campaign begins.
     """
     for name in {"onstart", "onsuccess", "onerror"} & names.keys():
         setattr(workflow, f"_{name}", names[name].func)
@@ -215,14 +217,14 @@ def lock(directory: Path) -> int:
     """Lock the campaign until this process ends, and return the descriptor of the lock.
 
     Raises:
-        PeakmarkError: another process holds it, which the message names.
-        OSError: its file cannot be opened or written.
+        PeakmarkError: another process holds the lock. The message names the process.
+        OSError: the lock file cannot be opened or written.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "running"
-    # Whoever may write into the campaign's folder may write this file too: the umask decides.
+    # Let the umask decide who may write this file, as it does for the campaign's folder.
     descriptor = files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
-    # Not flock: on a shared filesystem these are the locks that other nodes see.
+    # Use lockf instead of flock, because on a shared filesystem other nodes see only its locks.
     if not run_lock.take(fcntl.lockf, descriptor, path, f"start no second run of {directory}"):
         holder = os.read(descriptor, 200).decode(errors="replace").strip()
         os.close(descriptor)
@@ -240,10 +242,10 @@ def lock(directory: Path) -> int:
 
 
 def survey(results: Results) -> dict[str, Finding]:
-    """Return the finding of each cell by its id.
+    """Return the state of each cell's record, by the cell's id.
 
-    If the facts of a node are damaged, one of its cells counts as damaged too, because the job that
-    measures a cell also collects the facts.
+    If the facts of a node are damaged, one of its cells counts as damaged too. It is then measured again,
+    and its job collects the facts.
     """
     findings = dict(results.findings)
     for host, reason in results.damaged_facts.items():
@@ -261,7 +263,7 @@ def check_readable(results: Results) -> None:
     Otherwise tables without the records of other users would replace the complete tables.
 
     Raises:
-        PeakmarkError: names the first record that cannot be read.
+        PeakmarkError: a record cannot be read. The message names the first one.
     """
     sentences = list(results.unreadable)
     if sentences:
@@ -275,8 +277,9 @@ def is_unfit(finding: Finding) -> bool:
 
 
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
-    """Set aside the records that do not count. Print how many cells are measured again and how many
-    records stay.
+    """Set aside the records that do not count.
+
+    Print how many cells are measured again and how many records are kept.
 
     The run must hold the lock of the campaign.
     """
@@ -284,7 +287,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     planned = plan.results.cells
     for cell in planned:
         finding = findings[cell.id]
-        # Where it is the node's facts that are damaged, the record itself is whole.
+        # If only the facts of the node are damaged, the record itself is undamaged.
         whole = finding.state == records.DAMAGED and finding.data is not None
         if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=whole) is None:
             continue
@@ -315,7 +318,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
 
 
 def ignore_sighup(log: Path) -> None:
-    """Go on when the terminal is closed, and print to ``log`` from then on."""
+    """Continue after the terminal is closed, and print to ``log`` from then on."""
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         return
 
@@ -324,7 +327,7 @@ def ignore_sighup(log: Path) -> None:
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        except OSError:  # a full disk is no reason to end either
+        except OSError:  # a full disk must not end the run either
             descriptor = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(descriptor, stream)
@@ -337,11 +340,12 @@ def ignore_sighup(log: Path) -> None:
 
 
 def check_allocation_overlap(plan: Plan) -> None:
-    """Check that a run inside a job holds no node that its own jobs need. These jobs would wait for the
-    end of the run.
+    """Check that a run inside a job holds no node that its own jobs need.
+
+    Such jobs would wait until the run ends, which waits for the jobs.
 
     Raises:
-        PeakmarkError: it holds some; the message names them.
+        PeakmarkError: the run holds such nodes. The message names them.
         SlurmError: Slurm does not answer.
     """
     number, cluster = os.environ.get("SLURM_JOB_ID"), plan.cluster
@@ -372,17 +376,18 @@ def groups(plan: Plan) -> Iterable[Sequence[Cell]]:
 
 
 def adopt(plan: Plan) -> dict[str, str]:
-    """Return the number of each job of a killed run that measures cells of this run, by its comment.
-    End the other jobs of the killed run.
+    """Take over the jobs of a killed run that measure cells of this run, and end its other jobs.
+
+    Return comment -> number of each job that is taken over.
 
     Raises:
-        SlurmError: they do not end in time.
+        SlurmError: the other jobs do not end in time.
     """
     wanted = {jobs.comment(plan, cells) for cells in groups(plan)}
     mark = f" {jobs.checkout()}."
 
     def queued() -> dict[str, str]:
-        """Return the comment of each job of this campaign from this checkout, by its number."""
+        """Return number -> comment of each job of this campaign from this checkout."""
         return {
             job.number: job.comment
             for job in slurm.jobs()
@@ -390,7 +395,7 @@ def adopt(plan: Plan) -> dict[str, str]:
         }
 
     before = queued()
-    # Of two jobs for the same cells keep the first.
+    # If two jobs measure the same cells, keep the first one.
     kept = {comment: number for number, comment in reversed(before.items()) if comment in wanted}
     others = [number for number in before if number not in kept.values()]
     if kept:
@@ -422,12 +427,12 @@ def check_jobs(
     """Have Slurm check one job of each kind before any is submitted.
 
     Args:
-        plan: of the campaign.
-        overrides: partition, account and the like of the command line.
-        is_measured: function that returns whether a cell is measured already.
+        plan: the plan of the campaign.
+        overrides: partition, account and similar settings of the command line.
+        is_measured: function that returns whether a cell is already measured.
 
     Raises:
-        SlurmError: Slurm would refuse a kind.
+        SlurmError: Slurm would refuse a kind of job.
     """
     # Find the longest job of each kind, and the slowest of all.
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
@@ -441,7 +446,7 @@ def check_jobs(
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
         longest[kind] = max(longest.get(kind, wanted), wanted, key=lambda each: int(each["time"]))
-    # Check jobs of one node first: a refusal of two nodes alone concerns the network cells.
+    # Check jobs of one node first. If Slurm refuses only jobs of two nodes, this concerns network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
         options = jobs.command_line(wanted, settings_of(plan.config))
         refusal = failures.check(wanted, options)
@@ -467,7 +472,7 @@ class UserError(ApiError):
     With a traceback, Snakemake would also print the line of the Snakefile.
 
     Attributes:
-        exit_code: how ``peakmark run`` ends when Snakemake fails.
+        exit_code: exit code of ``peakmark run`` if Snakemake fails.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.ERROR
@@ -482,10 +487,10 @@ class UserError(ApiError):
 
 
 def as_workflow_error(function: Callable[[], Result]) -> Result:
-    """Call a function, and turn errors of the user or the machine into a sentence for Snakemake.
+    """Call a function, and convert errors of the user or the machine, which Snakemake prints as one line.
 
     Raises:
-        UserError: the function raised an error that a user can meet.
+        UserError: the function raised such an error.
     """
     try:
         return function()

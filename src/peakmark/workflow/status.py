@@ -1,6 +1,6 @@
-"""Describe the state of a campaign by its plan, its records and, on a cluster, one call of squeue.
+"""Describe the state of a campaign from its plan, its records and, on a cluster, one call of squeue.
 
-The module also has the progress of the run of this process, and prints its summary at the end.
+The module also estimates the progress of this process's run, and prints the summary at its end.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ UNFIT = {
 }
 """State of a record that does not count -> state of its cell."""
 LATER_RULES = ("rows", "tables", "figures", "report")
-"""Rules that run after all cells are measured; each has a log of its name."""
+"""Rules that run after all cells are measured. Each has a log with the rule's name."""
 AHEAD_S = 10.0
-"""Seconds by which a file may be newer than this machine's clock: file servers have their own."""
+"""Seconds by which a file may be newer than this machine's clock: file servers have their own clocks."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Failure:
     """The newest failed attempt of a cell.
 
     Attributes:
-        shared: the reason without the number of the job, which many cells may share.
-        job_log: output of the job, if Slurm has ended it.
+        shared: the reason without the job's number, so that many cells may have the same.
+        job_log: log of the job, if Slurm ended the job.
     """
 
     cell: Cell
@@ -76,10 +76,10 @@ class Standing:
     """The state of one cell.
 
     Attributes:
-        job: of Slurm, set while it is running or pending.
-        failure: set when an attempt has failed.
-        reason: why its record does not count.
-        record: set when it counts.
+        job: Slurm's job that measures the cell, while it is running or pending.
+        failure: the newest failed attempt, if there is one.
+        reason: why the cell's record does not count; otherwise empty.
+        record: the cell's record, if it counts.
     """
 
     cell: Cell
@@ -99,17 +99,19 @@ class Standing:
 
 
 Ending = Literal["", "failed", "interrupted"]
-"""How the run of this process has ended, empty outside a run."""
+"""How the run of this process has ended; empty outside a run."""
 
 
 def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") -> str:
-    """Return counts by subsystem and node, jobs, then every cell that has failed, with reason, log
-    and command.
+    """Return the state of a campaign as text.
+
+    The text has counts by subsystem and node, the jobs, and every failed cell with reason, log and
+    command.
 
     Args:
         campaign: the campaign.
-        only_failed: leave out the counts and the jobs.
-        ending: how the run has ended that prints this.
+        only_failed: whether to leave out the counts and the jobs.
+        ending: how the run that prints this has ended.
     """
     queue, trouble = _queue(campaign)
     standings = look(campaign, queue)
@@ -158,9 +160,7 @@ def _failures(standings: Iterable[Standing]) -> dict[str, list[Failure]]:
 def _jobs(
     queue: Iterable[slurm.Job], standings: Iterable[Standing]
 ) -> tuple[list[tuple[slurm.Job, list[str]]], list[tuple[str, int]]]:
-    """Return the running jobs with the cells that they measure now, and the number of pending jobs by
-    reason.
-    """
+    """Return (running job, cells that it measures now) and (reason, number of pending jobs)."""
     cells_of = defaultdict[str, list[str]](list)
     for one in standings:
         if one.job:
@@ -178,9 +178,10 @@ def _jobs(
 
 
 def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
-    """Return the newest file of the records and its seconds ahead of the clock; None up to ``AHEAD_S``.
+    """Return the newest file of plan and records, if the clock is behind its time, and by how many seconds.
 
-    Snakemake fails if an output is older than its inputs.
+    Such a file explains a failure, because Snakemake fails if an output is older than its inputs. Return
+    None if the clock is behind by at most ``AHEAD_S``.
     """
     cells = (campaign.directory / "cells").rglob("*.json")
     written = ((path.stat().st_mtime, path) for path in (campaign.directory / "plan.json", *cells))
@@ -190,7 +191,7 @@ def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
 
 
 def print_summary(directory: Path) -> None:
-    """Print page one, the place of the results, cells that are not possible, and the next commands.
+    """Print page one, the folder of the results, the impossible cells, and the next commands.
 
     Raises:
         RecordError: there is no campaign.
@@ -213,7 +214,7 @@ def print_summary(directory: Path) -> None:
 
 
 def _impossible(standings: Iterable[Standing]) -> dict[str, list[str]]:
-    """Return the cells that this machine cannot measure by reason, the most frequent reason first."""
+    """Return reason -> cells that this machine cannot measure; the most frequent reason comes first."""
     reasons = defaultdict[str, list[str]](list)
     for one in standings:
         if one.record and one.record["status"] == "unavailable":
@@ -247,7 +248,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
 
 
 def last_failure(campaign: Results, cell: Cell) -> Failure | None:
-    """Return the newest failed attempt of a cell; None without one."""
+    """Return the newest failed attempt of a cell; None if there is none."""
     paths = list(records.attempts(campaign.directory, cell))
     if not paths:
         return None
@@ -266,8 +267,9 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
 
 
 def command(campaign: Results, cell: Cell | None = None) -> str:
-    """Return the command that measures a cell alone, or all missing cells. Users paste it into a shell
-    in the folder of ``results``.
+    """Return the command that measures one cell or, by default, all missing cells.
+
+    Users paste it into a shell in the folder that contains ``results``.
     """
     on_cluster = bool(campaign.plan.get("cluster"))
     line = run_command(campaign.directory, on_cluster=on_cluster)
@@ -287,7 +289,7 @@ def run_command(directory: Path, *, on_cluster: bool) -> str:
 
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
-    """Return the user's jobs of this checkout, and the error if Slurm does not answer."""
+    """Return this user's jobs that were submitted from this checkout, and the error if Slurm fails."""
     if not campaign.plan.get("cluster"):
         return [], None
     mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
@@ -300,7 +302,10 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
 def _counts(
     campaign: Results, standings: Sequence[Standing], missing: Sequence[Standing]
 ) -> Iterator[tuple[str, list[str], dict[str, list[int]]]]:
-    """Yield title, occurring states, and the counts of each subsystem; on a cluster also of each node."""
+    """Yield title, states, and the number of cells in each state, by subsystem and, on a cluster, by node.
+
+    The counts by node leave out finished cells, because they show on which nodes cells are still missing.
+    """
     by_subsystem = Counter((one.cell.subsystem, one.state) for one in standings)
     groups: list[tuple[str, Iterable[str], Counter[tuple[str, str]]]] = [
         ("subsystem", SUBSYSTEMS, by_subsystem)
@@ -323,22 +328,25 @@ def _counts(
 # -- of the run of this process
 
 KNOWN = 10
-"""Number of measured cells whose pace weighs as much as the estimate of the time left. The first few
-cells hardly change it.
+"""Number of measured cells at which their pace weighs as much as the estimates. The first few cells
+hardly change the time left.
 """
 
 
 class Progress:
-    """The measured cells of a run, and the time left.
+    """The number of measured cells of a run, and the time left.
 
-    Snakefile, executor and logger plugin share it in one process. Threads of the executor and of
-    Snakemake's log call it.
+    Snakefile, executor and logger plugin share one instance in one process. Threads of the executor and
+    of Snakemake's log call it.
 
     The time left is the expected time of the other cells, corrected by the pace of the measured cells.
-    The weight of the pace grows with their number, because a few slow cells at the start say little.
+    The weight of the pace grows with the number of measured cells, because a few slow cells at the start
+    show little.
 
     Attributes:
-        listener: called when a job of several cells has measured one more.
+        listener: function that is called when a job of several cells has measured one more cell.
+        counts_cells: whether the progress is shown in cells, because some job measures several cells.
+            Otherwise it is shown in jobs.
     """
 
     def __init__(self) -> None:
@@ -355,18 +363,19 @@ class Progress:
                 expected seconds.
         """
         self._jobs = jobs
-        self._behind = Counter[str]()
+        # Output of a job -> number of its cells that are measured.
+        self._measured = Counter[str]()
         self._spent = 0.0
         self._expected = math.fsum(chain.from_iterable(cells.values() for cells in jobs.values()))
-        self.in_cells = any(len(cells) > 1 for cells in jobs.values())
+        self.counts_cells = any(len(cells) > 1 for cells in jobs.values())
 
     def start(self) -> None:
-        """Start the clock when the first job measures. The wait before it says nothing about the time left."""
+        """Start the clock, when the first job measures: the wait before does not predict the time left."""
         if self._started is None:
             self._started = time.monotonic()
 
     def reached(self, output: Path, cell: str) -> None:
-        """Count the cells before this one, which the job of ``output`` measures now."""
+        """Count the cells before ``cell``, which the job with this output measures now."""
         cells = list(self._jobs.get(str(output), ()))
         if cell in cells:
             self._pass(str(output), cells.index(cell))
@@ -378,22 +387,22 @@ class Progress:
     def _pass(self, output: str, count: int) -> None:
         """Count the first ``count`` cells of a job. The count never falls when a job starts again."""
         with self.lock:
-            behind = self._behind[output]
-            if count > behind:
-                self._spent += sum(islice(self._jobs[output].values(), behind, count))
-                self._behind[output] = count
-                if self.listener is not None and self.in_cells:
+            measured = self._measured[output]
+            if count > measured:
+                self._spent += sum(islice(self._jobs[output].values(), measured, count))
+                self._measured[output] = count
+                if self.listener is not None and self.counts_cells:
                     self.listener()
 
     def cells(self) -> tuple[int, int]:
-        """Return the number of cells that have ended, and of all cells."""
-        return self._behind.total(), sum(map(len, self._jobs.values()))
+        """Return the number of cells that have ended, and the number of all cells."""
+        return self._measured.total(), sum(map(len, self._jobs.values()))
 
     def seconds_left(self, since: float) -> float | None:
         """Return the seconds left; None before any cell has ended.
 
         Args:
-            since: when the first job was handed over, by ``time.monotonic``.
+            since: time at which the first job was handed over, from ``time.monotonic``.
         """
         with self.lock:
             if self._started is not None:
@@ -401,9 +410,9 @@ class Progress:
             elapsed = time.monotonic() - since
             if not self._spent or not elapsed:
                 return None
-            behind = self._behind.total()
+            measured = self._measured.total()
             ahead = max(self._expected - self._spent, 0.0)
-            return ahead * math.pow(elapsed / self._spent, behind / (behind + KNOWN))
+            return ahead * math.pow(elapsed / self._spent, measured / (measured + KNOWN))
 
 
 progress = Progress()

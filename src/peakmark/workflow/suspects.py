@@ -1,4 +1,4 @@
-"""The campaign that measures slow nodes and suspected links again, together with healthy ones."""
+"""Build the campaign that measures slow nodes and suspected links again, together with healthy ones."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_mapped
 
 CONTROLS = 2
-"""Number of healthy nodes of a class, or links of a kind, that are measured with the suspects. One
-alone may have become slow meanwhile.
+"""Number of healthy nodes of a class, or links of a kind, that are measured with the suspects. A single
+one may have become slow meanwhile.
 """
 SUFFIX = "-suspects"
 LONGEST_NAME = 64 - len(SUFFIX)
-"""Characters of a campaign's name to which the suffix is added: a name has at most 64."""
+"""Number of characters that are kept of a campaign's name before the suffix: a name has at most 64."""
 LEFT_OUT = {"report", "tools", "tools_on", "modules", *WORKLOADS}
 """Keys of a configuration that do not change how the rows of the suspects are measured."""
 
@@ -35,7 +35,7 @@ class Suspects(NamedTuple):
     """Slow nodes and links, and the rows to measure again.
 
     Attributes:
-        beside: slow node or link -> the healthy ones to compare it with.
+        beside: slow node or link -> healthy nodes or links with which it is compared.
         cells: one cell of each row in which a suspect is slow.
     """
 
@@ -47,8 +47,8 @@ class Family(NamedTuple):
     """Nodes of one class, or links of one kind, which are compared with each other.
 
     Attributes:
-        names: all nodes or links.
-        slow: the rows in which a node or link is slow.
+        names: names of all nodes or links of the family.
+        slow: rows in which a node or link of the family is slow.
     """
 
     names: set[str]
@@ -56,7 +56,7 @@ class Family(NamedTuple):
 
 
 def choose(frames: CampaignFrames) -> Suspects:
-    """Choose the slow nodes and suspected links, and draw healthy ones of their class by the seed."""
+    """Choose the slow nodes and suspected links, and draw healthy ones of the same family by the seed."""
     beside: dict[str, list[str]] = {}
     cells: list[Cell] = []
     seed = frames.campaign["config"].get("seed", 1)
@@ -80,7 +80,7 @@ def node_families(rows: pd.DataFrame) -> Iterator[Family]:
 
 
 def link_families(frames: CampaignFrames) -> Iterator[Family]:
-    """Yield the healthy and suspected links of each point. All links of a family cross as many uplinks."""
+    """Yield the healthy and suspected links of each point, in a family for each number of uplinks."""
     known = {switch: frozenset(nodes) for switch, nodes in frames.campaign["behind"].items()}
     rows = frames.rows[is_mapped(frames.rows)]
     for place, pairs in rows.groupby("place", sort=False):
@@ -131,11 +131,11 @@ def cell_of(run: Any) -> Cell:
 def configuration(frames: CampaignFrames, suspects: Suspects) -> dict[str, Any]:
     """Return the configuration of the campaign that measures the suspects again.
 
-    It has the settings of the first campaign, the suspects' slow rows, and enough repetitions for an
-    interval of the median.
+    The new campaign has the settings of the first one, the rows in which the suspects are slow, and enough
+    repetitions for an interval of the median.
     """
     config = frames.campaign["config"]
-    # A healthy node comes first: with fixed peers it is the server of all others.
+    # A healthy node comes first, because with fixed peers it is the server of all other nodes.
     ordered = [*chain.from_iterable(suspects.beside.values()), *suspects.beside]
     pairs = []
     nodes: list[str] = []
@@ -144,7 +144,7 @@ def configuration(frames: CampaignFrames, suspects: Suspects) -> dict[str, Any]:
         nodes += ends
         if len(ends) > 1 and ends not in pairs:
             pairs.append(ends)
-    # Keys of config/config.yaml would take the place of those that are left out.
+    # Write every key, because config/config.yaml would replace keys that are left out.
     kept = {}
     for key in Campaign.__struct_fields__:
         if key in config and key not in LEFT_OUT:
@@ -163,7 +163,7 @@ def configuration(frames: CampaignFrames, suspects: Suspects) -> dict[str, Any]:
 def grids_of(
     config: dict[str, Any], cells: Iterable[Cell], pairs: Sequence[list[str]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the grids of the slow rows by subsystem. Rows that differ in the workload alone share a grid."""
+    """Return subsystem -> grids of the slow rows. Rows that differ only in the workload share a grid."""
     by_subsystem: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         grid = grids.narrowed(config, cell)
