@@ -19,7 +19,7 @@ L2 = 50 << 20
 def listed(count=1, name=NAME, **changes):
     """What ``gpubench --list`` prints of equal GPUs."""
     one = {
-        "name": name, "uuid": "GPU-0", "numa_node": 0, "sms": 132, "clock_hz": 1.98e9,
+        "name": name, "sms": 132, "clock_hz": 1.98e9,
         "memory_clock_hz": 2.619e9, "bus_bits": 5120, "l2_bytes": L2, "compute": "9.0",
         "memory_bytes": 85017493504, "ecc": True, "mig": False,
     } | changes  # fmt: skip

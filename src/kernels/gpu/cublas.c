@@ -1,4 +1,5 @@
-/* The vendor's matrix product for comparison: 8192 x 8192 x 8192 by cuBLAS, opened at run time. */
+/* The vendor's matrix product for comparison: 8192 x 8192 x 8192 by cuBLAS, which is opened at run
+ * time. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@ enum { N = 8192, PIECE_ROWS = 128, PIECE = PIECE_ROWS * N, SAMPLES = 256, LARGES
 enum data_type { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14 };
 enum compute_type { C_32F = 68, C_64F = 70, C_64F_PEDANTIC = 71, C_32I = 72, C_32F_TF32 = 77 };
 
-/* Matrices, results and how cuBLAS computes; FP64 and FP32 without matrix units. */
+/* Types of the matrices, of the result and of the computation. FP64 and FP32 use no matrix units.
+ */
 static const struct product {
     const char *workload;
     enum number_type type, result;
@@ -41,7 +43,7 @@ struct cublas {
     void *handle;
     gemm_function *gemm;
     device_pointer a, b, c;
-    signed char left[PIECE], right[PIECE]; /* the values that a and b repeat */
+    signed char left[PIECE], right[PIECE]; /* rows that a and b repeat */
 };
 
 static void find(void *library, const char *symbol, void *function) {
@@ -91,7 +93,7 @@ static void call(struct gpu *gpu) {
                  "cublasGemmEx");
 }
 
-/* Random small integers, whose sums of 8192 products every type has exactly. */
+/* Returns a matrix of random small integers: each type holds the sums of 8192 products exactly. */
 static device_pointer fill(struct gpu *gpu, const struct product *product, signed char *values,
                            uint64_t stream) {
     const size_t bytes = (size_t)number_types[product->type].bytes, all = (size_t)N * N * bytes;
@@ -124,7 +126,9 @@ static void prepare(struct gpu *gpu) {
         }
     }
     if (cublas->product == NULL) {
-        gpu_impossible("libcublas has no product of FP8: that is in libcublasLt");
+        gpu_impossible(
+            "libcublas multiplies no FP8 matrices: that takes libcublasLt, which gpubench "
+            "does not call");
     }
     void *library = open_library();
     find(library, "cublasCreate_v2", &create);
@@ -140,7 +144,7 @@ static void prepare(struct gpu *gpu) {
     gpu->isa = "cublasGemmEx";
 }
 
-/* Compares some elements with the CPU's. */
+/* Compares some elements with those that the CPU computes. */
 static void finish(struct gpu *gpu) {
     struct cublas *cublas = gpu->state;
     const enum number_type type = cublas->product->result;

@@ -49,7 +49,7 @@ static const char *error_text(int code, char *buffer, size_t capacity) {
 
 void driver_fail_alone(void) {
     static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&failing); /* for good */
+    pthread_mutex_lock(&failing); /* never unlocked */
 }
 
 void driver_fail(int gpu, int code, const char *doing) {
@@ -62,7 +62,7 @@ void driver_fail(int gpu, int code, const char *doing) {
     fail_measurement("GPU %d: %s failed: %s; %s", gpu, doing, text, remedy_of(code));
 }
 
-/* dlsym returns an object pointer, which C forbids to cast to a function's. */
+/* Stores the function with this symbol. C forbids to cast dlsym's pointer to that of a function. */
 static void find(void *library, const char *path, const char *symbol, void *function) {
     void *found = dlsym(library, symbol);
     if (found == NULL) {

@@ -1,6 +1,6 @@
 /*
- * The library of NVIDIA's driver, opened at run time: building needs nothing of CUDA, and a machine
- * without a driver is told so.
+ * The library of NVIDIA's driver, which is opened at run time: building needs nothing of CUDA, and
+ * without a driver the program ends with the reason.
  */
 #ifndef PEAKMARK_DRIVER_H
 #define PEAKMARK_DRIVER_H
@@ -10,7 +10,7 @@
 
 typedef uint64_t device_pointer;
 
-/* Name without "cu", symbol in the library, parameters. */
+/* Functions of the driver: name without "cu", symbol in the library, parameters. */
 #define DRIVER_FUNCTIONS(X)                                                                        \
     X(Init, "cuInit", unsigned flags)                                                              \
     X(DriverGetVersion, "cuDriverGetVersion", int *version)                                        \
@@ -19,7 +19,6 @@ typedef uint64_t device_pointer;
     X(DeviceGetCount, "cuDeviceGetCount", int *count)                                              \
     X(DeviceGet, "cuDeviceGet", int *device, int index)                                            \
     X(DeviceGetName, "cuDeviceGetName", char *name, int bytes, int device)                         \
-    X(DeviceGetUuid, "cuDeviceGetUuid", void *uuid, int device)                                    \
     X(DeviceGetPCIBusId, "cuDeviceGetPCIBusId", char *address, int bytes, int device)              \
     X(DeviceTotalMem, "cuDeviceTotalMem_v2", size_t *bytes, int device)                            \
     X(DeviceGetAttribute, "cuDeviceGetAttribute", int *value, int attribute, int device)           \
@@ -80,25 +79,25 @@ enum attribute {
     ATTRIBUTE_COMPUTE_MINOR = 76
 };
 
-/* Opens the library, initialises it and returns the number of GPUs, 1 at least. Ends the program
- * with exit 77 and the reason where that is not possible. */
+/* Opens the library, initialises it and returns the number of GPUs, at least 1. Ends the program
+ * with exit code 77 and the reason if that is impossible. */
 int driver_open(void);
 
-int driver_version(void);                                   /* 13000: of CUDA 13.0 */
-int driver_attribute(int device, enum attribute attribute); /* 0 where it is unknown */
+int driver_version(void);                                   /* 13000 for CUDA 13.0 */
+int driver_attribute(int device, enum attribute attribute); /* 0 if it is unknown */
 
-/* Says which call failed, of which GPU, why and what to do, and ends the program: exit 77 for a
- * driver that is too old, else 1. Safe in any thread. */
+/* Prints which call failed on which GPU, why, and what to do, and ends the program: with exit code
+ * 77 if the driver is too old, else 1. Any thread may call it. */
 _Noreturn void driver_fail(int gpu, int code, const char *doing);
 
-/* Ends the program where a call of the driver failed. */
+/* Ends the program if a call of the driver failed. `doing` names the work, such as "copying". */
 static inline void driver_check(int gpu, int code, const char *doing) {
     if (code != 0) {
         driver_fail(gpu, code, doing);
     }
 }
 
-/* The first of several threads to fail takes this before it ends the program. */
+/* Returns in the first thread that fails, which then ends the program; other threads wait. */
 void driver_fail_alone(void);
 
 #endif

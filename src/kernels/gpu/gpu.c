@@ -1,5 +1,6 @@
 #include "gpu/gpu.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 
+/* Length of a burst, in which the power cap does not act yet. */
 #define BURST_S 0.02
 /* The sustained rate is measured once two windows of this length differ by less than this share. */
 #define WINDOW_S 0.25
@@ -21,6 +23,9 @@ void gpu_describe(struct gpu *gpu, int index) {
     gpu_check(gpu, cu.DeviceGetName(gpu->name, sizeof gpu->name, gpu->device), "asking its name");
     gpu_check(gpu, cu.DeviceGetPCIBusId(gpu->pci, sizeof gpu->pci, gpu->device),
               "asking its address");
+    for (char *at = gpu->pci; *at != '\0'; at++) { /* as Linux writes it */
+        *at = (char)tolower((unsigned char)*at);
+    }
     gpu_check(gpu, cu.DeviceTotalMem(&gpu->memory, gpu->device), "asking its memory");
     gpu->sms = driver_attribute(gpu->device, ATTRIBUTE_SMS);
     gpu->l2 = (size_t)driver_attribute(gpu->device, ATTRIBUTE_L2_BYTES);
@@ -61,7 +66,7 @@ void *gpu_function(const struct gpu *gpu, const char *ptx, const char *name) {
     void *values[] = {log, (void *)(uintptr_t)sizeof log}, *module = NULL, *function = NULL;
     int code = cu.ModuleLoadDataEx(&module, ptx, 2, options, values);
     if (code == INVALID_PTX && strstr(log, "Unsupported .version") != NULL) {
-        code = ERROR_OLD_DRIVER; /* as drivers say it that are older than this code */
+        code = ERROR_OLD_DRIVER; /* older drivers do not know this code */
     }
     if (code != 0 && log[0] != '\0') {
         fprintf(stderr, "gpubench: %s\n", log);
@@ -118,7 +123,7 @@ static uint64_t calls_in(double seconds, double call) {
     return calls > 1 ? (uint64_t)calls : 1;
 }
 
-/* Works until power and clock have settled. */
+/* Works until two windows take equally long: power and clock have settled. */
 static void settle(struct gpu *gpu, double call) {
     const uint64_t window = calls_in(WINDOW_S, call);
     gpu_time(gpu, calls_in(gpu->request->warmup, call));
@@ -137,7 +142,7 @@ static void measure_calls(struct gpu *gpu) {
     const char *variant = gpu->request->variant;
     const bool burst = variant != NULL && strcmp(variant, "burst") == 0;
     double call = gpu_time(gpu, 1);
-    if (burst) { /* it rests, so that the heat of the trials is forgotten */
+    if (burst) { /* the GPU rests, as the trials before have heated it */
         clock_sleep_until(clock_now() + (uint64_t)(gpu->request->warmup * 1e9));
     } else if (gpu->job->heats) {
         settle(gpu, call);

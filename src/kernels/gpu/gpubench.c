@@ -1,4 +1,4 @@
-/* gpubench: what a GPU computes, and how fast its memory and its links are, with a driver alone. */
+/* gpubench: rates of a GPU, its memory and its links, with the driver alone. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const struct workload {
     const char *name;
     const struct job *job;
     const char *const *variants;
-    const char *reference; /* what may be measured in its place; NULL: nothing */
+    const char *reference; /* vendor's function that may be measured instead, or NULL */
 } workloads[] = {
     {"FP64", &rate_job, rate_variants, "cublas"},
     {"FP32", &rate_job, rate_variants, "cublas"},
@@ -48,9 +48,9 @@ static const struct workload {
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
 struct arguments {
-    const char *workload, *variant, *reference, *gpus;
-    uint64_t block, seed;
-    double seconds, warmup, timeout;
+    struct request request;
+    const char *gpus;
+    double timeout;
     bool list;
 };
 
@@ -63,33 +63,35 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         .name = "gpubench",
         .synopsis = "--workload NAME [option]...",
         .summary =
-            "Measures NVIDIA GPUs with their driver alone.\n"
-            "FP64 FP32 FP16 INT32 multiply-adds, TC-* matrix products of that type; one operation\n"
-            "is one multiplication or one addition. RS WS RWS RWR read, write and copy the GPU's\n"
-            "memory, RWR in random order; LADDER-LAT is the latency of a load by working set, "
-            "LINK\n"
-            "the rate between the host's pinned memory or another GPU and the GPU, LAUNCH the "
-            "time\n"
-            "of an empty kernel.",
+            "Measures NVIDIA GPUs with their driver alone. FP64 FP32 FP16 INT32 are "
+            "multiply-adds,\n"
+            "TC-* matrix products of that type; one operation is one multiplication or one\n"
+            "addition. RS WS RWS RWR read, write and copy the GPU's memory, RWR in random order;\n"
+            "LADDER-LAT is the latency of a load by working set, LINK the rate between the GPU "
+            "and\n"
+            "pinned memory of the host or another GPU, LAUNCH the time of an empty kernel.",
         .example = "gpubench --workload TC-FP16 --gpus 0,1 --seconds 2"};
+    struct request *request = &a->request;
     const struct option_spec specs[] = {
-        {"workload", OPTION_CHOICE, &a->workload, "NAME", .help = "what to measure",
+        {"workload", OPTION_CHOICE, &request->workload, "NAME", .help = "what to measure",
          .choices = names},
-        {"variant", OPTION_CHOICE, &a->variant, "NAME",
+        {"variant", OPTION_CHOICE, &request->variant, "NAME",
          .help = "burst is the first 20 ms; the others are directions of LINK",
          .choices = variants},
-        {"reference", OPTION_CHOICE, &a->reference, "NAME",
+        {"reference", OPTION_CHOICE, &request->reference, "NAME",
          .help = "measure a vendor's function instead", .choices = references},
         {"gpus", OPTION_TEXT, &a->gpus, "LIST", .help = "GPUs, e.g. 0,2-3 or all (default 0)"},
-        {"block", OPTION_SIZE, &a->block, "SIZE",
+        {"block", OPTION_SIZE, &request->block, "SIZE",
          .help = "contiguous bytes of a warp, a power of two from 32B to 1MiB (default: the "
                  "fastest; RWR 4KiB)"},
-        {"seconds", OPTION_SECONDS, &a->seconds, "S", .help = "measure for S seconds (default 1)"},
-        {"warmup", OPTION_SECONDS, &a->warmup, "S",
+        {"seconds", OPTION_SECONDS, &request->seconds, "S",
+         .help = "measure for S seconds (default 1)"},
+        {"warmup", OPTION_SECONDS, &request->warmup, "S",
          .help = "run, for burst rest, S seconds before the clock starts (default 0.5)"},
         {"timeout", OPTION_SECONDS, &a->timeout, "S",
          .help = "give up after S seconds (default 60 more than seconds and warm-up)"},
-        {"seed", OPTION_SEED, &a->seed, "N", .help = "seed of data and random order (default 1)"},
+        {"seed", OPTION_SEED, &request->seed, "N",
+         .help = "seed of data and random order (default 1)"},
         {"list", OPTION_FLAG, &a->list, NULL, .help = "print the GPUs and end"},
         END_OF_OPTIONS,
     };
@@ -97,35 +99,51 @@ static void parse_arguments(struct arguments *a, int argc, char **argv) {
         names[i] = workloads[i].name;
     }
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
-    if (a->workload == NULL && !a->list) {
+    if (request->workload == NULL && !a->list) {
         fail_usage("--workload is missing: choose one of FP64, FP32, FP16, INT32, TC-..., RS, WS, "
                    "RWS, RWR, LADDER-LAT, LINK, LAUNCH, or --list");
     }
 }
 
-static const struct workload *find_workload(const struct arguments *a) {
+static const struct workload *find_workload(const char *name) {
     const struct workload *workload = workloads;
-    while (strcmp(workload->name, a->workload) != 0) {
+    while (strcmp(workload->name, name) != 0) {
         workload++;
     }
-    bool has_variant = a->variant == NULL;
-    for (int i = 0; workload->variants[i] != NULL; i++) {
-        has_variant = has_variant || strcmp(workload->variants[i], a->variant) == 0;
-    }
-    if (!has_variant) {
-        fail_usage("--variant %s does not belong to %s", a->variant, a->workload);
-    }
-    if (a->reference != NULL &&
-        (workload->reference == NULL || strcmp(workload->reference, a->reference) != 0)) {
-        fail_usage("--reference %s does not measure %s", a->reference, a->workload);
-    }
-    const bool is_power = (a->block & (a->block - 1)) == 0;
-    if (a->block > 0 && (workload->job != &memory_job || a->reference != NULL || !is_power ||
-                         a->block < 32 || a->block > 1 << 20)) {
-        fail_usage("--block is a power of two from 32B to 1MiB, of RS, WS, RWS and RWR without "
-                   "--reference");
-    }
     return workload;
+}
+
+static bool has_variant(const struct workload *workload, const char *variant) {
+    for (int i = 0; workload->variants[i] != NULL; i++) {
+        if (strcmp(workload->variants[i], variant) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_reference(const struct workload *workload, const char *reference) {
+    return workload->reference != NULL && strcmp(workload->reference, reference) == 0;
+}
+
+/* Ends the program where options do not fit the workload; else sets the default variant. */
+static void complete_request(struct request *request, const struct workload *workload) {
+    const uint64_t block = request->block;
+    if (request->variant != NULL && !has_variant(workload, request->variant)) {
+        fail_usage("--variant %s does not belong to %s", request->variant, workload->name);
+    }
+    if (request->reference != NULL && !has_reference(workload, request->reference)) {
+        fail_usage("--reference %s does not measure %s", request->reference, workload->name);
+    }
+    if (block > 0 && (workload->job != &memory_job || request->reference != NULL)) {
+        fail_usage("--block belongs to RS, WS, RWS and RWR without --reference");
+    }
+    if (block > 0 && (block < 32 || block > 1 << 20 || (block & (block - 1)) != 0)) {
+        fail_usage("--block is a power of two from 32B to 1MiB");
+    }
+    if (request->variant == NULL) {
+        request->variant = workload->variants[0];
+    }
 }
 
 static void choose_gpus(const char *text, int available, struct cpu_list *chosen) {
@@ -147,7 +165,7 @@ static void choose_gpus(const char *text, int available, struct cpu_list *chosen
     }
 }
 
-/* A kernel or a call of the driver that never ends can only be left. */
+/* Ends the program, as nothing can stop a kernel or a call of the driver that hangs. */
 static void give_up(int signal_number) {
     static const char text[] = "gpubench: the GPU has not finished within the timeout: a kernel or "
                                "the driver hangs; look for Xid in the kernel's log\n";
@@ -159,7 +177,8 @@ static void give_up(int signal_number) {
 }
 
 static void start_timeout(const struct arguments *a) {
-    const double seconds = a->timeout > 0 ? a->timeout : TIMEOUT_S + a->seconds + a->warmup;
+    const double usual = TIMEOUT_S + a->request.seconds + a->request.warmup;
+    const double seconds = a->timeout > 0 ? a->timeout : usual;
     signal(SIGALRM, give_up);
     alarm((unsigned)ceil(seconds));
 }
@@ -237,29 +256,22 @@ static void print_result(const struct request *request, const struct gpu *gpus, 
 }
 
 int main(int argc, char **argv) {
-    static struct arguments a = {.gpus = "0", .seed = 1, .seconds = 1, .warmup = 0.5};
+    static struct arguments a = {.request = {.seed = 1, .seconds = 1, .warmup = 0.5}, .gpus = "0"};
     static struct cpu_list chosen;
     static struct gpu gpus[GPUS_MOST];
     parse_arguments(&a, argc, argv);
-    const struct workload *workload = a.list ? NULL : find_workload(&a);
     start_timeout(&a);
-    const int available = driver_open();
     if (a.list) {
-        list_gpus(available);
+        list_gpus(driver_open());
         return STATUS_OK;
     }
-    choose_gpus(a.gpus, available, &chosen);
-    const struct request request = {.workload = a.workload,
-                                    .variant =
-                                        a.variant != NULL ? a.variant : workload->variants[0],
-                                    .reference = a.reference,
-                                    .block = a.block,
-                                    .seed = a.seed,
-                                    .seconds = a.seconds,
-                                    .warmup = a.warmup};
-    const bool is_cublas = a.reference != NULL && strcmp(a.reference, "cublas") == 0;
+    const struct workload *workload = find_workload(a.request.workload);
+    complete_request(&a.request, workload);
+    choose_gpus(a.gpus, driver_open(), &chosen);
+    const char *reference = a.request.reference;
+    const bool is_cublas = reference != NULL && strcmp(reference, "cublas") == 0;
     for (int i = 0; i < chosen.count; i++) {
-        gpus[i].request = &request;
+        gpus[i].request = &a.request;
         gpus[i].job = is_cublas ? &cublas_job : workload->job;
         gpu_describe(&gpus[i], chosen.cpu[i]);
         if (gpu_is_mig(&gpus[i])) {
@@ -268,6 +280,6 @@ int main(int argc, char **argv) {
         }
     }
     gpu_measure_all(gpus, chosen.count);
-    print_result(&request, gpus, chosen.count);
+    print_result(&a.request, gpus, chosen.count);
     return STATUS_OK;
 }

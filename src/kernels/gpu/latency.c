@@ -1,4 +1,4 @@
-/* Seconds of a load from the GPU's caches and memory, by working set, and of an empty kernel. */
+/* Seconds of a load from the GPU's caches and memory by working set, and of an empty kernel. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,9 +11,10 @@ PTX_MODULE(ptx_latency, "latency");
 
 enum { LINE_BYTES = 128, LINES_OF_GRAIN = 16, LINK_THREADS = 256, LAUNCHES_MOST = 1 << 16 };
 #define FIRST_BYTES 16384.0
-/* So many loads take 2 ms in the first-level cache; the GPU's timer ticks every microsecond. */
+/* Least number of loads: they take 2 ms in the first-level cache, and the timer ticks every 1 us.
+ */
 #define HOPS_LEAST (1U << 17)
-/* From four times the second-level cache on a walk cannot be answered by it. */
+/* Multiple of the second-level cache from which on it does not hold the lines of a walk. */
 #define BEYOND_L2 4
 #define LARGEST_BYTES (UINT64_C(4) << 30)
 
@@ -40,7 +41,7 @@ static void prepare_chain(struct gpu *gpu) {
     gpu->isa = "ld.global.u64";
 }
 
-/* Follows the chain; its last line must be the first. Adds to the loads and returns their time. */
+/* Follows the chain, which must end where it began, and returns the seconds. */
 static double walk(struct gpu *gpu, const struct chain *chain, device_pointer first,
                    uint32_t hops) {
     uint64_t out[3], line = first;
@@ -55,12 +56,13 @@ static double walk(struct gpu *gpu, const struct chain *chain, device_pointer fi
     return (double)out[2] * 1e-9;
 }
 
-/* One working set: the first lap fills the caches as the next ones leave them. */
+/* Measures one working set. A first lap, which does not count, fills the caches. */
 static void measure_area(struct gpu *gpu, struct chain *chain, double bytes,
                          struct random_state *random) {
     uint32_t lines = (uint32_t)(bytes / LINE_BYTES / LINES_OF_GRAIN + 0.5) * LINES_OF_GRAIN;
     lines = lines < chain->lines_most ? lines : chain->lines_most;
-    /* Lines are rounded up too: then they lie side by side, and take a little more than bytes. */
+    /* Lines may have been rounded up: they are then neighbours and take a little more than `bytes`.
+     */
     uint32_t step = (uint32_t)fmax(1, bytes / lines / LINE_BYTES + 0.001) * LINE_BYTES;
     void *parameters[] = {&chain->area, &chain->order, &lines, &step};
     const unsigned blocks = (lines + LINK_THREADS - 1) / LINK_THREADS;
@@ -78,7 +80,7 @@ static void measure_area(struct gpu *gpu, struct chain *chain, double bytes,
     point[1] = seconds / hops;
     gpu->seconds += seconds;
     gpu->work += hops;
-    gpu->value = point[1]; /* of the largest area at last */
+    gpu->value = point[1]; /* the last one, of the largest area, remains */
 }
 
 /* Two points an octave up to four times the second-level cache, then one for each factor of 4. */
@@ -133,6 +135,6 @@ const struct job ladder_job = {.unit = "s",
                                .prepare = prepare_chain,
                                .measure = measure_ladder,
                                .finish = finish_ladder};
-/* An empty kernel has no result to check. */
+/* An empty kernel has no result, so there is no finish. */
 const struct job launch_job = {
     .unit = "s", .work_unit = "launch", .prepare = prepare_launch, .measure = measure_launch};

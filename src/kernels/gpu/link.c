@@ -8,11 +8,11 @@
 #define LOG_BLOCK 12
 
 struct link {
-    void *function, *second, *fork, *join; /* second stream and what orders it with the first */
+    void *function, *second, *fork, *join; /* second stream, and events that order both streams */
     uint64_t bytes;
     uint32_t seed;
     bool by_kernel, to, from, peer;
-    /* What is copied from and to, by direction. */
+    /* Buffers of the host and of the GPU. */
     uint32_t *host_source, *host_target;
     device_pointer source, target;
 };
@@ -38,7 +38,7 @@ static void copy(const struct gpu *gpu, device_pointer to, device_pointer from, 
     gpu_check(gpu, code, "copying over its link");
 }
 
-/* Pinned memory has the same address on host and GPU. */
+/* Queues the copies. Pinned memory has the same address on the host and on the GPU. */
 static void call(struct gpu *gpu) {
     const struct link *link = gpu->state;
     const bool both = link->to && link->from;
@@ -113,7 +113,7 @@ static void prepare(struct gpu *gpu) {
     link->source = gpu_allocate(gpu, link->bytes);
     link->target = gpu_allocate(gpu, link->bytes);
     fill(gpu, link);
-    pthread_barrier_wait(gpu->together); /* the next GPU's memory is there */
+    pthread_barrier_wait(gpu->together); /* the next GPU has allocated its target */
     gpu_time(gpu, 1);
     const double engine = gpu_time(gpu, 2);
     if (gpu->request->reference == NULL) {
@@ -122,7 +122,7 @@ static void prepare(struct gpu *gpu) {
         gpu_time(gpu, 1);
         link->by_kernel = gpu_time(gpu, 2) < engine;
     }
-    pthread_barrier_wait(gpu->together); /* no trial writes any more */
+    pthread_barrier_wait(gpu->together); /* all trials have ended */
     clear(gpu, link);
     gpu->calls = 0;
     gpu->isa = link->by_kernel ? "ld.global.v4, st.global.v4" : "cuMemcpyAsync";
@@ -132,7 +132,7 @@ static void prepare(struct gpu *gpu) {
 static void check(const struct gpu *gpu, const struct link *link, const uint32_t *words,
                   const char *what) {
     if (!pattern_holds(words, link->bytes / 4, 0, link->seed)) {
-        gpu_wrong(gpu, "copied other words %s than there were (%s)", what, gpu->isa);
+        gpu_wrong(gpu, "copied wrong words %s (%s)", what, gpu->isa);
     }
 }
 

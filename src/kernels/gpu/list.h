@@ -1,4 +1,4 @@
-/* What the driver and the kernel tell of the GPUs, as JSON. */
+/* Prints the driver's facts of the GPUs as JSON. */
 #ifndef PEAKMARK_GPU_LIST_H
 #define PEAKMARK_GPU_LIST_H
 

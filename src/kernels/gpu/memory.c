@@ -1,5 +1,4 @@
-/* Bytes per second of the GPU's memory: RS WS RWS RWR, and what the driver's copy and fill reach.
- */
+/* Bytes per second of the GPU's memory: RS WS RWS RWR, and the driver's copy and fill. */
 #include "gpu/memory.h"
 
 #include <stdlib.h>
@@ -25,12 +24,12 @@ enum {
 #define BLOCK_MOST (UINT64_C(1) << 20)
 #define BLOCK_OF_RANDOM 4096
 
-/* Ways to do a workload, of which a trial chooses. */
+/* Kernels of a workload. A trial chooses the fastest. */
 static const struct way {
-    const char *operation; /* of the workload: what follows its first letter is the order */
+    const char *operation; /* the workload, or RW for RWS and RWR */
     const char *kernel, *instruction;
-    unsigned width; /* times 512 bytes of a warp at once; 0: bulk copies */
-    unsigned grid;  /* of bulk copies: blocks on an SM; 0: one for four chunks */
+    unsigned width; /* a warp handles so many times 512 bytes at once; 0: bulk copies */
+    unsigned grid;  /* blocks of bulk copies on an SM; 0: a block for each four chunks */
 } ways[] = {
     {"RS", "read1", "ld.global.v4", 1, 0},
     {"RS", "read4", "ld.global.v4", 4, 0},
@@ -100,7 +99,7 @@ static void call(struct gpu *gpu) {
     gpu_check(gpu, code, "starting its kernel");
 }
 
-/* Bulk copies have chunks of their own and need compute capability 9.0. */
+/* Bulk copies have a fixed size and need compute capability 9.0. */
 static bool is_possible(const struct gpu *gpu, const struct way *way, bool any_block) {
     return strncmp(way->operation, gpu->request->workload, strlen(way->operation)) == 0 &&
            (way->width > 0 || (gpu->compute >= 90 && any_block));
@@ -134,7 +133,7 @@ static unsigned log2_of(uint64_t power) {
     return (unsigned)__builtin_ctzll(power);
 }
 
-/* 8 GiB, or the largest power of two in a quarter of the memory. */
+/* Returns 8 GiB, or the largest power of two in a quarter of the memory. */
 static uint64_t choose_pool(const struct gpu *gpu) {
     uint64_t pool = POOL_MOST;
     while (pool > gpu->memory / 4) {
@@ -143,8 +142,8 @@ static uint64_t choose_pool(const struct gpu *gpu) {
     return pool;
 }
 
-/* Of the driver's copy the source holds a random piece, doubled until it is full: its kernels alone
- * run then. */
+/* Fills the source of the driver's copy with one random piece again and again, by the driver alone:
+ * the reference needs no kernel of ours. */
 static void fill_by_driver(struct gpu *gpu, const struct memory *memory) {
     const size_t piece = SAMPLE_WORDS * 4;
     uint32_t words[SAMPLE_WORDS];
@@ -209,7 +208,7 @@ static void prepare(struct gpu *gpu) {
     gpu->work = (double)memory->pool * (memory->reads + memory->writes);
 }
 
-/* Sum of what the warps counted or summed up. */
+/* Returns the sum of all warps' sums. */
 static uint64_t total(const struct gpu *gpu, const struct memory *memory) {
     uint32_t sums[SUMS];
     uint64_t all = 0;
@@ -221,7 +220,7 @@ static uint64_t total(const struct gpu *gpu, const struct memory *memory) {
     return all;
 }
 
-/* The words of all passes must add up to the pattern's, which is an arithmetic series. */
+/* The sum of all words that were read must be that of the pattern, an arithmetic series. */
 static void check_read(const struct gpu *gpu, const struct memory *memory) {
     const uint64_t words = memory->pool / 4;
     const uint64_t series = words / 2 * (words - 1) * PATTERN_STEP + words * memory->sweep.seed;
@@ -230,8 +229,8 @@ static void check_read(const struct gpu *gpu, const struct memory *memory) {
     }
 }
 
-/* Compares some places on the CPU with the pattern, or of the driver's functions with what they had
- * to copy or write; the target was cleared before. */
+/* Compares some places on the CPU: with the pattern, with the source of the driver's copy, or with
+ * the word of its fill. The target was cleared before. */
 static void check_samples(const struct gpu *gpu, const struct memory *memory) {
     static _Thread_local uint32_t words[SAMPLE_WORDS], wanted[SAMPLE_WORDS];
     const struct sweep *sweep = &memory->sweep;
@@ -256,7 +255,7 @@ static void check_samples(const struct gpu *gpu, const struct memory *memory) {
     }
 }
 
-/* The GPU compares all words, as the CPU would take long for them. */
+/* Compares all words on the GPU; the CPU would take too long. */
 static void check_all(const struct gpu *gpu, const struct memory *memory) {
     struct sweep verify = memory->sweep;
     verify.source = memory->sweep.target;

@@ -1,4 +1,4 @@
-/* The kernels of memory.ptx, as memory.c and link.c start them. */
+/* Starts the kernels of memory.ptx. */
 #ifndef PEAKMARK_GPU_MEMORY_H
 #define PEAKMARK_GPU_MEMORY_H
 
@@ -6,7 +6,7 @@
 
 extern const char ptx_memory[];
 
-/* Blocks of 2^log_block bytes, 2^log_blocks of them, in a random order unless factor is 1. */
+/* 2^log_blocks blocks of 2^log_block bytes, in random order unless factor is 1. */
 struct sweep {
     device_pointer source, target, sums;
     unsigned log_block, log_blocks;
@@ -19,7 +19,7 @@ int sweep_launch(void *stream, void *function, unsigned width, const struct swee
 /* Word i of a pattern is i * PATTERN_STEP + seed. */
 #define PATTERN_STEP UINT32_C(0x9E3779B1)
 
-/* Whether all words are those of the pattern from word `first` on. */
+/* Returns whether the words are those of the pattern from word `first` on. */
 bool pattern_holds(const uint32_t *words, size_t count, uint64_t first, uint32_t seed);
 
 #endif

@@ -31,7 +31,7 @@ uint32_t bits_of_float(float number) {
     return bits;
 }
 
-/* A sum with a number 2^42 times as large has 11 bits of mantissa left. */
+/* Adds and subtracts a number 2^42 times as large: 11 bits of the mantissa are left. */
 double round_to_half(double number) {
     const uint64_t least = 1023 - 14;
     uint64_t exponent = bits_of_double(number) >> 52 & 0x7ff;

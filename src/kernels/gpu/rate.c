@@ -1,5 +1,5 @@
-/* Operations per second of the arithmetic units: multiply-adds and matrix products, all operands in
- * registers, for wgmma in shared memory. */
+/* Operations per second of the arithmetic units: multiply-adds and matrix products. All operands
+ * are in registers, those of wgmma in shared memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +28,10 @@ PTX_MODULE(ptx_tc_fp8_89, "tc-fp8-89");
 PTX_MODULE(ptx_tc_fp8_90a, "tc-fp8-90a");
 
 enum {
-    CHAINS = 16, /* of a thread in a multiply-add kernel, each UNROLL times in its loop */
+    CHAINS = 16, /* independent multiply-adds of a thread, each UNROLL times in a loop */
     UNROLL = 8,
-    LOOPS_MOST = 8192, /* the CPU follows 32 lanes for so long in 0.1 s */
-    GROUP_ROWS = 64,   /* of wgmma, which 128 threads do together */
+    LOOPS_MOST = 8192, /* so many loops of 32 lanes take the CPU 0.1 s to check */
+    GROUP_ROWS = 64,   /* rows of a wgmma, which 128 threads share */
     COLUMNS_MOST = 256,
     DEPTH_MOST = 32,
     OPERAND_BYTES = 16384,
@@ -39,7 +39,8 @@ enum {
 };
 #define LAUNCH_S 0.005
 
-/* A kernel of ptx.py. Those of one workload stand together, the fastest first. */
+/* The kernels that ptx.py writes. The first kernel of a workload that a chip can run is the fastest
+ * one for it. Chips with a faster instruction that is not here are in data/gpu.csv. */
 static const struct kernel {
     const char *workload;
     enum number_type type;
@@ -69,7 +70,7 @@ static const struct kernel {
 };
 enum { KERNELS = sizeof kernels / sizeof kernels[0] };
 
-/* Blocks on an SM and threads of each, of which a trial chooses. */
+/* Blocks on an SM, and threads of a block. A trial chooses the fastest. */
 static const struct shape {
     int blocks, threads;
 } shapes[] = {{1, 128}, {1, 256}, {1, 384}, {2, 128}, {3, 128}, {1, 512},
@@ -87,7 +88,7 @@ struct rate {
     uint64_t expected[UNIT_MOST]; /* checksum of each thread of a warp or group of warps */
 };
 
-/* One chain of a multiply-add kernel: start value, factor and summand as bits. */
+/* Returns the result of a chain of multiply-adds. All numbers are bits of the type. */
 static uint64_t follow_chain(enum number_type type, uint64_t start, uint64_t factor,
                              uint64_t summand, uint64_t steps) {
     if (type == FP64) {
@@ -122,7 +123,7 @@ static uint64_t follow_chain(enum number_type type, uint64_t start, uint64_t fac
     return both;
 }
 
-/* A random number of the range, as bits of the type. */
+/* Returns a random number of the range as bits of the type; of INT32 any number. */
 static uint64_t draw(enum number_type type, struct random_state *random, double low, double high) {
     const double number = low + (high - low) * (double)(random_next(random) >> 11) * 0x1p-53;
     switch (type) {
@@ -138,7 +139,8 @@ static uint64_t draw(enum number_type type, struct random_state *random, double 
     }
 }
 
-/* For each lane: start values, an odd factor and a summand, c of x * x + c for floating point. */
+/* Sets the start values, the factor and the summand of each lane. A factor of integers is odd;
+ * floating-point chains are x * x + c, with c as the summand. */
 static void fill_chains(struct rate *rate, struct random_state *random) {
     const enum number_type type = rate->kernel->type;
     for (int i = 0; i < 32 * (CHAINS + 2); i++) {
@@ -163,8 +165,8 @@ static void expect_chains(struct rate *rate) {
     }
 }
 
-/* Writes an element of a matrix whose rows start at `base`. wgmma wants cores of 8 rows by 16
- * bytes; those of the same rows are 128 bytes apart. */
+/* Writes an element of a matrix whose rows start at `base`. wgmma reads cores of 8 rows by 16
+ * bytes; cores of the same rows are 128 bytes apart. */
 static void put_element(const struct kernel *kernel, unsigned char *base, int row, int k,
                         int value) {
     const int bytes = number_types[kernel->type].bytes, byte = k * bytes;
@@ -195,8 +197,8 @@ static void fill_matrices(struct rate *rate, struct random_state *random) {
     }
 }
 
-/* Bits of element (row, column) of the result: one product is left where they were added and
- * subtracted in turn, else all. */
+/* Returns the bits of an element of the result. Kernels of FP64 and INT8 add all products; the
+ * others add and subtract them in turn, so that one product is left. */
 static uint64_t product_bits(const struct rate *rate, int row, int column) {
     const enum number_type type = rate->kernel->type;
     const int64_t all = (int64_t)rate->loops * rate->kernel->unroll + 1;
@@ -239,7 +241,7 @@ static void call(struct gpu *gpu) {
     gpu_check(gpu, launch(gpu), "starting its kernel");
 }
 
-/* Operations of a thread in one pass through the loop. */
+/* Returns the operations of a thread in one loop. */
 static double operations(const struct kernel *kernel) {
     if (kernel->rows == 0) {
         return 2.0 * (kernel->type == FP16 ? 2 : 1) * kernel->chains * kernel->unroll;
@@ -248,12 +250,12 @@ static double operations(const struct kernel *kernel) {
            kernel->unroll;
 }
 
-/* Threads of the GPU that work: all do the same. */
+/* Returns the number of threads that work, all on the same operands. */
 static double threads_of(const struct gpu *gpu, const struct rate *rate) {
     return (double)gpu->sms * rate->shape.blocks * rate->shape.threads;
 }
 
-/* Tries all shapes for about 1 ms each and keeps the fastest; an SM may lack registers for some. */
+/* Runs each shape for about 1 ms and keeps the fastest; an SM has too few registers for some. */
 static void choose_shape(struct gpu *gpu, struct rate *rate) {
     struct shape best = {0, 0};
     double highest = 0, pass = 1;

@@ -42,6 +42,8 @@ print(json.dumps({"count": count.value, "reason": reason}))
 It runs in a separate process, because the driver starts threads. gpubench cannot be used instead,
 because plans are made before it is compiled.
 """
+_SPEEDS = ("2.5", "5.0", "8.0", "16.0", "32.0", "64.0")
+"""GT/s of a lane of PCI Express as Linux prints them, from generation 1 on."""
 _SHARED = (
     "name", "compute", "sms", "clock_hz", "memory_clock_hz", "bus_bits", "l2_bytes", "memory_bytes",
     "ecc", "vbios", "power_cap_watts", "generation",
@@ -85,13 +87,15 @@ def collect(host: Host, gpubench: Path) -> Facts | None:
     listed = host.run_json([*_environment(), str(gpubench.absolute()), "--list"])
     if not listed or not listed.get("gpus"):
         return None
-    said = {facts["pci"]: facts for facts in _by_nvidia_smi(host)}
-    gpus = [_gpu(host, gpu, said.get(gpu["pci"].lower(), {})) for gpu in listed["gpus"]]
-    nvlinks = _count_nvlinks(host, list(said))
+    reported = {facts["pci"]: facts for facts in _by_nvidia_smi(host)}
+    gpus = [_gpu(host, gpu, reported.get(gpu["pci"], {})) for gpu in listed["gpus"]]
+    nvlinks = _count_nvlinks(host, list(reported))
     for gpu in gpus:
         gpu["nvlinks"] = [nvlinks.get((gpu["pci"], other["pci"])) for other in gpus]
+    version = listed["driver"]
+    cuda = f"CUDA {version // 1000}.{version % 1000 // 10}"
     facts: Facts = {
-        "driver": next((one["driver"] for one in said.values()), str(listed["driver"])),
+        "driver": next((one["driver"] for one in reported.values()), cuda),
         "count": len(gpus),
         "partitioned": any(gpu["mig"] for gpu in gpus),
     }
@@ -103,27 +107,41 @@ def collect(host: Host, gpubench: Path) -> Facts | None:
     return facts | {"gpus": gpus}
 
 
-def _gpu(host: Host, listed: Facts, said: Facts) -> Facts:
+def _gpu(host: Host, listed: Facts, reported: Facts) -> Facts:
     """Return the facts of one GPU.
 
     Args:
         host: the machine.
         listed: facts from the driver, as gpubench prints them.
-        said: facts from nvidia-smi; empty without it.
+        reported: facts from nvidia-smi; empty without it.
     """
-    link = listed.get("link") or {}
+    device = f"/sys/bus/pci/devices/{listed['pci']}"
     return {
         "index": listed["index"],
         "pci": listed["pci"],
-        "numa_node": listed.get("numa_node"),
-        "mig": bool(listed.get("mig")),
-        "pcie": pcie_link(host, f"/sys/bus/pci/devices/{listed['pci'].lower()}"),
+        "numa_node": host.read_int(device, "numa_node"),
+        "mig": listed["mig"],
+        "pcie": pcie_link(host, device),
         **{name: listed.get(name) for name in _SHARED},
-        "vbios": said.get("vbios"),
-        "power_cap_watts": said.get("power_cap_watts"),
-        "generation": said.get("generation") or link.get("generation"),
-        "width": said.get("width") or link.get("width"),
+        "vbios": reported.get("vbios"),
+        "power_cap_watts": reported.get("power_cap_watts"),
+        "generation": reported.get("generation") or _generation(host, device),
+        "width": reported.get("width") or host.read_int(device, "current_link_width") or None,
     }
+
+
+def _generation(host: Host, device: str) -> int | None:
+    """Return the highest generation of PCI Express that a device and its slot support, or None.
+
+    An idle GPU lowers the current speed of its link, which is therefore not used.
+    """
+    generations = []
+    for place in (device, f"{device}/.."):
+        speed, _, _ = (host.read(place, "max_link_speed") or "").partition(" ")
+        if speed not in _SPEEDS:
+            return None
+        generations.append(1 + _SPEEDS.index(speed))
+    return min(generations)
 
 
 def _by_nvidia_smi(host: Host) -> Iterator[Facts]:

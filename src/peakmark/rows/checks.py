@@ -380,8 +380,8 @@ def slow_gpu(measured: RowRuns) -> Messages:
     behind: dict[int, list[float]] = defaultdict(list)
     for text in measured.texts("points"):
         values = {int(index): value for index, value, _ in json.loads(text)}
-        usual = statistics.median([*values.values()])
         for index, value in values.items():
+            usual = statistics.median([values[other] for other in values if other != index])
             slower = value / usual - 1 if measured.row.unit == "s" else 1 - value / usual
             behind[index].append(slower)
     names = {gpu["index"]: gpu["pci"] for gpu in measured.fact("gpu", "gpus") or ()}

@@ -13,7 +13,24 @@ from peakmark.storage.types import Facts
 from peakmark.validation import convert
 
 
+def on_bus(root, **files):
+    """Put the first GPU into a slot of generation 4, with these files of its PCI device."""
+    slot = root / "sys/devices/pci0000:00/0000:00:01.0"
+    device = slot / "0000:00:06.0"
+    device.mkdir(parents=True)
+    (slot / "max_link_speed").write_text("16.0 GT/s PCIe\n")
+    usual = dict.fromkeys(("current_link_speed", "max_link_speed"), "32.0 GT/s PCIe")
+    usual |= {"current_link_width": "16", "max_link_width": "16", "vendor": "0x10de"}
+    usual["class"] = "0x030200"
+    for name, text in {**usual, **files}.items():
+        (device / name).write_text(f"{text}\n")
+    devices = root / "sys/bus/pci/devices"
+    devices.mkdir(parents=True)
+    (devices / device.name).symlink_to(device)
+
+
 def test_the_driver_and_nvidia_smi_complete_each_other(tmp_path):
+    on_bus(tmp_path, numa_node="0")
     facts = gpu_data.facts(tmp_path)
     convert(facts, Facts, "facts")
     found = facts["gpu"]
@@ -25,14 +42,15 @@ def test_the_driver_and_nvidia_smi_complete_each_other(tmp_path):
     assert (found["count"], found["name"], found["sms"]) == (1, gpu_data.NAME, 132)
     (one,) = found["gpus"]
     assert (one["generation"], one["width"], one["numa_node"]) == (5, 16, 0)
-    assert "uuid" not in str(facts)  # it names a card for ever
 
 
-def test_without_nvidia_smi_the_driver_alone_tells(tmp_path):
-    link = {"generation": 4, "width": 8}
-    found = gpu.collect(host(tmp_path, listed(2, link=link)), tmp_path / "gpubench")
-    assert (found["count"], found["driver"], found["vbios"]) == (2, "13000", None)
-    assert [(one["generation"], one["width"]) for one in found["gpus"]] == [(4, 8)] * 2
+def test_without_nvidia_smi_the_facts_are_those_of_the_driver_and_of_sysfs(tmp_path):
+    on_bus(tmp_path, numa_node="-1", current_link_speed="2.5 GT/s PCIe", current_link_width="8")
+    found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
+    assert (found["count"], found["driver"], found["vbios"]) == (2, "CUDA 13.0", None)
+    first, second = found["gpus"]
+    assert (first["generation"], first["width"], first["numa_node"]) == (4, 8, -1)
+    assert (second["generation"], second["width"]) == (None, None)
 
 
 def test_gpus_that_differ_have_no_fact_in_common(tmp_path):
@@ -48,12 +66,7 @@ def test_a_machine_without_gpus_has_no_such_facts(tmp_path, answer):
 
 
 def test_the_width_of_a_link_is_that_of_sysfs(tmp_path):
-    device = tmp_path / "sys/bus/pci/devices/0000:00:06.0"
-    device.mkdir(parents=True)
-    link = {"current_link_width": "8", "max_link_width": "16"}
-    link |= dict.fromkeys(("current_link_speed", "max_link_speed"), "32.0 GT/s PCIe")
-    for name, text in {**link, "vendor": "0x10de", "class": "0x030200"}.items():
-        (device / name).write_text(f"{text}\n")
+    on_bus(tmp_path, current_link_width="8")
     found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
     assert found["pcie"]["current_width"] == 8
     assert gpu.on_bus(Host(tmp_path)) == 1
@@ -123,8 +136,7 @@ def test_a_driver_that_finds_no_gpu_says_so(tmp_path, monkeypatch):
 
 
 def test_the_numa_nodes_are_those_of_the_first_gpus(tmp_path):
-    answer = listed(2)
-    answer["gpus"][1]["numa_node"] = -1
-    found = gpu.collect(host(tmp_path, answer), tmp_path / "gpubench")
+    on_bus(tmp_path, numa_node="0")
+    found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
     assert gpu.numa_nodes(found, 1) == gpu.numa_nodes(found, 2) == {0}
     assert gpu.numa_nodes(None, 1) == set()
