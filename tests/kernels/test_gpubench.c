@@ -67,9 +67,11 @@ static void what_fails_is_said_with_the_gpu_and_a_remedy(void **state) {
                  {"no-memory", "RS", "other programs hold its memory"},
                  {"exclusive", "FP64", "another program has it for itself"},
                  {"bad-ptx", "FP64", "line 7: syntax error"},
+                 {"bad-ptx", "FP64", "GPU 0: compiling the PTX failed"},
                  {"ecc", "FP64", "CUDA_ERROR_ECC_UNCORRECTABLE (214)"},
                  {"ecc", "RWS", "drain the node"},
-                 {"abort", "TC-FP16", "CUDA_ERROR_LAUNCH_FAILED (719)"}};
+                 {"abort", "TC-FP16", "CUDA_ERROR_LAUNCH_FAILED (719)"},
+                 {"abort", "RS", "its kernel was aborted: look for Xid"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         process_expect(gpubench(cases[i].faults, MEASURE("--workload", cases[i].workload)), 1,
                        cases[i].text);
