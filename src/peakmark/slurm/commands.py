@@ -9,15 +9,15 @@ import subprocess
 from peakmark.errors import PeakmarkError
 
 LIMIT_S = 60.0
-"""Seconds that a command may take. slurmctld answers within seconds or not at all."""
+"""Time limit of a command in seconds: slurmctld answers within seconds or not at all."""
 SHOWN = 200
-"""Characters of an unreadable answer that a message shows."""
+"""Number of characters of an unreadable answer that a message shows."""
 _OPTION = re.compile(
     "(SLURM|SBATCH|SRUN|SALLOC|SATTACH|SBCAST|SQUEUE|SINFO|SCANCEL|SCONTROL|SACCT|SACCTMGR|SPRIO|SSHARE|SSTAT|SREPORT|SDIAG)_"
 )
-"""Variables that Slurm's commands take for options."""
+"""Start of the names of environment variables that Slurm's commands read as options."""
 _REACHING = re.compile(r"SLURM_(CONF|JWT|SACK_\w+)")
-"""Variables by which the commands find their cluster and prove who calls."""
+"""Variables with which the commands find their cluster and authenticate the user."""
 _ABSENT = re.compile("configuration source|contact slurm controller|Unable to establish")
 """Words in the message of a command that finds no controller."""
 
@@ -27,7 +27,7 @@ class SlurmError(PeakmarkError):
 
     Attributes:
         reason: message of the command that refused, or of the system that did not start it.
-        silent: no answer came in time, or the answer leaves open what Slurm did.
+        silent: whether no answer came in time, or the answer does not show what Slurm did.
         output: standard output of the command that refused.
     """
 
@@ -51,7 +51,7 @@ def ask(*argv: str, text: str = "") -> str:
     """Run a Slurm command that reads ``text``, and return its standard output.
 
     Raises:
-        SlurmError: with the command's own message.
+        SlurmError: the command failed. The error has the command's message.
     """
     try:
         done = subprocess.run(
@@ -63,7 +63,7 @@ def ask(*argv: str, text: str = "") -> str:
             errors="replace",  # comments and reasons hold any bytes
             timeout=LIMIT_S,
             check=False,
-            start_new_session=True,  # Ctrl-C and SIGHUP are for this process alone
+            start_new_session=True,  # Ctrl-C and SIGHUP must not reach the command
         )
     except FileNotFoundError:
         raise SlurmError(
@@ -83,7 +83,7 @@ def ask(*argv: str, text: str = "") -> str:
 
 
 def _failure(program: str, message: str) -> str:
-    """Return the sentence on a failed command. The last line of its message has the reason."""
+    """Return the sentence on a failed command, with the last line of its message as the reason."""
     last = message.splitlines()[-1].strip()
     why = re.sub(rf"^{re.escape(program)}: (error|fatal): ", "", last)
     if _ABSENT.search(why):
@@ -92,11 +92,11 @@ def _failure(program: str, message: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment without the variables that Slurm's commands take for options.
+    """Return the environment without the variables that Slurm's commands read as options.
 
-    A job around this process, or the user, has set them. SQUEUE_PARTITION, for one, would hide jobs.
-    On a login node SLURM_CLUSTERS stays if it names one cluster: without it, the commands might not
-    reach that cluster. Inside a job they reach the cluster of the job.
+    These may come from a job around this process, or from the user. SQUEUE_PARTITION, for example, would
+    hide jobs. On a login node, SLURM_CLUSTERS is kept if it names one cluster, because the commands might
+    not reach this cluster otherwise. Inside a job they reach the cluster of the job.
     """
     kept = {
         name: value

@@ -1,5 +1,6 @@
-"""Judge jobs that Slurm refuses or ends: return whether to try again, and how to fix the cause. Write
-the attempts that such jobs cannot write themselves.
+"""Judge jobs that Slurm refuses or ends: whether to try again, and how to fix the cause.
+
+The module also writes the attempts that such jobs cannot write themselves.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
 _CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
-"""The cause that ended a submission. Lines before it are messages of the site or of earlier tries."""
+"""Pattern of the cause that ended a submission. Lines before it come from the site or earlier tries."""
 _LIMIT = re.compile(r"\b(?:QOS|Assoc)(?:Max|Min|Grp|Time|Job|NotAllowed|Resource|Usage)\w*")
-"""Slurm's name of a limit, such as QOSMaxNodePerJobLimit. The sentence after it fits many limits."""
+"""Pattern of Slurm's names of limits, such as QOSMaxNodePerJobLimit. The text after a name is general."""
 _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
-"""Part of the name of a limit on the number of jobs in the queue. Ended jobs make room again."""
+"""Part of the name of a limit on the number of jobs in the queue: when jobs end, there is room again."""
 _MY_JOBS = re.compile(r"MaxSubmitJobs?(?!.*PerAccount)")
-"""Part of the name of a limit on the jobs of this user alone. A limit of 0 refuses every job."""
+"""Part of the name of a limit on the jobs of only this user. A limit of 0 refuses every job."""
 
 _REFUSALS = yamlfile.read(Path(data.__file__).with_name("refusals.yaml"))
 NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
@@ -42,15 +43,15 @@ class Refusal:
 
 
 def _cause(error: SlurmError) -> str:
-    """Return the cause that Slurm names for a failed submission, else the whole message."""
+    """Return the cause that Slurm names for a failed submission or, without one, the whole message."""
     causes: list[str] = _CAUSE.findall(error.reason)
     return causes[-1] if causes else error.reason
 
 
 def _is_known_as(kind: str, error: SlurmError) -> bool:
-    """Return whether the cause is one of the sentences of a kind in refusals.yaml.
+    """Return whether the cause begins with one of the sentences of a kind in refusals.yaml.
 
-    A cause begins with Slurm's sentence. Words of a site, such as *standby*, may follow it.
+    Words of a site, such as *standby*, may follow Slurm's sentence.
     """
     cause = _cause(error)
     find = re.match
@@ -62,7 +63,7 @@ def _is_known_as(kind: str, error: SlurmError) -> bool:
 def counts_my_jobs(error: SlurmError) -> bool:
     """Return whether the reached limit may be a limit on the submitted jobs of this user.
 
-    If Slurm does not name the limit, its sentence also fits limits that stay when jobs end.
+    If Slurm does not name the limit, it may also be a limit that ended jobs do not lift.
     """
     limit = _LIMIT.search(error.reason)
     if limit is not None:
@@ -71,12 +72,13 @@ def counts_my_jobs(error: SlurmError) -> bool:
 
 
 def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
-    """Return whether the same submission may succeed later: the queue was full, or the controller did
-    not answer.
+    """Return whether the same submission may succeed later.
+
+    This is so if the queue was full or the controller did not answer.
 
     Args:
-        error: of sbatch.
-        has_jobs: whether this user has jobs in the queue. Without jobs, their number has reached no limit.
+        error: error of sbatch.
+        has_jobs: whether this user has jobs in the queue. Without jobs, their number cannot be at a limit.
     """
     if counts_my_jobs(error):
         return has_jobs
@@ -92,7 +94,7 @@ def is_unanswered(error: SlurmError) -> bool:
 
 
 def passes(error: SlurmError, has_jobs: bool = False) -> bool:
-    """Return ``is_temporary``. Ask Slurm for this user's jobs only if the answer depends on them."""
+    """Return ``is_temporary`` of an error, and ask Slurm for this user's jobs if it depends on them."""
     if counts_my_jobs(error) and not has_jobs:
         with suppress(SlurmError):
             has_jobs = bool(slurm.jobs())
@@ -100,13 +102,13 @@ def passes(error: SlurmError, has_jobs: bool = False) -> bool:
 
 
 def text(error: SlurmError) -> str:
-    """Return the message of sbatch without its name in every line."""
+    """Return the message of sbatch on one line, without ``sbatch:`` at the start of each line."""
     stripped = re.sub(r"^(sbatch: )?(error: )?", "", error.reason or error.fact)
     return re.sub(r"\s*sbatch: (error: )?", "; ", stripped).strip("; ")
 
 
 def text_for_now(error: SlurmError) -> str:
-    """Return the message of sbatch on a job that is tried again, with a warning if that may be in vain."""
+    """Return the message of sbatch on a job that is tried again, with a warning if this may not help."""
     said = text(error)
     if _LIMIT.search(error.reason) is None and counts_my_jobs(error):
         return f"{said}; a limit that counts no submitted jobs stays, and ends the cells once none of your jobs is in the queue"
@@ -127,12 +129,12 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
 
     Args:
         wanted: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.
-        options: all of them as sbatch takes them.
+        options: all options as arguments of sbatch.
     """
-    # Check the partitions: sbatch takes jobs for one that is DOWN, and with EnforcePartLimits=NO also
-    # beyond its limits.
+    # Check the partitions, because sbatch takes jobs for a partition that is DOWN and, with
+    # EnforcePartLimits=NO, jobs beyond its limits.
     partitions: list[slurm.Partition] = []
-    with suppress(SlurmError):  # sbatch is called all the same
+    with suppress(SlurmError):  # sbatch is then asked without this check
         partitions = slurm.partitions(wanted.get("partition"))
     errors = [_partition_error(partition, wanted) for partition in partitions]
     if errors and all(errors):
@@ -188,14 +190,14 @@ OverMemoryKill.
 def keep(
     campaign: Path, cell: Cell | None, number: str, state: str, details: Mapping[str, str]
 ) -> bool:
-    """Write the attempt of the cell that a job was measuring, unless the job did so itself.
+    """Write the attempt of the cell that a job was measuring, unless the job has written it.
 
-    If the disk takes nothing, print so once: the campaign goes on.
+    If the disk cannot be written, print this once: the campaign continues.
 
     Args:
-        campaign: its folder.
-        cell: measured cell, None if it is unknown.
-        number: of the job.
+        campaign: folder of the campaign.
+        cell: cell that the job was measuring; None if it is unknown.
+        number: number of the job.
         state: state of the job, as Slurm names it.
         details: fields of ``scontrol show job``.
 
@@ -211,7 +213,7 @@ def keep(
         how = f"{state}: {_ENDS[state]}"
     else:
         how = f"{state}, exit code {code.partition(':')[0] or 'unknown'}"
-    # Its script ran on the first node that is known.
+    # The job's script ran on the first node that is known.
     names = (details.get("BatchHost"), details.get("NodeList"))
     host = next((name for name in names if name and name != "(null)"), "unknown")
     end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
@@ -236,12 +238,12 @@ def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
 
 
 def _memory_granted(details: Mapping[str, str]) -> str:
-    """Return how much memory a job was granted that ran out of it, and how it gets more.
+    """Return how much memory was granted to a job that ran out of memory, and how it can get more.
 
     ``--mem=0``, which an exclusive job asks for, grants all memory of its node. Without a request, the
     fields hold the partition's DefMemPerCPU or DefMemPerNode.
     """
-    # One field up to Slurm 22.05, two since 23.02.
+    # Slurm has one such field up to 22.05, and two since 23.02.
     fields = (details.get(name, "") for name in ("AllocTRES", "TRES", "ReqTRES"))
     total = re.search(r"\bmem=([\w.]+)", " ".join(fields))
     in_all = f" ({total[1]})" if total else ""
@@ -268,10 +270,10 @@ def _is_zero(memory: str) -> bool:
 
 
 def _memory_ran_out(log: str) -> bool:
-    """Return whether the log of a job says that a step ran out of memory.
+    """Return whether the log of a job shows that a step ran out of memory.
 
-    If a step ran out of memory and the script did not, Slurm's state of the job is FAILED. Only sacct,
-    which needs slurmdbd, has the state of the step.
+    The log is needed because the job's state is then FAILED, unless the script itself ran out of memory.
+    Only sacct, which needs slurmdbd, has the state of the step.
     """
     try:
         with Path(log).open("rb") as stream:
@@ -282,7 +284,7 @@ def _memory_ran_out(log: str) -> bool:
 
 
 def _store(campaign: Path, cell: Cell, reason: str, host: str, **context: Any) -> bool:
-    """Write an attempt. Return whether that was possible."""
+    """Write an attempt, and return whether this was possible."""
     record = {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),

@@ -14,7 +14,7 @@ from peakmark.slurm.hostlists import hostlist, hostnames
 _NODE = re.compile(
     r"([^|]*)\|([^|*]*)(\*?)\|(\d+)\+?\|(\d+)\+?\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)"
 )
-"""A line of sinfo. The wrapper of a site may print other lines too."""
+"""Pattern of a line of sinfo, because a site's wrapper may print other lines too."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Node:
     """A node as sinfo prints it.
 
     Attributes:
-        partition: the requested partitions that have the node, with commas.
-        memory: MiB.
-        limit: longest time of a job in these partitions, in minutes, None without a limit.
+        partition: names of the requested partitions that have the node, with commas.
+        memory: memory in MiB.
+        limit: longest time of a job in these partitions, in minutes; None without a limit.
         layout: sockets, cores and threads, such as ``2:32:1``.
         is_reserved: whether jobs have a reservation of the node, and start there during its maintenance.
     """
@@ -56,8 +56,8 @@ class Partition:
     """A partition as scontrol prints it.
 
     Attributes:
-        limit: longest time of a job, in minutes, None without a limit.
-        nodes: most nodes of a job, None without a limit.
+        limit: longest time of a job, in minutes; None without a limit.
+        nodes: largest number of nodes of a job; None without a limit.
     """
 
     name: str
@@ -73,11 +73,11 @@ def partition_names(text: str | None) -> list[str]:
 
 
 def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
-    """Return the nodes of one or several partitions, or of the default one, sorted by name.
+    """Return the nodes of one or several partitions, sorted by name.
 
     Args:
-        partition: names with commas; None for the default partition.
-        reservation: only nodes of this reservation.
+        partition: names of partitions, with commas; None for the default partition.
+        reservation: reservation of which only the nodes are returned.
 
     Raises:
         SlurmError: there is no such partition or reservation, or no default partition.
@@ -85,7 +85,7 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
     reserved = reserved_nodes(reservation) if reservation else None
     wanted = partition_names(partition)
     fields = "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f"
-    # All partitions, hidden ones too: sinfo takes --all and --partition only one at a time.
+    # Ask for all partitions, including hidden ones: sinfo accepts either --all or --partition.
     output = commands.ask("sinfo", "--all", "--noheader", "--Node", fields)
     found: dict[str, Node] = {}
     known = set()
@@ -120,7 +120,7 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
 
 
 def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
-    """Return one node for two of its lines. The longer limit counts for its jobs."""
+    """Merge two lines of the same node, in two partitions. The longer limit counts for its jobs."""
     both = {*partition_names(one.partition), *partition_names(other.partition)}
     limit = None
     if one.limit is not None and other.limit is not None:
@@ -130,7 +130,9 @@ def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
 
 
 def switches() -> dict[str, list[str]]:
-    """Return the nodes below each switch, without switches that have all nodes; empty without a topology.
+    """Return, for each switch that connects only some of the cluster's nodes, the nodes below it.
+
+    The result is empty if Slurm has no topology.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -143,14 +145,14 @@ def switches() -> dict[str, list[str]]:
 
 
 def reserved_nodes(reservation: str) -> list[str]:
-    """Return the nodes of a reservation. Raises: SlurmError."""
+    """Return the nodes of a reservation. Errors: SlurmError."""
     text = commands.ask("scontrol", "--oneliner", "show", "reservation", reservation)
     found = re.search(r"\bNodes=(\S+)", text)
     return hostnames(found[1]) if found else []
 
 
 def partitions(names: str | None) -> list[Partition]:
-    """Return the partitions of a list with commas, or the default one. Raises: SlurmError."""
+    """Return the partitions in a list with commas; for None, the default one. Errors: SlurmError."""
     wanted = partition_names(names)
     found = []
     for line in commands.ask("scontrol", "--all", "--oneliner", "show", "partition").splitlines():
@@ -168,7 +170,7 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
     """Return the state and the administrator's reason of each node that starts no job now.
 
     Args:
-        names: of the nodes.
+        names: names of the nodes.
         is_reserved: whether jobs have a reservation of the nodes, and start there during its maintenance.
 
     Raises:
@@ -182,7 +184,10 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
 
 
 def _node_states(names: str) -> dict[str, tuple[str, str]]:
-    """Return the states of nodes, from JSON (Slurm 23.02 and newer), else from text. Raises: SlurmError."""
+    """Return node -> (state, administrator's reason), as scontrol prints them. Errors: SlurmError.
+
+    JSON is used if Slurm can print it (23.02 and newer), and otherwise text.
+    """
     try:
         found = states.of_json(commands.ask("scontrol", "--all", "--json", "show", "node", names))
     except SlurmError as error:  # no such option, or the plugin that writes JSON is not there
@@ -195,15 +200,16 @@ def _node_states(names: str) -> dict[str, tuple[str, str]]:
 
 
 def address(node: str) -> str:
-    """Return the name or address by which Slurm reaches a node. Raises: SlurmError."""
+    """Return the name or address with which Slurm reaches a node. Errors: SlurmError."""
     text = commands.ask("scontrol", "--oneliner", "show", "node", node)
     found = re.search(r"NodeAddr=(\S+)", text)
     return found[1] if found else node
 
 
 def minutes(text: str) -> int | None:
-    """Return the minutes of ``1-00:00:00``, ``30:00`` or ``infinite``, rounded down; None without a
-    limit.
+    """Return a time of Slurm, such as ``1-00:00:00`` or ``30:00``, in minutes, rounded down.
+
+    The result is None for ``infinite``.
     """
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):\d+", text)
     if found is None:

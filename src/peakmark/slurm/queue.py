@@ -24,19 +24,20 @@ from peakmark.slurm import failures
 AT_ONCE = 4
 """Number of calls of sbatch at a time. Each call waits for the controller most of its time."""
 BATCH = 32
-"""Most jobs that are submitted between two looks at the clock."""
+"""Largest number of jobs that are submitted between two readings of the clock."""
 LOOK_S, SHARE, LONGEST_S = 1.0, 20.0, 60.0
-"""Shortest and longest pause between two calls of squeue, in seconds, and its share of their time.
+"""Shortest pause between two calls of squeue, in seconds; pause as a multiple of a call's time; longest
+pause, in seconds.
 
-squeue takes at most a twentieth of the time. It is called at least once a minute: a slow answer may
-come from a controller that restarts, or from a time when this machine stood still.
+squeue therefore takes at most a twentieth of the time. It is called at least once a minute, because a
+slow answer may come from a controller that restarted, or from a time when this machine was suspended.
 """
 FEW = 64
 """Up to this number of running jobs, each step looks for their outputs. This costs a shared filesystem
 less than squeue costs the controller.
 """
 LATER_S = 3.0
-"""Seconds until the next submission after sbatch has refused one."""
+"""Seconds until the next submission after sbatch has refused a job."""
 PAIRS_S = 2.0
 """Seconds without a new job of one node after which a job of two nodes is submitted. Snakemake hands over
 jobs in another order than the plan's. A job of two nodes that was submitted too early would keep its
@@ -47,19 +48,19 @@ SHARED_S = 0.2
 NODES_S = 10.0
 """Longest time between two queries of the states of nodes, in seconds."""
 IDLE_S = 600.0
-"""Seconds without a running job after which the reason is printed why the jobs wait."""
+"""Seconds without a running job after which the reason for the wait is printed."""
 SILENT_S = 20.0
 """Seconds without an answer of Slurm after which the silence is reported."""
 CANCEL_S = 20.0
 """Longest time for which ``cancel`` waits for a running step, in seconds."""
 MISSES = 2
-"""Number of answers in a row without a job after which Slurm has forgotten it. A single answer may lack a
-new job.
+"""Number of consecutive answers of squeue that lack a job, after which the job counts as forgotten. A
+single answer may lack a new job.
 """
 UNNUMBERED = 3
-"""Submissions without a number, and without a job in Slurm's queue, after which the cells fail."""
+"""Number of submissions for which sbatch prints no number and Slurm has no job, after which cells fail."""
 MAX_JOBS = 1000
-"""Most jobs in Slurm's queue, unless ``slurm.max_jobs`` of the site file says otherwise."""
+"""Largest number of jobs in Slurm's queue, unless the site file sets ``slurm.max_jobs``."""
 
 
 @dataclass(eq=False)
@@ -68,17 +69,17 @@ class Task:
 
     Attributes:
         place: place in the order of the plan.
-        output: file that the job makes.
-        options: of sbatch.
-        nodes: nodes on which Slurm may run it; it takes ``node_count`` of them.
-        before: when the output of an earlier job was written (ns), None without one.
-        shares: links and the like that no two active jobs may share.
+        output: file that the job writes at its end.
+        options: options of sbatch.
+        nodes: nodes on which Slurm may run the job, which takes ``node_count`` of them.
+        before: time at which an earlier job wrote the output, in ns; None without an earlier output.
+        shares: links and nodes that no two active jobs may use at once.
         present: file in which a job of several cells names the cell that it measures.
         number: number that Slurm has given the job.
-        misses: number of answers of Slurm in a row that lack it.
+        misses: number of consecutive answers of Slurm that lack the job.
         unanswered: whether sbatch got no answer, so that Slurm may have the job.
         unnumbered: number of times that sbatch has succeeded without printing a number.
-        unavailable_since: time since which too few of its nodes have been up.
+        unavailable_since: time since which too few of the job's nodes have been up.
     """
 
     place: int
@@ -103,7 +104,7 @@ class Task:
         return self.place < other.place
 
     def is_made(self) -> bool:
-        """Return whether the output exists and is not that of an earlier job."""
+        """Return whether the output exists and was not written by an earlier job."""
         return modified(self.output) not in (None, self.before)
 
     def cell(self) -> Cell | None:
@@ -117,7 +118,7 @@ class Task:
         return None
 
     def forget_cell(self) -> None:
-        """Remove the file that names the present cell. A killed job could not remove it."""
+        """Remove the file that names the cell in progress, which a killed job leaves behind."""
         if self.present is not None:
             with suppress(OSError):
                 self.present.unlink(missing_ok=True)
@@ -128,8 +129,8 @@ class Ended:
     """A job that has ended.
 
     Attributes:
-        why: reason of the failure. It is None without a failure, and empty if the attempt that the
-            job has written has the reason.
+        why: reason of the failure; None without a failure. It is empty if the job has written an attempt,
+            which has the reason.
     """
 
     task: Task
@@ -137,7 +138,7 @@ class Ended:
 
 
 def modified(path: Path) -> int | None:
-    """Return when a file was written (ns); None without a file."""
+    """Return the time at which a file was written, in ns; None without a file."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -145,8 +146,9 @@ def modified(path: Path) -> int | None:
 
 
 def present_cell(path: Path) -> str | None:
-    """Return the id of the cell that a job names in a file; None if the file cannot be read, as at the
-    end of the job.
+    """Return the id of the cell that a job is measuring, from the file in which the job names it.
+
+    The result is None if the file cannot be read, for example because the job has ended.
     """
     try:
         return files.read_text(path).strip()
@@ -163,12 +165,12 @@ class Queue:
     """All jobs of a run.
 
     Attributes:
-        campaign: its folder.
-        adopted: comment -> number of jobs of an earlier run that are still in the queue.
-        max_jobs: most jobs in Slurm's queue at a time.
-        give_up_s: how long a job may wait for a node that is not available.
+        campaign: folder of the campaign.
+        adopted: comment -> number, for jobs of an earlier run that are still in the queue.
+        max_jobs: largest number of jobs in Slurm's queue at a time.
+        give_up_s: longest time in seconds that a job may wait for a node that is not available.
         is_reserved: whether jobs have a reservation of their nodes.
-        retries: most times that a job is submitted again after its node was lost or taken away.
+        retries: how often a job is submitted again after its node was lost or taken away.
         say: function that prints a sentence for the user.
         on_start: function that is called whenever jobs run.
         on_cell: function that gets output and present cell of each running job of several cells.
@@ -199,7 +201,7 @@ class Queue:
         self._over = False
 
     def add(self, task: Task) -> None:
-        """Add a job. It is submitted, or taken over from an earlier run."""
+        """Add a job, which is taken over from an earlier run or submitted later."""
         number = self.adopted.pop(task.comment, None)
         if number is not None:
             self._activate(task, number)
@@ -215,7 +217,7 @@ class Queue:
         return self._is_next_due() and has_room and self.clock() >= self._submit_at
 
     def step(self) -> list[Ended]:
-        """Submit jobs for about a second, ask Slurm if it is time to, and return the ended jobs."""
+        """Submit jobs for about a second, ask Slurm for states if this is due, and return ended jobs."""
         ended: list[Ended] = []
         with self._turn:
             if not self._over:
@@ -237,12 +239,12 @@ class Queue:
         return ended
 
     def cancel(self) -> None:
-        """End all jobs, as far as Slurm answers. Called by another thread than ``step``.
+        """End all jobs, as far as Slurm answers. Another thread than that of ``step`` calls this method.
 
-        They include jobs that are being submitted, and those whose submission sbatch has not answered.
+        All jobs include jobs that are being submitted, and jobs whose submission sbatch has not answered.
         """
         self._over = True
-        if self._turn.acquire(timeout=CANCEL_S):  # where Slurm does not answer, a step takes longer
+        if self._turn.acquire(timeout=CANCEL_S):  # a step takes longer if Slurm does not answer
             self._turn.release()
         comments = {task.comment for task in self.waiting if task.unanswered}
         with suppress(slurm.SlurmError):
@@ -252,14 +254,14 @@ class Queue:
             slurm.cancel(numbers)
         for task in list(self.active.values()):
             task.forget_cell()
-        # Calls that have not begun see ``_over``. A cancelled call would raise in the thread that
-        # waits for it.
+        # Do not cancel calls that have not begun: these end by themselves because of ``_over``. A
+        # cancelled call would raise an error in the thread that waits for it.
         self._pool.shutdown(wait=False)
 
     # -- submitting
 
     def _is_next_due(self) -> bool:
-        """Return whether the next job may be submitted. Jobs of two nodes come last in the plan."""
+        """Return whether the next job may be submitted. Jobs of two nodes wait for ``PAIRS_S``."""
         if not self.waiting:
             return False
         return self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
@@ -319,7 +321,10 @@ class Queue:
         self.active[number] = task
 
     def _hand_over(self, task: Task) -> slurm.SlurmError | None:
-        """Submit a job, unless another run's job has made its output. Return why Slurm refused it."""
+        """Submit a job, unless a job of another run has written its output.
+
+        Return the error of sbatch if Slurm refused the job.
+        """
         if self._over or task.number or task.is_made():
             return None
         try:
@@ -329,11 +334,10 @@ class Queue:
         return None
 
     def _find_unanswered(self, tasks: Sequence[Task]) -> slurm.SlurmError | None:
-        """Look in Slurm's queue for jobs whose submission got no answer. Return the error if Slurm does not
-        print its queue.
+        """Look in Slurm's queue for jobs whose submission got no answer.
 
         A busy controller may take a job and answer too late for sbatch. The cells of such a job must not
-        be measured twice.
+        be measured twice. Return the error if Slurm does not print the queue.
         """
         unanswered = [task for task in tasks if task.unanswered]
         if not unanswered:
@@ -364,8 +368,9 @@ class Queue:
     # -- looking
 
     def _made(self) -> list[Ended]:
-        """Return the running jobs whose output exists. This needs no call of Slurm, because a record that
-        exists is whole.
+        """Return the running jobs whose output exists.
+
+        This needs no call of Slurm, because an existing output is complete.
         """
         made = [task for task in self._running if task.number in self.active and task.is_made()]
         for task in made:
@@ -373,7 +378,7 @@ class Queue:
         return [Ended(task) for task in made]
 
     def _look(self, now: float) -> list[Ended]:
-        """Ask Slurm for the state of all jobs, and return those that have ended."""
+        """Ask Slurm for the state of all jobs, and return the jobs that have ended."""
         try:
             known = {job.number: job for job in slurm.jobs("all")}
         except slurm.SlurmError as error:
@@ -384,7 +389,7 @@ class Queue:
             return []
         self._silent_since = None
         self._messages.discard("silent")
-        # Drop ended jobs, and submit again those whose node was lost.
+        # Drop ended jobs, and submit the jobs whose node was lost again.
         ended = []
         running = []
         for number, task in list(self.active.items()):
@@ -407,7 +412,7 @@ class Queue:
         return ended + self._give_up(known, now)
 
     def _outcome(self, task: Task, job: slurm.Job | None) -> Ended | None:
-        """Return how a job has ended; None while it waits or runs."""
+        """Return how a job has ended; None while the job waits or runs."""
         if job is None:
             task.misses += 1
             return self._forgotten(task) if task.misses >= MISSES else None
@@ -419,8 +424,8 @@ class Queue:
         return None
 
     def _failed(self, task: Task, job: slurm.Job) -> str:
-        """Write the attempt of a failed job. Return the reason; empty if the job has written an attempt."""
-        if job.state == "SPECIAL_EXIT":  # it would stay in the queue
+        """Write the attempt of a failed job, and return the reason; empty if the job wrote the attempt."""
+        if job.state == "SPECIAL_EXIT":  # the job would stay in the queue
             self._cancel(task)
         details = slurm.job(job.number)
         if not failures.keep(self.campaign, task.cell(), job.number, job.state, details):
@@ -429,7 +434,7 @@ class Queue:
         return f"Slurm ended job {job.number}{where}: {job.state}"
 
     def _forgotten(self, task: Task) -> Ended:
-        """Return the end of a job that Slurm has forgotten, by its record or its attempt."""
+        """Return how a job that Slurm has forgotten ended, from its record or its attempt."""
         if task.is_made():
             return Ended(task)
         if failures.has_attempt(self.campaign, task.cells, task.number):
@@ -450,8 +455,9 @@ class Queue:
     # -- jobs that wait
 
     def _give_up(self, known: Mapping[str, slurm.Job], now: float) -> list[Ended]:
-        """End the jobs whose nodes have not been available for ``give_up_s``. Jobs that wait for another
-        reason go on waiting.
+        """End the jobs whose nodes have not been available for ``give_up_s``, and return them.
+
+        Jobs that wait for another reason are not ended.
         """
         jobs = [known[number] for number in self.active if number in known]
         pending = [self.active[job.number] for job in jobs if job.waits]
@@ -459,7 +465,7 @@ class Queue:
         if pending and now >= self._nodes_at:
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             self._ask_for_nodes(pending)
-        # End each job that has too few nodes for too long.
+        # End each job that has had too few nodes for too long.
         ended = []
         patience = duration(self.give_up_s)
         waiting = Counter[str]()
@@ -477,7 +483,7 @@ class Queue:
                 del self.active[task.number]
                 why = f"{states}, for {patience} now (give_up_after)"
                 ended.append(self._refused(task, why))
-        # Say why the others wait.
+        # Print why the other jobs wait.
         clock = datetime.now().strftime("%H:%M")
         for states, count in waiting.items():
             self._tell(
@@ -489,7 +495,7 @@ class Queue:
         return ended
 
     def _ask_for_nodes(self, pending: Iterable[Task]) -> None:
-        """Ask Slurm for the unavailable nodes among the nodes of waiting jobs."""
+        """Ask Slurm which nodes of waiting jobs are unavailable."""
         names = set().union(*(task.nodes for task in pending))
         unavailable: dict[str, str] = {}
         with suppress(slurm.SlurmError):

@@ -1,4 +1,4 @@
-"""Read states of nodes in the forms that Slurm prints. No function calls a command."""
+"""Parse the states of nodes in the formats that Slurm prints. No function calls a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIXES = {
     "^": "REBOOT_ISSUED",
     "-": "PLANNED",
 }
-"""Last character of a state -> the flag that it means (sinfo(1), NODE STATE CODES)."""
+"""Last character of a state -> flag for which it stands (sinfo(1), NODE STATE CODES)."""
 NAMES = {
     "MAINT": "MAINTENANCE",
     "NO_RESPOND": "NOT_RESPONDING",
@@ -44,13 +44,13 @@ STOPPED = frozenset(
 )
 """Flags of a node that starts no job until an administrator acts or the node has rebooted."""
 NOT_NOW = STOPPED | {"POWER_DOWN", "POWERING_DOWN", "REBOOT_REQUESTED", "RESERVED"}
-"""Flags of a node that the plan leaves out. A node that is powered down stays, because Slurm starts it."""
+"""Flags of a node that the plan leaves out. A powered-down node is kept, because Slurm can start it."""
 OF_RESERVATIONS = frozenset(["MAINTENANCE", "RESERVED"])
 """Flags of reserved nodes, on which the jobs of the reservation itself may start."""
 
 
 def flags(state: str) -> frozenset[str]:
-    """Return the names in a state, such as ``idle*``, ``MIXED+`` or ``IDLE+MAINTENANCE+RESERVED``."""
+    """Return the flags in a state, such as ``idle*``, ``MIXED+`` or ``IDLE+MAINTENANCE+RESERVED``."""
     found = set()
     for word in state.upper().split("+"):
         name = word.rstrip("".join(SUFFIXES))
@@ -60,8 +60,9 @@ def flags(state: str) -> frozenset[str]:
 
 
 def blocking(state: str, flags_that_block: frozenset[str], is_reserved: bool) -> frozenset[str]:
-    """Return the flags of a state that keep jobs away. If the jobs have a reservation of the node, flags
-    of ``OF_RESERVATIONS`` do not count.
+    """Return the flags of a state that keep jobs away.
+
+    Flags of ``OF_RESERVATIONS`` do not count if the jobs have a reservation of the node.
     """
     found = flags(state) & flags_that_block
     if is_reserved:
@@ -70,10 +71,10 @@ def blocking(state: str, flags_that_block: frozenset[str], is_reserved: bool) ->
 
 
 def of_text(output: str) -> dict[str, tuple[str, str]]:
-    """Return the state and the administrator's reason of each node that ``scontrol show node`` printed."""
+    """Parse ``scontrol show node``, and return node -> (state, administrator's reason)."""
     found = {}
     for line in output.splitlines():
-        # The first state counts: reasons and comments, which come later, hold any text.
+        # The first state counts, because reasons and comments, which come later, may contain any text.
         node = re.match(r"\s*NodeName=(\S+)\s(?:.*?\s)?State=(\S+)", line)
         if node:
             found[node[1]] = (node[2], _reason(line))
@@ -81,16 +82,16 @@ def of_text(output: str) -> dict[str, tuple[str, str]]:
 
 
 def _reason(line: str) -> str:
-    """Return the reason of a node, which ends before the stamp of its author or the next field."""
+    """Return the administrator's reason, which ends before its author and time or the next field."""
     stamped = re.search(r"\sReason=(.*?) \[[^\s@]+@[^\]]+\]", line)
     found = stamped or re.search(r"\sReason=(.*?)(?=\s+[A-Z]\w*=|\s*$)", line)
     return found[1] if found else ""
 
 
 def of_json(output: str) -> dict[str, tuple[str, str]]:
-    """Return the states in an answer in JSON, like ``of_text``; empty if the answer has no JSON.
+    """Parse scontrol's JSON, and return the same as ``of_text``; empty if the output has no JSON.
 
-    Slurm 21.08 and 22.05 write one word and a list of flags, later versions one list.
+    Slurm 21.08 and 22.05 print a state as one word and a list of flags, later versions as one list.
     """
     found = {}
     for node in _json_nodes(output):
@@ -104,9 +105,7 @@ def of_json(output: str) -> dict[str, tuple[str, str]]:
 
 
 def _json_nodes(output: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the nodes of the first JSON object that has some. The wrapper of a site may print other
-    lines too.
-    """
+    """Yield the nodes of the first JSON object that has nodes. A site's wrapper may print other lines."""
     for start in re.finditer(r"(?m)^\{", output):
         document: Any = None
         with suppress(ValueError, RecursionError):

@@ -13,18 +13,18 @@ from peakmark.slurm.commands import NumberError, SlurmError
 from peakmark.slurm.hostlists import hostnames
 
 NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
-"""Final states that a job reaches through no fault of its own."""
+"""Final states for which neither the job nor its cells are the cause."""
 ENDED_BADLY = NODE_LOST | {
     *("CANCELLED", "DEADLINE", "FAILED", OUT_OF_MEMORY, "REVOKED", "SPECIAL_EXIT", "TIMEOUT")
 }
-"""All final states of a job but COMPLETED. In every other state the job waits or runs."""
+"""All final states of a job except COMPLETED. In every other state the job waits or runs."""
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
 _JOB = re.compile(r"(\d[\d_+*\[\],%-]*)\|([A-Z_]+)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)")
-"""A line of squeue. The wrapper of a site may print other lines too."""
+"""Pattern of a line of squeue, because a site's wrapper may print other lines too."""
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""Colours that a wrapper writes for a terminal."""
+"""Pattern of a terminal's colour code, which a site's wrapper may print."""
 CANCELLED_AT_ONCE = 500
-"""Most job numbers in one call of scancel."""
+"""Largest number of jobs in one call of scancel."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Job:
 
 
 def jobs(of: str | None = None) -> list[Job]:
-    """Return my jobs that have not ended; with ``"all"`` also those that Slurm still remembers.
+    """Return this user's jobs that have not ended; with ``"all"`` also ended jobs that Slurm remembers.
 
-    squeue is read as text: Slurm 22.05 writes 8 KB for 150 jobs, and 484 KB as JSON, every second.
+    squeue prints text, because for 150 jobs Slurm 22.05 writes 8 KB of text but 484 KB of JSON.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -59,20 +59,20 @@ def jobs(of: str | None = None) -> list[Job]:
 
 
 def job(number: str) -> dict[str, str]:
-    """Return the fields of ``scontrol show job``; none if Slurm has forgotten the job or does not
-    answer.
-    """
+    """Return the fields of ``scontrol show job``; empty if Slurm forgot the job or does not answer."""
     try:
         text = commands.ask("scontrol", "--oneliner", "show", "job", number)
     except SlurmError:
         return {}
-    # A value ends before the next name: paths may hold blanks.
+    # A value ends before the next field's name, because paths may contain spaces.
     return dict(re.findall(r"(\S+?)=(.*?)(?=\s+[A-Z][\w/:]*=|\s*$)", text))
 
 
 def job_nodes(number: str) -> list[str]:
-    """Return the host names of a running job's nodes, that of the batch script first. Raises:
-    SlurmError.
+    """Return the host names of a running job's nodes, with the batch script's node first.
+
+    Raises:
+        SlurmError: Slurm does not answer.
     """
     output = commands.ask("squeue", "--all", "--noheader", f"--jobs={number}", "--format=%i|%N")
     found = re.search(rf"(?m)^{re.escape(number)}\|(\S+)$", output)
@@ -82,11 +82,12 @@ def job_nodes(number: str) -> list[str]:
 def submit(options: Sequence[str], script: str) -> str:
     """Submit a script through the standard input of sbatch, and return the number of the job.
 
-    The wrapper of a site may print a banner or no number, or fail although Slurm has the job. Then the
-    job is looked up in the queue by the comment among ``options``.
+    A site's wrapper may print a banner or no number, or fail although Slurm has the job. The job is then
+    looked up in the queue by the comment among ``options``.
 
     Raises:
-        SlurmError: with sbatch's message; ``silent`` if Slurm may have the job.
+        SlurmError: sbatch failed. The error has sbatch's message, and is ``silent`` if Slurm may have the
+            job.
     """
     refusal = None
     try:
@@ -110,8 +111,8 @@ def submit(options: Sequence[str], script: str) -> str:
 def job_numbers(output: str) -> list[str]:
     """Return the possible numbers of the job in the output of ``sbatch --parsable``, without repetitions.
 
-    A line has a number and maybe a cluster. Some wrappers print the line of sbatch without
-    ``--parsable`` instead.
+    A line has a number, and may have a cluster. Some wrappers instead print the line that sbatch prints
+    without ``--parsable``.
     """
     lines = [_COLOUR.sub("", line).strip() for line in output.splitlines()]
     for pattern in (r"(\d+)(?:;[\w.-]+)?", r"Submitted batch job (\d+)\b.*"):
@@ -125,7 +126,7 @@ def job_numbers(output: str) -> list[str]:
 def _queued(options: Sequence[str], numbers: Sequence[str]) -> str:
     """Return the number of the newest job with the comment among ``options``; empty if there is none.
 
-    The job is one of ``numbers``. If there are no numbers, it is a job that has not ended.
+    Only jobs in ``numbers`` are considered or, if it is empty, all jobs that have not ended.
     """
     prefix = "--comment="
     comments = [each.removeprefix(prefix) for each in options if each.startswith(prefix)]
@@ -144,6 +145,6 @@ def _queued(options: Sequence[str], numbers: Sequence[str]) -> str:
 
 
 def cancel(numbers: Sequence[str]) -> None:
-    """End jobs. Raises: SlurmError."""
+    """End jobs. Errors: SlurmError."""
     for first in range(0, len(numbers), CANCELLED_AT_ONCE):
         commands.ask("scancel", *numbers[first : first + CANCELLED_AT_ONCE])
