@@ -333,7 +333,7 @@ def _add_reading(commands: Commands, heading: str) -> None:
 
 
 def _add_comparing(commands: Commands, heading: str) -> None:
-    """Add the commands that compare nodes and campaigns, and those that hand results on."""
+    """Add the commands that compare nodes and campaigns, pack a campaign, or export its rows."""
     _add_compare(commands, heading)
     _add_fleet(commands, heading)
     _add_history(commands, heading)

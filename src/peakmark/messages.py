@@ -426,7 +426,7 @@ def _spanning(values: Sequence[Value]) -> Value:
 
 
 def between(numbers: Sequence[Number]) -> Number:
-    """Return the range of a field's numbers, of which at least one must not be a range itself."""
+    """Return the range that the numbers of a field span. At least one of them is a single number."""
     values = [number.value for number in numbers if not isinstance(number.value, Range)]
     low, high = min(values), max(values)
     spanned: float | Range = low

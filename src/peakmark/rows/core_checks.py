@@ -28,7 +28,7 @@ CORE = 0.75
 OVERLAP = 0.95
 """Smallest share of a run under load during which all its threads must work at the same time."""
 POOL = 4.0
-"""Smallest pool, as a multiple of the last-level cache, of which most accesses go to DRAM."""
+"""Smallest pool, as a multiple of the last-level cache, whose accesses mostly go to DRAM."""
 WIDE = ("avx2", "avx512")
 """Instruction sets whose multiplications may run below the nominal clock by design."""
 LOWEST_DESIGNED = 0.4

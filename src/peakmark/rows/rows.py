@@ -103,7 +103,7 @@ def differing(hosts: pd.Series, results: Results) -> list[str]:
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
-    """Mark the runs that are kept: all but disturbed ones and those above the limit.
+    """Add ``kept`` and ``above_limit``: a run is kept if it is neither disturbed nor above the limit.
 
     If more than half of a row's runs are above the limit, the limit must be wrong, and all are kept.
     """
@@ -327,7 +327,7 @@ def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Mark the rows of references that may be compared with peakmark's kernel.
+    """Add ``is_comparable``, which marks references that may be compared with peakmark's kernel.
 
     They were measured on equal nodes. Estimates, and HPL with too small a matrix, are not comparable.
     """
@@ -339,7 +339,7 @@ def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, mask: pd.Series) -> pd.Series:
-    """Return a mask of the rows of which at least one run is in ``mask``, a mask of ``kept``."""
+    """Return a mask of the rows with at least one run that ``mask`` (a mask of ``kept``) selects."""
     found = pd.MultiIndex.from_frame(kept.loc[mask, ROW])
     return pd.Series(pd.MultiIndex.from_frame(rows[ROW]).isin(found), index=rows.index)
 

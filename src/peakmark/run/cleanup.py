@@ -68,7 +68,7 @@ pressed = False
 
 
 def once() -> None:
-    """Let the first Ctrl-C raise KeyboardInterrupt, and ignore further ones until this process ends.
+    """Let the first Ctrl-C raise KeyboardInterrupt, and ignore every later Ctrl-C until this process ends.
 
     Do nothing if Ctrl-C is already ignored, as in the background of a script, or if the caller is not
     the main thread.
@@ -99,7 +99,7 @@ def held(*signals: int) -> Iterator[None]:
 
 
 def not_ours() -> None:
-    """Drop a pending Ctrl-C in a forked process, and let later ones end the process.
+    """Drop a pending Ctrl-C in a forked process, and let a later Ctrl-C end the process.
 
     The pending Ctrl-C was meant for the parent.
     """

@@ -77,7 +77,7 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
 
     Args:
         partition: names of partitions, with commas; None for the default partition.
-        reservation: reservation of which only the nodes are returned.
+        reservation: if given, only nodes of this reservation are returned.
 
     Raises:
         SlurmError: there is no such partition or reservation, or no default partition.

@@ -74,7 +74,7 @@ class Workspace:
     Attributes:
         directory: empty directory of mode 0700 on the scratch filesystem, which is removed afterwards.
             Disk cells write their files there.
-        cpus: CPUs that the job may use, first one of each physical core. At least one.
+        cpus: CPUs that the job may use, at least one. The first CPUs of all cores come first.
         memory_bytes: memory that the job may use.
         facts: machine facts (``peakmark.machine``); may be empty.
     """

@@ -97,7 +97,7 @@ def causes(frames: CampaignFrames) -> Iterator[str]:
 
 
 def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each cause in ``CAUSES`` of which rows warn, with the number of these rows."""
+    """Yield a sentence for each warning in ``CAUSES`` that rows have, with the number of these rows."""
     warnings = frames.warnings
     named = warnings[warnings["code"].isin(CAUSES) & warnings["point"].isin(measured["point"])]
     rows = Counter(named.drop_duplicates(["point", "code"])["code"])
