@@ -329,7 +329,8 @@ def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Add ``is_comparable``, which marks references that may be compared with peakmark's kernel.
 
-    They were measured on equal nodes. Estimates, and HPL with too small a matrix, are not comparable.
+    Such references were measured on equal nodes. Estimates, and HPL with too small a matrix, are not
+    comparable.
     """
     is_guess = rows_with(rows, kept, kept["estimated"] | kept["derived"] | kept["too_small"])
     is_measured = rows["n"].gt(0) & ~is_guess
