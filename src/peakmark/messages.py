@@ -62,7 +62,7 @@ class WarningKind(StrEnum):
     VARIES = "varies"
     """Repetitions differ or were disturbed: another run may give another value."""
     DISAGREE = "programs disagree"
-    """Programs measured different values although none of them is at fault (by different methods)."""
+    """Programs measured different values although none of them is at fault: their methods differ."""
     NOT_DEVICE = "not the device"
     """The value measures a cache, a host's memory, loopback or a quota instead of the device."""
 

@@ -67,7 +67,7 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
 
 
 def megabytes(cells: Iterable[Cell], config: Settings) -> int:
-    """Return the memory of a job in MB (10^6 B), with room for Python and unused memory."""
+    """Return the memory of a job in MB (10^6 B): its cells' needs, Python, and a share that stays free."""
     factor = float(settings_of(config).get("memory_factor", 1.0))
     _, memory = largest(cells)
     return math.ceil((memory / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)

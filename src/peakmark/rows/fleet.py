@@ -37,7 +37,7 @@ LEAST_PARTNERS = 2
 LEAST_PAIRS = 6
 """Fewest pairs of a kind that are compared only with each other (``links`` explains the kinds)."""
 RATE = 0.05
-"""False discovery rate: expected share of healthy nodes among those that are called slow."""
+"""False discovery rate: expected share of healthy nodes among the nodes that are called slow."""
 MANY = 4
 """Number of nodes above which tables on paper have a line for each point, not for each node."""
 CUT = 2.5

@@ -2,7 +2,7 @@
 
 *Settings* are what the configuration asks for; *recorded facts* are what the record of a row states.
 Both are mappings of title -> text. The file ``data/comparability.csv`` lists the facts that matter, and
-the rows that they matter to.
+the rows for which they matter.
 """
 
 from __future__ import annotations

@@ -119,8 +119,8 @@ def run(
     """Run ``command`` in ``directory`` until it ends, and return its output and exit code.
 
     Args:
-        trouble: called about once a second. Returns a reason to end the program, such as a server
-            that has ended; else None.
+        trouble: function that is called about once a second. It returns a reason to end the program,
+            such as a server that has ended, or None.
 
     Raises:
         MeasurementError: the program cannot be started, exceeds its time limit, or ``trouble``

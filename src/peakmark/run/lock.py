@@ -156,7 +156,7 @@ def _shared(descriptor: int) -> int:
 
 
 def _refused(path: Path, error: OSError) -> PeakmarkError:
-    """Return the error for a lock file that cannot be opened. It names the file's owner and a remedy."""
+    """Return the error for a lock file that cannot be opened, with the file's owner and a remedy."""
     fact = f"cannot open the lock {path}"
     try:
         about = path.lstat()

@@ -84,7 +84,7 @@ def resolve_cell(
         cpu_locations: core, socket and NUMA node of each CPU.
         cpus: CPUs that the job may use, as ``topology.order`` returns them.
         memory: bytes of memory that the job may use.
-        facts: of the machine, for cells that measure GPUs.
+        facts: facts of the machine, which cells that measure GPUs need.
     """
     if cell.word == GPUS:
         # Without a GPU gpubench tells why there is none.

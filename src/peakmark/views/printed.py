@@ -245,7 +245,7 @@ def measured_column(table: Table, program: Program) -> Column:
 
 
 def theoretical_column(table: Table) -> Column:
-    """Return the column of the limit, or of a bound with a sign before it."""
+    """Return the column of limits. A bound is printed with a sign before it."""
 
     def text(point: Point) -> str:
         own = point.own
@@ -262,7 +262,7 @@ def theoretical_column(table: Table) -> Column:
 
 
 def efficiency_column(program: Program) -> Column:
-    """Return the column of the share of the limit, or of a bound with a sign before it."""
+    """Return the column of shares of the limit. A share of a bound is printed with a sign before it."""
 
     def text(point: Point) -> str:
         line = point.measured.get(program.instrument)

@@ -139,7 +139,7 @@ def must_be_complete(campaign: Mapping[str, Any], partial: bool, command: str, s
 
     Args:
         campaign: the content of ``campaign.json``.
-        partial: allow missing cells.
+        partial: whether cells may be missing.
         command: name of the command that the user called.
         shown: the campaign as the user named it.
 
