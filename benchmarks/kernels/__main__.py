@@ -16,9 +16,9 @@ from benchmarks.kernels import namespaces, pairs, table
 from benchmarks.kernels.pairs import GROUPS, Plan, Row
 from benchmarks.kernels.run import Runner
 from benchmarks.kernels.table import Line
-from peakmark import machine
 from peakmark.errors import PeakmarkError, Unavailable
 from peakmark.files import write_text
+from peakmark.machine.facts import collect
 
 FEWEST = 5
 MOST = 3
@@ -106,7 +106,7 @@ def _spoiled(line: Line, turns: int) -> bool:
 def main() -> int:
     """Exit code 0 also when targets are missed: the table says so."""
     chosen = arguments()
-    facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
+    facts = collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     cpus = facts["limits"]["cpus_allowed"]
     small = not HUGE_PAGES.exists() or "[always]" not in HUGE_PAGES.read_text(encoding="ascii")
     levels = [cache for cache in facts["cpu"]["caches"] if cache["type"] != "instruction"]

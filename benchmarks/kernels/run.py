@@ -85,7 +85,7 @@ class Run:
 class Runner:
     """Runs cells on this machine.
 
-    facts       of this machine, ``peakmark.machine.collect``
+    facts       of this machine, ``peakmark.machine.facts.collect``
     paths       reference tool by instrument name, where it is not to be looked for on PATH
     namespaces  for the rows with that route; None: they cannot be measured
     """

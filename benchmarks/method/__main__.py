@@ -14,7 +14,7 @@ from benchmarks.method import campaigns, faults, fleets, promises, rows, same, s
 from benchmarks.method.faults import FAULTS, Outcome
 from benchmarks.method.promises import Count, Counts
 from benchmarks.method.sides import Bench
-from peakmark import machine
+from peakmark.machine.facts import collect
 
 
 def arguments() -> argparse.Namespace:
@@ -53,7 +53,7 @@ def simulated(only: str | None, quick: bool) -> Counts:
 def main() -> int:
     """Exit code 1 when a fault was missed or a promise broken."""
     chosen = arguments()
-    facts = machine.collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
+    facts = collect(chosen.scratch, cpubench=chosen.kernels / "cpubench")
     started = time.monotonic()
     counts: list[tuple[str, Count]] = []
     outcomes: list[Outcome] = []

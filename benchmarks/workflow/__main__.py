@@ -15,8 +15,8 @@ from benchmarks import results
 from benchmarks.results import Line
 from benchmarks.workflow import cluster, local
 from benchmarks.workflow.checkout import TimedCheckout
-from peakmark import machine
 from peakmark.errors import PeakmarkError
+from peakmark.machine.facts import collect
 
 PARTS: dict[str, Callable[[TimedCheckout, int], list[Line]]] = {
     "planning": local.dry_runs,
@@ -41,7 +41,7 @@ def main() -> int:
         parser.error(f"--turns {chosen.turns}: give 1 or more")
     # Where it is set each process would compile what it imports, as no user's does.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    facts = machine.collect()
+    facts = collect()
     table: list[Line] = []
     work = Path(tempfile.mkdtemp(prefix="peakmark-bench-"))
     try:

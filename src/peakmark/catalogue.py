@@ -6,9 +6,9 @@ Both are in the order of a report. ``data/subsystems.toml`` holds their properti
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import msgspec
+from typing import Any
 
 from peakmark import data
 
@@ -104,8 +104,18 @@ GPU_LINKS = ("to", "from", "both", "peer")
 GPUS = "gpus"
 """Word of ``concurrency`` for all GPUs of the node."""
 
+
+def _subsystem(name: str, entry: Mapping[str, Any]) -> Subsystem:
+    """Return a subsystem from its table in ``subsystems.toml``, with tuples for lists."""
+    properties = dict(entry)
+    for key, value in entry.items():
+        if isinstance(value, list):
+            properties[key] = tuple(value)
+    return Subsystem(name=name, **properties)
+
+
 SUBSYSTEMS = {
-    name: msgspec.convert({"name": name, **entry}, Subsystem)
+    name: _subsystem(name, entry)
     for name, entry in tomllib.loads(data.text("subsystems.toml")).items()
 }
 

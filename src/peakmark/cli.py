@@ -684,10 +684,10 @@ def serve(_: argparse.Namespace) -> int:
 
 
 def machine(options: argparse.Namespace) -> None:
-    from peakmark import machine
+    from peakmark.machine.facts import collect
     from peakmark.tools import present
 
-    facts = machine.collect(
+    facts = collect(
         options.scratch, tools=present(options.kernels), cpubench=options.kernels / "cpubench"
     )
     output.say(json.dumps(facts, indent=1, sort_keys=True))

@@ -20,8 +20,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.formatting import gigabytes
 
@@ -149,6 +147,8 @@ def parse_json(content: bytes, kind: Any = Any) -> Any:
         ValueError: the text is no JSON or not of the type, has an invalid character or a number that
             is too large for a float, or is nested too deeply.
     """
+    import msgspec  # late: peakmark check runs with the standard library alone
+
     try:
         return msgspec.json.decode(content, type=kind)
     except RecursionError:

@@ -19,8 +19,9 @@ from tests.guest import GuestError, common
 from tests.programs import LIMIT_S, wait_for
 from tests.unit import campaign_data as make
 
-from peakmark import machine, plan
+from peakmark import plan
 from peakmark.cell import Cell
+from peakmark.machine.facts import collect
 from peakmark.storage import records
 
 GUEST_S = 900.0
@@ -80,7 +81,7 @@ def boot(folder, orders):
     for program, package in (("mkfs.ext4", "e2fsprogs"), ("setquota", "quota")):
         if shutil.which(program, path=common.SYSTEM_PATH) is None:
             pytest.skip(f"{program} not found: install {package}")
-    facts = {**machine.collect(folder, cpubench=KERNELS / "cpubench"), "host": "peakmark-guest"}
+    facts = {**collect(folder, cpubench=KERNELS / "cpubench"), "host": "peakmark-guest"}
     argument = {}
     for name, cells in orders.items():
         campaign = folder / name

@@ -15,7 +15,8 @@ from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said, copied
 from tests.unit.presets import small_campaign
 
-from peakmark import cli, machine
+from peakmark import cli
+from peakmark.machine.facts import cached
 from peakmark.rows import build
 from peakmark.views.report import rendering
 from peakmark.workflow import documents
@@ -116,7 +117,7 @@ def peakmark(capsys):
 @pytest.fixture(scope="session")
 def known(tmp_path_factory):
     """The facts of this machine, which take a moment to collect; tests must not change them."""
-    return made_once(tmp_path_factory, "facts/machine", machine.cached)
+    return made_once(tmp_path_factory, "facts/machine", cached)
 
 
 @pytest.fixture(scope="module")

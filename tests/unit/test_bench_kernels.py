@@ -19,8 +19,9 @@ from tests.unit import campaign_data
 from tests.unit.cases import cases
 from tests.unit.hostile import KERNELS
 
-from peakmark import machine, statistics
+from peakmark import statistics
 from peakmark.errors import Unavailable
+from peakmark.machine.facts import collect
 from peakmark.tools.base import Measurement
 
 CACHES = (48 * KIB, MIB, 32 * MIB)
@@ -176,7 +177,7 @@ def test_one_real_turn(tmp_path):
     rows = [Row(ours, other, "throughput", Target(low=1.0)) for other in (libc, theirs)]
     rows.append(Row(cpu, None, "rate", Target(low=0.97)))
     absent = {"pmbw": str(tmp_path / "absent")}
-    here = Runner(KERNELS, tmp_path, machine.collect(tmp_path), absent)
+    here = Runner(KERNELS, tmp_path, collect(tmp_path), absent)
     (first, _), (second, why), (third, unknown) = here.turn(rows)
     assert first.ratio is not None and first.ratio > 0
     assert second.ratio is None and "not found" in why

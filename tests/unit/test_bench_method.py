@@ -14,14 +14,14 @@ from benchmarks.method.promises import Count
 from benchmarks.method.sides import Bench
 from tests.unit.hostile import KERNELS
 
-from peakmark import machine
 from peakmark.machine import job_limits
+from peakmark.machine.facts import collect
 from peakmark.machine.host import Host
 
 
 @pytest.fixture
 def bench(tmp_path):
-    return Bench(KERNELS, tmp_path, machine.collect(tmp_path))
+    return Bench(KERNELS, tmp_path, collect(tmp_path))
 
 
 def test_two_real_campaigns_of_the_same_cells_are_compared(bench):

@@ -151,7 +151,7 @@ class Question:
         block: block size of the row in bytes.
         concurrency: number of threads, processes or streams.
         metric: metric of the row.
-        facts: machine facts as ``machine.collect`` returns them; {} if there are none.
+        facts: machine facts as ``machine.facts.collect`` returns them; {} if there are none.
         site: site file as ``site.load`` returns it. Its entries for this host override its general ones.
         clock_hz: median of the clocks measured with the row, if any.
         loopback: whether client and server ran on one machine.

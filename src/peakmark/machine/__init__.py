@@ -1,5 +1,1 @@
 """Read the facts of a node that any user can read. Limits are computed from them, and reports list them."""
-
-from peakmark.machine.facts import cached, collect
-
-__all__ = ["cached", "collect"]

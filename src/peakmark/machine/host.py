@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark.errors import ParseError
-from peakmark.tools.json_text import find_object
+from peakmark.json_text import find_object
 
 Facts = dict[str, Any]
 """Facts as JSON values, by name."""

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import slurm
+from peakmark.equipment import node_class
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, natural, plural
 from peakmark.storage import facts
-from peakmark.storage.facts import node_class
 
 ANY = "any"
 """Node of cells for which Slurm chooses the node."""

@@ -13,10 +13,10 @@ from operator import itemgetter
 
 import pandas as pd
 
+from peakmark.equipment import node_class
 from peakmark.messages import Message, message
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW
-from peakmark.storage.facts import node_class
 from peakmark.storage.results import Results
 
 WORK = ["cpu_class", "workload", "isa", "concurrency"]

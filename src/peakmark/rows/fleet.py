@@ -18,10 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from peakmark import statistics
-from peakmark.formatting import natural, quantity
+from peakmark.equipment import Equipment, equipment_of
+from peakmark.formatting import natural
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW
-from peakmark.storage.facts import node_class
 from peakmark.storage.results import Results
 
 DELTA = 0.03
@@ -51,16 +51,6 @@ Place = tuple[Any, Any]
 """(node, place), which identify a row; a place is a point without its node (``places_of``)."""
 Values = Mapping[Place, Sequence[float]]
 """Node and place -> values of the row, in the order of the repetitions."""
-
-
-class Equipment(NamedTuple):
-    """Equipment that the nodes of a class have in common, in words; empty if it is not known."""
-
-    cpu: str = ""
-    memory: str = ""
-    network: str = ""
-    kernel: str = ""
-    clock: str = ""
 
 
 class SlowRow(NamedTuple):
@@ -103,27 +93,6 @@ def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
             }
             lines.append(line | equipment_of(facts[node])._asdict())
     return schema.typed("nodes", pd.DataFrame(lines))
-
-
-def equipment_of(facts: Mapping[str, Any]) -> Equipment:
-    """Return the equipment of a node.
-
-    Args:
-        facts: content of the node's ``machine/HOST.json``.
-    """
-    known = node_class(facts)
-    if known is None:
-        return Equipment()
-    network, cpu = facts.get("network") or {}, facts.get("cpu") or {}
-    speed = quantity(network["speed_bps"], "bit/s") if network.get("speed_bps") else ""
-    card = " ".join(filter(None, [network.get("driver"), speed]))
-    turbo = ""
-    if cpu.get("turbo") is not None:
-        turbo = "turbo on" if cpu["turbo"] else "turbo off"
-    clock = ", ".join(filter(None, [cpu.get("governor"), turbo]))
-    return Equipment(
-        cpu=known.cpu, memory=known.memory, network=card, kernel=known.kernel, clock=clock
-    )
 
 
 def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -12,12 +12,13 @@ from typing import Any
 import pandas as pd
 
 from peakmark import statistics
+from peakmark.equipment import node_class
 from peakmark.formatting import natural
 from peakmark.rows import schema
 from peakmark.rows.point_limits import find_limits, kernel_of
 from peakmark.rows.runs import ROW
 from peakmark.rows.settings import recorded_of, settings_of
-from peakmark.storage.facts import differences, node_class
+from peakmark.storage.facts import differences
 from peakmark.storage.results import Results
 from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
 from peakmark.tools.tables import BY_NAME, TABLES

@@ -18,7 +18,7 @@ from socket import gethostname
 from statistics import median
 from typing import TYPE_CHECKING
 
-from peakmark import files, machine
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import (
     MORE_MEMORY,
@@ -32,6 +32,7 @@ from peakmark.errors import (
 )
 from peakmark.formatting import format_size
 from peakmark.machine import gpu, job_limits, network, topology
+from peakmark.machine.facts import cached
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
@@ -397,7 +398,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
             raise MeasurementError(reason)
         # Read the facts of the node, and replace the limits by those of this job.
         locations = _cpu_locations()
-        facts = machine.cached(request.campaign / "machine", place, request.kernels, locations)
+        facts = cached(request.campaign / "machine", place, request.kernels, locations)
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
         placement = pinning.placement_of(cell)
         ordered = topology.order(locations, limits["cpus_allowed"], placement)

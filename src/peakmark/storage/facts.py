@@ -1,4 +1,4 @@
-"""Read and write the machine facts of nodes, ``machine/<host>.json``, and classify equal nodes.
+"""Read and write the machine facts of nodes, ``machine/<host>.json``, and state how nodes differ.
 
 All limits are computed from the facts, so the files have a checksum as records do. Facts from another
 version of peakmark may lack parts. All present parts must have the types in ``types.py``.
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from peakmark import files
+from peakmark.equipment import TITLES, NodeClass
 from peakmark.errors import RecordError, UnreadableError
 from peakmark.formatting import listed, natural
 from peakmark.storage import records
@@ -74,46 +75,11 @@ NAMED = 4
 """Largest number of hosts that a sentence names. If there are more, the sentence states their number."""
 
 
-class NodeClass(NamedTuple):
-    """Properties that equal nodes share, as text. A property is empty if the facts lack it."""
-
-    cpu: str
-    memory: str
-    kernel: str
-
-
-TITLES = NodeClass("CPU", "memory", "kernel")
-"""Name of each property in sentences."""
-
-
-def node_class(facts: Mapping[str, Any]) -> NodeClass | None:
-    """Return the class of a node by its machine facts; None without facts.
-
-    Firmware and kernel reserve some hundred MiB, which differ between equal nodes. The total memory is
-    therefore rounded up to the installed size: to whole GiB, or for large memories to the next eighth
-    of a power of two.
-    """
-    if not facts:
-        return None
-    cpu = facts.get("cpu") or {}
-    memory = facts.get("memory") or {}
-    system = facts.get("os") or {}
-    processor = str(cpu.get("model_name") or "")
-    if processor and cpu.get("threads"):
-        processor += f" with {cpu['threads']} CPUs"
-    total = memory.get("total")
-    installed = ""
-    if total:
-        step = 1 << max(30, total.bit_length() - 4)
-        installed = f"{-(-total // step) * step / 2**30:g} GiB"
-    return NodeClass(processor, installed, str(system.get("kernel") or ""))
-
-
 def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
     """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``.
 
     Args:
-        classes: host -> its class, as ``node_class`` returns it. Unknown properties count as equal.
+        classes: host -> its class, as ``equipment.node_class`` returns it. Unknown properties count as equal.
     """
     found = []
     for place, title in enumerate(TITLES):

@@ -28,6 +28,7 @@ from peakmark.errors import (
     Unavailable,
 )
 from peakmark.formatting import format_size, parse_size, plural
+from peakmark.json_text import find_object
 from peakmark.tools.base import (
     Completed,
     Instrument,
@@ -37,7 +38,6 @@ from peakmark.tools.base import (
     Workspace,
     last_line,
 )
-from peakmark.tools.json_text import find_object
 
 MEMORY_SHARE = 0.9
 """Share of the job's memory that buffers may take. The rest is left for the program itself."""

@@ -7,14 +7,15 @@ from tests.unit.cases import cases
 from tests.unit.machine.hosts import DATA, files_of, host
 from tests.unit.tools.samples import script
 
-from peakmark import data, machine
+from peakmark import data
 from peakmark.machine import hardware
+from peakmark.machine.facts import collect
 
 
 def test_observed_clock_comes_from_the_kernel(tmp_path):
     def observed(text):
         program = Path(script(tmp_path / "cpubench", text))
-        facts = machine.collect(tmp_path, cpubench=program)
+        facts = collect(tmp_path, cpubench=program)
         return facts["cpu"]["clock_hz"]["observed"], str(facts["unknown"])
 
     clock, _ = observed('test "$2" = SP && echo \'{"clock_hz_before": 3.2e9}\'')

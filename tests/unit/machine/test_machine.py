@@ -10,8 +10,8 @@ import pytest
 from tests.unit.machine.hosts import DATA, host
 from tests.unit.tools.samples import script
 
-from peakmark import machine
 from peakmark.errors import RecordError
+from peakmark.machine.facts import cached, collect
 from peakmark.machine.host import Host, parse_cpu_list, run_tool
 from peakmark.storage import facts as stored
 from peakmark.storage.types import Facts
@@ -19,7 +19,7 @@ from peakmark.validation import convert
 
 
 def test_this_machine_gives_valid_facts(tmp_path):
-    facts = machine.collect(tmp_path)
+    facts = collect(tmp_path)
     assert facts["host"] == platform.node()
     assert sorted(facts["limits"]["cpus_allowed"]) == sorted(os.sched_getaffinity(0))
     assert 1 <= facts["limits"]["physical_cores_allowed"] <= facts["cpu"]["cores"]
@@ -31,20 +31,20 @@ def test_this_machine_gives_valid_facts(tmp_path):
 
 def test_facts_read_back_and_a_wrong_value_is_named(tmp_path):
     folder = tmp_path / "machine"
-    facts = machine.cached(folder, tmp_path)
+    facts = cached(folder, tmp_path)
     path = folder / f"{platform.node()}.json"
     assert stored.read(path)["cpu"] == facts["cpu"]
-    assert machine.cached(folder, Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
+    assert cached(folder, Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
     path.write_text(json.dumps({**facts, "cpu": {**facts["cpu"], "sockets": -1}}))  # no checksum
     with pytest.raises(RecordError, match=r"cpu\.sockets is -\d+: allowed is at least 1") as caught:
         stored.read(path)
     assert str(path) in str(caught.value)
-    assert machine.cached(folder, tmp_path)["cpu"] == facts["cpu"], "collected again"
+    assert cached(folder, tmp_path)["cpu"] == facts["cpu"], "collected again"
     assert "-1" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()
 
 
 def test_no_tool_and_an_empty_system_still_give_facts(tmp_path):
-    facts = machine.collect(tmp_path, host=host(tmp_path))
+    facts = collect(tmp_path, host=host(tmp_path))
     assert facts["cpu"]["microarchitecture"] is None
     assert facts["storage"]["device"] is None
     assert facts["network"]["interface"] is None
@@ -59,11 +59,11 @@ def test_only_the_first_cell_on_a_node_starts_programs(tmp_path, monkeypatch):
     script(tmp_path / "sinfo", "echo slurm 22.05.8")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert machine.cached(tmp_path / "machine", tmp_path)["slurm"]["version"] == "22.05.8"
+    assert cached(tmp_path / "machine", tmp_path)["slurm"]["version"] == "22.05.8"
     monkeypatch.setenv("SLURM_JOB_ID", "8")
     with monkeypatch.context() as nothing:
         nothing.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
-        facts = machine.cached(tmp_path / "machine", tmp_path)
+        facts = cached(tmp_path / "machine", tmp_path)
     assert (facts["slurm"]["version"], facts["slurm"]["job_id"]) == ("22.05.8", "8")
 
 

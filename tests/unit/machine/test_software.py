@@ -12,8 +12,8 @@ from tests.unit import campaign_data
 from tests.unit.machine.hosts import host as folder_host
 from tests.unit.tools.samples import script
 
-from peakmark import machine
 from peakmark.machine import software
+from peakmark.machine.facts import collect
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
 from peakmark.storage.types import Facts
@@ -160,7 +160,7 @@ def test_facts_with_all_programs_are_valid_and_shown(tmp_path):
     (tmp_path / "build.json").write_text(json.dumps(built))
     tools = present(tmp_path)
     assert "cpubench" not in tools  # what is not compiled is left out
-    facts = machine.collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
+    facts = collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
     convert(facts, Facts, "facts")
     items = dict(nodes.group(facts)["Programs and libraries"])
     assert {"cc 1", "-O9", "avx2: -mavx2"} <= set(items.values())

@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from peakmark import limits, machine
+from peakmark import limits
+from peakmark.machine.facts import collect
 from peakmark.resources import ROOT
 from peakmark.rows.rows import MOST
 
@@ -23,7 +24,7 @@ not three times over.
 def facts():
     if not CPUBENCH.exists():
         pytest.skip("the kernels are not built")
-    return machine.collect()
+    return collect()
 
 
 @pytest.mark.parametrize("workload", ["QP", "HP", "SP", "DP", "FP32", "DPMIX", "FP32MIX", "QPDOT"])

@@ -8,10 +8,12 @@ import pytest
 from tests.unit.campaign_data import VM
 from tests.unit.hostile import change, stored
 
-from peakmark import machine, plan
+from peakmark import plan
+from peakmark.equipment import node_class
 from peakmark.errors import RecordError
+from peakmark.machine.facts import cached
 from peakmark.storage import facts, planfile
-from peakmark.storage.facts import differences, node_class
+from peakmark.storage.facts import differences
 from peakmark.storage.results import Results
 from peakmark.workflow import startup
 
@@ -50,7 +52,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(damage, known, tmp_
     startup.set_aside(made, found)  # whoever measures that one cell again collects the facts
     assert not path.exists() and not made.results.record_path(again).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
-    assert machine.cached(folder / "machine")["host"] == facts.read(path)["host"] == host
+    assert cached(folder / "machine")["host"] == facts.read(path)["host"] == host
 
 
 def changed(part, name, value):

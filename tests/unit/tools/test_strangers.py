@@ -8,9 +8,9 @@ from tests.unit.cases import cases
 from tests.unit.tools import samples
 
 from peakmark.errors import ParseError, Unavailable
+from peakmark.json_text import find_object
 from peakmark.tools import REGISTRY, common
 from peakmark.tools.base import Completed
-from peakmark.tools.json_text import find_object
 from peakmark.tools.programs import likwid_bench
 
 NOTE = "Increasing socket buffer size to 2496\n"  # iperf 3.10.1 and older, esnet/iperf#1223
