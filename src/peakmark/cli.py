@@ -22,6 +22,7 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from peakmark import __version__, files, output, resources
+from peakmark.check import arguments as check_arguments
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, RecordError, Terminated, sentence
 from peakmark.formatting import plural
 from peakmark.run import build, cleanup
@@ -336,6 +337,7 @@ def _add_comparing(commands: Commands, heading: str) -> None:
     """Add the commands that compare nodes and campaigns, pack a campaign, or export its rows."""
     _add_compare(commands, heading)
     _add_fleet(commands, heading)
+    _add_check(commands, heading)
     _add_history(commands, heading)
     _add_bundle(commands, heading)
     _add_export(commands, heading)
@@ -402,6 +404,11 @@ def _add_fleet(commands: Commands, heading: str) -> None:
     )
 
 
+def _add_check(commands: Commands, heading: str) -> None:
+    command = commands.add(heading, "check", check, check_arguments.HELP, check_arguments.DETAILS)
+    check_arguments.add_arguments(command)
+
+
 def _add_history(commands: Commands, heading: str) -> None:
     command = commands.add(
         heading,
@@ -461,11 +468,7 @@ def _add_export(commands: Commands, heading: str) -> None:
     _add_form(form, "reframe", "reference values of a ReFrame test, with thresholds")
     _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
     _add_form(form, "json-lines", "one JSON object per row, with the columns of rows.csv")
-    _add_removed(
-        command,
-        "--nhc",
-        "its checks would have drained healthy nodes; to write checks, use the values of peakmark export --json-lines",
-    )
+    _add_form(form, "nhc", "the line of nhc.conf that calls peakmark check on every node")
 
 
 def _add_internal(commands: Commands, heading: str) -> None:
@@ -799,12 +802,16 @@ def bundle(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
+    from peakmark.check import command
     from peakmark.rows import build
     from peakmark.views import export
 
-    write: Callable[[CampaignFrames], str] = getattr(export, options.form)
-    with pack.opened(options.campaign) as folder:
-        text = write(build.load(folder))
+    if options.form == "nhc":
+        text = f"{command.nhc_line(options.campaign)}\n"
+    else:
+        write: Callable[[CampaignFrames], str] = getattr(export, options.form)
+        with pack.opened(options.campaign) as folder:
+            text = write(build.load(folder))
     if options.output is None:
         output.say(text.rstrip("\n"))
     else:
@@ -884,6 +891,12 @@ def _write_suspects(frames: CampaignFrames, campaign: Path, target: Path) -> lis
     text = yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=100)
     files.write_document(target, text.encode(), campaign)
     return ["To measure them again:", shlex.join(["peakmark", "run", str(target), "--slurm"])]
+
+
+def check(options: argparse.Namespace) -> int:
+    from peakmark.check import command
+
+    return command.run(options)
 
 
 def history(options: argparse.Namespace) -> None:

@@ -1,0 +1,317 @@
+"""`peakmark check`: slow, good or cannot tell, by real kernels and made intervals."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.check import made
+from tests.programs import executable
+from tests.unit.campaign_data import golden
+
+from peakmark import cli
+from peakmark.check import campaign, command, tries, verdict
+from peakmark.check.campaign import ClassRow, Recipe
+from peakmark.check.tries import Try
+from peakmark.check.verdict import CheckedRow
+from peakmark.machine.host import Host
+from peakmark.resources import ROOT
+from peakmark.rows import build
+
+KERNELS = ROOT / "build" / "kernels"
+CHECK = ROOT / "src" / "peakmark" / "check"
+LEAST, MOST = 1.0, 1e14
+"""A rate in op/s that every machine reaches, and one that none does."""
+DP = made.dp(1)
+
+
+@pytest.fixture(scope="module")
+def golden_fleet(tmp_path_factory):
+    """Eight nodes of one class, judged."""
+    folder = golden("fleet", tmp_path_factory.mktemp("fleet"))
+    build.load(folder)
+    return folder
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Other tests run beside this one: let nothing count as a disturbance."""
+    monkeypatch.setattr(tries.noise, "find", lambda *_: {})
+    monkeypatch.setattr(tries, "_lowered_clock", lambda *_: "")
+
+
+def checked(capsys, folder, *words):
+    """Exit code of a check, and its only line."""
+    code = cli.main(["check", str(folder), "--kernels", str(KERNELS), "--seconds", "1.5", *words])
+    said = capsys.readouterr()
+    (line,) = (said.out + said.err).splitlines()
+    return code, line
+
+
+@pytest.mark.parametrize("words", [(), ("--for", "prolog"), ("--for", "health"), ("--for", "nhc")])
+def test_a_slow_node_is_named_with_row_value_expected_value_and_tries(
+    words, quiet, tmp_path, capsys
+):
+    code, line = checked(capsys, made.write(tmp_path, {DP: MOST}), *words)
+    assert code == 1 and line.startswith("slow: ") and " in cpu DP x1: " in line
+    assert f"expected at least 90000 GigaOPS as in {tmp_path} (tries: " in line
+    assert line.count("GigaOPS") == 1 + 1 + verdict.TRIES
+
+
+@pytest.mark.parametrize("words", [(), ("--for", "prolog"), ("--for", "health"), ("--for", "nhc")])
+def test_a_node_that_reaches_its_class_is_good(words, tmp_path, capsys):
+    code, line = checked(capsys, made.write(tmp_path, {DP: LEAST}), *words)
+    assert code == 0 and line.startswith("good: ") and "cpu DP x1" in line
+
+
+@pytest.mark.parametrize(("words", "code"), [((), 3), (("--for", "prolog"), 0)])
+def test_a_busy_node_cannot_be_told(words, code, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(tries.noise, "find", lambda *_: {"other-load": 1.3})
+    found, line = checked(capsys, made.write(tmp_path, {DP: MOST}), *words)
+    assert found == code
+    assert line.startswith("cannot tell: ") and "other programs used 1.3 CPUs" in line
+
+
+def test_another_processor_is_another_class(tmp_path, capsys):
+    folder = made.write(tmp_path, {DP: MOST}, cpu="Z80 with 1 CPUs")
+    code, line = checked(capsys, folder)
+    assert code == 3 and "belongs to no class" in line and "Z80 with 1 CPUs" in line
+
+
+def test_other_memory_is_named_as_a_possible_reason(quiet, tmp_path, capsys):
+    _, line = checked(capsys, made.write(tmp_path, {DP: MOST}, memory="7 GiB"))
+    assert line.startswith("slow: ") and "that of its class 7 GiB" in line
+
+
+def test_missing_kernels_cannot_be_told(tmp_path, capsys):
+    code, line = checked(capsys, made.write(tmp_path, {DP: MOST}), "--kernels", str(tmp_path))
+    assert code == 3 and "the kernel cpubench is not in" in line and "make kernels" in line
+
+
+def test_fewer_cpus_than_the_row_needs_cannot_be_told(tmp_path, capsys):
+    needs = made.dp(os.cpu_count() + 1)
+    code, line = checked(capsys, made.write(tmp_path, {needs: MOST}))
+    assert code == 3 and f"needs {os.cpu_count() + 1} CPUs" in line
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--rows", "HPL"), "it has cpu DP x1"),
+    (("--seconds", "0.1"), "give 1 to 3600"),
+    (("--seconds", "59", "--for", "health"), "give 1 to 55"),
+    (("--drain",), "--drain needs --for health"),
+])  # fmt: skip
+def test_wrong_options_are_usage_errors(words, said, tmp_path, capsys):
+    code, line = checked(capsys, made.write(tmp_path, {DP: LEAST}), *words)
+    assert code == (0 if "--for" in words else 2) and said in line
+
+
+@pytest.mark.parametrize(("words", "code"), [((), 4), (("--for", "health"), 0)])
+def test_damaged_rows_are_an_error(words, code, tmp_path, capsys):
+    made.write(tmp_path, {DP: LEAST})
+    (tmp_path / "rows" / "rows.csv").write_text("node,place\n")
+    found, line = checked(capsys, tmp_path, *words)
+    assert found == code and "rows.csv is damaged" in line
+
+
+def test_a_record_of_the_class_must_be_there(tmp_path, capsys):
+    made.write(tmp_path, {DP: LEAST})
+    shutil.rmtree(tmp_path / "cells")
+    code, line = checked(capsys, tmp_path)
+    assert code == 4 and "no record of cpu DP x1" in line
+
+
+def test_a_wrong_result_is_worse_than_slow(tmp_path, capsys):
+    made.write(tmp_path / "campaign", {DP: LEAST})
+    executable(tmp_path / "cpubench", "#!/bin/sh\necho '{\"wrong_cpus\": [5]}'; exit 1\n")
+    code, line = checked(capsys, tmp_path / "campaign", "--kernels", str(tmp_path))
+    assert code == 1 and line.startswith("wrong: the core of CPU 5 on ")
+
+
+def test_a_kernel_that_hangs_keeps_the_time(tmp_path, capsys):
+    made.write(tmp_path / "campaign", {DP: LEAST})
+    executable(tmp_path / "cpubench", "#!/bin/sh\nexec sleep 60\n")
+    code, line = checked(
+        capsys, tmp_path / "campaign", "--kernels", str(tmp_path), "--seconds", "1"
+    )
+    assert code == 3 and "did not measure cpu DP x1 in time" in line
+
+
+def test_a_slow_node_is_drained_only_on_request(quiet, tmp_path, monkeypatch, capsys):
+    made.write(tmp_path / "campaign", {DP: MOST})
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURMD_NODENAME", "node3")
+    executable(tmp_path / "scontrol", f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/asked\n')
+    asked = tmp_path / "asked"
+    assert checked(capsys, tmp_path / "campaign", "--for", "health")[0] == 1
+    assert not asked.exists()
+    code, line = checked(capsys, tmp_path / "campaign", "--for", "health", "--drain")
+    assert code == 1
+    assert asked.read_text().splitlines() == [
+        "update", "nodename=node3", "state=drain", f"reason=peakmark: {line}"
+    ]  # fmt: skip
+
+
+def test_the_standard_library_alone_is_enough(tmp_path):
+    """Neither an environment nor PATH, as in a prolog; nothing is written anywhere."""
+    folder = made.write(tmp_path / "campaign", dict.fromkeys(made.headlines(1), LEAST))
+    python = Path(sys.executable).resolve()
+    argv = [python, "-IBS", "-X", "importtime", CHECK, folder, "--kernels", KERNELS]
+    argv += ["--seconds", "8"]
+    before = sorted(tmp_path.rglob("*"))
+    done = subprocess.run(
+        argv, env={}, cwd="/", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("good: ") and done.stdout.count("\n") == 1
+    for name in ("pandas", "numpy", "msgspec", "yaml", "snakemake"):
+        assert f" {name}\n" not in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_line_for_nhc_calls_the_check(tmp_path, capsys):
+    assert cli.main(["export", str(tmp_path), "--nhc"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("* || check_cmd_status -t 29 -r 0 /")
+    assert f"{CHECK} {tmp_path} --for nhc" in line
+
+
+# -- the rule
+
+
+def row(lowest=99.0, highest=101.0, **changed):
+    known = {
+        "name": "cpu DP x2", "subsystem": "cpu", "instrument": "cpubench", "workload": "DP",
+        "variant": "", "block": None, "concurrency": 2, "asked": "2", "cache_level": "",
+        "unit": "op/s", "lowest": lowest, "highest": highest, "values": 6, "node": "any",
+    }  # fmt: skip
+    return ClassRow(**{**known, **changed})
+
+
+@pytest.mark.parametrize(("lowest", "highest", "unit", "bound"), [
+    (99.0, 101.0, "op/s", 90.0),
+    (80.0, 100.0, "op/s", 64.0),
+    (99.0, 101.0, "s", 111.1),
+    (80.0, 100.0, "s", 125.0),
+])  # fmt: skip
+def test_the_bound_is_as_far_beyond_the_interval_as_that_is_wide(lowest, highest, unit, bound):
+    assert row(lowest, highest, unit=unit).bound == pytest.approx(bound)
+
+
+NODE = campaign.NodeFacts("node1", campaign.Equipment(), is_virtual=False)
+GUEST = NODE._replace(is_virtual=True)
+RECIPE = Recipe(("cpubench",), (0, 1), 0.1)
+COPY = {"subsystem": "memory", "cache_level": "DRAM", "name": "memory RWS pool x2"}
+
+
+@pytest.mark.parametrize(("of", "tried", "node", "good", "doubt"), [
+    (row(), [Try(50.0), Try(51.0), Try(95.0)], NODE, True, None),
+    (row(), [Try(50.0)] * 3, NODE, False, ""),
+    (row(), [Try(50.0), Try(50.0, "other programs used 1 CPUs"), Try(50.0)], NODE, False, "used 1"),
+    # A quota of one CPU for two threads explains half the rate, whatever else happens.
+    (row(), [Try(30.0, "other programs used 1 CPUs", 1.0)] * 3, NODE, False, ""),
+    # A quota of 1.9 CPUs keeps no good node below the bound.
+    (row(), [Try(30.0, "other programs used 1 CPUs", 1.9)] * 3, NODE, False, "used 1"),
+    (row(**COPY), [Try(30.0, "other programs used 1 CPUs", 1.0)] * 3, NODE, False, "used 1"),
+    (row(**COPY), [Try(30.0)] * 3, NODE, False, ""),
+    (row(**COPY), [Try(30.0)] * 3, GUEST, False, "other guests"),
+    (row(), [Try(30.0)] * 3, GUEST, False, ""),
+])  # fmt: skip
+def test_a_row_is_slow_only_if_nothing_else_explains_it(of, tried, node, good, doubt):
+    each = CheckedRow(of, RECIPE, tried)
+    assert each.is_good == good
+    if not good:
+        found = each.doubt(node)
+        assert doubt in found and bool(doubt) == bool(found)
+
+
+@pytest.mark.parametrize(("seconds", "count", "try_s"), [
+    (20.0, 3, 1.0), (2.0, 2, 0.1), (1.0, 1, 0.1),
+])  # fmt: skip
+def test_rows_are_left_out_if_the_time_is_short(seconds, count, try_s):
+    rows = [CheckedRow(row(), RECIPE._replace(overhead_s=each)) for each in (0.1, 0.1, 0.6)]
+    planned, tried_s = verdict.plan(rows, seconds)
+    assert len(planned) == count and tried_s == pytest.approx(try_s, abs=0.1)
+
+
+def test_a_row_is_not_measured_without_time_for_it(tmp_path):
+    each = CheckedRow(row(), RECIPE)
+    verdict._try(each, tmp_path, 0.1, deadline=0.0)
+    assert not each.tries and "time was too short" in each.doubt(NODE)
+
+
+# -- what it reads
+
+
+def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(tmp_path):
+    made.write(tmp_path, {DP: 100.0}, nodes=("node1", "node2", "node3", "node4"))
+    path = tmp_path / "rows" / "rows.csv"
+    lines = path.read_text().splitlines()
+    for number, (old, new) in enumerate(
+        [(",False,", ",True,"), (",True,False,", ",True,False,wrong"), (",cpubench,", ",hpl,")], 1
+    ):
+        lines[number] = lines[number].replace(old, new).replace("99.0", "1.0")
+    path.write_text("\n".join(lines) + "\n")
+    (found,) = campaign.read_rows(tmp_path, {"node1", "node2", "node3", "node4"})
+    assert found.lowest == 99.0 and found.values == 6 and found.node == "node4"
+
+
+def test_of_two_classes_with_this_processor_the_one_with_most_in_common_counts(tmp_path):
+    node = campaign.read_node(Host())
+    made.write(tmp_path, {DP: 100.0}, nodes=("node1",), memory="1 GiB", kernel="0.1")
+    path = tmp_path / "rows" / "nodes.csv"
+    equal = path.read_text().splitlines()[1]
+    equal = equal.replace("node1,,", "node2,B,").replace("1 GiB", node.equipment.memory)
+    path.write_text(f"{path.read_text()}{equal}\n")
+    _, members = campaign.find_class(tmp_path, node)
+    assert members == {"node2"}
+
+
+def test_the_rows_of_a_real_campaign_have_names_and_commands(golden_fleet):
+    rows = campaign.read_rows(golden_fleet, {f"node{number}" for number in range(1, 9)})
+    headlines = campaign.headline_rows(rows)
+    assert [each.name for each in headlines] == ["cpu DP x2", "cpu DP x1"]
+    assert {each.values for each in headlines} == {24}
+    recipe = campaign.read_recipe(golden_fleet, headlines[0])
+    assert recipe.argv[0] == "cpubench" and recipe.cpus == (0, 1)
+    assert "--seconds" not in recipe.argv and "0.2" not in recipe.argv
+    assert [each.name for each in campaign.named_rows(rows, ["LAT"])] == [
+        "memory_latency LAT 1MiB x1"
+    ]
+
+
+def test_records_that_cannot_be_read_are_passed_over(golden_fleet, tmp_path):
+    (each,) = campaign.named_rows(campaign.read_rows(golden_fleet, {"node1"}), ["DP x1"])
+    copy = tmp_path / "copy"
+    shutil.copytree(golden_fleet, copy)
+    damaged = next((copy / "cells/cpu/cpubench").glob("DP*_x1/node1/0.json"))
+    damaged.write_text(json.dumps({"status": "ok"}))
+    assert campaign.read_recipe(copy, each).cpus == (0,)
+
+
+@pytest.mark.parametrize(("quota", "kept"), [(None, None), (2.0, None), (1.5, 1.5)])
+def test_a_quota_counts_if_it_is_below_the_threads(quota, kept, monkeypatch, quiet):
+    monkeypatch.setattr(tries.job_limits, "collect", lambda _: {"cpu_quota": quota})
+    assert tries._judged(row(), RECIPE, 5.0, {}, {}) == Try(5.0, "", kept)
+
+
+def test_a_lowered_clock_is_a_disturbance(tmp_path):
+    for name, text in (("scaling_max_freq", "1200000"), ("cpuinfo_max_freq", "3700000")):
+        path = tmp_path / f"sys/devices/system/cpu/cpu1/cpufreq/{name}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert (
+        tries._lowered_clock(Host(tmp_path), (0, 1)) == "the clock is limited to 1.20 of 3.70 GHz"
+    )
+    assert tries._lowered_clock(Host(tmp_path), (0,)) == ""
+
+
+def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):
+    def fail(*_):
+        raise KeyError("x")
+
+    monkeypatch.setattr(command, "check", fail)
+    code, line = checked(capsys, tmp_path)
+    assert code == 4 and "defect of peakmark" in line
