@@ -35,6 +35,15 @@ while os.getppid() == parent:
 """
 """A program that uses a CPU half of the time, in bursts that a try may miss."""
 RARE = BURSTS.replace("sleep(random.uniform(0.005, 0.3))", "sleep(random.uniform(0.1, 2.0))")
+DAEMON = """
+import os, time
+parent, busy_s = os.getppid(), 0.02 * SHARE
+while os.getppid() == parent:
+    end = time.monotonic() + busy_s
+    while time.monotonic() < end: pass
+    time.sleep(0.02 - busy_s)
+"""
+"""A program that always uses a share of a CPU, near the shares from which a try counts as disturbed."""
 COPIES = """
 import os
 parent, area = os.getppid(), bytearray(256 << 20)
@@ -48,6 +57,8 @@ LOADS = {
     "a busy program for each CPU": [BUSY] * ALL,
     "bursts on each CPU": [BURSTS] * ALL,
     "rare bursts": [RARE],
+    "5 % of each CPU": [DAEMON.replace("SHARE", "0.05")] * ALL,
+    "10 % of each CPU": [DAEMON.replace("SHARE", "0.1")] * ALL,
     "copies in DRAM": [COPIES],
 }
 """Load -> programs that run beside the check."""
