@@ -271,7 +271,7 @@ def _lines(campaign: Path, name: str, columns: Sequence[str]) -> Iterator[dict[s
 # -- the rows to check
 
 
-class Headline(NamedTuple):
+class HeadlineKind(NamedTuple):
     """A kind of row that is checked by default.
 
     Attributes:
@@ -286,12 +286,12 @@ class Headline(NamedTuple):
 
 
 HEADLINES = (
-    Headline(("DP", "FP32", "SP", "HP"), "", is_full=True),
-    Headline(("DP", "FP32", "SP", "HP"), "", is_full=False),
-    Headline(("QP", "QPDOT", "HP"), "", is_full=True),
-    Headline(("RWS", "RS", "WS", "RR"), "L1", is_full=False),
-    Headline(("RWS", "RS", "WS", "RR", "RWR"), "DRAM", is_full=True),
-    Headline(("LAT",), "DRAM", is_full=False),
+    HeadlineKind(("DP", "FP32", "SP", "HP"), "", is_full=True),
+    HeadlineKind(("DP", "FP32", "SP", "HP"), "", is_full=False),
+    HeadlineKind(("QP", "QPDOT", "HP"), "", is_full=True),
+    HeadlineKind(("RWS", "RS", "WS", "RR"), "L1", is_full=False),
+    HeadlineKind(("RWS", "RS", "WS", "RR", "RWR"), "DRAM", is_full=True),
+    HeadlineKind(("LAT",), "DRAM", is_full=False),
 )
 """Rows that are checked by default, the quickest first."""
 
@@ -306,7 +306,7 @@ def headline_rows(rows: Sequence[ClassRow]) -> list[ClassRow]:
     return list(chosen.values())
 
 
-def _row_of(headline: Headline, rows: Sequence[ClassRow]) -> ClassRow | None:
+def _row_of(headline: HeadlineKind, rows: Sequence[ClassRow]) -> ClassRow | None:
     """Return the row of a headline: of the first workload, with most or fewest threads.
 
     Of several block sizes, the largest is used in DRAM and the smallest in a cache.

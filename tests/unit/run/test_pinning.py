@@ -44,7 +44,7 @@ def cell(concurrency, block=MIB, **options):
 ])  # fmt: skip
 def test_order_of_the_placement(options, cpus, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "_cpu_locations", sockets)
-    monkeypatch.setattr(measure.machine, "cached", lambda *_: {"limits": limits()})
+    monkeypatch.setattr(measure, "cached", lambda *_: {"limits": limits()})
     point = ("RS", "pool", 1 << 20, 2, "any", 0)
     spread = Cell("memory", "rambench", *point, {"scratch": str(tmp_path), **options})
     request = measure.Request(spread, tmp_path / "record.json", tmp_path, tmp_path)
