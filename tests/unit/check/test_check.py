@@ -36,6 +36,11 @@ def golden_fleet(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def short_tries(monkeypatch):
+    monkeypatch.setattr(verdict, "MOST_TRY_S", verdict.LEAST_TRY_S)
+
+
 @pytest.fixture
 def quiet(monkeypatch):
     """Other tests run beside this one: let nothing count as a disturbance."""
@@ -45,7 +50,7 @@ def quiet(monkeypatch):
 
 def checked(capsys, folder, *words):
     """Exit code of a check, and its only line."""
-    code = cli.main(["check", str(folder), "--kernels", str(KERNELS), "--seconds", "1.5", *words])
+    code = cli.main(["check", str(folder), "--kernels", str(KERNELS), "--seconds", "20", *words])
     said = capsys.readouterr()
     (line,) = (said.out + said.err).splitlines()
     return code, line
@@ -227,13 +232,18 @@ def test_a_row_is_slow_only_if_nothing_else_explains_it(of, tried, node, good, d
         assert doubt in found and bool(doubt) == bool(found)
 
 
-@pytest.mark.parametrize(("seconds", "count", "try_s"), [
-    (20.0, 3, 1.0), (2.0, 2, 0.1), (1.0, 1, 0.1),
-])  # fmt: skip
-def test_rows_are_left_out_if_the_time_is_short(seconds, count, try_s):
+@pytest.mark.parametrize(("seconds", "count"), [(20.0, 3), (2.0, 2), (1.0, 1)])
+def test_rows_are_left_out_if_the_time_is_short(seconds, count):
     rows = [CheckedRow(row(), RECIPE._replace(overhead_s=each)) for each in (0.1, 0.1, 0.6)]
-    planned, tried_s = verdict.plan(rows, seconds)
-    assert len(planned) == count and tried_s == pytest.approx(try_s, abs=0.1)
+    planned, _ = verdict.plan(rows, seconds)
+    assert planned == rows[:count]
+
+
+@pytest.mark.parametrize(("seconds", "try_s"), [(60.0, 1.0), (7.0, 0.9), (1.0, 0.1)])
+def test_a_try_takes_its_share_of_the_time(seconds, try_s, monkeypatch):
+    monkeypatch.setattr(verdict, "MOST_TRY_S", 1.0)
+    rows = [CheckedRow(row(), RECIPE) for _ in range(2)]
+    assert verdict.plan(rows, seconds)[1] == pytest.approx(try_s)
 
 
 def test_a_row_is_not_measured_without_time_for_it(tmp_path):
