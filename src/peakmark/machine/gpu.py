@@ -42,6 +42,8 @@ print(json.dumps({"count": count.value, "reason": reason}))
 It runs in a separate process, because the driver starts threads. gpubench cannot be used instead,
 because plans are made before it is compiled.
 """
+_WIDTHS = "pci/pci_gpu_link_info/link_widths"
+"""Part of the log of nvidia-smi with the lanes of a GPU's link."""
 _SPEEDS = ("2.5", "5.0", "8.0", "16.0", "32.0", "64.0")
 """GT/s of a lane of PCI Express as Linux prints them, from generation 1 on."""
 _SHARED = (
@@ -153,7 +155,7 @@ def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
             "vbios": gpu.findtext("vbios_version"),
             "power_cap_watts": _number(gpu, "gpu_power_readings/current_power_limit"),
             "generation": _number(gpu, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
-            "width": _number(gpu, "pci/pci_gpu_link_info/link_widths/current_link_width"),
+            "width": _number(gpu, f"{_WIDTHS}/current_link_width"),
         }
 
 
@@ -228,13 +230,23 @@ def read_counters(host: Host) -> dict[str, int]:
     """
     counters = {}
     for _, gpu in _read_log(host):
-        for part, prefix in _COUNTERS.items():
-            for child in gpu.iterfind(f"{part}/*"):
-                name = prefix + child.tag.removeprefix("clocks_event_reasons_counters_")
-                match = re.match(r"\d+", child.text or "")
-                if match and COUNTED.fullmatch(name):
-                    counters[f"{_address(gpu)} {name}"] = int(match[0])
+        for name, count in _counters_of(gpu):
+            counters[f"{_address(gpu)} {name}"] = count
     return counters
+
+
+def _counters_of(gpu: Element) -> Iterator[tuple[str, int]]:
+    """Yield name and value of each counter of a GPU, and the number of lanes that its link lacks."""
+    for part, prefix in _COUNTERS.items():
+        for child in gpu.iterfind(f"{part}/*"):
+            name = prefix + child.tag.removeprefix("clocks_event_reasons_counters_")
+            match = re.match(r"\d+", child.text or "")
+            if match and COUNTED.fullmatch(name):
+                yield name, int(match[0])
+    lanes = _number(gpu, f"{_WIDTHS}/current_link_width")
+    most = _number(gpu, f"{_WIDTHS}/max_link_width")
+    if lanes and most:
+        yield "lost_lanes", most - lanes
 
 
 def numa_nodes(facts: Any, count: int) -> set[int]:

@@ -326,6 +326,7 @@ OF_GPU = {
     "gpu-power-brake": ("hw_power_brake",),
     "gpu-power-capped": ("sw_power_cap",),
     "gpu-link": ("replay_counter",),
+    "gpu-lanes": ("lost_lanes",),
 }
 """Warning code -> counters of a GPU that are checked for rows of GPUs alone."""
 HARMLESS = ("pcie-corrected", "gpu-corrected", "gpu-power-capped", "gpu-link", *OF_NETWORK)

@@ -108,7 +108,7 @@ def test_counters_are_those_of_errors_and_throttling(tmp_path, name):
     errors = {"sram_correctable", "sram_uncorrectable_parity", "sram_uncorrectable_secded"}
     errors |= {"dram_correctable", "dram_uncorrectable", "remapped_row_corr", "remapped_row_unc"}
     held = {"sw_power_cap", "sw_therm_slowdown", "hw_therm_slowdown", "hw_power_brake"}
-    assert names == errors | held | {"replay_counter"}
+    assert names == errors | held | {"replay_counter", "lost_lanes"}
     assert set(counters.values()) == {0}
 
 

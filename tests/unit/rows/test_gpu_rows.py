@@ -123,6 +123,7 @@ def test_a_chip_with_a_faster_instruction_has_no_share_and_names_what_ran(
     ("hw_power_brake", "gpu-power-brake", "unsure"),
     ("sw_power_cap", "gpu-power-capped", "note"),
     ("replay_counter", "gpu-link", "note"),
+    ("lost_lanes", "gpu-lanes", "unsure"),
 ])  # fmt: skip
 def test_a_counter_that_went_on_is_a_warning(tmp_path, counter, code, severity):
     made = records(
