@@ -1,10 +1,10 @@
-/* gpubench as a process, without a driver and with one that makes mistakes: messages, exit codes,
- * and that no result is reported which is not right. */
+/* gpubench without a driver, and with one that has faults: messages, exit codes, and that no wrong
+ * result is reported. */
 #include "process.h"
 
 static char library[4096];
 
-/* With the driver of the tests, whose devices have these faults. */
+/* Runs gpubench with the driver of the tests, whose devices have these faults. */
 static struct process *gpubench(const char *faults, const char *const *argv) {
     setenv("FAKE_GPU", faults, 1);
     return process_run(library, argv);
@@ -84,7 +84,7 @@ static void a_kernel_that_never_ends_is_left(void **state) {
                    "has not finished within the timeout");
 }
 
-/* The kernels do nothing: no workload may report that. */
+/* Kernels do nothing here: each workload must find that its results are wrong. */
 static void results_that_nobody_computed_are_wrong(void **state) {
     (void)state;
     static const char *const cases[][2] = {{"FP64", "burst"},
@@ -108,7 +108,7 @@ static void results_that_nobody_computed_are_wrong(void **state) {
     }
 }
 
-/* The PTX is run on the CPU, with the fragments of matrices as the PTX ISA lays them out. */
+/* The CPU runs the PTX, with the fragments of matrices as the PTX ISA lays them out. */
 static void results_of_every_kernel_are_right(void **state) {
     (void)state;
     static const struct {
@@ -179,7 +179,7 @@ static void one_wrong_word_of_a_kernel_is_found(void **state) {
     }
 }
 
-/* The driver's own copy and fill are real here. */
+/* Copies and fills of this driver are real. */
 static void references_are_measured(void **state) {
     (void)state;
     static const char *const cases[][3] = {{"RWS", "memcpy"},          {"WS", "memset"},

@@ -1,8 +1,7 @@
 /*
- * What gpubench is given for the library of NVIDIA's driver where no GPU is: two devices whose
- * memory is the host's and whose copies are real. $FAKE_GPU says what is wrong with them. With the
- * word "runs" the PTX of kernels is run on the CPU; else nothing is, so that every check of their
- * results must fail.
+ * A library that takes the place of NVIDIA's driver in tests. It has two devices; their memory is
+ * the host's, and copies are real. $FAKE_GPU lists their faults. With the word "runs" the CPU runs
+ * the PTX of kernels. Without it kernels do nothing, so that each check of results must fail.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@
 
 #include "gpu/ptx.h"
 
-/* The driver's header, which would declare these functions, is not here. */
+/* These functions have no prototypes, as the driver's header is not installed. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -166,7 +165,7 @@ int cuLaunchKernel(void *function, unsigned grid, unsigned grid_y, unsigned grid
         return 500;
     }
     if (is_set("miscounts") && strcmp(kernel->name, "verify") != 0) {
-        **(unsigned char **)parameters[1] += 1; /* the results, or where it writes to */
+        **(unsigned char **)parameters[1] += 1; /* changes the results, or the target of a copy */
     }
     return 0;
 }
@@ -195,7 +194,7 @@ int cuMemsetD32Async(uint64_t memory, unsigned word, size_t words, void *stream)
     return 0;
 }
 
-/* What the checks of results copy is always right. */
+/* Copies without a fault: checks of results use synchronous copies. */
 static int copy_right(void *to, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
     return 0;

@@ -58,7 +58,8 @@ enum action {
     GROUP_PRODUCT
 };
 
-/* How the names of instructions begin. Bulk copies are finished at once: nothing has to wait. */
+/* Beginnings of the names of instructions. Bulk copies finish at once, so nothing waits for them.
+ */
 static const struct {
     const char *name;
     enum action action;
@@ -103,7 +104,7 @@ static const struct {
 
 struct operand {
     enum kind kind;
-    int id; /* of the register, also of an address */
+    int id; /* number of the register, also of an address */
     uint64_t number;
 };
 
@@ -130,7 +131,7 @@ struct program {
 struct block {
     const struct program *program;
     unsigned index, size, grid;
-    int at[THREADS]; /* line of a thread; `lines`: it has ended */
+    int at[THREADS]; /* next line of a thread; `lines` if it has ended */
     uint64_t registers[THREADS][NAMES];
     _Alignas(1024) unsigned char shared[SHARED];
 };
@@ -253,13 +254,13 @@ static bool parse(struct program *p, const char *module, const char *name, void 
     *strchr(text, ')') = '\0';
     for (char *end = body; end != NULL; end = strchr(end + 1, '}')) {
         if (end[0] == '}' && end[-1] == '\n') {
-            *end = '\0'; /* of the kernel: those of operands have a comma before or after */
+            *end = '\0'; /* end of the kernel; braces of operands have a comma before or after */
             break;
         }
     }
     parse_shared(p, module);
     parse_parameters(p, text, values);
-    for (int pass = 0; pass < 2; pass++) { /* labels, then lines that name them */
+    for (int pass = 0; pass < 2; pass++) { /* first labels, then lines that name them */
         char *copy = strdup(body);
         p->lines = 0;
         for (char *line = strtok_r(copy, "\n", &rest); line != NULL;
@@ -331,7 +332,7 @@ static uint64_t of_float(float number) {
     return bits;
 }
 
-/* A number with so many bits of exponent and mantissa. */
+/* Decodes a number with so many bits of exponent and mantissa. */
 static double small_of(uint64_t bits, int exponent_bits, int mantissa_bits) {
     const int exponent = (int)(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
     const double fraction = (double)(bits & ((1U << mantissa_bits) - 1)) / (1 << mantissa_bits);
@@ -341,7 +342,7 @@ static double small_of(uint64_t bits, int exponent_bits, int mantissa_bits) {
     return bits >> (exponent_bits + mantissa_bits) & 1 ? -number : number;
 }
 
-/* Of the two neighbours in FP16 the nearer, of equally near ones the even one. */
+/* Rounds to the nearest number of FP16, and to the even one of two that are equally near. */
 static uint64_t half_of(double number) {
     const uint64_t sign = signbit(number) ? 0x8000 : 0;
     uint64_t low = 0, high = 0x7c00;
@@ -424,7 +425,8 @@ static void multiply_warp(struct block *block, unsigned first, const struct line
     }
 }
 
-/* Element of a matrix in shared memory: cores of 8 rows by 16 bytes, by the descriptor's offsets.
+/* Returns an element of a matrix in shared memory: cores of 8 rows by 16 bytes, by the descriptor's
+ * offsets.
  */
 static double shared_element(const struct block *block, uint64_t descriptor, const char *type,
                              int row, int column) {
@@ -485,7 +487,7 @@ static void shuffle_warp(struct block *block, unsigned first, const struct line 
     }
 }
 
-/* Instructions of a warp or a group together. */
+/* Runs an instruction that the threads of a warp or group execute together. */
 static bool step_together(struct block *block, const struct line *line) {
     void (*run)(struct block *, unsigned, const struct line *) =
         line->action == SHUFFLE         ? shuffle_warp
@@ -499,7 +501,7 @@ static bool step_together(struct block *block, const struct line *line) {
     return run != NULL;
 }
 
-/* Loads, stores and atomic additions; vectors have their registers side by side. */
+/* Runs a load, a store or an atomic addition. Registers of a vector are neighbours. */
 static void step_memory(struct block *block, unsigned thread, const struct line *line) {
     const bool loads = line->action == LOAD, adds = line->action == ADD_TO;
     const size_t bytes = line->wide ? 8 : 4;
@@ -614,7 +616,7 @@ static void step_thread(struct block *block, unsigned thread, const struct line 
     }
 }
 
-/* The line that the last threads are at, for all that are there. False at the end. */
+/* Runs the line of the threads that are farthest behind. Returns false if all have ended. */
 static bool step(struct block *block) {
     int least = block->program->lines;
     for (unsigned thread = 0; thread < block->size; thread++) {
