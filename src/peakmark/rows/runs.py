@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cache
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ WAITED = 0.03
 """Share of the time for which a computing thread may wait for its CPU (docs/method.md)."""
 ROW = ["point", "instrument"]
 """Columns that identify a row."""
+PART = 10_000
+"""Number of lines that are in memory as dicts at one time, about 50 MiB."""
 
 Line = dict[str, Any]
 """Columns of one line of ``runs``, by name."""
@@ -42,10 +45,10 @@ def read_runs(results: Results) -> pd.DataFrame:
 
     ``rows.build_rows`` fills the columns ``above_limit`` and ``kept`` later.
     """
-    lines = [*lines_with_value(results), *lines_without_value(results)]
+    lines = chain(lines_with_value(results), lines_without_value(results))
     # Words and chosen areas are replaced first, as the name of a point contains them.
     return (
-        schema.typed("runs", pd.DataFrame(lines))
+        frame_of(lines)
         .pipe(replace_words_by_threads)
         .pipe(replace_chosen_areas)
         .pipe(add_point)
@@ -53,6 +56,14 @@ def read_runs(results: Results) -> pd.DataFrame:
         .pipe(copy_echoes_to_points)
         .pipe(add_clock)
     )
+
+
+def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
+    """Return lines as a frame, ``PART`` of them at a time: all of them as dicts take ten times its memory."""
+    parts = [schema.typed("runs", pd.DataFrame())]
+    while part := list(islice(lines, PART)):
+        parts.append(schema.typed("runs", pd.DataFrame(part)))
+    return pd.concat(parts, ignore_index=True)
 
 
 # -- lines
