@@ -98,7 +98,7 @@ def values_with_nodes(names_by_value: Mapping[str, Sequence[str]]) -> str:
     ordered = sorted(names_by_value.items(), key=lambda pair: -len(pair[1]))
     shown = [f"{value} ({who(names)})" for value, names in ordered[:VALUES]]
     if len(ordered) > VALUES:
-        shown.append(f"{len(ordered) - VALUES} other values")
+        shown.append(plural(len(ordered) - VALUES, "other value"))
     return "; ".join(shown)
 
 
@@ -143,15 +143,22 @@ def box(frames: CampaignFrames) -> list[list[str]]:
 
     For several nodes, a line that differs lists the values with their nodes.
     """
-    found = []
-    for host, facts in facts_of(frames).items():
-        measured = {**facts, "network": frames.campaign["networks"][host]}
+    found, of_hosts = [], facts_of(frames)
+    clocks = [clock for facts in of_hosts.values() if (clock := observed_clock(facts))]
+    for host, facts in of_hosts.items():
+        measured = {**facts, "network": frames.campaign["networks"][host], "clocks": clocks}
         found.append({"name": host, "groups": {BOX: rendered(templates()[BOX], measured)}})
     lines: list[list[str]] = []
     for group_of_all in alike(found):
         for of_group in group_of_all["groups"].values():
             lines += of_group
     return lines
+
+
+def observed_clock(facts: Mapping[str, Any]) -> float | None:
+    """Return the clock in Hz that was observed on a node; None if it is unknown."""
+    clock: float | None = ((facts.get("cpu") or {}).get("clock_hz") or {}).get("observed")
+    return clock
 
 
 @cache

@@ -30,6 +30,8 @@ DRAM = "Bytes read plus bytes written; the threads walk an area larger than the 
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas; a limit of another kind has its origin's name."""
+ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
+"""Origin of a limit -> its name in the list of formulas; other origins have their own name there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +274,8 @@ def formula_of(own: Line, with_reason: bool) -> Formula:
     sources = []
     if own.limit_kind != "none":
         sources = json.loads(own.limit_sources or "[]")
-    kind = KINDS.get(own.limit_kind, own.limit_origin)
+    origin = ORIGINS.get(own.limit_origin, own.limit_origin)
+    kind = KINDS.get(own.limit_kind, origin)
     return Formula("; ".join(filter(None, texts)), own.limit_detail, kind, tuple(sources))
 
 
