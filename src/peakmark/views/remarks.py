@@ -90,7 +90,8 @@ def common(lines: Sequence[Sequence[str]]) -> list[str]:
     """Return the remarks that all lines have; empty for a single line."""
     if len(lines) < 2:
         return []
-    return [text for text in lines[0] if all(text in line for line in lines)]
+    everywhere = set(lines[0]).intersection(*lines)
+    return [text for text in lines[0] if text in everywhere]
 
 
 def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[Explanation]:
