@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/build/cache
 export MPLCONFIGDIR := $(CURDIR)/build/matplotlib
 
-.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-gpu test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline release-check clean
+.PHONY: help setup setup-test kernels demo bench-kernels bench-method bench-check bench-workflow test test-loaded test-unit test-kernels test-emulated test-workflow test-faults test-cluster test-gpu test-presets test-packages test-trouble test-debian13 test-debian12 test-debian11 test-first-run test-newcomer fuzz cluster cluster-down lint format docs requirements offline release-check clean
 
 help: ## list these targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -33,6 +33,9 @@ bench-kernels: setup kernels ## compare the kernels with the reference tools; AR
 
 bench-method: setup-test kernels ## count false and missed verdicts of the method, with injected faults; ARGS="--quick", see docs/method.md
 	@PYTHONPATH=src python -m benchmarks.method $(ARGS)
+
+bench-check: setup-test kernels ## count false alarms of peakmark check beside other programs; ARGS="--calls 24", see docs/method.md
+	@PYTHONPATH=src python -m benchmarks.check $(ARGS)
 
 bench-workflow: setup-test kernels ## measure the cost of planning, jobs and report; ARGS="--only planning", see docs/workflow.md
 	@PYTHONPATH=src python -m benchmarks.workflow $(ARGS)

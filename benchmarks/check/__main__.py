@@ -1,4 +1,4 @@
-"""``python -m benchmarks.check``: call the check beside other programs, and on a slowed node.
+"""``make bench-check``: call the check beside other programs, and on a slowed node.
 
 No call may name this machine, which is as good as its class by construction, until a control group slows
 it down. See docs/method.md (Checks of a node).
@@ -62,7 +62,7 @@ LOADS = {
     "copies in DRAM": [COPIES],
 }
 """Load -> programs that run beside the check."""
-QUOTAS = (0.2, 0.5)
+QUOTAS = (0.05, 0.2, 0.5)
 """CPUs for each thread that a control group allows."""
 SLOW_CALLS, SLOW_S = 4, 20.0
 """Calls on the slowed machine at most, and seconds of each: the check's default."""
@@ -70,7 +70,7 @@ SLOW_CALLS, SLOW_S = 4, 20.0
 
 def main() -> int:
     """Exit code 1 if a healthy node was named, or a slowed one was not within two calls."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench-check ARGS=...", description=__doc__)
     parser.add_argument("--calls", type=int, default=200, help="calls beside loads, default 200")
     parser.add_argument("--seconds", type=float, default=2.0, help="of such a call, default 2")
     parser.add_argument("--kernels", type=Path, default=Path("build/kernels"))
@@ -155,4 +155,4 @@ def _calls_until_named(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    results.run(main, "benchmarks.check")
+    results.run(main, "bench-check")

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from peakmark.check.campaign import read_node
+from peakmark.check.expected import read_node
 from peakmark.machine.host import Host
 
 COLUMNS = (

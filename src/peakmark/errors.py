@@ -12,9 +12,9 @@ class ExitCode(IntEnum):
 
     Attributes:
         GOOD: the command succeeded.
-        DIFFERENT: a node is slow or a row is worse, and ``--fail-on`` was given.
+        DIFFERENT: a node is slow or a row is worse; needs ``--fail-on``, except for ``check``.
         USAGE: the command line or a configuration file is wrong.
-        CANNOT_TELL: nothing could be judged, and ``--fail-on`` was given.
+        CANNOT_TELL: nothing could be judged; needs ``--fail-on``, except for ``check``.
         ERROR: the command failed, or files that it needs are missing or damaged.
     """
 

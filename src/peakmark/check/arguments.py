@@ -19,7 +19,7 @@ class Caller(NamedTuple):
     most_s: float
 
 
-PEOPLE = Caller(20.0, 3600.0)
+BY_HAND = Caller(20.0, 3600.0)
 CALLERS = {"prolog": Caller(5.0, 60.0), "health": Caller(20.0, 55.0), "nhc": Caller(10.0, 28.0)}
 """Program -> times of its check.
 

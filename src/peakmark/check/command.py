@@ -12,7 +12,7 @@ from pathlib import Path
 from socket import gethostname
 
 from peakmark import output
-from peakmark.check.arguments import CALLERS, DETAILS, HELP, PEOPLE, add_arguments
+from peakmark.check.arguments import BY_HAND, CALLERS, DETAILS, HELP, add_arguments
 from peakmark.check.verdict import Verdict, check
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Unavailable, sentence
 from peakmark.resources import PACKAGE
@@ -62,7 +62,7 @@ def _failed(text: str, code: ExitCode) -> ExitCode:
 
 def _verdict(options: argparse.Namespace) -> Verdict:
     """Check the options, then the node."""
-    caller = CALLERS.get(options.caller, PEOPLE)
+    caller = CALLERS.get(options.caller, BY_HAND)
     seconds = options.seconds
     if seconds is None:
         seconds = caller.usual_s

@@ -9,18 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from peakmark.check.campaign import ClassRow, Recipe
+from peakmark.check.expected import ClassRow, Recipe
 from peakmark.errors import MeasurementError, Unavailable
-from peakmark.formatting import percent
+from peakmark.formatting import percent, quantity
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 from peakmark.run import noise
 
 NOT_POSSIBLE = 77
 """Exit code with which a kernel reports that this machine cannot measure the row."""
-CAPPED = 0.99
-"""Share of a CPU's highest clock below which its limit counts as lowered."""
-_CPU = "/sys/devices/system/cpu"
+LOWERED = 0.99
+"""Share of the class's limit of the clock below which this node's limit counts as lowered."""
 
 
 class Try(NamedTuple):
@@ -85,7 +84,7 @@ def measure(row: ClassRow, recipe: Recipe, kernel: Path, seconds: float, limit_s
         raise Unavailable(f"{row.instrument} did not measure {row.name} in time") from None
     except OSError as error:
         raise Unavailable(f"{kernel} cannot be executed ({error.strerror})") from error
-    during = noise.between(before, noise.read(recipe.cpus)) or {}
+    after = noise.read(recipe.cpus)
     printed = _printed(done.stdout)
     if printed.get("wrong_cpus"):
         return Try(0.0, wrong_cpu=printed["wrong_cpus"][0])
@@ -97,7 +96,9 @@ def measure(row: ClassRow, recipe: Recipe, kernel: Path, seconds: float, limit_s
         raise MeasurementError(
             f"{row.instrument} failed in {row.name} with exit code {done.returncode}: {said[0]}"
         )
-    return _judged(row, recipe, float(value), printed, during)
+    disturbances = _disturbances(row, recipe, printed, noise.between(before, after) or {})
+    cap = _lowered_clock(before.state["clock_limit_hz"], recipe.clock_limit_hz)
+    return Try(float(value), " and ".join(filter(None, [*disturbances, cap])), _quota(row))
 
 
 def _printed(text: str) -> Mapping[str, Any]:
@@ -111,24 +112,25 @@ def _printed(text: str) -> Mapping[str, Any]:
     return printed
 
 
-def _judged(
-    row: ClassRow,
-    recipe: Recipe,
-    value: float,
-    printed: Mapping[str, Any],
-    during: Mapping[str, Any],
-) -> Try:
-    """Return a try with what disturbed it: other programs, the hypervisor, or a limit of the clock.
+def _quota(row: ClassRow) -> float | None:
+    """Return the CPUs whose time the control group allows, if they are fewer than the threads."""
+    quota: float | None = job_limits.collect(Host())["cpu_quota"]
+    if quota and quota < row.concurrency:
+        return quota
+    return None
+
+
+def _disturbances(
+    row: ClassRow, recipe: Recipe, printed: Mapping[str, Any], during: Mapping[str, Any]
+) -> list[str]:
+    """Return in words how other programs and the hypervisor disturbed a try.
 
     The time for which a quota of the control group holds the threads back is no disturbance.
     """
-    host = Host()
-    quota = job_limits.collect(host)["cpu_quota"]
-    threads = row.concurrency
     context = {
         "noise": {"during": during},
-        "placed": {"threads": threads, "cpus": recipe.cpus},
-        "allowed": {"cpu_quota": quota},
+        "placed": {"threads": row.concurrency, "cpus": recipe.cpus},
+        "allowed": {"cpu_quota": _quota(row)},
     }
     amounts = noise.find(row.subsystem, context, printed)
     disturbances = []
@@ -140,20 +142,13 @@ def _judged(
         disturbances.append(
             f"the threads waited for a CPU {percent(amounts['waited'])} % of the time"
         )
-    cap = _lowered_clock(host, recipe.cpus)
-    if cap:
-        disturbances.append(cap)
-    if quota and quota >= threads:
-        quota = None
-    return Try(value, " and ".join(disturbances), quota)
+    return disturbances
 
 
-def _lowered_clock(host: Host, cpus: tuple[int, ...]) -> str:
-    """Return that the kernel's limit of the clock is below the CPU's highest clock; empty if it is not."""
-    for cpu in cpus:
-        folder = f"{_CPU}/cpu{cpu}/cpufreq"
-        limit = host.read_int(folder, "scaling_max_freq")
-        highest = host.read_int(folder, "cpuinfo_max_freq")
-        if limit and highest and limit < CAPPED * highest:
-            return f"the clock is limited to {limit / 1e6:.2f} of {highest / 1e6:.2f} GHz"
-    return ""
+def _lowered_clock(limit_hz: float | None, usual_hz: float | None) -> str:
+    """Return that the kernel limits the clock more than on the class's nodes; empty if it does not."""
+    if not limit_hz or not usual_hz or limit_hz >= LOWERED * usual_hz:
+        return ""
+    return (
+        f"the clock was limited to {quantity(limit_hz, 'Hz')} (class: {quantity(usual_hz, 'Hz')})"
+    )

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from peakmark.check import campaign as campaigns
-from peakmark.check.campaign import ClassRow, NodeFacts, Recipe
+from peakmark.check import expected
+from peakmark.check.expected import ClassRow, NodeFacts, Recipe
 from peakmark.check.tries import Try, find_kernel, measure
 from peakmark.equipment import Equipment
 from peakmark.errors import ExitCode, Unavailable
@@ -72,12 +72,14 @@ class CheckedRow:
         values = [each.value for each in self.tries]
         return min(values) if self.row.is_time else max(values)
 
-    def doubt(self, node: NodeFacts) -> str:
+    def uncertainty(self, node: NodeFacts) -> str:
         """Return why a row that is not good may belong to a good node; empty if it is slow."""
+        if self.tries and all(self._is_slow_by_quota(each) for each in self.tries):
+            return ""
         if self.reason:
             return self.reason
         for each in self.tries:
-            if each.disturbance and not self._is_slow_by_quota(each):
+            if each.disturbance:
                 return f"{each.disturbance} while it measured {self.row.name}"
         if node.is_virtual and not self.row.is_private:
             return (
@@ -89,7 +91,8 @@ class CheckedRow:
     def _is_slow_by_quota(self, each: Try) -> bool:
         """Return whether the quota of the control group alone keeps a good node below the bound.
 
-        Then other programs do not matter. Only CPU rows are proportional to the CPU time.
+        Then other programs and the number of tries do not matter. Only CPU rows are proportional to the
+        CPU time.
         """
         if each.quota is None or self.row.subsystem != "cpu":
             return False
@@ -110,12 +113,12 @@ def check(campaign: Path, kernels: Path, seconds: float, names: Sequence[str]) -
         PeakmarkError: the campaign or the kernels are damaged, or ``names`` are wrong.
     """
     deadline = time.monotonic() + seconds
-    node = campaigns.read_node(Host())
-    equipment, members = campaigns.find_class(campaign, node)
-    rows = campaigns.read_rows(campaign, members)
-    chosen = campaigns.headline_rows(rows)
+    node = expected.read_node(Host())
+    equipment, members = expected.find_class(campaign, node)
+    rows = expected.read_rows(campaign, members)
+    chosen = expected.headline_rows(rows)
     if names:
-        chosen = campaigns.named_rows(rows, names)
+        chosen = expected.named_rows(rows, names)
     checked = _measurable(campaign, chosen)
     planned, try_s = plan(checked, seconds)
     for _ in range(TRIES):
@@ -135,17 +138,17 @@ def _measurable(campaign: Path, rows: Sequence[ClassRow]) -> list[CheckedRow]:
     """
     allowed = os.sched_getaffinity(0)
     checked = []
-    doubt = (
-        f"{campaign} has no row of this node's class with {campaigns.LEAST_VALUES} values or more"
+    reason = (
+        f"{campaign} has no row of this node's class with {expected.LEAST_VALUES} values or more"
     )
     for row in rows:
-        recipe = campaigns.read_recipe(campaign, row)
+        recipe = expected.read_recipe(campaign, row)
         if allowed.issuperset(recipe.cpus):
             checked.append(CheckedRow(row, recipe))
         else:
-            doubt = f"{row.name} needs {plural(len(recipe.cpus), 'CPU')}, and this process may use {len(allowed)}"
+            reason = f"{row.name} needs {plural(len(recipe.cpus), 'CPU')}, and this process may use {len(allowed)}"
     if not checked:
-        raise Unavailable(doubt)
+        raise Unavailable(reason)
     return checked
 
 
@@ -183,20 +186,20 @@ def _verdict(
     campaign: Path, node: NodeFacts, equipment: Equipment, rows: Sequence[CheckedRow]
 ) -> Verdict:
     """Return the verdict on a node whose rows were tried."""
-    doubts = []
+    uncertain = []
     slow = []
     for each in rows:
         if each.is_good:
             continue
-        doubt = each.doubt(node)
-        if doubt:
-            doubts.append(doubt)
+        uncertainty = each.uncertainty(node)
+        if uncertainty:
+            uncertain.append(uncertainty)
         else:
             slow.append(each)
     if slow:
         return Verdict(ExitCode.DIFFERENT, _slow(campaign, node, equipment, slow))
-    if doubts:
-        return Verdict(ExitCode.CANNOT_TELL, f"cannot tell: {node.name}: {doubts[0]}")
+    if uncertain:
+        return Verdict(ExitCode.CANNOT_TELL, f"cannot tell: {node.name}: {uncertain[0]}")
     names = ", ".join(each.row.name for each in rows)
     return Verdict(
         ExitCode.GOOD, f"good: {node.name} is as good as its class in {campaign} in {names}"

@@ -13,8 +13,8 @@ from tests.programs import executable
 from tests.unit.campaign_data import golden
 
 from peakmark import cli
-from peakmark.check import campaign, command, tries, verdict
-from peakmark.check.campaign import ClassRow, Recipe
+from peakmark.check import command, expected, tries, verdict
+from peakmark.check.expected import ClassRow, Recipe
 from peakmark.check.tries import Try
 from peakmark.check.verdict import CheckedRow
 from peakmark.machine.host import Host
@@ -45,7 +45,6 @@ def short_tries(monkeypatch):
 def quiet(monkeypatch):
     """Other tests run beside this one: let nothing count as a disturbance."""
     monkeypatch.setattr(tries.noise, "find", lambda *_: {})
-    monkeypatch.setattr(tries, "_lowered_clock", lambda *_: "")
 
 
 def checked(capsys, folder, *words):
@@ -205,18 +204,19 @@ def test_the_bound_is_as_far_beyond_the_interval_as_that_is_wide(lowest, highest
     assert row(lowest, highest, unit=unit).bound == pytest.approx(bound)
 
 
-NODE = campaign.NodeFacts("node1", campaign.Equipment(), is_virtual=False)
+NODE = expected.NodeFacts("node1", expected.Equipment(), is_virtual=False)
 GUEST = NODE._replace(is_virtual=True)
 RECIPE = Recipe(("cpubench",), (0, 1), 0.1)
 COPY = {"subsystem": "memory", "cache_level": "DRAM", "name": "memory RWS pool x2"}
 
 
-@pytest.mark.parametrize(("of", "tried", "node", "good", "doubt"), [
+@pytest.mark.parametrize(("of", "tried", "node", "good", "why"), [
     (row(), [Try(50.0), Try(51.0), Try(95.0)], NODE, True, None),
     (row(), [Try(50.0)] * 3, NODE, False, ""),
     (row(), [Try(50.0), Try(50.0, "other programs used 1 CPUs"), Try(50.0)], NODE, False, "used 1"),
     # A quota of one CPU for two threads explains half the rate, whatever else happens.
     (row(), [Try(30.0, "other programs used 1 CPUs", 1.0)] * 3, NODE, False, ""),
+    (row(), [Try(30.0, "", 1.0)], NODE, False, ""),
     # A quota of 1.9 CPUs keeps no good node below the bound.
     (row(), [Try(30.0, "other programs used 1 CPUs", 1.9)] * 3, NODE, False, "used 1"),
     (row(**COPY), [Try(30.0, "other programs used 1 CPUs", 1.0)] * 3, NODE, False, "used 1"),
@@ -224,12 +224,12 @@ COPY = {"subsystem": "memory", "cache_level": "DRAM", "name": "memory RWS pool x
     (row(**COPY), [Try(30.0)] * 3, GUEST, False, "other guests"),
     (row(), [Try(30.0)] * 3, GUEST, False, ""),
 ])  # fmt: skip
-def test_a_row_is_slow_only_if_nothing_else_explains_it(of, tried, node, good, doubt):
+def test_a_row_is_slow_only_if_nothing_else_explains_it(of, tried, node, good, why):
     each = CheckedRow(of, RECIPE, tried)
     assert each.is_good == good
     if not good:
-        found = each.doubt(node)
-        assert doubt in found and bool(doubt) == bool(found)
+        found = each.uncertainty(node)
+        assert why in found and bool(why) == bool(found)
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(20.0, 3), (2.0, 2), (1.0, 1)])
@@ -249,7 +249,7 @@ def test_a_try_takes_its_share_of_the_time(seconds, try_s, monkeypatch):
 def test_a_row_is_not_measured_without_time_for_it(tmp_path):
     each = CheckedRow(row(), RECIPE)
     verdict._try(each, tmp_path, 0.1, deadline=0.0)
-    assert not each.tries and "time was too short" in each.doubt(NODE)
+    assert not each.tries and "time was too short" in each.uncertainty(NODE)
 
 
 # -- what it reads
@@ -264,58 +264,63 @@ def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(tmp
     ):
         lines[number] = lines[number].replace(old, new).replace("99.0", "1.0")
     path.write_text("\n".join(lines) + "\n")
-    (found,) = campaign.read_rows(tmp_path, {"node1", "node2", "node3", "node4"})
+    (found,) = expected.read_rows(tmp_path, {"node1", "node2", "node3", "node4"})
     assert found.lowest == 99.0 and found.values == 6 and found.node == "node4"
 
 
 def test_of_two_classes_with_this_processor_the_one_with_most_in_common_counts(tmp_path):
-    node = campaign.read_node(Host())
+    node = expected.read_node(Host())
     made.write(tmp_path, {DP: 100.0}, nodes=("node1",), memory="1 GiB", kernel="0.1")
     path = tmp_path / "rows" / "nodes.csv"
     equal = path.read_text().splitlines()[1]
     equal = equal.replace("node1,,", "node2,B,").replace("1 GiB", node.equipment.memory)
     path.write_text(f"{path.read_text()}{equal}\n")
-    _, members = campaign.find_class(tmp_path, node)
+    _, members = expected.find_class(tmp_path, node)
     assert members == {"node2"}
 
 
 def test_the_rows_of_a_real_campaign_have_names_and_commands(golden_fleet):
-    rows = campaign.read_rows(golden_fleet, {f"node{number}" for number in range(1, 9)})
-    headlines = campaign.headline_rows(rows)
+    rows = expected.read_rows(golden_fleet, {f"node{number}" for number in range(1, 9)})
+    headlines = expected.headline_rows(rows)
     assert [each.name for each in headlines] == ["cpu DP x2", "cpu DP x1"]
     assert {each.values for each in headlines} == {24}
-    recipe = campaign.read_recipe(golden_fleet, headlines[0])
+    recipe = expected.read_recipe(golden_fleet, headlines[0])
     assert recipe.argv[0] == "cpubench" and recipe.cpus == (0, 1)
     assert "--seconds" not in recipe.argv and "0.2" not in recipe.argv
-    assert [each.name for each in campaign.named_rows(rows, ["LAT"])] == [
+    assert [each.name for each in expected.named_rows(rows, ["LAT"])] == [
         "memory_latency LAT 1MiB x1"
     ]
 
 
 def test_records_that_cannot_be_read_are_passed_over(golden_fleet, tmp_path):
-    (each,) = campaign.named_rows(campaign.read_rows(golden_fleet, {"node1"}), ["DP x1"])
+    (each,) = expected.named_rows(expected.read_rows(golden_fleet, {"node1"}), ["DP x1"])
     copy = tmp_path / "copy"
     shutil.copytree(golden_fleet, copy)
     damaged = next((copy / "cells/cpu/cpubench").glob("DP*_x1/node1/0.json"))
     damaged.write_text(json.dumps({"status": "ok"}))
-    assert campaign.read_recipe(copy, each).cpus == (0,)
+    assert expected.read_recipe(copy, each).cpus == (0,)
 
 
 @pytest.mark.parametrize(("quota", "kept"), [(None, None), (2.0, None), (1.5, 1.5)])
-def test_a_quota_counts_if_it_is_below_the_threads(quota, kept, monkeypatch, quiet):
+def test_a_quota_counts_if_it_is_below_the_threads(quota, kept, monkeypatch):
     monkeypatch.setattr(tries.job_limits, "collect", lambda _: {"cpu_quota": quota})
-    assert tries._judged(row(), RECIPE, 5.0, {}, {}) == Try(5.0, "", kept)
+    assert tries._quota(row()) == kept
 
 
-def test_a_lowered_clock_is_a_disturbance(tmp_path):
-    for name, text in (("scaling_max_freq", "1200000"), ("cpuinfo_max_freq", "3700000")):
-        path = tmp_path / f"sys/devices/system/cpu/cpu1/cpufreq/{name}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert (
-        tries._lowered_clock(Host(tmp_path), (0, 1)) == "the clock is limited to 1.20 of 3.70 GHz"
-    )
-    assert tries._lowered_clock(Host(tmp_path), (0,)) == ""
+@pytest.mark.parametrize(("limit", "usual", "words"), [
+    (1.2e9, 3.7e9, "limited to 1.2 GHz (class: 3.7 GHz)"), (3.7e9, 3.7e9, ""), (None, 3.7e9, ""),
+    (1.2e9, None, ""),
+])  # fmt: skip
+def test_a_clock_that_is_limited_more_than_that_of_the_class_is_a_disturbance(limit, usual, words):
+    found = tries._lowered_clock(limit, usual)
+    assert words in found and bool(words) == bool(found)
+
+
+def test_lost_cpu_time_is_a_disturbance_unless_a_quota_explains_it(monkeypatch):
+    printed = {"cpu_share": 0.5}
+    assert "waited for a CPU 50.0 %" in tries._disturbances(row(), RECIPE, printed, {})[0]
+    monkeypatch.setattr(tries.job_limits, "collect", lambda _: {"cpu_quota": 1.0})
+    assert tries._disturbances(row(), RECIPE, printed, {}) == []
 
 
 def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):

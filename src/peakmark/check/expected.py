@@ -61,11 +61,13 @@ class Recipe(NamedTuple):
         argv: name of the kernel, and its options without the amount of work.
         cpus: CPUs that the threads are pinned to.
         overhead_s: seconds of the command besides measuring.
+        clock_limit_hz: lowest limit of these CPUs' clocks (``scaling_max_freq``), if known.
     """
 
     argv: tuple[str, ...]
     cpus: tuple[int, ...]
     overhead_s: float
+    clock_limit_hz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -385,4 +387,6 @@ def _recipe(row: ClassRow, record: Mapping[str, Any]) -> Recipe:
     cpus = parse_cpu_list(words[words.index("--cpus") + 1])
     overhead_s = command["seconds"] - record["measurements"][0]["details"]["seconds"]
     overhead_s = min(MOST_OVERHEAD_S, max(LEAST_OVERHEAD_S, overhead_s))
-    return Recipe(tuple(words), tuple(cpus), overhead_s)
+    load = record["context"].get("noise") or {}
+    clock_limit_hz = (load.get("before") or {}).get("clock_limit_hz")
+    return Recipe(tuple(words), tuple(cpus), overhead_s, clock_limit_hz)
