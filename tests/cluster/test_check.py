@@ -1,55 +1,110 @@
 """`peakmark check` on nodes of a cluster: slurmd of one is held back by a control group."""
 
+import shlex
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from benchmarks.check import groups, made
 from testcluster.hosts import base_environment
+from testcluster.processes import wait_until
 from tests.checkout import ROOT
+from tests.programs import executable
 
 from peakmark.errors import Unavailable
 
-CHECK, KERNELS = ROOT / "src" / "peakmark" / "check", ROOT / "build" / "kernels"
+KERNELS = ROOT / "build" / "kernels"
 SLOW, HEALTHY = "node3", "node2"
 QUOTA = 0.3
 """CPUs that the control group allows the slow node, of which the row needs one."""
 CALLS = 2
 """Calls within which a slow node must be named."""
-DRAIN = ("--for", "health", "--drain")
+LIMIT_S = 60.0
 
 
-def test_a_node_slowed_by_a_control_group_is_named_and_drained(fleet, tmp_path):
+@pytest.fixture(scope="module")
+def check(fleet, tmp_path_factory):
+    """Start of an argv that checks a node, without peakmark's environment."""
     row = made.dp(1)
     values = {row: made.healthy_value(row, KERNELS)}
-    campaign = made.write(tmp_path / "class", values, nodes=fleet.layout.names)
+    folder = tmp_path_factory.mktemp("check")
+    campaign = made.write(folder / "class", values, nodes=fleet.layout.names)
     python = str(Path(sys.executable).resolve())
-    argv = [python, "-IBS", str(CHECK), str(campaign), "--kernels", str(KERNELS), "--seconds", "8"]
+    program = str(ROOT / "src" / "peakmark" / "check")
+    return [python, "-IBS", program, str(campaign), "--kernels", str(KERNELS), "--seconds", "6"]
 
-    def check(node, *words):
-        """A job on the node: it is a child of slurmd, as are prolog and HealthCheckProgram."""
-        job = ["srun", f"--nodelist={node}", *argv, *words]
-        return fleet.run(job, check=False, env=base_environment())
 
+@pytest.fixture
+def slow(fleet):
+    """A node whose slurmd, and what it starts, has a part of a CPU."""
     (slurmd,) = [each for each in fleet.processes(SLOW) if each.name == "slurmd"]
     try:
         with groups.quota_group(QUOTA, SLOW) as group:
             (group / "cgroup.procs").write_text(str(slurmd.pid))
             try:
-                for _ in range(CALLS):
-                    slow = check(SLOW, *DRAIN)
-                    if slow.returncode == 1:
-                        break
+                yield SLOW
             finally:
                 (group.parent / "cgroup.procs").write_text(str(slurmd.pid))
     except Unavailable as error:
         pytest.skip(f"no control group can limit CPUs here: {error}")
-    line = slow.stdout.strip()
-    assert slow.returncode == 1, line + slow.stderr
-    assert line.startswith(f"slow: {SLOW} in cpu DP x1: ") and "allows 0.3 CPUs" in line
-    node = fleet.run(["scontrol", "show", "node", SLOW]).stdout
-    assert "DRAIN" in node and f"Reason=peakmark: {line}" in node
+
+
+@contextmanager
+def configured(cluster, *lines):
+    """Add lines to slurm.conf while the block runs."""
+    path = cluster.layout.path("slurm/slurm.conf")
+    before = path.read_text()
+    path.write_text("\n".join([before, *lines, ""]))
+    cluster.run(["scontrol", "reconfigure"])
+    try:
+        yield
+    finally:
+        path.write_text(before)
+        cluster.run(["scontrol", "reconfigure"])
+
+
+def reason(cluster, node):
+    """Why a node is drained; empty if it is not."""
+    said = cluster.run(["scontrol", "show", "node", node]).stdout
+    if "DRAIN" not in said:
+        return ""
+    return said.partition("Reason=")[2].strip()
+
+
+def test_a_slow_node_is_named_within_two_calls_and_a_healthy_one_is_not(fleet, check, slow):
+    def call(node):
+        job = ["srun", f"--nodelist={node}", *check]
+        return fleet.run(job, check=False, env=base_environment())
+
+    for _ in range(CALLS):
+        named = call(slow)
+        if named.returncode == 1:
+            break
+    assert named.returncode == 1, named.stdout + named.stderr
+    assert named.stdout.startswith(f"slow: {slow} in cpu DP x1: ")
+    assert "its control group allows 0.3 CPUs" in named.stdout
     # The same machine without the group: good, or busy with other tests.
-    healthy = check(HEALTHY)
+    healthy = call(HEALTHY)
     assert healthy.returncode in (0, 3), healthy.stdout + healthy.stderr
     assert healthy.stdout.startswith((f"good: {HEALTHY} ", f"cannot tell: {HEALTHY}: "))
+
+
+def test_the_health_check_of_slurm_drains_the_slow_node_alone(fleet, check, slow, tmp_path):
+    words = shlex.join([*check, "--for", "health", "--drain"])
+    script = executable(tmp_path / "health", f"#!/bin/sh\nexec {words}\n")
+    with configured(fleet, f"HealthCheckProgram={script}", "HealthCheckInterval=5"):
+        wait_until(lambda: reason(fleet, slow), LIMIT_S, "the slow node is drained", 0.2)
+    assert reason(fleet, slow).startswith(f"peakmark: slow: {slow} in cpu DP x1: ")
+    assert not reason(fleet, HEALTHY)
+
+
+def test_a_prolog_keeps_jobs_from_the_slow_node(fleet, check, slow, tmp_path):
+    words = shlex.join([*check, "--for", "prolog"])
+    script = executable(tmp_path / "prolog", f"#!/bin/sh\n{words}\n[ $? -ne 1 ]\n")
+    with configured(fleet, f"Prolog={script}"):
+        healthy = fleet.sbatch("hostname", f"--nodelist={HEALTHY}", f"--output={tmp_path}/said")
+        fleet.sbatch("hostname", f"--nodelist={slow}", "--output=/dev/null")
+        wait_until(lambda: reason(fleet, slow), LIMIT_S, "the slow node is drained", 0.2)
+        assert fleet.wait_for_job(healthy)["JobState"] == "COMPLETED"
+    assert "rolog" in reason(fleet, slow) and not reason(fleet, HEALTHY)
