@@ -47,7 +47,7 @@ ROUNDS, LIGHTEST = "viridis", 0.85
 MARGIN = 1.06
 """End of a linear axis, as a multiple of the highest value."""
 WIDE = 3
-"""The axis of ratios is logarithmic if the highest ratio is at least this multiple of the lowest."""
+"""The axis of ratios is logarithmic if the highest ratio is above this multiple of the lowest."""
 DENSE = 100
 """A logarithmic axis has numbers at 2 and 5 too if its highest value is below this multiple of the lowest."""
 BAR = "#cfe2ef"
