@@ -28,6 +28,9 @@ rule measure:
         cell="(cpu|memory|disk|network|gpu)/.+/[0-9]+",
     priority: RUN.priority
     threads: RUN.threads
+    # Time, memory, nodes and CPUs, and what jobs share, for executors other than peakmark's.
+    resources:
+        **RUN.resources,
     # Snakemake asks for a function's signature again for each cell, and of a method twice.
     params:
         fingerprint=lambda wildcards: RUN.fingerprint(wildcards),
@@ -47,6 +50,8 @@ rule measure_job:
     wildcard_constraints:
         job="[^/]+[.](own|disk|pair)([.][0-9]+)?",
     threads: RUN.threads
+    resources:
+        **RUN.resources,
     params:
         fingerprint=RUN.job_fingerprint,
     shell:

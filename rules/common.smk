@@ -11,6 +11,7 @@ from peakmark.workflow import run, startup
 from peakmark.workflow.startup import as_workflow_error
 from peakmark.messages import captions
 from peakmark.tools.tables import TABLES
+from snakemake_executor_plugin_peakmark import ExecutorSettings
 
 
 def on_command_line():
@@ -29,15 +30,24 @@ config = as_workflow_error(
         config,
     )
 )
-# Jobs are counted only by executors that hand them elsewhere.
-RUN = as_workflow_error(
-    partial(
-        run.Run,
+
+
+def read_run():
+    """The run; inside a job of an executor that starts Snakemake there, the run's plan."""
+    if not workflow.is_main_process:
+        return run.RunInJob(config)
+    # Jobs are counted only by executors that hand them elsewhere.
+    return run.Run(
         config,
         remote=workflow.resource_settings.nodes is not None,
         overrides=on_command_line(),
+        has_queue=ExecutorSettings.chosen,
     )
-)
+
+
+RUN = as_workflow_error(read_run)
+for name in RUN.limited_resources:
+    workflow.register_resource(name, 1)
 shell.prefix(run.shell_prefix())
 MEASURE = run.measure_command()
 

@@ -4,6 +4,6 @@ The plugin needs only Snakemake's executor interface. No Snakemake starts on a n
 shell command is the job script. ``peakmark.slurm.queue`` follows the jobs in this process.
 """
 
-from snakemake_executor_plugin_peakmark.executor import Executor, common_settings
+from snakemake_executor_plugin_peakmark.executor import Executor, ExecutorSettings, common_settings
 
-__all__ = ["Executor", "common_settings"]
+__all__ = ["Executor", "ExecutorSettings", "common_settings"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
-from snakemake_interface_executor_plugins.settings import CommonSettings
+from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
 
 from peakmark.errors import sentence
 from peakmark.slurm.queue import Task
@@ -24,6 +25,21 @@ common_settings = CommonSettings(
 )
 PAUSE_S, SHORT_S = 0.2, 0.01
 """Usual pause between two steps of the queue, and pause while Snakemake hands over jobs, in seconds."""
+
+
+@dataclass
+class ExecutorSettings(ExecutorSettingsBase):  # type: ignore[misc] # the interface has no types
+    """Settings of this executor, of which there are none.
+
+    Attributes:
+        chosen: whether Snakemake has made them. It does so before it reads the Snakefile, and only
+            for the executor that hands over the jobs.
+    """
+
+    chosen: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        ExecutorSettings.chosen = True
 
 
 class Executor(RemoteExecutor):  # type: ignore[misc] # the interface has no types

@@ -14,6 +14,8 @@ from peakmark.machine import topology
 from peakmark.machine.host import Facts, Host, environment_int
 from peakmark.machine.topology import Topology
 
+JOB_NUMBERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+"""Variables in which schedulers give the number of a job."""
 UNLIMITED = 1 << 62
 """Memory limit in bytes from which on there is no limit.
 
@@ -64,6 +66,14 @@ def _installed(host: Host) -> int | None:
         return None
     pages = os.sysconf("SC_PHYS_PAGES")
     return pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else None
+
+
+def job_id() -> str | None:
+    """Return the number of the job that this process belongs to; None outside a job."""
+    for name in JOB_NUMBERS:
+        if os.environ.get(name):
+            return os.environ[name]
+    return None
 
 
 def _slurm_limits() -> dict[str, int | None]:

@@ -7,6 +7,7 @@ share.
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,7 +61,8 @@ class Cluster:
     """The nodes that Slurm reported when the campaign was planned.
 
     Attributes:
-        partition: name of the partition, or several names separated by commas.
+        partition: name of the partition, or several names separated by commas; empty where another
+            scheduler than Slurm runs the jobs, see ``unlisted``.
         asked: the key ``nodes`` of the configuration.
         nodes: names of the nodes to measure, or ``any`` if Slurm chooses.
         cpus: CPUs of the smallest node.
@@ -231,6 +233,25 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         switches=switches,
         limits=limits,
     )
+
+
+def unlisted(config: Settings) -> Cluster:
+    """Return the cluster of a scheduler whose nodes peakmark cannot list, as PBS, LSF and Flux.
+
+    Its jobs run on any node. The plan takes a node to be as large as this machine.
+
+    Raises:
+        ConfigError: ``nodes`` names some.
+    """
+    requested = config.get("nodes", ANY)
+    if requested != ANY:
+        raise ConfigError(
+            f"nodes is {json.dumps(requested, ensure_ascii=False)}: without Slurm peakmark cannot list the "
+            "nodes of the cluster; use nodes: any"
+        )
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    cpus = os.cpu_count() or 1
+    return Cluster("", ANY, (ANY,), cpus=cpus, memory=memory, limit=None, count=1)
 
 
 def _longest(nodes: Iterable[slurm.Node]) -> int | None:

@@ -83,10 +83,18 @@ def threads(cells: Sequence[Cell], plan: Plan) -> int:
     wanted = max(cell.concurrency for cell in cells)
     if plan.cluster is None:
         return wanted
-    cpus, _ = _node_size(cells, plan.cluster)
+    available, _ = _node_size(cells, plan.cluster)
     if any(cell.word not in ("", GPUS) for cell in cells):
-        return cpus
-    return min(wanted, cpus)
+        return available
+    return min(wanted, available)
+
+
+def cpus(cells: Sequence[Cell], plan: Plan, settings: Settings) -> int:
+    """Return the number of CPUs that a job gets on each node: all of a node that it has for itself."""
+    if plan.cluster is not None and settings.get("exclusive", True):
+        count, _ = _node_size(cells, plan.cluster)
+        return count
+    return threads(cells, plan)
 
 
 def gpus(cells: Sequence[Cell], plan: Plan) -> int:
@@ -144,8 +152,8 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
     settings = settings_of(plan.config)
     seconds, jobs = sum(map(plan.durations.longest, cells)), 1
     if plan.cluster is not None and not settings.get("exclusive", True):
-        cpus, _ = _node_size(cells, plan.cluster)
-        seconds, jobs = max(seconds, plan.longest), max(1, cpus // threads(cells, plan))
+        available, _ = _node_size(cells, plan.cluster)
+        seconds, jobs = max(seconds, plan.longest), max(1, available // threads(cells, plan))
     again = plan.durations.repeated(cells)
     factor = float(settings.get("runtime_factor", 1.0))
     wanted = max(2, math.ceil(((seconds * MARGIN + again) * jobs / 60 + 1) * factor))
@@ -171,13 +179,13 @@ def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
     """
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
-    cpus, memory = _node_size(cells, plan.cluster)
+    available, memory = _node_size(cells, plan.cluster)
     numbers = []
     for cell in cells:
         if cell.word == GPUS:
             numbers.append(replace(cell, concurrency=max(1, gpus([cell], plan)), word=""))
         elif cell.word:
-            numbers.append(replace(cell, concurrency=cpus, word=""))
+            numbers.append(replace(cell, concurrency=available, word=""))
         else:
             numbers.append(cell)
     return min(durations.megabytes(numbers, plan.config), memory)
@@ -215,10 +223,7 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
     nodes = _node_count(cells)
 
     def size() -> Size:
-        count = cpus = threads(cells, plan)
-        if plan.cluster is not None and settings.get("exclusive", True):
-            cpus, _ = _node_size(cells, plan.cluster)
-        return Size(count, cpus, megabytes(cells, plan))
+        return Size(threads(cells, plan), cpus(cells, plan, settings), megabytes(cells, plan))
 
     named = site_options(settings, nodes, minutes(cells, plan), size)
     if cells[0].node != ANY:

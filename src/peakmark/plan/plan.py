@@ -112,6 +112,11 @@ class Plan:
         return shares((cell.node, cell.peer), self.config, self.behind)
 
     @cached_property
+    def shared_by_pairs(self) -> list[str]:
+        """Return all uplinks and nodes that ``shares`` names for a cell."""
+        return sorted(set().union(*map(self.shares, self.cells)))
+
+    @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
         """Return job -> its cells; empty if every cell is a separate job."""
         if self.cluster is None or self.config["fan_out"] == "cell":

@@ -94,7 +94,7 @@ started             text   start of the cell, ISO 8601 with its offset from UTC
 time                float  start of the cell, seconds since 1970
 cell_seconds        float  duration of the cell, s
 run_seconds         float  duration of the measurement by the program, s
-job_id              text   ID of the Slurm job
+job_id              text   ID of the job, from its scheduler
 tool_version        text   version of the program
 metric              text   kind of the value: rate, throughput, latency, iops, ...
 unit                text   SI unit of the value

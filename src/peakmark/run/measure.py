@@ -81,7 +81,8 @@ class Request:
         campaign: folder of the campaign, which holds attempts and machine facts.
         kernels: folder of the compiled kernels.
         tool: configured path of a reference tool; None to search PATH.
-        pair: whether the server runs on the second node of this Slurm job instead of this machine.
+        pair: whether the server runs on the second node of this job instead of this machine.
+        hosts: key ``hosts`` of the site file.
         modules: environment modules that provide the tool.
         node_bytes: memory of this node as Slurm reports it, if the plan holds it.
         far_end: function that starts the server on another machine; None to start it on this machine.
@@ -94,6 +95,7 @@ class Request:
     kernels: Path
     tool: str | None = None
     pair: bool = False
+    hosts: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
@@ -203,7 +205,7 @@ def _new_context(campaign: Path) -> Facts:
         "peakmark": build.running_version(campaign),
         "load_before": os.getloadavg()[0],
         "seconds": 0.0,
-        "job_id": os.environ.get("SLURM_JOB_ID"),
+        "job_id": job_limits.job_id(),
         "library": {},
         "cpus": [],
         "commands": [],
@@ -421,7 +423,9 @@ def _bring_up_peer(
     if request.pair:
         interface = str(cell.options.get("interface") or "") or None
         cpus = max(1, min(cell.concurrency, len(space.cpus)))
-        return stack.enter_context(pair.across(server, space.directory, interface, cpus))
+        return stack.enter_context(
+            pair.across(server, space.directory, interface, cpus, request.hosts)
+        )
     if server is None:
         return pair.target()
     if request.far_end is not None:
@@ -562,8 +566,8 @@ def _limits(cost: Cost, threads: int) -> execute.Limits:
 def _lock_name() -> str:
     """Return the name of the lock that a measurement on this machine holds.
 
-    In a Slurm job the name contains the host, because nodes of a cluster may share /tmp.
+    In a job the name contains the host, because nodes of a cluster may share /tmp.
     """
-    if os.environ.get("SLURM_JOB_ID"):
+    if job_limits.job_id():
         return f"node-{gethostname()}"
     return "cell"

@@ -1,7 +1,8 @@
-"""Run the server of a network cell, on this machine or on the second node of a Slurm job.
+"""Run the server of a network cell, on this machine or on the second node of a job.
 
-On one machine client and server communicate over loopback. In a Slurm job of two nodes, srun runs
-``peakmark serve`` on the second node. Its protocol has these steps:
+On one machine client and server communicate over loopback. In a job of two nodes, ``peakmark serve``
+runs on the second node: srun starts it in a Slurm job, ssh in a job of another scheduler. Its protocol
+has these steps:
 
 - It reads a request, one line of JSON, and starts the server.
 - When the server listens, it answers with one line.
@@ -21,7 +22,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -30,9 +31,9 @@ from subprocess import Popen
 from typing import Any
 
 from peakmark import files, resources, slurm
-from peakmark.errors import ExitCode, MeasurementError, PeakmarkError
+from peakmark.errors import ExitCode, MeasurementError, PeakmarkError, Unavailable
 from peakmark.machine import network
-from peakmark.run import cleanup, execute, noise
+from peakmark.run import allocation, cleanup, execute, noise
 from peakmark.tools.base import Command
 
 Json = dict[str, Any]
@@ -40,7 +41,7 @@ LOOPBACK = "127.0.0.1"
 READY_S = 20.0
 """Longest time, in seconds, that a server may take until it listens."""
 START_S = 60.0
-"""Longest time, in seconds, that srun, Python and the server may take to start on the other node."""
+"""Longest time, in seconds, that srun or ssh, Python and the server may take to start on the other node."""
 END_S = 15.0
 """Longest time, in seconds, that ``peakmark serve`` may take to end."""
 WATCH_S = 0.2
@@ -124,7 +125,11 @@ def _failed(process: Popen[bytes], folder: Path) -> str | None:
 
 @contextmanager
 def across(
-    server: Command | None, directory: Path, interface: str | None, cpus: int
+    server: Command | None,
+    directory: Path,
+    interface: str | None,
+    cpus: int,
+    hosts: Sequence[str] = (),
 ) -> Iterator[Peer]:
     """Run a server on the second node of this job while the block runs, and yield its ``Peer``.
 
@@ -132,17 +137,27 @@ def across(
         server: command of the server; None if the cell needs only the peer's address.
         interface: interface of both nodes; None for the interface on the route between them.
         cpus: number of CPUs that the server may use.
+        hosts: key ``hosts`` of the site file.
 
     Raises:
         MeasurementError: there is no second node, or the server did not start there.
+        Unavailable: no scheduler lists the hosts of this job, or ssh does not reach the other one.
     """
     # Start ``peakmark serve`` on the other node.
-    local, remote = _both_nodes()
-    folder = directory / "srun"
+    if os.environ.get("SLURM_JOB_ID"):
+        local, remote = _both_nodes(os.environ["SLURM_JOB_ID"])
+        client = slurm.address(local)
+        argv = [*step(remote, cpus), *resources.command("serve")]
+    else:
+        local, remote = allocation.both_hosts(hosts)
+        client = network.local_address(remote)
+        argv = allocation.on_host(remote, resources.command("serve"))
+    starter = argv[0]
+    folder = directory / starter
     folder.mkdir()
     with (folder / "stderr").open("wb") as stream:
         process = subprocess.Popen(
-            [*step(remote, cpus), *resources.command("serve")],
+            argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stream,
@@ -153,11 +168,7 @@ def across(
     load: Json = {}
     with _helper(process, load):
         # Ask for the server, and wait for its address.
-        request: Json = {
-            "server": None,
-            "interface": interface,
-            "client": slurm.address(local),
-        }
+        request: Json = {"server": None, "interface": interface, "client": client}
         if server:
             request["server"] = asdict(server)
         assert process.stdin is not None  # noqa: S101 - it is a pipe
@@ -166,6 +177,10 @@ def across(
         answer = _line(process, START_S)
         if answer is None:
             answer = {"failed": f"no answer{execute.last_lines(folder)}"}
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(END_S)
+            if starter == "ssh" and process.returncode == allocation.NO_CONNECTION:
+                raise Unavailable(f"ssh does not reach {remote}{execute.last_lines(folder)}")
         if "failed" in answer:
             raise MeasurementError(f"the server on {remote} did not start: {answer['failed']}")
         # Check that the route to the server uses the interface to measure.
@@ -184,18 +199,13 @@ def across(
             if process.poll() is None:
                 return None
             code = f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
-            return f"on {remote} is gone, its srun {code}"
+            return f"on {remote} is gone, its {starter} {code}"
 
         yield Peer(**answer, interface=near, ended=ended, noise=load)
 
 
-def _both_nodes() -> tuple[str, str]:
-    """Return the names of this node and of the other node of this job."""
-    number = os.environ.get("SLURM_JOB_ID")
-    if not number:
-        raise MeasurementError(
-            "a cell of two nodes runs inside a Slurm job of two nodes: there is no SLURM_JOB_ID"
-        )
+def _both_nodes(number: str) -> tuple[str, str]:
+    """Return the names of this node and of the other node of a Slurm job."""
     names, host = slurm.job_nodes(number), socket.gethostname().partition(".")[0]
     local = [name for name in names if name.partition(".")[0] == host]
     remote = [name for name in names if name not in local]
@@ -258,7 +268,8 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
     """After the block, end ``peakmark serve`` and its server by closing the input of the process.
 
-    Add the load that ``peakmark serve`` then reports to ``load``. End srun if it does not end in time.
+    Add the load that ``peakmark serve`` then reports to ``load``. End srun or ssh if it does not end in
+    time.
     """
     with process:
         try:

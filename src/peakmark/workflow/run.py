@@ -9,22 +9,22 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from peakmark import files, output, resources
 from peakmark.cell import Cell
-from peakmark.errors import PeakmarkError
 from peakmark.formatting import duration, parse_duration, plural
-from peakmark.plan import cluster, jobs
+from peakmark.plan import cluster, jobs, rule_resources
 from peakmark.plan.build import complete, make_completed
-from peakmark.plan.cluster import settings_of
+from peakmark.plan.cluster import Cluster, settings_of
 from peakmark.plan.job_groups import two_nodes
-from peakmark.plan.plan import RESULTS
+from peakmark.plan.plan import RESULTS, Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
@@ -39,6 +39,8 @@ EVERY_CPU = 1 << 20
 TRIGGER = Path(".snakemake/peakmark-again")
 """Trigger file: a rule that has it among its inputs runs again."""
 Callback = Callable[[Any], Any]
+OTHER_EXECUTOR = "this executor starts Snakemake in every job, which costs seconds a cell, and submits no lost job again"
+QUEUE_INSTEAD = ": --profile slurm without --executor avoids both"
 
 
 class Run:
@@ -48,23 +50,29 @@ class Run:
         config: configuration that Snakemake has read.
         remote: whether an executor submits jobs to a cluster.
         overrides: partition, account and similar settings of the command line, by Snakemake's names.
+        has_queue: whether that executor is peakmark's.
 
     Attributes:
         current: the run of this process. The executor, which Snakemake creates, finds it here.
-        opened: the queue of that executor; None without a cluster.
+        opened: the queue of peakmark's executor; None without it.
     """
 
     current: ClassVar[Run | None] = None
     opened: Queue | None = None
 
     def __init__(
-        self, config: Mapping[str, Any], remote: bool, overrides: Mapping[str, str]
+        self,
+        config: Mapping[str, Any],
+        remote: bool,
+        overrides: Mapping[str, str],
+        has_queue: bool = False,
     ) -> None:
         # Ten thousand jobs are about a million objects that live to the end. The garbage collector took
         # a sixth of the planning's time to search them.
         gc.set_threshold(100_000, 20, 20)
         os.umask(os.umask(0o077) | 0o002)  # nobody else may write into Snakemake's folders either
         self.config = config
+        self.has_queue = has_queue
         os.environ.pop(cleanup.OWNER, None)
         self.overrides = {
             OVERRIDES[name]: value for name, value in overrides.items() if name in OVERRIDES
@@ -72,12 +80,9 @@ class Run:
         completed = complete(config, on_cluster=remote)
         where = None
         if remote:
-            folder = RESULTS / completed["campaign"]
-            where = cluster.find(completed, self.overrides.get("partition"), folder)
+            where = self._find_cluster(completed)
         self.plan = make_completed(completed, where)
-        self.folder = str(self.plan.directory)
-        self.cells = {cell.id: cell for cell in self.plan.cells}
-        self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
+        self._index()
         startup.check_campaign(self.plan.directory)
         self.findings = startup.survey(self.plan.results)
         self.kernels_ready = build.up_to_date()
@@ -85,6 +90,19 @@ class Run:
             startup.check_compiler(build.folder())
         output.tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
+
+    def _find_cluster(self, completed: Mapping[str, Any]) -> Cluster:
+        """Return the cluster whose scheduler gets the jobs. peakmark's executor needs Slurm."""
+        if not self.has_queue and shutil.which("scontrol") is None:
+            return cluster.unlisted(completed)
+        folder = RESULTS / completed["campaign"]
+        return cluster.find(completed, self.overrides.get("partition"), folder)
+
+    def _index(self) -> None:
+        """Note where the campaign is, and its cells by their ids."""
+        self.folder = str(self.plan.directory)
+        self.cells = {cell.id: cell for cell in self.plan.cells}
+        self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
 
     # -- what is wanted
 
@@ -210,9 +228,9 @@ class Run:
     def priority(self) -> Callback | int:
         """Return the priority of a cell, with which Snakemake keeps the plan's order.
 
-        On a cluster the priority is 0, because the queue keeps the order there.
+        On a cluster the priority is 0 if peakmark's executor submits the jobs: its queue keeps the order.
         """
-        if self.plan.cluster is not None:
+        if self.has_queue:
             return 0
         most, places = len(self.plan.cells), self.places
         return lambda wildcards: most - places[wildcards.cell]
@@ -221,6 +239,37 @@ class Run:
     def threads(self) -> int:
         """Return the threads of a cell. Without a cluster it takes all, so that nothing else runs meanwhile."""
         return EVERY_CPU if self.plan.cluster is None else 1
+
+    @cached_property
+    def resources(self) -> dict[str, Callback]:
+        """Return the resources of the rules that measure, for executors other than peakmark's.
+
+        Its queue needs none, and ten thousand jobs with ten resources each take seconds.
+        """
+        if self.plan.cluster is None or self.has_queue or not self.plan.cells:
+            return {}
+        first = next(iter(startup.groups(self.plan)))
+        names = rule_resources.of_job(first, self.plan, self.overrides)
+        return {name: partial(self._resource, name) for name in names}
+
+    @property
+    def limited_resources(self) -> list[str]:
+        """Return the resources of which only one job at a time may have any."""
+        if not self.resources:
+            return []
+        return list(rule_resources.shared(self.plan.cells[:1], self.plan))
+
+    def _resource(self, name: str, wildcards: Any) -> int | str:
+        """Return a resource of a job of Snakemake's. Its resources are computed together."""
+        cells = self._cells_of(wildcards)
+        if cells[0].id not in self._known_resources:
+            values = rule_resources.of_job(cells, self.plan, self.overrides)
+            self._known_resources[cells[0].id] = values
+        return self._known_resources[cells[0].id][name]
+
+    @cached_property
+    def _known_resources(self) -> dict[str, rule_resources.Values]:
+        return {}
 
     def _cells_of(self, wildcards: Any) -> Sequence[Cell]:
         """Return the cells that one of Snakemake's jobs measures."""
@@ -303,12 +352,12 @@ class Run:
             held.append(lock.acquire("campaign"))
             # Without a cluster, a cell ends if Snakemake is killed. On a cluster, the jobs continue.
             os.environ[cleanup.OWNER] = cleanup.process_identity()
-        elif self.opened is None:
-            raise PeakmarkError(
-                "jobs of a cluster are handed over by peakmark's executor alone: "
-                "use --profile slurm without --executor"
-            )
         else:
+            if self.opened is None:
+                warning = OTHER_EXECUTOR
+                if self.plan.cluster.partition:
+                    warning += QUEUE_INSTEAD
+                output.tell(warning)
             startup.check_allocation_overlap(self.plan)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
         build.keep_version(directory)
@@ -335,11 +384,12 @@ class Run:
         status.progress.expect(expected)
         if self.plan.cluster is not None and groups:
             count = plural(len(self.missing_cells), "cell")
-            where = f"partition {self.plan.cluster.partition}, on {node_names(self.plan.cluster)}"
+            where = "as jobs of a scheduler other than Slurm"
+            if self.plan.cluster.partition:
+                nodes = node_names(self.plan.cluster)
+                where = f"through Slurm, partition {self.plan.cluster.partition}, on {nodes}"
             time_left = duration(seconds(self.missing_cells))
-            output.tell(
-                f"{count} through Slurm, {where}; {time_left} of measuring, then the report"
-            )
+            output.tell(f"{count} {where}; {time_left} of measuring, then the report")
 
     def print_summary(self) -> None:
         """Print the score card and the folder of the results. Errors: PeakmarkError, OSError."""
@@ -350,6 +400,51 @@ class Run:
         campaign = Results.read(self.plan.directory)
         ending: status.Ending = "interrupted" if cleanup.pressed else "failed"
         output.say(status.describe(campaign, only_failed=True, ending=ending))
+
+
+class RunInJob(Run):
+    """The reading of the Snakefile inside a job of another executor, which starts Snakemake there.
+
+    It takes the plan as the run has written it, and neither asks Slurm nor reads records: the job
+    measures what it was submitted for.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self.has_queue = False
+        self.overrides = {}
+        folder = RESULTS / complete(config, on_cluster=True)["campaign"]
+        results = Results.read(folder)
+        known = results.plan["cluster"]
+        where = Cluster.from_json(known) if known else None
+        self.plan = Plan(results.config, results.cells, (), where)
+        self.findings = {}
+        self.kernels_ready = True
+        self._index()
+
+    @cached_property
+    def digest(self) -> str:
+        """Return nothing: no job makes rows."""
+        return ""
+
+    def job_inputs(self, wildcards: Any) -> list[str]:  # noqa: ARG002 - the signature of Run
+        """Return no input: the run has asked for the job, and the kernels exist."""
+        return []
+
+    @cached_property
+    def resources(self) -> dict[str, Callback]:
+        """Return the resources that the Slurm plugin reads inside a job."""
+        if self.plan.cluster is None:
+            return {}
+        return {name: partial(self._resource, name) for name in rule_resources.STEP}
+
+    @property
+    def limited_resources(self) -> list[str]:
+        return []
+
+    def _resource(self, name: str, wildcards: Any) -> int | str:
+        cells = self._cells_of(wildcards)
+        return rule_resources.of_step(cells, self.plan, settings_of(self.plan.config))[name]
 
 
 def _log(folder: Path) -> str:

@@ -271,8 +271,10 @@ def command(campaign: Results, cell: Cell | None = None) -> str:
 
     Users paste it into a shell in the folder that contains ``results``.
     """
-    on_cluster = bool(campaign.plan.get("cluster"))
-    line = run_command(campaign.directory, on_cluster=on_cluster)
+    cluster = campaign.plan.get("cluster")
+    line = run_command(campaign.directory, on_cluster=bool(cluster))
+    if cluster and cluster.get("partition") == "":  # the user adds the options of an executor
+        line = f"snakemake --configfile {shlex.quote(str(campaign.directory / 'config.json'))}"
     if cell is None:
         return line
     path = campaign.record_path(cell)
@@ -290,7 +292,8 @@ def run_command(directory: Path, *, on_cluster: bool) -> str:
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
     """Return this user's jobs that were submitted from this checkout, and the error if Slurm fails."""
-    if not campaign.plan.get("cluster"):
+    cluster = campaign.plan.get("cluster")
+    if not cluster or cluster.get("partition") == "":
         return [], None
     mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
     try:

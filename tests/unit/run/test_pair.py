@@ -1,12 +1,15 @@
+import os
 import shlex
 import socket
 import subprocess
 import sys
 
 import pytest
+from tests.programs import executable
 
-from peakmark.errors import MeasurementError
-from peakmark.run import pair
+from peakmark.errors import MeasurementError, Unavailable
+from peakmark.machine import job_limits
+from peakmark.run import allocation, pair
 from peakmark.tools.base import Command
 
 SERVER = """
@@ -86,3 +89,60 @@ def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path, words):
     assert "127.0.0.1" in serving or "start to listen" in serving
     assert "'eth7'" in interface and "change interface:" in interface
     assert "no IPv4 route to 192.0.2.1" in way
+
+
+SSH = """#!/bin/sh
+# What ssh is given, and a login's environment on the other host.
+for last; do :; done
+exec env -i HOME="$HOME" sh -c "$last"
+"""
+
+
+@pytest.fixture
+def job_without_slurm(tmp_path, monkeypatch):
+    """An environment of no job, with an ssh that stays on this machine."""
+    for name in (*job_limits.JOB_NUMBERS, "PBS_NODEFILE", "LSB_HOSTS", "FLUX_URI"):
+        monkeypatch.delenv(name, raising=False)
+    executable(tmp_path / "programs" / "ssh", SSH)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:{os.environ['PATH']}")
+    return monkeypatch
+
+
+def test_pbs_lsf_and_the_site_file_name_the_host_that_ssh_starts_the_server_on(
+    tmp_path, job_without_slurm
+):
+    here = socket.gethostname()
+    (tmp_path / "nodes").write_text(f"{here}\n{here}\nlocalhost\n")
+    ways = (("PBS_NODEFILE", str(tmp_path / "nodes")), ("LSB_HOSTS", f"{here} localhost"))
+    for name, value in ways:
+        with job_without_slurm.context() as job:
+            job.setenv(name, value)
+            assert allocation.both_hosts(()) == (here.partition(".")[0], "localhost")
+    folder = tmp_path / "cell"
+    folder.mkdir()
+    with pair.across(server(SERVER), folder, None, 1, [here, "localhost"]) as peer:
+        where = (peer.address, int(peer.values["port"]))
+        with socket.create_connection(where, timeout=5) as connection:
+            assert connection.recv(5) == b"hello"
+    assert set(peer.noise) == {"before", "during", "after"}
+
+
+def test_flux_names_its_hosts(tmp_path, job_without_slurm):
+    executable(tmp_path / "programs" / "flux", "#!/bin/sh\necho 'other[7-8]'\n")
+    job_without_slurm.setenv("FLUX_URI", "local:///run/flux")
+    assert allocation.both_hosts(())[1] == "other7"
+
+
+def test_without_hosts_or_without_a_connection_the_cell_is_not_possible(
+    tmp_path, job_without_slurm
+):
+    with pytest.raises(Unavailable, match=r"hosts: \[HOST, HOST\] into the site file"):
+        allocation.both_hosts(())
+    executable(tmp_path / "programs" / "ssh", "#!/bin/sh\necho 'Permission denied' >&2\nexit 255\n")
+    hosts = [socket.gethostname(), "localhost"]
+    words = "ssh does not reach localhost.*Permission denied"
+    with (
+        pytest.raises(Unavailable, match=words),
+        pair.across(server(SERVER), tmp_path, None, 1, hosts),
+    ):
+        pass

@@ -1,0 +1,108 @@
+"""Compute the resources of the rules that measure, from the plan.
+
+Snakemake's executors other than peakmark's submit a job from them. Their names are those of
+snakemake-executor-plugin-slurm; a submit command of cluster-generic names those that its scheduler
+knows.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+
+from peakmark.cell import Cell
+from peakmark.plan import jobs
+from peakmark.plan.cluster import Settings, settings_of
+from peakmark.plan.job_groups import resource_of, uses_shared_resource
+from peakmark.plan.plan import Plan
+
+Values = dict[str, int | str]
+"""Name of a resource -> its value for one job."""
+
+STEP = ("nodes", "tasks", "cpus_per_task")
+"""Resources that snakemake-executor-plugin-slurm-jobstep reads inside a job."""
+_NAMES = {
+    "partition": "slurm_partition",
+    "account": "slurm_account",
+    "qos": "qos",
+    "constraint": "constraint",
+}
+"""Option of sbatch -> resource that sets it."""
+_REPLACED = (
+    *("time", "nodes", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "gres"),
+    "dependency",
+)
+"""Options of sbatch that follow from other resources. Snakemake's scheduler replaces the dependency."""
+
+
+def of_job(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
+    """Return the resources of the job that measures the cells.
+
+    All jobs of a plan have the same names, because a rule has them.
+
+    Args:
+        cells: of the job.
+        plan: of the campaign.
+        overrides: settings from the command line, which override the site file.
+    """
+    settings = {**settings_of(plan.config), **overrides}
+    named = jobs.named_options(cells, plan, overrides)
+    return {
+        **of_step(cells, plan, settings),
+        "runtime": int(named["time"]),
+        **_memory(cells, plan, settings),
+        **_slurm(named, settings),
+        **_gpus(named, plan),
+        **shared(cells, plan),
+    }
+
+
+def of_step(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
+    """Return the nodes of a job and the CPUs that it uses on each. They need no record of the campaign."""
+    _, nodes = jobs.eligible(cells, plan)
+    return {"nodes": nodes, "tasks": nodes, "cpus_per_task": jobs.cpus(cells, plan, settings)}
+
+
+def _memory(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
+    """Return the memory of a job on each node. 0 asks for none, as some sites forbid it."""
+    how = settings.get("memory", "per_node")
+    if how == "none":
+        return {"mem_mb": 0}
+    needed = jobs.megabytes(cells, plan)
+    if how == "per_cpu":
+        share = math.ceil(needed / jobs.cpus(cells, plan, settings))
+        return {"mem_mb": needed, "mem_mb_per_cpu": share}
+    return {"mem_mb": needed}
+
+
+def _slurm(named: Settings, settings: Settings) -> Values:
+    """Return the options of sbatch that have a resource, and all others as ``slurm_extra``."""
+    values: Values = {}
+    others = {}
+    for option, value in named.items():
+        if option in _NAMES:
+            values[_NAMES[option]] = value
+        elif option not in _REPLACED:
+            others[option] = value
+    values["slurm_extra"] = shlex.join(jobs.command_line(others, settings))
+    return values
+
+
+def _gpus(named: Settings, plan: Plan) -> Values:
+    """Return the GPUs of a job, in a campaign that measures some."""
+    if not any(cell.subsystem == "gpu" for cell in plan.cells):
+        return {}
+    # Otherwise the plugin would start a task for each GPU.
+    return {"gres": named.get("gres", ""), "tasks_per_gpu": 0}
+
+
+def shared(cells: Sequence[Cell], plan: Plan) -> Values:
+    """Return what a job shares with others, of which only one may run at a time."""
+    settings = settings_of(plan.config)
+    used = {resource_of(cell, settings) for cell in cells if uses_shared_resource(cell, settings)}
+    values: Values = {"network": int("pair" in used), "shared_disk": int("disk" in used)}
+    crossed = plan.shares(cells[0])
+    for number, name in enumerate(plan.shared_by_pairs):
+        values[f"link_{number}"] = int(name in crossed)
+    return values

@@ -1,0 +1,45 @@
+"""Executors other than peakmark's run the same Snakefile: six cells each, of which two need both nodes."""
+
+import itertools
+from datetime import datetime, timedelta
+
+import pytest
+from tests.checkout import TO_TABLES
+
+from workflow import NETWORK
+
+SUBMIT = (
+    "sbatch --parsable --output=said.%j --time={resources.runtime} --nodes={resources.nodes}"
+    " --ntasks={resources.tasks} --cpus-per-task={resources.cpus_per_task}"
+    " --mem={resources.mem_mb} {resources.slurm_extra}"
+)
+OPTIONS = {
+    "slurm": [
+        *("--slurm-status-command", "squeue"),
+        *("--slurm-init-seconds-before-status-checks", "1"),
+    ],
+    "cluster-generic": ["--cluster-generic-submit-cmd", SUBMIT],
+}
+"""Executor of Snakemake -> its options on the test cluster, which has no accounting."""
+
+
+@pytest.mark.parametrize("executor", OPTIONS)
+def test_another_executor_measures_every_cell(workflow, executor):
+    cpu = [{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 2}]
+    network = [{**NETWORK, "workloads": ["TCP", "LAT-TCP"]}]
+    workflow.configure(cpu=cpu, network=network)
+    options = ["--executor", executor, *OPTIONS[executor], "--jobs", "6"]
+    said = workflow.snakemake(*options, *TO_TABLES)
+    assert said.count("this executor starts Snakemake in every job") == 1
+    records = workflow.records()
+    assert [record["status"] for record in records.values()] == ["ok"] * 6, records
+    numbers = {record["context"]["job_id"] for record in records.values()}
+    assert len(numbers) == 6 and None not in numbers
+    contexts = [one["context"] for name, one in records.items() if name.startswith("network/")]
+    for context in contexts:
+        assert {context["host"], context["server_host"]} == {"node1", "node2"}
+    spans = sorted((datetime.fromisoformat(one["started"]), one["seconds"]) for one in contexts)
+    for (start, seconds), (following, _) in itertools.pairwise(spans):
+        assert start + timedelta(seconds=seconds) <= following
+    # peakmark's executor finds nothing left to do.
+    assert workflow.planned() == set()

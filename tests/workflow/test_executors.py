@@ -1,0 +1,58 @@
+"""A scheduler that is not Slurm, by Snakemake's executor cluster-generic."""
+
+import os
+import socket
+from pathlib import Path
+
+from tests.checkout import TINY, TO_TABLES
+from tests.programs import executable
+
+SLURM = {"scontrol", "sinfo", "squeue", "sbatch", "srun"}
+QSUB = """#!/bin/sh
+# Like PBS on one node: run the script, which is the last word, at once, and print the job's number.
+echo "$@" >> {folder}/asked
+for last; do :; done
+PBS_JOBID=$$.here PBS_NODEFILE={folder}/nodes setsid sh "$last" > {folder}/said.$$ 2>&1 &
+echo $$.here
+"""
+SSH = """#!/bin/sh
+for last; do :; done
+exec sh -c "$last"
+"""
+SUBMIT = (
+    "qsub -l select={resources.nodes}:ncpus={resources.cpus_per_task}:mem={resources.mem_mb}mb"
+    " -l walltime=00:{resources.runtime}:00"
+)
+
+
+def without_slurm(folder):
+    """A folder for PATH with links to the machine's programs, apart from those of Slurm."""
+    folder.mkdir()
+    for name in os.environ["PATH"].split(":"):
+        for program in Path(name).glob("*"):
+            if program.name not in SLURM and not (folder / program.name).exists():
+                (folder / program.name).symlink_to(program)
+    return folder
+
+
+def test_the_hosts_of_a_pbs_job_measure_a_network_cell(checkout, tmp_path):
+    programs = without_slurm(tmp_path / "programs")
+    (programs / "ssh").unlink(missing_ok=True)
+    (tmp_path / "nodes").write_text(f"{socket.gethostname()}\nlocalhost\n")
+    executable(programs / "qsub", QSUB.format(folder=tmp_path))
+    executable(programs / "ssh", SSH)
+    grid = [{"workloads": ["DP"], "concurrency": [1]}]
+    network = [{**TINY["network"][0], "workloads": ["TCP"]}]
+    values = {**TINY, "cpu": grid, "memory": [], "disk": [], "network": network, "repetitions": 1}
+    config = checkout.write_config("tiny.yaml", values)
+    executor = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", SUBMIT]
+    words = ["--jobs", "2", "--configfile", str(config), *TO_TABLES]
+    path = {"PATH": str(programs)}
+    done = checkout.run("snakemake", *executor, *words, env=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 cells as jobs of a scheduler other than Slurm" in done.stderr
+    records = checkout.records("tiny")
+    assert [record["status"] for record in records.values()] == ["ok", "ok"], records
+    assert all(record["context"]["job_id"].endswith(".here") for record in records.values())
+    asked = (tmp_path / "asked").read_text()
+    assert asked.count("select=1:ncpus=") == 1 and asked.count("select=2:ncpus=") == 1
