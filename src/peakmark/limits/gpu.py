@@ -89,9 +89,12 @@ def _link(question: Question, gpus: Gpus) -> Limit:
     """Return the bytes per second that the links carry."""
     if question.variant != "peer":
         return _pcie(question, gpus)
-    nvlinks = _nvlinks_of(gpus)
-    if nvlinks is None:
+    counts = _nvlinks_of(gpus)
+    if None in counts:
         return question.unknown("peer")
+    if len(counts) > 1:
+        return question.unknown("unlike-pairs")
+    nvlinks = counts.pop()
     return _nvlink(question, gpus, nvlinks) if nvlinks else _pcie(question, gpus)
 
 
@@ -112,17 +115,17 @@ def _pcie(question: Question, gpus: Gpus) -> Limit:
     return question.limit(value, formula, source, "read")
 
 
-def _nvlinks_of(gpus: Gpus) -> int | None:
-    """Return the number of NVLinks from each GPU to the next one, and from the last one to the first.
+def _nvlinks_of(gpus: Gpus) -> set[int | None]:
+    """Return the numbers of NVLinks from each GPU to the next one, and from the last one to the first.
 
-    It is 0 for GPUs without NVLink, and None if it is unknown or not the same for all pairs.
+    A number is 0 for a pair without NVLink, and None if it is unknown.
     """
-    counts = set()
+    counts: set[int | None] = set()
     for number, gpu in enumerate(gpus):
         following = (number + 1) % len(gpus)
         known = gpu.get("nvlinks") or [None] * len(gpus)
         counts.add(known[following])
-    return counts.pop() if len(counts) == 1 else None
+    return counts
 
 
 def _nvlink(question: Question, gpus: Gpus, links: int) -> Limit:
