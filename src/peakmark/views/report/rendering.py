@@ -1,14 +1,12 @@
 """The report as PDF, set by Typst, and as one HTML file, written by Jinja2, from the same data.
 
 The templates take all texts as values, never as markup. The Typst template leaves out parts for which
-paper has no room. The HTML file needs no other file: its template escapes every text, and a content
-security policy forbids the page to load or run anything from outside the file.
+paper has no room. The HTML file needs no other file, see ``html_page``.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 import shutil
@@ -20,18 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from markupsafe import Markup, escape
-
 from peakmark import files, output
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import summary
+from peakmark.views import html_page, summary
 from peakmark.views.report import document
 from peakmark.views.report.sections import figure_names
 
 TEMPLATE = ROOT / "reports" / "template"
-TEMPLATES = ROOT / "reports" / "html"
 WIDTH_POINTS = 6.85 * 72
 """Width of the text on a page, in points."""
 HEIGHT_POINTS = 7.2 * 72
@@ -48,10 +43,6 @@ letter and not a part of a backspace.
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 """Coordinate of a path in an SVG file."""
 STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
-LINKS = ("https://", "http://", "mailto:", "#")
-"""Allowed beginnings of the targets of an author's links; any other link is shown as text."""
-_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
-          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -219,31 +210,17 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
     Returns:
         The path written.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     target = target or report.campaign / "report.html"
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.tests["web_link"] = lambda address: address.startswith(LINKS)
-    environment.filters |= {
-        "anchor": lambda title: re.sub(r"\W|_", "-", title.lower()),
-        "code": code,
-        "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
-        "embedded": lambda name: embedded(report.pictures[name]),
-        "marks": lambda name: marks_of(report.pictures[name]),
-        "sort_value": sort_value,
-    }
-    html = environment.get_template("report.html.j2").render(
+    page = html_page.render(
+        "report.html.j2",
         report.data,
-        style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
-        script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
+        scripts=(html_page.SCRIPT, "figures.js"),
+        filters={
+            "embedded": lambda name: embedded(report.pictures[name]),
+            "marks": lambda name: marks_of(report.pictures[name]),
+        },
     )
-    files.write_document(target, html.encode(), report.campaign)
+    files.write_document(target, page, report.campaign)
     return target
 
 
@@ -255,24 +232,6 @@ def write_summaries(report: ReportContent) -> None:
         files.write_document(report.campaign / name, content.encode(), report.campaign)
 
 
-def code(text: str) -> Markup:
-    """Return a text as HTML with ``<code>`` for the words between two backticks."""
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
-
-
 def embedded(picture: bytes) -> str:
     """Return an SVG picture as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
-
-
-def sort_value(text: str) -> float | None:
-    """Return the number by which a cell is sorted: its first number, or the bytes of a size.
-
-    Return None for a text without a number at its beginning.
-    """
-    first = text.lstrip("×").partition("  ")[0]
-    number, _, unit = first.partition(" ")
-    try:
-        return float(number) * _SIZES[unit or "B"]
-    except (KeyError, ValueError):
-        return None

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.views.html_page import code, sort_value
 from peakmark.views.report import rendering
-from peakmark.views.report.rendering import code, sort_value
 from peakmark.workflow import documents
 
 HOSTILE = '<script>alert(1)</script>" onload="x" &amp; \' </style> ' + "long_" * 40
