@@ -12,6 +12,7 @@ import os
 import shlex
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -29,6 +30,7 @@ from peakmark.run import build, cleanup
 
 if TYPE_CHECKING:
     from peakmark.rows.schema import CampaignFrames
+    from peakmark.views.datasets import Dataset
     from peakmark.views.history import PastCampaign
 
 Handler = Callable[[argparse.Namespace], int | None]
@@ -332,6 +334,21 @@ def _add_reading(commands: Commands, heading: str) -> None:
     _add_partial(command)
     _add_output(command)
 
+    command = commands.add(
+        heading,
+        "index",
+        index,
+        "Write results/index.html, a page with a line for each campaign of the folder",
+        "Each report refreshes the page of its results folder.",
+    )
+    command.add_argument(
+        "results",
+        type=Path,
+        nargs="?",
+        default=Path("results"),
+        help="folder of the campaigns; default: results",
+    )
+
 
 def _add_comparing(commands: Commands, heading: str) -> None:
     """Add the commands that compare nodes and campaigns, pack a campaign, or export its rows."""
@@ -348,11 +365,23 @@ def _add_compare(commands: Commands, heading: str) -> None:
         heading,
         "compare",
         compare,
-        "Show what became better or worse between two campaigns",
+        "Show what became better or worse between campaigns",
         "For every row of both campaigns: the speed of B relative to A, with an interval and a verdict.",
     )
     command.add_argument("a", type=Path, metavar="A", help=BUNDLE_HELP)
-    command.add_argument("b", type=Path, metavar="B", help=BUNDLE_HELP)
+    command.add_argument(
+        "others",
+        type=Path,
+        nargs="+",
+        metavar="B",
+        help=f"{BUNDLE_HELP}; several are each compared with A",
+    )
+    command.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="also write the comparison as a page of one file, with bars and intervals",
+    )
     _add_removed(
         command,
         "--interleave",
@@ -773,6 +802,7 @@ def report(options: argparse.Namespace) -> None:
         rendering.write_summaries(content)
     if options.html:
         output.say(str(rendering.write_html(content)))
+    documents.refresh_index(options.campaign)
 
 
 def html(options: argparse.Namespace) -> None:
@@ -786,6 +816,16 @@ def html(options: argparse.Namespace) -> None:
     with pack.opened(options.campaign) as folder:
         content = documents.collect(folder, options.partial, "html")
         output.say(str(rendering.write_html(content, target)))
+        if target is None:
+            rendering.write_summaries(content)
+    if target is None:
+        documents.refresh_index(options.campaign)
+
+
+def index(options: argparse.Namespace) -> None:
+    from peakmark.views import index
+
+    output.say(str(index.write(options.results)))
 
 
 def summary(options: argparse.Namespace) -> None:
@@ -820,17 +860,18 @@ def export(options: argparse.Namespace) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
-    from peakmark.bundle import pack
-    from peakmark.rows import build
-    from peakmark.views import compare
-    from peakmark.views.datasets import dataset_of
+    from peakmark.views import compare, compare_page
 
     rules = compare.Rules(options.confidence, options.tolerance, options.changed)
-    with pack.opened(options.a) as before, pack.opened(options.b) as after:
-        first = dataset_of(before.name, build.load(before))
-        second = dataset_of(after.name, build.load(after))
-    text, counts = compare.report(first, second, rules)
-    output.say(text)
+    first = _dataset(options.a)
+    comparisons = [compare.judge(first, _dataset(other), rules) for other in options.others]
+    output.say("\n\n".join(compare.report(found) for found in comparisons))
+    if options.html:
+        files.write_document(options.html, compare_page.render(comparisons), options.a)
+        output.say(f"\n{options.html}")
+    counts = Counter[str]()
+    for found in comparisons:
+        counts += found.counts
     worse, drift = counts["worse"], counts["worse or drift"]
     if options.fail_on == "worse" and drift:
         output.tell(
@@ -847,6 +888,16 @@ def compare(options: argparse.Namespace) -> int:
         output.tell("cannot tell: no row of both campaigns could be judged")
         return ExitCode.CANNOT_TELL
     return ExitCode.GOOD
+
+
+def _dataset(path: Path) -> Dataset:
+    """Read a campaign or a bundle as one side of a comparison."""
+    from peakmark.bundle import pack
+    from peakmark.rows import build
+    from peakmark.views.datasets import dataset_of
+
+    with pack.opened(path) as folder:
+        return dataset_of(folder.name, build.load(folder))
 
 
 def fleet(options: argparse.Namespace) -> int:
@@ -928,11 +979,13 @@ def _past_campaigns(paths: Sequence[Path]) -> list[PastCampaign]:
     """
     from peakmark.bundle import pack
     from peakmark.rows import build
-    from peakmark.views import history
+    from peakmark.views import history, index
 
     found: dict[tuple[str, float], PastCampaign] = {}
     skipped = []
     for path in paths:
+        if path.name == index.NAME:
+            continue  # the page of all campaigns, which results/* names too
         name = path.name.removesuffix(".zip")
         try:
             with pack.opened(path) as folder:

@@ -115,7 +115,7 @@ OF_A_CAMPAIGN = [
     ["fleet"], ["check"], ["history"],
     EXPORT, ["compare", "results/none"],
 ]  # fmt: skip
-WITHOUT_ONE = {"init", "doctor", "tools", "machine", "plan", "run", "serve"}
+WITHOUT_ONE = {"index", "init", "doctor", "tools", "machine", "plan", "run", "serve"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Compare two campaigns row by row, and report it as text."""
+"""Compare two campaigns row by row, and report it as text; ``compare_page`` shows it as HTML."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ LEVEL = 0.5
 """Change below which a ratio is written as ``level``, %."""
 NAMED = 6
 """Largest number of facts that the third sentence names; the list below that sentence has all."""
+HINT = (
+    "If one of these is the change that you compare, repeat the command with its name, such as"
+    " --changed kernel"
+)
 UNITS: Mapping[str, Sequence[tuple[float, str]]] = {
     "op/s": ((1e12, "TeraOPS"), (1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
@@ -202,14 +206,61 @@ def is_time(table: str) -> bool:
     return BY_NAME[table].lower_is_better
 
 
-# -- text
+# -- the comparison as a whole
 
 
-def report(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[str, Counter[str]]:
-    """Return the comparison as text, and the number of rows with each verdict.
+@dataclass(frozen=True)
+class CampaignComparison:
+    """Two campaigns with the verdict on each row, for text and HTML.
 
-    Three sentences come first: the verdicts, the largest change, the facts that differ. The arguments
-    are those of ``compare``.
+    Attributes:
+        before: campaign A.
+        after: campaign B.
+        rules: for the verdicts.
+        pairs: the rows of ``compare``, the largest change first.
+        only: numbers of the rows that only A has, and that only B has.
+        facts: the facts and settings that differ: title -> different sentences.
+    """
+
+    before: Dataset
+    after: Dataset
+    rules: Rules
+    pairs: pd.DataFrame
+    only: tuple[int, int]
+    facts: Mapping[str, Sequence[str]]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return the number of rows with each verdict."""
+        return Counter(self.pairs["verdict"])
+
+    @property
+    def percent(self) -> float:
+        """Return the confidence of the intervals in percent."""
+        return round(100 * self.rules.confidence, 6)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return three sentences: the verdicts, the largest change, the facts that differ."""
+        return [
+            verdict_sentence(self.counts),
+            largest_sentence(self.pairs),
+            facts_sentence(self.facts),
+        ]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return sentences that a reader of the verdicts must know."""
+        found = notes(self.before, self.after, self.pairs, self.rules)
+        if any(self.only):
+            found.append(
+                f"{plural(self.only[0], 'row')} only in A, {plural(self.only[1], 'row')} only in B"
+            )
+        return found
+
+
+def judge(before: Dataset, after: Dataset, rules: Rules = USUAL) -> CampaignComparison:
+    """Return the comparison of two campaigns. The arguments are those of ``compare``.
 
     Raises:
         ConfigError: the campaigns have no row in common, or a fact in ``rules.changed`` is equal.
@@ -219,26 +270,29 @@ def report(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[str, 
         raise ConfigError(
             f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
         )
-    counts = Counter(pairs["verdict"])
     facts = facts_that_differ(before, after, pairs, rules.changed)
-    # The largest change comes first.
     pairs = pairs.sort_values("change", key=abs, ascending=False, kind="stable")
-    lines = [verdict_sentence(counts), largest_sentence(pairs), facts_sentence(facts)]
-    if facts:
-        lines += ["", *fact_lines(facts, pairs, rules.changed)]
-    percent = round(100 * rules.confidence, 6)
+    return CampaignComparison(before, after, rules, pairs, (only[0], only[1]), facts)
+
+
+# -- text
+
+
+def report(found: CampaignComparison) -> str:
+    """Return the comparison as text, which three sentences on all of it begin."""
+    lines = found.sentences
+    if found.facts:
+        lines += ["", *fact_lines(found.facts, found.pairs, found.rules.changed)]
     head = (
-        f"A is {before.name}, B is {after.name}: geometric means, and the speed of B against A with"
-        f" {percent:g} % intervals"
+        f"A is {found.before.name}, B is {found.after.name}: geometric means, and the speed of B against A with"
+        f" {found.percent:g} % intervals"
     )
-    rows = [*pairs.itertuples()]
+    rows = [*found.pairs.itertuples()]
     width = max(len(describe(row)) for row in rows)
     lines += ["", head, ""]
     lines += [line_of(row, width) for row in rows]
-    lines += ["", *notes(before, after, pairs, rules)]
-    if any(only):
-        lines.append(f"{plural(only[0], 'row')} only in A, {plural(only[1], 'row')} only in B")
-    return "\n".join(lines), counts
+    lines += ["", *found.remarks]
+    return "\n".join(lines)
 
 
 def verdict_sentence(counts: Counter[str]) -> str:
@@ -311,10 +365,7 @@ def fact_lines(
                 stopped = f"; no verdict on {plural(stops[fact], 'row')}"
             lines.append(fact + stopped)
     if stops:
-        lines.append(
-            "If one of these is the change that you compare, repeat the command with its name, such as"
-            " --changed kernel"
-        )
+        lines.append(HINT)
     return lines
 
 

@@ -109,8 +109,7 @@ def openmetrics(frames: CampaignFrames) -> str:
     for row in measured(frames):
         labels = {"campaign": frames.campaign["name"]}
         labels |= {label: getattr(row, column) for label, column in LABELS.items()}
-        unit = METRICS[row.unit]
-        metric = f"peakmark_{row.table}_{unit}"
+        metric, unit = metric_of(row.table), METRICS[row.unit]
         for statistic, column in STATISTICS.items():
             line = sample(metric, labels | {"statistic": statistic}, getattr(row, column))
             families[metric, unit].append(line)
@@ -120,6 +119,11 @@ def openmetrics(frames: CampaignFrames) -> str:
     for (metric, unit), samples in families.items():
         lines += [f"# TYPE {metric} gauge", f"# UNIT {metric} {unit}", *samples]
     return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def metric_of(table: str) -> str:
+    """Return the name of the metric that has the values of a table. docs/grafana.json uses these names."""
+    return f"peakmark_{table}_{METRICS[BY_NAME[table].unit]}"
 
 
 def sample(metric: str, labels: dict[str, Any], value: float) -> str:

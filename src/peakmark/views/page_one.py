@@ -36,6 +36,7 @@ WAKING = 2.0
 """A wake-up shows if a lone round trip takes longer than one of several at once by at least this factor."""
 LEVEL = 0.05
 """Changes of a headline since the last run up to this share are not mentioned."""
+FIRST_RUN = "No earlier run of these rows on this machine."
 
 
 def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict[str, Any]:
@@ -199,7 +200,7 @@ def settings_and_time(campaign: Mapping[str, Any]) -> tuple[dict[str, Any], str]
 def since(card: Sequence[CardLine], earlier: CampaignFrames | None) -> str:
     """Return a sentence on the headlines that changed since the previous campaign on the same machine."""
     if earlier is None:
-        return "No earlier run of these rows on this machine."
+        return FIRST_RUN
     before = {line.point: line for line in score_card.build(earlier)}
     changed, level = [], 0
     for line in card:

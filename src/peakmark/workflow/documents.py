@@ -6,11 +6,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from peakmark import files
+from peakmark import files, output
 from peakmark.config import texts
+from peakmark.errors import PeakmarkError, sentence
 from peakmark.rows import build
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import figures, page_one, tables
+from peakmark.views import figures, index, page_one, tables
 from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
 
@@ -67,6 +68,22 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
     with tempfile.TemporaryDirectory(prefix="peakmark-figures-") as name:
         figures.draw_figures(frames, Path(name))
         return rendering.collect(frames, campaign, Path(name), earlier)
+
+
+def refresh_index(campaign: Path) -> None:
+    """Write the page of all campaigns in the folder of a campaign, if the folder has or wants one.
+
+    The report is already written, so that a failure is only printed.
+    """
+    results = campaign.parent if campaign.name else campaign.resolve().parent
+    if not index.is_wanted(results):
+        return
+    try:
+        output.say(str(index.write(results)))
+    except PeakmarkError as error:
+        output.tell(str(error))
+    except OSError as error:
+        output.tell(f"{results / index.NAME} is not refreshed: {sentence(error)}")
 
 
 def state_of(frames: CampaignFrames) -> str:

@@ -86,7 +86,7 @@ def test_a_fact_that_differs_stops_the_rows_of_it(tmp_path, name, value, title, 
     found = lines(before, after)
     assert {one.instrument for one in found if one.verdict == "not alike"} == stopped
     assert {one.verdict for one in found} <= {"worse", "not alike"}
-    text, _ = compare.report(before, after)
+    text = compare.report(compare.judge(before, after))
     assert (f"{title}: A has" in text.partition("\nA is ")[0]) == bool(title)
     if title:
         found = lines(before, after, changed=[title])
@@ -97,7 +97,7 @@ def test_a_fact_that_does_not_differ_cannot_be_the_change(tmp_path):
     before = of_all(tmp_path / "a", 1.0, VM, {})
     after = of_all(tmp_path / "b", 1.0, changed(VM, "os.kernel", "6.99"), {})
     with pytest.raises(ConfigError, match="kernel"):
-        compare.report(before, after, compare.Rules(changed=["microcode"]))
+        compare.judge(before, after, compare.Rules(changed=["microcode"]))
 
 
 def linked(folder, loopback):
@@ -109,10 +109,11 @@ def linked(folder, loopback):
 
 def test_another_link_is_not_judged(tmp_path):
     before, after = linked(tmp_path / "a", True), linked(tmp_path / "b", False)
-    text, counts = compare.report(before, after)
+    whole = compare.judge(before, after)
+    text, counts = compare.report(whole), whole.counts
     assert counts == {"not alike": 1, "no difference shown": 1}
     assert "link: A has lo, B has eth1" in text.splitlines()[4]
-    assert "A has" not in compare.report(before, before)[0]
+    assert "A has" not in compare.report(compare.judge(before, before))
 
 
 @pytest.mark.parametrize(("subsystem", "workload", "option", "values", "difference"), [
@@ -134,7 +135,7 @@ def test_a_choice_that_differs_is_said(tmp_path, subsystem, workload, option, va
     (found,) = lines(before, after)
     said = "{}: A has {}, B has {}".format(*difference)
     assert (found.verdict, differences(found)) == ("not alike", [said])
-    assert said in compare.report(before, after)[0]
+    assert said in compare.report(compare.judge(before, after))
 
 
 def test_a_word_that_meant_another_number_is_not_alike(tmp_path):
@@ -161,7 +162,9 @@ def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path, kernel, v
     after = side(tmp_path / "b", records, machines=machines)
     (found,) = lines(before, after)
     assert found.verdict == verdict
-    assert ("6.1.0-2 on b" in compare.report(before, after)[0]) == (verdict == "not alike")
+    assert ("6.1.0-2 on b" in compare.report(compare.judge(before, after))) == (
+        verdict == "not alike"
+    )
 
 
 def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp_path):

@@ -97,7 +97,7 @@ def test_at_two_times_only_a_row_that_leaves_its_table_is_a_claim(factors, verdi
     before, after = sides([scaled(CALM, factor) for factor in factors])
     found = lines(before, after)
     assert [one.verdict for one in found] == verdicts
-    text, _ = compare.report(before, after)
+    text = compare.report(compare.judge(before, after))
     assert "it is not known when A or B was measured" in text
     before, after = sides([scaled(CALM, factor) for factor in factors], at_one_time=True)
     found = lines(before, after)
@@ -121,7 +121,8 @@ def test_two_campaigns_row_by_row(tmp_path):
     assert {one.verdict for one in found} == {"worse"}
     assert found[1].ratio == pytest.approx(2.0)
     assert only == [0, 0]
-    text, counts = compare.report(before, after)
+    whole = compare.judge(before, after)
+    text, counts = compare.report(whole), whole.counts
     assert counts == {"worse": 3}
     assert "unsure" not in text
     verdicts, largest, facts, _, fact, *_ = text.splitlines()
@@ -138,13 +139,13 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
         ("", ""),
         ("", ""),
     ]
-    assert "(B wrong)" in compare.report(before, after)[0]
+    assert "(B wrong)" in compare.report(compare.judge(before, after))
 
 
 def test_nothing_in_common_is_said(tmp_path):
     side = dataset_of("c", make.frames(tmp_path / "c", make.runs("cpubench", "DP", 1e9)))
     with pytest.raises(ConfigError, match="no row in common"):
-        compare.report(side, disk(tmp_path / "other"))
+        compare.judge(side, disk(tmp_path / "other"))
 
 
 def test_exit_codes_are_fit_for_ci(tmp_path, capsys):
@@ -251,7 +252,7 @@ def test_a_word_and_the_number_that_it_meant_are_two_rows(tmp_path):
 
 def test_rows_stand_in_the_order_of_their_change(tmp_path):
     before, after = sides([scaled(CALM, factor) for factor in (1.0, 1.2, 0.5)], at_one_time=True)
-    text, _ = compare.report(before, after)
+    text = compare.report(compare.judge(before, after))
     rows = [line for line in text.splitlines() if line.startswith("cpu cpubench")]
     assert [line.split()[3] for line in rows] == ["x3", "x2", "x1"]
     assert text.splitlines()[1:3] == [

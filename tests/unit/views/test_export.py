@@ -6,8 +6,10 @@ import re
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.resources import ROOT
 from peakmark.rows import build, schema
 from peakmark.storage.results import Results
+from peakmark.tools.tables import BY_NAME
 from peakmark.views import export
 
 
@@ -56,3 +58,44 @@ def test_openmetrics_has_families_in_one_piece_and_an_end(frames):
     assert len(order) == len(set(order)) and lines[-1] == "# EOF"
     samples = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
     assert len(samples) == len(set(samples))
+
+
+@pytest.fixture(scope="module")
+def dashboard():
+    """The dashboard of Grafana for these metrics."""
+    return json.loads((ROOT / "docs" / "grafana.json").read_text())
+
+
+def test_each_metric_has_a_panel_of_the_dashboard_and_no_panel_another(dashboard, frames):
+    panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    expressions = [target["expr"] for panel in panels for target in panel["targets"]]
+    named = re.findall(r"peakmark_\w+", " ".join(expressions))
+    known = [export.RATIO, *map(export.metric_of, BY_NAME)]
+    assert sorted(named) == sorted(known)
+    printed = re.findall(r"^# TYPE (\w+)", export.openmetrics(frames), re.MULTILINE)
+    assert set(printed) <= set(known)
+
+
+def test_the_dashboard_uses_labels_that_are_exported(dashboard):
+    labels = {"campaign", "statistic", *export.LABELS}
+    used = set()
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", ()):
+            used |= set(re.findall(r"(\w+)=", target["expr"]))
+            used |= set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
+    variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
+    assert used <= labels
+    assert used >= set(variables) - {"datasource"}
+    assert variables["statistic"]["query"].split(",") == list(export.STATISTICS)
+
+
+def test_the_panels_of_the_dashboard_lie_on_its_grid(dashboard):
+    """Grafana has 24 columns; panels that overlap would be moved."""
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    taken = set()
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        for x in range(place["x"], place["x"] + place["w"]):
+            for y in range(place["y"], place["y"] + place["h"]):
+                assert x < 24 and (x, y) not in taken
+                taken.add((x, y))
