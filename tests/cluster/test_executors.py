@@ -1,7 +1,4 @@
-"""Executors other than peakmark's run the same Snakefile: six cells each, of which two need both nodes."""
-
-import itertools
-from datetime import datetime, timedelta
+"""Executors other than peakmark's run the same Snakefile: six cells each, of which one needs both nodes."""
 
 import pytest
 from tests.checkout import TO_TABLES
@@ -25,9 +22,8 @@ OPTIONS = {
 
 @pytest.mark.parametrize("executor", OPTIONS)
 def test_another_executor_measures_every_cell(workflow, executor):
-    cpu = [{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 2}]
-    network = [{**NETWORK, "workloads": ["TCP", "LAT-TCP"]}]
-    workflow.configure(cpu=cpu, network=network)
+    cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": 5}]
+    workflow.configure(cpu=cpu, network=[NETWORK])
     options = ["--executor", executor, *OPTIONS[executor], "--jobs", "6"]
     said = workflow.snakemake(*options, *TO_TABLES)
     assert said.count("this executor starts Snakemake in every job") == 1
@@ -35,11 +31,7 @@ def test_another_executor_measures_every_cell(workflow, executor):
     assert [record["status"] for record in records.values()] == ["ok"] * 6, records
     numbers = {record["context"]["job_id"] for record in records.values()}
     assert len(numbers) == 6 and None not in numbers
-    contexts = [one["context"] for name, one in records.items() if name.startswith("network/")]
-    for context in contexts:
-        assert {context["host"], context["server_host"]} == {"node1", "node2"}
-    spans = sorted((datetime.fromisoformat(one["started"]), one["seconds"]) for one in contexts)
-    for (start, seconds), (following, _) in itertools.pairwise(spans):
-        assert start + timedelta(seconds=seconds) <= following
+    (context,) = (one["context"] for name, one in records.items() if name.startswith("network/"))
+    assert {context["host"], context["server_host"]} == {"node1", "node2"}
     # peakmark's executor finds nothing left to do.
     assert workflow.planned() == set()

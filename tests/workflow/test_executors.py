@@ -10,9 +10,10 @@ from tests.programs import executable
 SLURM = {"scontrol", "sinfo", "squeue", "sbatch", "srun"}
 QSUB = """#!/bin/sh
 # Like PBS on one node: run the script, which is the last word, at once, and print the job's number.
-echo "$@" >> {folder}/asked
+echo "began $2" >> {folder}/jobs
 for last; do :; done
-PBS_JOBID=$$.here PBS_NODEFILE={folder}/nodes setsid sh "$last" > {folder}/said.$$ 2>&1 &
+export PBS_JOBID=$$.here PBS_NODEFILE={folder}/nodes
+(setsid sh "$last"; echo "ended $2" >> {folder}/jobs) > {folder}/said.$$ 2>&1 &
 echo $$.here
 """
 SSH = """#!/bin/sh
@@ -35,24 +36,25 @@ def without_slurm(folder):
     return folder
 
 
-def test_the_hosts_of_a_pbs_job_measure_a_network_cell(checkout, tmp_path):
+def test_the_hosts_of_a_pbs_job_measure_network_cells_one_at_a_time(checkout, tmp_path):
     programs = without_slurm(tmp_path / "programs")
     (programs / "ssh").unlink(missing_ok=True)
     (tmp_path / "nodes").write_text(f"{socket.gethostname()}\nlocalhost\n")
     executable(programs / "qsub", QSUB.format(folder=tmp_path))
     executable(programs / "ssh", SSH)
     grid = [{"workloads": ["DP"], "concurrency": [1]}]
-    network = [{**TINY["network"][0], "workloads": ["TCP"]}]
-    values = {**TINY, "cpu": grid, "memory": [], "disk": [], "network": network, "repetitions": 1}
+    values = {**TINY, "cpu": grid, "memory": [], "disk": [], "repetitions": 1}
     config = checkout.write_config("tiny.yaml", values)
     executor = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", SUBMIT]
-    words = ["--jobs", "2", "--configfile", str(config), *TO_TABLES]
+    words = ["--jobs", "3", "--configfile", str(config), *TO_TABLES]
     path = {"PATH": str(programs)}
     done = checkout.run("snakemake", *executor, *words, env=path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 cells as jobs of a scheduler other than Slurm" in done.stderr
+    assert "3 cells as jobs of a scheduler other than Slurm" in done.stderr
     records = checkout.records("tiny")
-    assert [record["status"] for record in records.values()] == ["ok", "ok"], records
+    assert [record["status"] for record in records.values()] == ["ok"] * 3, records
     assert all(record["context"]["job_id"].endswith(".here") for record in records.values())
-    asked = (tmp_path / "asked").read_text()
-    assert asked.count("select=1:ncpus=") == 1 and asked.count("select=2:ncpus=") == 1
+    lines = (tmp_path / "jobs").read_text().splitlines()
+    assert sum(line.startswith("began select=1:ncpus=") for line in lines) == 1
+    pairs = [line.split()[0] for line in lines if "select=2:" in line]
+    assert pairs == ["began", "ended", "began", "ended"]
