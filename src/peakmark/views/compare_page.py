@@ -94,7 +94,9 @@ def measured_when(side: Dataset) -> str:
 
 def fact_lines(comparisons: Sequence[CampaignComparison]) -> list[list[str]]:
     """Return a line for each fact that differs: title, text in each campaign, rows without a verdict."""
-    titles = dict.fromkeys(title for found in comparisons for title in found.facts)
+    titles: dict[str, None] = {}
+    for found in comparisons:
+        titles |= dict.fromkeys(found.facts)
     sides = [comparisons[0].before, *(found.after for found in comparisons)]
     lines = []
     for title in titles:

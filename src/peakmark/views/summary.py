@@ -15,6 +15,7 @@ from rich.text import Text
 from peakmark.messages import message
 from peakmark.output import plain
 from peakmark.rows.schema import CampaignFrames
+from peakmark.views import index
 from peakmark.views.score_card import Trust
 
 WIDTH = 80
@@ -143,7 +144,7 @@ def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
     The keys are:
 
     - ``is_complete``: whether no cell is missing.
-    - ``documents``: name of each existing document -> its path.
+    - ``documents``: name of each existing document -> its path; also the page of all campaigns.
     - ``again``: a sentence on repetitions that were disturbed and measured again.
     - ``impossible``: reason -> cells that this machine cannot measure.
     """
@@ -151,6 +152,9 @@ def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
     for name, place in DOCUMENTS.items():
         if (folder / place).exists():
             documents.append((name, folder / place))
+    page = folder.parent / index.NAME
+    if page.is_file():
+        documents.append(("index", page))
     runs = frames.runs
     again = int(runs.loc[runs["disturbed"].ne(""), "cell"].nunique())
     return {

@@ -143,6 +143,7 @@ def test_a_report_refreshes_only_a_page_of_its_results_folder(two, tmp_path):
 def test_the_command_writes_the_page_and_history_passes_over_it(results, peakmark):
     said = peakmark("index", results)
     assert (said.returncode, said.stdout.strip()) == (0, str(results / index.NAME))
+    assert str(results / index.NAME) in peakmark("summary", results / "first").stdout
     assert "skipped" not in peakmark("history", *results.iterdir()).stderr
     assert "cannot list the campaigns" in peakmark("index", results / "none").stderr
 
