@@ -19,9 +19,10 @@ import pandas as pd
 
 from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, metrics
 from peakmark.cell import Cell
-from peakmark.rows import schema
+from peakmark.rows import schema, streams
 from peakmark.run import noise
 from peakmark.storage.results import Results, StoredRecord
+from peakmark.tools.hpcc_stream import STREAM
 from peakmark.tools.programs import hpl
 from peakmark.tools.tables import subsystem_tables
 
@@ -54,6 +55,7 @@ def read_runs(results: Results) -> pd.DataFrame:
         .pipe(add_point)
         .pipe(copy_gaps_to_rows_of_shapes)
         .pipe(copy_echoes_to_points)
+        .pipe(streams.copy_streams_to_points)
         .pipe(add_clock)
     )
 
@@ -79,7 +81,8 @@ def lines_with_value(results: Results) -> Iterator[Line]:
                 threads = execution.context["host"], measurement["concurrency"]
                 # If DRAM is slower than its best rate, another program may use it.
                 context = {**execution.context, "dram_compared": best_dram_rates[threads]}
-                line = line_of(results, record.cell, measurement, context)
+                cell = streams.cell_of_value(record.cell, measurement["workload"])
+                line = line_of(results, cell, measurement, context)
                 line |= {
                     "cell": record.cell.id,
                     "record": record.path,
@@ -90,7 +93,22 @@ def lines_with_value(results: Results) -> Iterator[Line]:
                     "disturbed": " ".join(execution.left_out),
                     "program_warnings": warnings,
                 }
+                if cell.instrument == STREAM.name:
+                    line |= stream_columns(results, line)
                 yield line
+
+
+def stream_columns(results: Results, line: Line) -> Line:
+    """Return the columns in which a line of STREAM differs from those of cells.
+
+    It has no block, and the warnings of its record are about HPL. No table shows it if caches may have
+    held its vectors.
+    """
+    columns: Line = {"is_automatic": False, "program_warnings": "[]"}
+    facts = results.facts_for(line["node"], line["host"])
+    if not streams.is_of_memory(line["working_set_bytes"] or 0, facts):
+        columns["table"] = ""
+    return columns
 
 
 def find_best_dram_rates(results: Results) -> dict[tuple[str, int], float]:

@@ -59,6 +59,26 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class ByProduct:
+    """Rows of another subsystem, which an execution of a tool fills besides the row of its cell.
+
+    No grid can ask for them. Tables show them as a separate program, whose columns are left out if they
+    are empty.
+
+    Attributes:
+        name: name of the program in rows.
+        heading: heading of its columns.
+        subsystem: subsystem of the rows.
+        workload: workload of the rows.
+    """
+
+    name: str
+    heading: str
+    subsystem: str
+    workload: str
+
+
+@dataclass(frozen=True)
 class Tool:
     """A program on this machine. Its version is ``unknown`` if the program does not print one."""
 
@@ -267,6 +287,7 @@ class Instrument:
         options: keys of the configuration that the tool uses, besides the keys of all references.
         unused: options of a cell that the tool does not use.
         instead: substitute, which measures rows whose blocks are too large for the tool's build.
+        by_products: rows of other subsystems that its executions fill too.
     """
 
     name: str
@@ -286,6 +307,7 @@ class Instrument:
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
     instead: str | None = None
+    by_products: tuple[ByProduct, ...] = ()
 
     @property
     def executables(self) -> tuple[str, ...]:

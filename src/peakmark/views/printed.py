@@ -637,7 +637,7 @@ def without_columns(
         return []
     empty = set(instruments) - measured_instruments(points)
     sentences = []
-    for program in table.series:
+    for program in table.programs_with_columns(()):
         if program.instrument in empty:
             why = frames.campaign["empty"][program.instrument]
             sentences.append(f"No columns of {program.heading}: {why}")

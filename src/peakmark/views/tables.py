@@ -178,11 +178,12 @@ def columns_of(table: Table, rows: pd.DataFrame, warnings: pd.DataFrame) -> list
     """Return the columns of a table's CSV file; ``frame`` explains the arguments."""
     own = rows[rows["is_own"]].set_index("point")
     columns = [*key_columns(table, own)]
-    columns += [measured_column(table, program, rows, own) for program in table.series]
+    programs = table.programs_with_columns(set(rows["instrument"]))
+    columns += [measured_column(table, program, rows, own) for program in programs]
     theoretical = of_quantity(table, "Theoretical")
     meaning = "Theoretical limit; empty where it is unknown."
     columns.append(CsvColumn(theoretical, own["limit"] * table.factor, meaning))
-    columns += [efficiency_column(program, rows, own) for program in table.series]
+    columns += [efficiency_column(program, rows, own) for program in programs]
     if table.name == "cpu":
         columns += clock_columns(own)
     if own["joules"].notna().any():
