@@ -8,20 +8,6 @@ from peakmark.rows import schema, streams
 from peakmark.tools.tables import BY_NAME
 from peakmark.views.tables import frame
 
-VECTOR = 40 << 20
-"""Bytes of a vector that is larger than the cache of ``make.VM``, 32 MiB."""
-
-
-def of_hpcc(rate=4e11, vector=VECTOR, concurrency=1, threads=1, **place):
-    """A record of HPL, with the triad of hpcc's STREAM on a number of threads."""
-    of = make.cell("hpl", "DP", subsystem="cpu", concurrency=concurrency, **place)
-    triad = make.measurement(of, "rate", 2.5e10) | {
-        "workload": "TRIAD", "variant": "pool-temporal", "metric": "throughput", "unit": "B/s",
-        "concurrency": threads, "details": {"store": "temporal", "working_set_bytes": 3 * vector},
-    }  # fmt: skip
-    rate = make.measurement(of, "rate", rate)
-    return make.record(of, [rate, triad], warnings=["HPL is small"])
-
 
 def triad(rate=3e10, variant="pool-temporal", **place):
     """A record of TRIAD in DRAM."""
@@ -43,7 +29,7 @@ def streams_of(frames):
 
 def test_stream_is_beside_the_triads_with_its_stores_and_its_threads(tmp_path):
     records = triad() + triad(block=4096) + triad(concurrency=2) + triad(variant="pool")
-    found = streams_of(judged(tmp_path / "c", [*records, of_hpcc()]))
+    found = streams_of(judged(tmp_path / "c", [*records, make.of_hpcc()]))
     assert found == {
         ("pool-temporal", 1 << 20, 1): (2.5e10, pytest.approx(1.2)),
         ("pool-temporal", 4096, 1): (2.5e10, pytest.approx(1.2)),
@@ -51,12 +37,12 @@ def test_stream_is_beside_the_triads_with_its_stores_and_its_threads(tmp_path):
 
 
 def test_stream_of_several_processes_is_beside_as_many_threads(tmp_path):
-    records = [*triad(concurrency=2), of_hpcc(threads=2)]
+    records = [*triad(concurrency=2), make.of_hpcc(threads=2)]
     assert list(streams_of(judged(tmp_path / "c", records))) == [("pool-temporal", 1 << 20, 2)]
 
 
 def test_hpl_has_its_row_and_its_warnings_and_stream_none_of_them(tmp_path):
-    frames = judged(tmp_path / "c", [*triad(), of_hpcc(), *make.runs("cpubench", "DP", 5e11)])
+    frames = judged(tmp_path / "c", [*triad(), make.of_hpcc(), *make.runs("cpubench", "DP", 5e11)])
     rows = frames.rows[frames.rows["table"].eq("cpu")]
     assert sorted(rows["instrument"]) == ["cpubench", "hpl"]
     notes = frames.warnings[frames.warnings["code"].eq("warning")]
@@ -73,7 +59,7 @@ def test_vectors_that_a_cache_may_hold_leave_a_remark_in_place_of_a_value(
     facts = make.VM
     if caches is not None:
         facts = {**facts, "cpu": {**facts["cpu"], "caches": caches}}
-    frames = judged(tmp_path / "c", [*triad(), of_hpcc(vector=30 << 20)], facts)
+    frames = judged(tmp_path / "c", [*triad(), make.of_hpcc(vector=30 << 20)], facts)
     assert streams_of(frames) == {}
     lines = schema.lines(frames.warnings[frames.warnings["code"].eq(code)])
     (note,) = [schema.message_of_line(line) for line in lines]
@@ -81,14 +67,14 @@ def test_vectors_that_a_cache_may_hold_leave_a_remark_in_place_of_a_value(
 
 
 def test_a_campaign_without_triads_keeps_the_value_in_its_runs_only(tmp_path):
-    frames = judged(tmp_path / "c", [of_hpcc(), *make.runs("rambench", "RWS", 1e10)])
+    frames = judged(tmp_path / "c", [make.of_hpcc(), *make.runs("rambench", "RWS", 1e10)])
     assert streams_of(frames) == {}
     runs = frames.runs[frames.runs["instrument"].eq("hpcc-stream")]
     assert list(runs["table"]) == [""]
     assert not frames.warnings["code"].eq("stream-in-cache").any()
 
 
-@pytest.mark.parametrize("records", [[], [of_hpcc()]], ids=["without", "with"])
+@pytest.mark.parametrize("records", [[], [make.of_hpcc()]], ids=["without", "with"])
 def test_files_have_columns_of_stream_if_it_has_values(tmp_path, records):
     frames = judged(tmp_path / "c", [*triad(), *records])
     table = BY_NAME["memory_throughput"]
