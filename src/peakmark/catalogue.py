@@ -63,6 +63,7 @@ FUSED = {"DP": "DPMIX", "FP32": "FP32MIX"}
 """CPU workload of fused multiply-adds -> the workload that mixes them with additions."""
 
 SHAPES = {
+    "META": "metadata",
     "C2C": "core_to_core",
     "LADDER-RS": "ladder_throughput",
     "LADDER-LAT": "ladder_latency",
@@ -71,10 +72,13 @@ SHAPES = {
     "NUMA-WS": "numa_throughput",
     "NUMA-LAT": "numa_latency",
 }
-"""Memory workload whose cell measures a whole matrix or curve -> metric of its rows.
+"""Workload whose cell measures several rows, such as a whole matrix or curve -> metric of its rows.
 
-The variant of a row is its place in the matrix or curve. The details of its value hold all points.
+The variant of a row is its place in the matrix or curve, and of META the operation. The details of a
+value in a matrix or curve hold all points.
 """
+DISK_METRICS = ("throughput", "iops", "latency")
+"""Metrics of the disk workloads that read or write records."""
 POINTS = {
     "C2C": (3, 2),
     "LADDER-RS": (2, 1),
@@ -147,8 +151,10 @@ _GPU_METRICS = {
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
     """Return metric -> unit, for the metrics that a workload measures."""
     units = SUBSYSTEMS[subsystem].units
-    if subsystem in ("cpu", "disk"):
+    if subsystem == "cpu":
         return dict(units)
+    if subsystem == "disk" and workload not in SHAPES:
+        return {metric: units[metric] for metric in DISK_METRICS}
     usual = "latency" if workload.startswith("LAT") else "throughput"
     if subsystem == "gpu":
         usual = _GPU_METRICS.get(workload, "rate")

@@ -322,6 +322,74 @@ static void signals_leave_nothing_behind(void **state) {
     }
 }
 
+/* Each cycle creates, looks at and removes the files of all threads. */
+static void metadata_is_measured_in_whole_cycles(void **state) {
+    (void)state;
+    static const char *const threads[] = {"1", "3"};
+    for (size_t i = 0; i < 2; i++) {
+        struct process *process = process_run(
+            NULL, ARGV("diskbench", "--workload", "META", "--files", "20", "--threads", threads[i],
+                       "--warmup", "0.01", "--seconds", "0.1", "--directory", directory));
+        assert_int_equal(process->status, 0);
+        double cycles = json_number(process, "cycles");
+        assert_true(cycles >= 1);
+        assert_true(json_number(process, "work") == cycles * 3 * 20 * atoi(threads[i]));
+        static const char *const names[] = {"create", "stat", "unlink"};
+        const char *row = process->output;
+        for (size_t j = 0; j < 3; j++) {
+            char variant[40];
+            snprintf(variant, sizeof variant, "{\"variant\": \"%s\", \"value\": ", names[j]);
+            row = strstr(row, variant);
+            assert_non_null(row);
+            /* The phases take parts of the time, so that each is faster than the cycle. */
+            double rate = strtod(row + strlen(variant), NULL);
+            assert_true(rate * 3 > json_number(process, "value"));
+        }
+        process_free(process);
+    }
+    assert_nothing_left();
+}
+
+static void a_refused_file_fails_the_metadata(void **state) {
+    (void)state;
+    process_expect(process_run_without((struct disabled_call){SYS_statx, EACCES}, NULL,
+                                       ARGV("diskbench", "--workload", "META", "--threads", "2",
+                                            "--directory", directory)),
+                   1, "stat of an empty file failed: Permission denied");
+    assert_nothing_left();
+}
+
+static void options_of_records_do_not_belong_to_metadata(void **state) {
+    (void)state;
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "META", "--total", "1MiB")), 2,
+                   "do not belong to META");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "META", "--sync", "each")), 2,
+                   "do not belong to META");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "META", "--files", "1000000",
+                                          "--threads", "11")),
+                   2, "more than 10000000 files");
+}
+
+/* Other threads still create files when the signal comes. */
+static void signals_end_the_metadata_and_leave_nothing_behind(void **state) {
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char private[300], file[600];
+        struct process *process =
+            process_start(NULL, ARGV("diskbench", "--workload", "META", "--threads", "4",
+                                     "--seconds", "50", "--directory", directory));
+        uint64_t deadline = clock_now() + UINT64_C(20000000000);
+        while (!(find_marked(directory, private, sizeof private) &&
+                 find_marked(private, file, sizeof file))) {
+            assert_true(clock_now() < deadline);
+        }
+        kill(process->pid, SIGTERM);
+        process_wait(process);
+        process_expect(process, -SIGTERM, NULL);
+        assert_nothing_left();
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_directory, remove_directory)
 
 int main(void) {
@@ -340,6 +408,10 @@ int main(void) {
         TEST(a_forbidden_engine_is_impossible),
         TEST(a_write_of_nothing_fails),
         TEST(signals_leave_nothing_behind),
+        TEST(metadata_is_measured_in_whole_cycles),
+        TEST(a_refused_file_fails_the_metadata),
+        TEST(options_of_records_do_not_belong_to_metadata),
+        TEST(signals_end_the_metadata_and_leave_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,29 +10,33 @@
 #include "common/report.h"
 #include "common/status.h"
 #include "disk/lane.h"
+#include "disk/metadata.h"
 #include "disk/record.h"
 #include "disk/scratch.h"
 #include "disk/volume.h"
 
 static const struct program program = {
     .name = "diskbench",
-    .synopsis = "--workload RS|WS|RR|WR [--record SIZE] [--size SIZE] [--directory D] [options]",
-    .summary = "Measures a disk in B/s, with operations per second and percentiles of the latency. "
-               "Each thread "
-               "works on\n"
-               "a file of its own with O_DIRECT, in a private directory that is removed "
-               "afterwards. Files are "
-               "first\n"
-               "filled with data that cannot be compressed; a run longer than the files starts "
-               "over. Writes end "
-               "with\n"
-               "fdatasync, inside the clock. RS, WS: read and write sequentially; RR, WR: in "
-               "random order, each "
-               "record\n"
-               "once per pass. With --fill new files are empty at first and before each pass, so "
-               "that writes "
-               "allocate.\n"
-               "Percentiles are those of the service time: a stalled thread asks for nothing more.",
+    .synopsis =
+        "--workload RS|WS|RR|WR|META [--record SIZE] [--size SIZE] [--directory D] [options]",
+    .summary =
+        "Measures a disk in B/s, with operations per second and percentiles of the latency. "
+        "Each thread "
+        "works on\n"
+        "a file of its own with O_DIRECT, in a private directory that is removed "
+        "afterwards. Files are "
+        "first\n"
+        "filled with data that cannot be compressed; a run longer than the files starts "
+        "over. Writes end "
+        "with\n"
+        "fdatasync, inside the clock. RS, WS: read and write sequentially; RR, WR: in "
+        "random order, each "
+        "record\n"
+        "once per pass. With --fill new files are empty at first and before each pass, so "
+        "that writes "
+        "allocate.\n"
+        "Percentiles are those of the service time: a stalled thread asks for nothing more.\n"
+        "META: create, stat and unlink empty files in a folder of each thread, in 1/s.",
     .example = "diskbench --workload RR --record 4KiB --size 1GiB --directory /tmp --threads 4 "
                "--seconds 5",
 };
@@ -42,11 +46,14 @@ struct disk_options {
     const char *workload, *directory, *engine, *huge_pages, *sync, *fill;
     uint64_t record, size, total;
     bool total_set;
-    int depth;
+    int depth, files;
 };
 
+/* Most files of all threads of META. */
+enum { FILES_MAX = 10000000 };
+
 static void parse(struct disk_options *options, int argc, char **argv) {
-    static const char *const workloads[] = {"RS", "WS", "RR", "WR", NULL};
+    static const char *const workloads[] = {"RS", "WS", "RR", "WR", "META", NULL};
     static const char *const engines[] = {"psync", "io_uring", NULL};
     static const char *const switches[] = {"on", "off", NULL};
     static const char *const syncs[] = {"end", "each", NULL};
@@ -79,10 +86,28 @@ static void parse(struct disk_options *options, int argc, char **argv) {
         {"fill", OPTION_CHOICE, &options->fill, "HOW",
          .help = "WS, WR: overwrite files that are there, or write new ones (default overwrite)",
          .choices = fills},
+        {"files", OPTION_INTEGER, &options->files, "N",
+         .help = "META: files of each thread in a cycle (default 1000)", .minimum = 1,
+         .maximum = 1000000},
         COMMON_OPTIONS(&options->common),
         END_OF_OPTIONS,
     };
     options_no_more(argc, argv, options_parse(&program, specs, argc, argv));
+}
+
+static bool is_metadata(const struct disk_options *options) {
+    return strcmp(options->workload, "META") == 0;
+}
+
+/* The same for META, which has no records. */
+static void check_metadata(const struct disk_options *options) {
+    if (options->total_set || strcmp(options->engine, "psync") != 0 || options->depth > 1) {
+        fail_usage("--total, --engine io_uring and --depth do not belong to META");
+    }
+    if ((int64_t)options->files * options->common.threads > FILES_MAX) {
+        fail_usage("--files %d of each of %d threads are more than %d files: use fewer",
+                   options->files, options->common.threads, FILES_MAX);
+    }
 }
 
 /* Refuses what is wrong on the command line alone. */
@@ -90,7 +115,7 @@ static void check(const struct disk_options *options) {
     char record[32], size[32];
     format_size(options->record, record, sizeof record);
     if (options->workload == NULL) {
-        fail_usage("--workload is missing: name RS, WS, RR or WR");
+        fail_usage("--workload is missing: name RS, WS, RR, WR or META");
     }
     if (options->workload[0] != 'W' &&
         (strcmp(options->sync, "end") != 0 || strcmp(options->fill, "overwrite") != 0)) {
@@ -105,6 +130,10 @@ static void check(const struct disk_options *options) {
     }
     if (options->record > UINT64_C(1) << 30) {
         fail_usage("--record %s is larger than 1GiB", record);
+    }
+    if (is_metadata(options)) {
+        check_metadata(options);
+        return;
     }
     if (options->total_set &&
         options->total / options->record < (uint64_t)options->common.threads) {
@@ -176,15 +205,19 @@ static void check_memory(const struct disk_test *test, int threads) {
     }
 }
 
+static void warn_of_memory(const struct volume *volume, struct warnings *warnings) {
+    if (volume->memory) {
+        warnings_add(warnings, "RAM: %s keeps files in memory, this is no disk",
+                     volume->filesystem);
+    }
+}
+
 /* What the device moved while the clock ran; adds a warning where the result is doubtful. */
 static bool device_bytes(const struct disk_test *test, uint64_t requested, uint64_t *moved,
                          struct warnings *warnings) {
     const struct volume *volume = test->volume;
     uint64_t read, written;
-    if (volume->memory) {
-        warnings_add(warnings, "RAM: %s keeps files in memory, this is no disk",
-                     volume->filesystem);
-    }
+    warn_of_memory(volume, warnings);
     if (!test->counted || !volume_counters(volume, &read, &written)) {
         if (!volume->memory) {
             warnings_add(
@@ -299,23 +332,85 @@ static void make_test(struct disk_test *test, const struct disk_options *options
     }
 }
 
-static void measure(struct team *team, const struct disk_options *options, struct disk_test *test,
-                    const struct cpu_list *cpus) {
+static void run_team(struct team *team, const struct disk_options *options,
+                     const struct cpu_list *cpus, uint64_t work, uint64_t grain,
+                     const struct team_job *job, void *context) {
     static struct cpu_list shared_cpus;
     shared_cpus = options->common.cpus;
     if (shared_cpus.count == 0 && !place_allowed(&shared_cpus)) {
         fail_measurement("the CPUs of this process cannot be read: %s", strerror(errno));
     }
-    struct team_plan plan = {
-        .warmup = options->common.warmup,
-        .seconds = options->common.seconds,
-        .work = options->total_set ? options->total / test->record * test->record : 0,
-        .grain = test->record,
-        .clock_rate = false,
-        .shared_cpus = &shared_cpus};
-    if (!team_run(team, cpus, &plan, &lane_job, test)) {
+    struct team_plan plan = {.warmup = options->common.warmup,
+                             .seconds = options->common.seconds,
+                             .work = work,
+                             .grain = grain,
+                             .clock_rate = false,
+                             .shared_cpus = &shared_cpus};
+    if (!team_run(team, cpus, &plan, job, context)) {
         fail_measurement("%s", team->error);
     }
+}
+
+static void run_records(const struct disk_options *options, const struct cpu_list *cpus,
+                        const struct volume *volume, struct warnings *warnings) {
+    static struct disk_test test;
+    struct team team;
+    int threads = options->common.threads;
+    make_test(&test, options, volume);
+    check_memory(&test, threads);
+    check_space(volume, test.record * test.records * (uint64_t)threads, options->directory);
+    uint32_t alignment = open_files(&test, threads, warnings);
+    uint64_t work = options->total_set ? options->total / test.record * test.record : 0;
+    run_team(&team, options, cpus, work, test.record, &lane_job, &test);
+    print(options, &test, &team, alignment, warnings);
+    for (int i = 0; i < threads; i++) {
+        lane_free(&test.lanes[i]);
+    }
+    free(test.lanes);
+    team_free(&team);
+}
+
+static void print_metadata(const struct disk_options *options, const struct metadata_test *test,
+                           const struct team *team, const struct volume *volume,
+                           struct warnings *warnings) {
+    warn_of_memory(volume, warnings);
+    struct report report = {.instrument = "diskbench",
+                            .workload = options->workload,
+                            .value = team_rate(team),
+                            .unit = "1/s",
+                            .work_unit = "op",
+                            .isa = NULL,
+                            .team = team,
+                            .warnings = warnings};
+    struct json json;
+    report_begin(&json, &report);
+    json_begin_array(&json, "rows");
+    for (int phase = 0; phase < METADATA_PHASES; phase++) {
+        report_row_begin(&json, metadata_names[phase],
+                         metadata_rate(test, team->threads, (enum metadata_phase)phase));
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_integer(&json, "files", options->files);
+    json_unsigned(&json, "cycles", test->cycles);
+    json_string(&json, "filesystem", volume->filesystem);
+    json_string(&json, "device", volume->device[0] != '\0' ? volume->device : NULL);
+    report_end(&json, &report);
+}
+
+/* Threads wait for the filesystem, so that they may run on any CPU, as in measure. */
+static void run_metadata(const struct disk_options *options, const struct cpu_list *cpus,
+                         const struct volume *volume, struct warnings *warnings) {
+    static struct metadata_test test;
+    struct team team;
+    if (!metadata_create(&test, options->common.threads, options->files)) {
+        fail_measurement("no memory or no barrier for %d threads", options->common.threads);
+    }
+    scratch_make_folders(options->common.threads, options->files);
+    run_team(&team, options, cpus, 0, 0, &metadata_job, &test);
+    print_metadata(options, &test, &team, volume, warnings);
+    metadata_free(&test);
+    team_free(&team);
 }
 
 int main(int argc, char **argv) {
@@ -327,33 +422,25 @@ int main(int argc, char **argv) {
                                           .fill = "overwrite",
                                           .record = 4096,
                                           .size = UINT64_C(1) << 30,
-                                          .depth = 1};
+                                          .depth = 1,
+                                          .files = 1000};
     static struct cpu_list cpus;
     static struct volume volume;
-    static struct disk_test test;
     struct warnings warnings = {.count = 0};
-    struct team team;
 
     parse(&options, argc, argv);
     check(&options);
-    int threads = options.common.threads;
-    place_choose(&options.common.cpus, threads, &cpus, &warnings);
-    make_test(&test, &options, &volume);
-    check_memory(&test, threads);
+    place_choose(&options.common.cpus, options.common.threads, &cpus, &warnings);
     scratch_create(options.directory);
     if (!volume_inspect(scratch_directory(), &volume)) {
         fail_measurement("the filesystem of '%s' cannot be read: %s", options.directory,
                          strerror(errno));
     }
-    check_space(&volume, test.record * test.records * (uint64_t)threads, options.directory);
-    uint32_t alignment = open_files(&test, threads, &warnings);
-    measure(&team, &options, &test, &cpus);
-    print(&options, &test, &team, alignment, &warnings);
-    for (int i = 0; i < threads; i++) {
-        lane_free(&test.lanes[i]);
+    if (is_metadata(&options)) {
+        run_metadata(&options, &cpus, &volume, &warnings);
+    } else {
+        run_records(&options, &cpus, &volume, &warnings);
     }
-    free(test.lanes);
-    team_free(&team);
     warnings_free(&warnings);
     scratch_remove();
     return STATUS_OK;

@@ -15,12 +15,19 @@
 
 #define MARKER "peakmark-"
 
+enum { REMOVAL_PASSES = 3 };
+
 /* One run per process; global because a signal handler must reach it. */
 static struct {
     int parent, directory;             /* both open while the directory exists */
     char name[sizeof MARKER "XXXXXX"]; /* of the private directory in parent */
     volatile sig_atomic_t files;       /* names that may exist */
     volatile sig_atomic_t exists;
+    volatile sig_atomic_t ending; /* no empty file is created any more */
+    volatile sig_atomic_t
+        folders; /* that may exist in directory, each with files_of_folder names */
+    volatile sig_atomic_t files_of_folder;
+    int *folder; /* open directories */
 } scratch;
 
 /* Called in a signal handler too: nothing here but async-signal-safe functions (so no snprintf). */
@@ -38,15 +45,30 @@ static void file_name(int index, char name[static sizeof MARKER + 10]) {
     name[sizeof MARKER - 1 + (size_t)count] = '\0';
 }
 
+static void remove_files(int directory, int count) {
+    for (int i = 0; i < count; i++) {
+        char name[sizeof MARKER + 10];
+        file_name(i, name);
+        unlinkat(directory, name, 0);
+    }
+}
+
 void scratch_remove(void) {
     if (!scratch.exists) {
         return;
     }
-    for (int i = 0; i < scratch.files; i++) {
+    scratch.ending = 1;
+    for (int i = 0; i < scratch.folders; i++) {
         char name[sizeof MARKER + 10];
         file_name(i, name);
-        unlinkat(scratch.directory, name, 0);
+        /* A thread may be creating a file at this moment: then the folder is not empty yet. */
+        bool removed = false;
+        for (int pass = 0; pass < REMOVAL_PASSES && !removed; pass++) {
+            remove_files(scratch.folder[i], scratch.files_of_folder);
+            removed = unlinkat(scratch.directory, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY;
+        }
     }
+    remove_files(scratch.directory, scratch.files);
     unlinkat(scratch.parent, scratch.name, AT_REMOVEDIR);
     scratch.exists = 0;
 }
@@ -120,4 +142,56 @@ int scratch_open(int index, bool *direct) {
         fail_measurement("file %s cannot be created: %s", name, strerror(errno));
     }
     return file;
+}
+
+void scratch_make_folders(int folders, int files) {
+    scratch.folder = calloc((size_t)folders, sizeof *scratch.folder);
+    if (scratch.folder == NULL) {
+        fail_measurement("no memory for %d folders", folders);
+    }
+    for (int i = 0; i < folders; i++) {
+        char name[sizeof MARKER + 10];
+        file_name(i, name);
+        if (mkdirat(scratch.directory, name, 0700) == 0) {
+            scratch.folder[i] =
+                openat(scratch.directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        }
+        if (scratch.folder[i] <= 0) {
+            int error = errno;
+            unlinkat(scratch.directory, name, AT_REMOVEDIR);
+            fail_measurement("folder %s cannot be made: %s", name, strerror(error));
+        }
+        scratch.files_of_folder = files;
+        scratch.folders = i + 1;
+    }
+}
+
+bool scratch_create_empty(int folder, int index) {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    char name[sizeof MARKER + 10];
+    file_name(index, name);
+    if (scratch.ending) {
+        errno = ECANCELED;
+        return false;
+    }
+    int file = openat(scratch.folder[folder], name, flags, 0600);
+    return file >= 0 && close(file) == 0;
+}
+
+bool scratch_is_empty(int folder, int index) {
+    char name[sizeof MARKER + 10];
+    struct statx status;
+    file_name(index, name);
+    if (statx(scratch.folder[folder], name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
+              STATX_BASIC_STATS, &status) != 0) {
+        return false;
+    }
+    errno = EIO;
+    return S_ISREG(status.stx_mode) && status.stx_size == 0;
+}
+
+bool scratch_unlink(int folder, int index) {
+    char name[sizeof MARKER + 10];
+    file_name(index, name);
+    return unlinkat(scratch.folder[folder], name, 0) == 0;
 }

@@ -22,6 +22,20 @@ int scratch_directory(void);
  */
 int scratch_open(int index, bool *direct);
 
+/*
+ * Makes folders peakmark-0, peakmark-1, ... in the directory, for tests that create and unlink
+ * files 0 .. files - 1 of each with the functions below. Ends the program when one can't be made.
+ */
+void scratch_make_folders(int folders, int files);
+
+/* Creates an empty file, 0600, that must not exist. False, with errno set, when it fails. */
+bool scratch_create_empty(int folder, int index);
+
+/* Asks for the file's status, and a network filesystem asks its server: is it an empty file? EIO
+ * when it is something else. */
+bool scratch_is_empty(int folder, int index);
+bool scratch_unlink(int folder, int index);
+
 /* Removes files and directory now; also called at exit. */
 void scratch_remove(void);
 

@@ -68,12 +68,12 @@ ReferenceTool = Literal[REFERENCES]  # type: ignore[valid-type] # a type for eac
 Subsystem = Literal["cpu", "memory", "disk", "network", "gpu"]
 Metric = Literal[
     "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",
-    "ladder_throughput", "ladder_latency", "loaded_latency", "link_throughput",
+    "ladder_throughput", "ladder_latency", "loaded_latency", "link_throughput", "metadata",
 ]  # fmt: skip
 TableName = Literal[
     "cpu", "memory_throughput", "memory_latency", "memory_core_to_core", "memory_numa_throughput",
     "memory_numa_latency", "memory_ladder_throughput", "memory_ladder_latency",
-    "memory_loaded_latency", "disk_throughput", "disk_latency", "disk_iops",
+    "memory_loaded_latency", "disk_throughput", "disk_latency", "disk_iops", "disk_metadata",
     "network_throughput", "network_latency", "gpu", "gpu_throughput", "gpu_link_throughput",
     "gpu_latency", "gpu_ladder_latency",
 ]  # fmt: skip
@@ -294,7 +294,7 @@ class Campaign(Keys):
         memory: Grids of RS WS RWS RR WR RWR TRIAD LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT.
             Variants are block (cache), pool (DRAM, streaming stores) and pool-temporal (DRAM,
             ordinary stores); those of ladders are small and huge (pages).
-        disk: Grids of WS RS WR RR. Variants are psync and io_uring-qdN.
+        disk: Grids of WS RS WR RR META. Variants are psync and io_uring-qdN; META has none.
         network: Grids of TCP UDP LAT-TCP LAT-UDP.
         gpu: Grids of FP64 FP32 FP16 INT32 TC-FP64 TC-TF32 TC-FP16 TC-BF16 TC-INT8 TC-FP8 RS WS RWS RWR LINK LAUNCH LADDER-LAT.
             TC run on the matrix units. A machine without NVIDIA's driver has no such rows; a

@@ -23,6 +23,8 @@ def limit(question: Question) -> Limit:
     filesystem = question.fact("storage", "filesystem")
     if interface == "ram":
         return question.unknown("ram", file_system=str(filesystem))
+    if metric == "metadata":
+        return question.unknown("metadata")
     datasheet = {"key": f"disk.{metric}.{workload}", "place": "disk"}
     if metric != "throughput":
         return question.unknown(metric, **datasheet)

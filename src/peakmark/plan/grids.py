@@ -294,7 +294,7 @@ def _points(subsystem: str, keys: Settings) -> list[_GridPoint]:
             variants = _variants_of_gpu(workload, keys)
         elif workload in LADDERS:
             variants = keys.get("variants") or list(PAGES)
-        elif subsystem == "memory" and workload in ("LAT", *SHAPES):
+        elif workload in SHAPES or (subsystem == "memory" and workload == "LAT"):
             variants = [""]
         sizes = blocks
         if workload in SHAPES or (subsystem == "gpu" and workload not in SWEEPS):

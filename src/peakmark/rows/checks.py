@@ -265,6 +265,8 @@ def unflushed(measured: RowRuns) -> Messages:
 def limited_disk(measured: RowRuns) -> Messages:
     """Report a cgroup's I/O limit if the value is near it. A limit far above the value is harmless."""
     row = measured.row
+    if row.table == "disk_metadata":
+        return
     limits = json.loads(measured.runs[0].io_limits or "{}")
     way = "write" if row.workload.startswith("W") else "read"
     block = row.block_bytes or 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from peakmark.catalogue import SHAPES
 from peakmark.cell import Cell
 from peakmark.comparability import fact, flat, is_listed, matters
 
@@ -40,7 +41,7 @@ def access_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict
     is_writing = "W" in workload or workload == "TRIAD"
     if subsystem == "memory" and is_writing and details.get("store"):
         return {"stores": str(details["store"])}
-    if subsystem != "disk":
+    if subsystem != "disk" or workload in SHAPES:
         return {}
     access = {"O_DIRECT": "yes"}
     if details.get("direct") is False:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.catalogue import SUBSYSTEMS, metrics
+from peakmark.catalogue import DISK_METRICS, SHAPES, SUBSYSTEMS, metrics
 from peakmark.tools import references
 
 DATA = Path(__file__).parents[1] / "data" / "tables.yaml"
@@ -126,9 +126,11 @@ class Table:
 
     def takes(self, workload: str, block: int | None) -> bool:
         """Return whether a row with this workload and block belongs to this table."""
-        if self.subsystem == "disk":
+        if self.subsystem == "disk" and workload not in SHAPES:
             small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
-            return small != (self.metric == "throughput")
+            if self.metric == "throughput":
+                return not small
+            return small and self.metric in DISK_METRICS
         return self.metric in metrics(self.subsystem, workload)
 
     def workload_label(self, workload: str) -> str:

@@ -6,11 +6,13 @@ The functions for variant and sizes of a disk cell serve the other disk tools to
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.errors import ConfigError, Unavailable
+from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.formatting import format_size
 from peakmark.tools import base, common
 from peakmark.tools.base import (
@@ -23,7 +25,10 @@ from peakmark.tools.base import (
     Tool,
     Workspace,
 )
+from peakmark.tools.common import Output
 
+META = "META"
+"""Workload that measures metadata operations: it has neither records nor variants."""
 SIZE = 1 << 30
 """Total bytes of all files of a cell, unless the configuration sets ``size``."""
 RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096
@@ -39,12 +44,17 @@ _SYNC_S = 2e-3
 """Seconds of a synchronous write on a slow disk."""
 _HUGE_PAGE = 2 << 20
 """Bytes of a huge page, to which buffers may be rounded up."""
+_CYCLE_S = 15.0
+"""Seconds of a cycle of META on a slow file system: 3000 operations of 5 ms each."""
+OPERATIONS = ("create", "stat", "unlink")
+"""Variants of the rows of META, in the order of the kernel's output."""
 
 
 class DiskBench(common.Kernel):
     """diskbench. Each cell measures one disk workload in B/s and 1/s, and the latency of its operations.
 
-    Its variants are ``psync`` and ``io_uring-qdN``.
+    Its variants are ``psync`` and ``io_uring-qdN``. A cell of META measures three rows, the metadata
+    operations of the file system, and has no variant.
     """
 
     name = "diskbench"
@@ -52,6 +62,8 @@ class DiskBench(common.Kernel):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
+        if cell.workload == META:
+            return
         record, depth = common.needed_block(cell), engine_of(cell)[1]
         common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, size=True)
         common.need_between(cell, "requests in flight", depth, 1, DEPTH_MAX)
@@ -65,6 +77,10 @@ class DiskBench(common.Kernel):
         common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+        if cell.workload == META:
+            argv = [tool.path, "--workload", META, "--directory", ".", *self.work_option(cell, "")]
+            argv += self.common_options(cell, workspace, len(workspace.cpus))
+            return Invocation(self.command(cell, argv))
         engine, depth = engine_of(cell)
         words = (
             f"--workload {cell.workload} --record {cell.block} --size {size_of(cell)}"
@@ -81,6 +97,8 @@ class DiskBench(common.Kernel):
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)
+        if cell.workload == META:
+            return self.parsed(cell, output, *_rows(cell, output))
         engine, depth = engine_of(cell)
         output.expect({"engine": engine, "depth": depth})
         value, iops = output.number("value"), output.number("iops")
@@ -100,6 +118,9 @@ class DiskBench(common.Kernel):
         )
 
     def estimate(self, cell: Cell) -> Cost:
+        if cell.workload == META:
+            clock_s = common.clock_s(cell, "total", 0.1)
+            return Cost(fixed_s=0.5 + clock_s, work_s=2 * _CYCLE_S, memory_bytes=64 << 20)
         size, total = size_of(cell), common.amount(cell, "total") or 0.0
         buffer = engine_of(cell)[1] * common.needed_block(cell) + _HUGE_PAGE
         return Cost(
@@ -109,6 +130,18 @@ class DiskBench(common.Kernel):
             memory_bytes=cell.concurrency * buffer + (64 << 20),
             disk_bytes=size,
         )
+
+
+def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
+    """Yield the rate of each metadata operation. Errors: ParseError if the output has other rows."""
+    rows = output["rows"]
+    if not isinstance(rows, list) or len(rows) != len(OPERATIONS):
+        raise ParseError(f"diskbench: rows does not hold {', '.join(OPERATIONS)}")
+    for operation, keys in zip(OPERATIONS, rows, strict=True):
+        row = Output(output.program, keys)
+        row.expect({"variant": operation})
+        rate = Measurement.of(cell, "metadata", row.number("value"), common.details(output))
+        yield replace(rate, variant=operation)
 
 
 def sync_s(cell: Cell, written: float) -> float:
