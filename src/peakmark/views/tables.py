@@ -102,10 +102,14 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     former = [folder / name for name in FORMER]
     for stale in (*folder.glob("*.tex"), folder / "nodes.csv", *former):
         stale.unlink(missing_ok=True)
-    # A campaign without GPUs has no tables of GPUs.
+    # A campaign without GPUs has no tables of GPUs, and one without META has no table of metadata.
     has_gpus = bool(frames.rows["subsystem"].eq("gpu").any())
+    has_metadata = bool(frames.rows["table"].eq("disk_metadata").any())
     for table in TABLES:
-        if table.subsystem == "gpu" and not has_gpus:
+        is_left_out = (table.subsystem == "gpu" and not has_gpus) or (
+            table.name == "disk_metadata" and not has_metadata
+        )
+        if is_left_out:
             (folder / f"{table.name}.csv").unlink(missing_ok=True)
             continue
         rows = rows_of(arranged, table)

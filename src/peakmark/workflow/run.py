@@ -127,8 +127,13 @@ class Run:
         return [self.job_output(name) for name in self.plan.jobs]
 
     def has_table(self, table: Table) -> bool:
-        """Return whether the campaign has a table. Only a campaign with GPU cells has tables of GPUs."""
+        """Return whether the campaign has a table.
+
+        Only a campaign with GPU cells has tables of GPUs, and only one with META that of metadata.
+        """
         measured = {cell.subsystem for cell in self.plan.cells}
+        if table.name == "disk_metadata":
+            return any(cell.workload == "META" for cell in self.plan.cells)
         return table.subsystem != "gpu" or "gpu" in measured
 
     def lost_records(self, _: Any) -> list[str]:

@@ -15,7 +15,7 @@ from tests.unit import hostile
 from tests.unit.cases import cases
 
 from peakmark import files
-from peakmark.catalogue import SHAPES
+from peakmark.catalogue import POINTS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
 from peakmark.storage import records
@@ -192,7 +192,7 @@ WITH_POINTS = [
 ]
 
 
-@pytest.mark.parametrize("workload", SHAPES)
+@pytest.mark.parametrize("workload", POINTS)
 @pytest.mark.parametrize(
     "points", [None, "gone", [], [[]], [[1.0]], [[1.0, 2.0, -1.0]], [[0.0] * 4]]
 )
