@@ -106,6 +106,11 @@ class Table:
         ]
 
     @property
+    def is_optional(self) -> bool:
+        """Return whether only campaigns that measure its workloads have the table."""
+        return self.subsystem == "gpu" or self.metric == "metadata"
+
+    @property
     def full_title(self) -> str:
         """Return the title with its resource, such as ``Disk: throughput``.
 

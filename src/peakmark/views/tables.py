@@ -106,10 +106,8 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     has_gpus = bool(frames.rows["subsystem"].eq("gpu").any())
     has_metadata = bool(frames.rows["table"].eq("disk_metadata").any())
     for table in TABLES:
-        is_left_out = (table.subsystem == "gpu" and not has_gpus) or (
-            table.name == "disk_metadata" and not has_metadata
-        )
-        if is_left_out:
+        has_rows = has_gpus if table.subsystem == "gpu" else has_metadata
+        if table.is_optional and not has_rows:
             (folder / f"{table.name}.csv").unlink(missing_ok=True)
             continue
         rows = rows_of(arranged, table)

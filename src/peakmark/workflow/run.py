@@ -132,7 +132,7 @@ class Run:
         Only a campaign with GPU cells has tables of GPUs, and only one with META that of metadata.
         """
         measured = {cell.subsystem for cell in self.plan.cells}
-        if table.name == "disk_metadata":
+        if table.metric == "metadata":
             return any(cell.workload == "META" for cell in self.plan.cells)
         return table.subsystem != "gpu" or "gpu" in measured
 
