@@ -76,7 +76,7 @@ def everything(peakmark, folder):
     return said
 
 
-@pytest.mark.parametrize("name", ["local", "partial", "two-nodes", "fleet"])
+@pytest.mark.parametrize("name", ["two-nodes", "fleet"])
 def test_every_view_is_the_same_where_nothing_but_the_rows_is_left(tmp_path, peakmark, name):
     folder = make.golden(name, tmp_path / name)
     before = everything(peakmark, folder)
