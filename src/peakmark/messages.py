@@ -17,6 +17,7 @@ and its plural ending: ``{busy:d~ process~es}`` is ``1 process`` or ``2 processe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -36,6 +37,8 @@ from peakmark.formatting import (
     significant,
 )
 
+UP_TO_RANGE = re.compile(r"\b(up to )\d[\d.]*%? to (?=\d)")
+"""Begin of a range behind *up to*, after which only the end of the range is printed."""
 SMALL_FACTOR = 1.2
 """Factor below which a range of factors is printed in percent."""
 LARGE_FACTOR = 10.0
@@ -244,7 +247,8 @@ def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
     entry = catalogue()[entry_name]
     fact = formatter.vformat(entry["text"], (), values)
     remedy = formatter.vformat(entry.get("remedy", ""), (), values)
-    return Rendered(Sentence(fact, remedy), tuple(formatter.numbers))
+    sentence = Sentence(UP_TO_RANGE.sub(r"\1", fact), UP_TO_RANGE.sub(r"\1", remedy))
+    return Rendered(sentence, tuple(formatter.numbers))
 
 
 class _Fields(Formatter):

@@ -29,7 +29,8 @@ def test_another_program_or_sign_is_another_sentence_and_another_count_is_not():
     drifts = [message("drift", more=more, p=0.01) for more in (0.2, -0.3)]
     assert [form.message for form in merge(waited + drifts).values()] == waited + drifts
     (fact,) = {form.message.fact for form in merge([load(1.3, 1), load(2.0, 3)]).values()}
-    assert "1.3 to 2 CPUs" in fact and "1 to 3 busy processes" in fact
+    # Behind *up to* only the end of the range is printed.
+    assert "up to 2 CPUs" in fact and "1 to 3 busy processes" in fact
 
 
 def test_messages_that_differ_in_names_name_a_few_of_them():

@@ -220,7 +220,7 @@ class Question:
         placed, job = "cores its threads were placed on", "physical cores the job was given"
         if self.fact("cpu", "virtualised"):
             placed = job = (
-                "cores as a virtual machine shows them: what is behind one, its host knows"
+                "cores as a virtual machine shows them; on the host one may be a hardware thread"
             )
         counts = (
             (self.stated("cpu", "cores"), self.site_source("cpu")),

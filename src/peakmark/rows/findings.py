@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -204,9 +204,10 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
         rows = list(schema.lines(rows_of_tables[table.name]))
         usable = [row for row in rows if is_usable(row)]
         own = [row for row in usable if row.is_own]
+        wrong = [row for row in rows if row.is_own and row.n and not is_usable(row)]
         labels = Labels(table)
         found = [
-            *extremes(table, own),
+            *extremes(table, own, wrong),
             *shape_sentences(table, own, frames.runs),
             *comparisons(table, groups[table.name], tested),
             *limit_shares(table, usable),
@@ -362,6 +363,8 @@ def reference_groups(
     firsts: dict[tuple[str, ...], Line] = {}
     for row in rows:
         if row.instrument != program.instrument or not row.is_comparable or row.point not in own:
+            continue
+        if "otherwise" in row.warnings.split():
             continue
         # ``ratio`` is the kernel's value over the reference's: the median over their common rounds.
         factor = 1 / row.ratio if labels.table.lower_is_better else row.ratio
@@ -548,12 +551,19 @@ def value_range(low: str, high: str) -> str:
 # -- single rows
 
 
-def extremes(table: Table, rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
-    """Yield a sentence on the best and worst configuration of each workload and working set."""
+def extremes(table: Table, rows: Sequence[Line], wrong: Sequence[Line]) -> Iterator[dict[str, Any]]:
+    """Yield a sentence on the best and worst configuration of each workload and working set.
+
+    Args:
+        table: the table.
+        rows: usable rows of peakmark's kernel.
+        wrong: its rows that are not usable; the sentence gives their number.
+    """
     labels = Labels(table)
     by_workload: dict[str, list[Line]] = defaultdict(list)
     for row in rows:
         by_workload[labels.line(row, rows, block=False)].append(row)
+    left_out = Counter(labels.line(row, rows, block=False) for row in wrong)
     for name, group in by_workload.items():
         if len(group) <= FEW:
             continue
@@ -563,14 +573,16 @@ def extremes(table: Table, rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
             worst, best = best, worst
         text = (
             f"{name}: best {labels.quantity(best.median)} ({labels.place(best, group)}),"
-            f" worst {labels.quantity(worst.median)} ({labels.place(worst, group)})."
+            f" worst {labels.quantity(worst.median)} ({labels.place(worst, group)})"
         )
+        if left_out[name]:
+            text += f"; {plural(left_out[name], 'wrong row')} left out"
         yield {
             "topic": "Best and worst",
             "better": labels.place(best, group),
             "worse": labels.place(worst, group),
             "points": json.dumps([best.point, worst.point], ensure_ascii=False),
-            "text": text,
+            "text": f"{text}.",
         }
 
 

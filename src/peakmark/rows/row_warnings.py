@@ -186,6 +186,7 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *above_limit(point),
         *check_messages(point),
         *disagreements(point),
+        *small_solves(point),
         *substitutes(point),
         *setting_deviations(point),
         *ping_streams(point),
@@ -276,6 +277,14 @@ def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
         heading = point.table.own.heading
         return f"buffers ({heading} has huge pages, which a disk fills in fewer pieces), files"
     return SUBSYSTEMS[point.table.subsystem].differs
+
+
+def small_solves(point: MeasuredPoint) -> Messages:
+    """Report values of HPL whose matrix was too small to show HPL's full rate."""
+    for instrument, measured in point.measured.items():
+        small = [run.run_seconds for run in measured.runs if run.too_small and run.run_seconds]
+        if small:
+            yield message("small-solve", about=instrument, seconds=median(small))
 
 
 def substitutes(point: MeasuredPoint) -> Messages:

@@ -314,8 +314,9 @@ def largest_change(frames: CampaignFrames, series: pd.DataFrame, rare: str) -> I
         of_state = runs[runs["state"].str.contains(f"{probe}:{state}", regex=False)]
         medians[state] = of_state.groupby("point")["value"].median()
     both = pd.DataFrame(medians).dropna()
-    factor = both["slow"] / both["fast"]
-    change = factor.where(factor > 1, 1 / factor)
+    units = runs.drop_duplicates("point").set_index("point")["unit"].reindex(both.index)
+    # A row that was faster in the slow state is no example of what the state did.
+    change = (both["fast"] / both["slow"]).where(units.ne("s"), both["slow"] / both["fast"])
     if change.empty or change.max() <= LEAST_DIFFERENCE:
         return
     point = str(change.idxmax())

@@ -22,7 +22,7 @@ from peakmark.rows import schema
 from peakmark.rows.names import FOLDER
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
-from peakmark.views import score_card
+from peakmark.views import caveats, score_card
 from peakmark.views.report import nodes
 from peakmark.views.score_card import CardLine, Trust
 
@@ -72,13 +72,13 @@ def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict
 def measured_when(frames: CampaignFrames) -> str:
     """Return when a campaign was measured, how long it took, and how often each row was measured."""
     times = frames.campaign["times"]
-    newest = datetime.fromisoformat(times["newest"]).astimezone(UTC)
-    if not newest.timestamp():
+    if not times["records"]:
         return "nothing measured yet"
+    first = datetime.fromisoformat(times["first"]).astimezone(UTC)
     own = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     runs = plural(int(own["n"].median()), "run") if len(own) else "no run"
     took = duration(times["elapsed"])
-    return f"{date(newest)}, {newest:%H:%M} UTC, in {took}; {runs} of each row"
+    return f"{date(first)} from {first:%H:%M} UTC, in {took}; {runs} of each row"
 
 
 # -- what limits it
@@ -93,8 +93,10 @@ def causes(frames: CampaignFrames) -> Iterator[str]:
     for text in dict.fromkeys(text for text in measured["limit_finding"] if text):
         yield typeset(schema.message_of(json.loads(text)).full_sentence)
     yield from causes_in_warnings(frames, measured)
-    yield from saturation(measured)
-    yield from waking(measured)
+    is_disturbance = frames.warnings["code"].isin(caveats.DISTURBANCES)
+    calm = measured[~measured["point"].isin(frames.warnings.loc[is_disturbance, "point"])]
+    yield from saturation(calm)
+    yield from waking(calm)
 
 
 def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[str]:
@@ -111,6 +113,7 @@ def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterat
 def saturation(measured: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence if one thread reaches most of the rate at which all threads read DRAM."""
     reads = measured[measured["cache_level"].eq("DRAM") & measured["workload"].eq("RS")]
+    reads = reads[reads["block_bytes"].eq(reads["block_bytes"].max())]
     if reads["concurrency"].nunique() < 2 or reads["node"].nunique() > 1:
         return
     ordered = reads.sort_values("concurrency", kind="stable")

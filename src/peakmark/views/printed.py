@@ -674,7 +674,7 @@ def remarks_on_gaps(
         where = "throughout"
         if any(point.own.limit is not None for point in points):
             where = "where no limit stands"
-        reason = reasons[0].fact if len(reasons) == 1 else "the list of formulas says why"
+        reason = reasons[0].fact if len(reasons) == 1 else "report.html gives the reasons"
         remarks.append(f"Theoretical {table.quantity} unknown {where}: {reason}")
     return remarks
 

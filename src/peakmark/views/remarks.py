@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from peakmark.formatting import plural, typeset
 from peakmark.messages import Message, Scope, Severity, merge
@@ -107,9 +107,10 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
             for note in point.notes:
                 if note.about in ("", *instruments) and point.measured:
                     rows_of[replace(note, about="", scope=Scope.POINT)].add(point.own.point)
-    families: dict[str, dict[Message, set[str]]] = defaultdict(dict)
+    families: dict[tuple[str, Any], dict[Message, set[str]]] = defaultdict(dict)
     for note, names in rows_of.items():
-        families[note.entry][note] = names
+        # Each reference that disagrees with peakmark's kernel has a line of its own.
+        families[note.entry, dict(note.values).get("second")][note] = names
     found = []
     for of_entry in families.values():
         # Variants of a message give the same advice: explain only the most severe, most frequent one.

@@ -22,6 +22,8 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
 
+VARIES = 0.15
+"""Distance of the lowest from the highest run, as a share of the value, from which on a number needs care."""
 DIGITS = 3
 """Significant digits of the numbers on the card: repetitions differ in the third digit."""
 
@@ -161,7 +163,7 @@ def rows_of_headlines(frames: CampaignFrames) -> Iterator[tuple[Headline, pd.Dat
     covered = {headline.table for headline in HEADLINES if has_rows(frames, headline)}
     others = [headline_of(frames, name) for name in UNITS if name in tables - covered]
     for headline in (*HEADLINES, *others):
-        rows = choose(rows_of_headline(frames.rows, headline), headline)
+        rows = choose(rows_of_headline(frames.rows, headline), headline, frames.nodes)
         if not rows.empty:
             yield headline, rows
 
@@ -192,15 +194,18 @@ def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
     return None
 
 
-def choose(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
+def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.DataFrame:
     """Return one row of a headline for each node: the row with the largest block.
 
-    For a rate, the row with the most threads is chosen. For a time, it is the row with the fewest
+    For a rate, the row with the most threads is chosen, where threads are pinned one per core. For a time, it is the row with the fewest
     threads, so that no request waits for another. Only the first variant in the table is considered.
     """
     rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
     if rows["block_bytes"].notna().any():
         rows = rows[rows["block_bytes"].eq(rows["block_bytes"].max())]
+    cores = nodes["cores"].max()
+    if SUBSYSTEMS[BY_NAME[headline.table].subsystem].pinned and rows["concurrency"].le(cores).any():
+        rows = rows[rows["concurrency"].le(cores)]
     is_time = BY_NAME[headline.table].lower_is_better
     ordered = rows.sort_values("concurrency", ascending=is_time, kind="stable")
     return ordered.drop_duplicates("node").sort_index()
@@ -235,6 +240,9 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     shares: tuple[float, ...] = ()
     if row.limit is not None and row.efficiency is not None:
         shares = shares_of(runs, row)
+        # The limits of nodes differ by their clocks.
+        if len(measured) > 1:
+            shares = tuple(each.efficiency for each in measured if each.efficiency is not None)
     reference = best_reference(frames.rows, row)
     share = statistics.median(shares) if shares else None
     trust, reason = judge(frames, row, measured)
@@ -345,6 +353,9 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
         return Trust.CARE, f"{slow} of {plural(len(measured), 'node')} slow"
     if row.n == 1:
         return Trust.CARE, "measured once"
+    # With six runs or more these are the ends of the interval of the median.
+    if row.low is not None and row.high - row.low > VARIES * row.value:
+        return Trust.CARE, typeset(f"varies {(row.high - row.low) / row.value:.0%}")
     return Trust.OK, ""
 
 

@@ -261,18 +261,19 @@ def describe_reproduction(frames: CampaignFrames) -> dict[str, Any]:
     steps = []
     for text, command in TEXT["steps"]:
         steps.append([text, command.format(name=campaign["name"], config=config)])
-    time = [[what, typeset(text)] for what, text in costs(campaign)]
+    time = [[what, typeset(text)] for what, text in costs(campaign, len(frames.nodes))]
     return {"steps": steps, "expected": TEXT["expected"], "time": time}
 
 
-def costs(campaign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def costs(campaign: Mapping[str, Any], nodes: int) -> Iterator[tuple[str, str]]:
     """Yield the times that the campaign took, and the disk space that it needed."""
     times = campaign["times"]
     if not times["records"]:
         yield "Measuring", "no record yet"
         return
     cells = plural(times["records"], "cell")
-    yield "Measuring", f"{duration(times['seconds'])} for {cells}, one after the other"
+    where = f"on {nodes} nodes" if nodes > 1 else "one after the other"
+    yield "Measuring", f"{duration(times['seconds'])} for {cells}, {where}"
     yield "From first start to last end", duration(times["elapsed"])
     yield "Longest cell", duration(times["longest"])
     if campaign["largest_file"]:
