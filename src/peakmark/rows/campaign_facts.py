@@ -17,6 +17,7 @@ from peakmark.plan.cluster import Cluster, behind
 from peakmark.rows import schema
 from peakmark.rows.campaign_config import preset_of, settings_of
 from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
+from peakmark.rows.names import NOT_PLANNED
 from peakmark.storage.results import Results
 from peakmark.tools.tables import TABLES
 
@@ -190,7 +191,7 @@ def empty_reason(results: Results, instrument: str) -> str:
         return "; ".join(dict.fromkeys(refused))
     if any(cell.instrument == instrument for cell in results.cells):
         return "none of its cells has been measured for these rows yet"
-    return "the plan holds no cell of it"
+    return NOT_PLANNED
 
 
 def failures_of(results: Results) -> Iterator[dict[str, Any]]:

@@ -4,5 +4,7 @@ FOLDER = "rows"
 """Subfolder of a campaign's folder that holds the files."""
 FRAMES = ("runs", "rows", "warnings", "findings", "nodes", "facts", "fleet")
 """Names of the frames; each is kept as ``NAME.csv``."""
+NOT_PLANNED = "the plan holds no cell of it"
+"""Reason in ``campaign.json`` for a program without values that the campaign does not measure."""
 CAMPAIGN = "campaign.json"
 """File of the title, authors, configuration, times, failures and programs of a campaign."""

@@ -32,6 +32,7 @@ from peakmark.formatting import (
 )
 from peakmark.messages import Message, WarningKind, message
 from peakmark.rows import schema
+from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import Program, Table, count
@@ -632,7 +633,7 @@ def measured_instruments(points: Sequence[Point]) -> set[str]:
 def without_columns(
     frames: CampaignFrames, table: Table, points: Sequence[Point], instruments: Collection[str]
 ) -> list[str]:
-    """Return the reasons why columns of ``instruments`` are empty."""
+    """Return the reasons why columns of ``instruments`` are empty, except those that were not planned."""
     if not points:
         return []
     empty = set(instruments) - measured_instruments(points)
@@ -640,7 +641,8 @@ def without_columns(
     for program in table.programs_with_columns(()):
         if program.instrument in empty:
             why = frames.campaign["empty"][program.instrument]
-            sentences.append(f"No columns of {program.heading}: {why}")
+            if why != NOT_PLANNED:
+                sentences.append(f"No columns of {program.heading}: {why}")
     return sentences
 
 

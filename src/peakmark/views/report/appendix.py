@@ -15,6 +15,7 @@ from peakmark.formatting import binary, duration, plural, size, typeset
 from peakmark.resources import ROOT
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
+from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
 from peakmark.views import caveats, layouts, node_groups
@@ -94,7 +95,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
     for name, versions in known.items():
         title = titles.get(name, name)
         lines += [[title, *line] for line in sorted(versions)]
-        if not versions and name in chosen:
+        if not versions and name in chosen and campaign["empty"][name] != NOT_PLANNED:
             lines.append([title, MISSING, campaign["empty"][name]])
     return lines
 

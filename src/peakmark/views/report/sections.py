@@ -30,6 +30,8 @@ DRAM = "Bytes read plus bytes written; the threads walk an area larger than the 
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas; a limit of another kind has its origin's name."""
+UNTITLED = ("shares", "rounds", "ratios")
+"""Kinds of figures whose captions explain only the marks; the title of the table comes before them."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
 """Origin of a limit -> its name in the list of formulas; other origins have their own name there."""
 
@@ -341,12 +343,12 @@ def add_pictures(
     for picture in found:
         if len(picture.rows):
             fitting = parts_with(picture.rows["point"], parts, tables)
-            figure = {
-                "name": picture.name,
-                "caption": caption_of(picture),
-                "on_paper": picture.on_paper,
-            }
-            (fitting or parts[-1:])[0]["figures"].append(figure)
+            part = (fitting or parts[-1:])[0]
+            text = caption_of(picture)
+            if picture.kind in UNTITLED and picture.drawing is None:
+                text = f"{part['table']['title']} {text}"
+            figure = {"name": picture.name, "caption": text, "on_paper": picture.on_paper}
+            part["figures"].append(figure)
         elif picture.drawing:
             remark = printed.closed(pictures.without_rows(picture.drawing))
             parts[-1]["table"]["remarks"].append(remark)
