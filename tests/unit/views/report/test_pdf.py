@@ -43,7 +43,7 @@ def printed(folder, partial=False, **more):
 
 def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text):
     front = ("Limits", "Jane Dœ", "CS 553", "21 November 2026")
-    programs = ("MyCPUBench", "MyNETBench", "likwid-bench")
+    programs = ("MyCPUBench", "MyNETBench")
     titles = ("CPU: operations per second", "Memory: latency", "Disk: throughput")
     commands = ("peakmark run sweep.yaml", "peakmark report sweep.zip")
     for words in (*front, *programs, *titles, *commands):
@@ -56,10 +56,11 @@ def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text):
 
 
 def test_the_results_come_first_and_each_table_has_a_figure(text):
-    expected = ["CPU", "Memory", "Disk", "Network", "Limits", "Method", "Machine", "Reproduction"]
+    # Without a known limit there is no chapter on limits.
+    expected = ["CPU", "Memory", "Disk", "Network", "Method", "Machine", "Reproduction"]
     chapters = re.findall(r"(?m)^ *\d+ ([A-Z][a-zA-Z ]+)$", text.replace("\f", "\n"))
     assert [title for title in chapters if title in expected] == expected
-    results = text[: text.index(" Limits\n")]
+    results = text[: text.index(" Method\n")]
     parts = re.split(r"(?m)^\f? *Table \d+: ", results)[1:]
     assert len(parts) == 14, "the table of IOPS has the points of that of latencies"
     figures = [part.rfind("Figure ") for part in parts]
