@@ -48,7 +48,7 @@ rule measure_job:
     log:
         "results/{campaign}/logs/nodes/{job}.log",
     wildcard_constraints:
-        job="[^/]+[.](own|disk|pair)([.][0-9]+)?",
+        job="[^/]+[.](own|disk|pair|together)([.][0-9]+)?",
     threads: RUN.threads
     resources:
         **RUN.resources,

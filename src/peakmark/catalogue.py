@@ -97,6 +97,8 @@ NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
 """Workloads that measure matrices between NUMA nodes, on machines with several NUMA nodes."""
 ARRAYS = {"RWS": 2, "RWR": 2, "TRIAD": 3}
 """Memory workload -> number of arrays that it goes through at once. All others have one."""
+TOGETHER = "together"
+"""Variant of network rows for which all pairs of nodes of a round were measured at one moment."""
 MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")
 """GPU workloads of the matrix units (Tensor Cores), which only some GPUs have for each type."""
 SWEEPS = ("RS", "WS", "RWS", "RWR")

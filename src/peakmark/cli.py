@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -511,6 +512,11 @@ def _add_internal(commands: Commands, heading: str) -> None:
     what.add_argument(
         "--job", metavar="NAME", help="job whose cells are measured, except those with a record"
     )
+    command.add_argument(
+        "--wait",
+        action="store_true",
+        help="say ready on standard output, and start when standard input says go",
+    )
     _add_kernels(command)
 
     command = commands.add(
@@ -691,6 +697,10 @@ def measure(options: argparse.Namespace) -> None:
     if options.cell is None:
         job.run(part, options.job, options.kernels)
         return
+    if options.wait:
+        from peakmark.run import together  # late: only rounds of pairs need it
+
+        first = replace(first, wait=together.wait_for_start)
     record = measure(first)
     if record["status"] != "ok":
         output.tell(f"{options.cell} is {record['status']}: {record['reason']}")

@@ -79,3 +79,33 @@ def test_a_suspected_link_is_measured_again_beside_two_others(four, tmp_path):
     again = fleet_report.of_kind(build.load(workflow.results), "suspect").set_index("name")
     assert again.loc[link, "confirmed"], again
     assert workflow.planned() == set()
+
+
+def test_the_pairs_of_a_round_start_at_one_moment(four, tmp_path):
+    workflow = Workflow.make(four, tmp_path / "checkout")
+    grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "together": True}
+    grid["pairs"] = {"rounds": 1}
+    workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.5, fan_out="node")
+    workflow.snakemake()
+    jobs = {}
+    for record in workflow.records().values():
+        assert record["status"] == "ok", record["reason"]
+        if record["cell"]["variant"] == "together":
+            jobs.setdefault(record["context"]["job_id"], []).append(record)
+    assert [len(pairs) for pairs in jobs.values()] == [2, 2]
+    for one, other in jobs.values():
+        nodes = {one["cell"]["node"], one["cell"]["peer"], other["cell"]["node"]}
+        assert len(nodes | {other["cell"]["peer"]}) == 4
+        assert {one["context"]["host"], other["context"]["host"]} < nodes
+        spans = []
+        for context in (one["context"], other["context"]):
+            begin = datetime.fromisoformat(context["started"]).timestamp()
+            spans.append((begin, begin + context["seconds"]))
+        assert max(begin for begin, _ in spans) < min(end for _, end in spans)
+    frames = build.load(workflow.results)
+    (text,) = frames.findings[frames.findings["topic"].eq("Together")]["text"]
+    assert "2 pairs at one moment move" in text and "of the sum of their rates alone" in text
+    # A pair that is together with others is no reason to call a link slow.
+    assert not frames.fleet["point"].str.contains("together").any()
+    assert (workflow.results / "report.pdf").exists()
+    assert workflow.planned() == set()

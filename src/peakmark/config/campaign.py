@@ -390,6 +390,7 @@ ONLY_OF = {
     "pool": ("memory",),
     "store": ("memory",),
     "pairs": ("memory", "network"),
+    "together": ("network",),
     "steps": ("memory",),
     "reads": ("memory",),
     "rates": ("memory",),
@@ -412,6 +413,14 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
             )
     if subsystem == "memory" and grid.get("pairs", "all") != "all":
         raise ConfigError(f"{where}.pairs names nodes: allowed for memory is all")
+    if grid.get("together"):
+        has_rounds = "pairs" in grid and not isinstance(grid["pairs"], list)
+        is_plain = set(grid["workloads"]) <= {"TCP", "UDP"} and "variants" not in grid
+        if not has_rounds or not is_plain:
+            raise ConfigError(
+                f"{where}.together needs pairs in rounds, such as pairs: {{rounds: 3}}, and TCP or UDP "
+                "without variants: put other workloads in a separate grid"
+            )
     # Find the tools of the subsystem, and the tools that use each key.
     fitting = []
     users: dict[str, list[str]] = {}

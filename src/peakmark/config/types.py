@@ -172,6 +172,8 @@ class CampaignGrid(TypedDict, total=False):
             CPUs, a sample of each distance on more. network: the pairs of nodes to measure, each a
             row of client and server: all, {rounds: 5} of disjoint pairs, or [[node1, node2]].
             Default: each node measures to the node that peers selects.
+        together: network: with pairs in rounds, also measure all pairs of a round at one moment, as rows
+            of their own. Needs fan_out: node. Default: false.
         steps: memory: number of working sets of a ladder for each doubling. Default: 4.
         isa: cpu and memory: instruction set of peakmark's kernel in this grid, overrides the
             campaign's isa. scalar is arithmetic without vector instructions.
@@ -205,6 +207,7 @@ class CampaignGrid(TypedDict, total=False):
         ],
         allowed("all, {rounds: 5}, or pairs of nodes such as [[node1, node2]]"),
     ]
+    together: bool
     steps: Annotated[int, Meta(ge=1, le=8)]
     isa: InstructionSet
     sync: Literal["end", "each"]

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS, TOGETHER
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
@@ -110,6 +110,8 @@ def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
 def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
     """Return the sort key of a cell: single-node cells, two-node cells, then cells of named pairs.
 
+    Pairs that are measured together come last.
+
     Cells of named pairs are sorted by repetition, then by turn (see ``Turns``), then in a random order of
     points, which is the same for all pairs of a turn. A pair that is in the schedules of several grids
     takes its earliest turn.
@@ -120,7 +122,8 @@ def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
     turn = min(schedule[pair] for schedule in turns.values() if pair in schedule)
     # The key leaves out the pair, so that all pairs of a turn have their points in the same order.
     key = f"{seed}/{cell.repetition}/{turn}/{cell.instrument}/{cell.point}"
-    return 2, cell.repetition, turn, random.Random(key).random()  # noqa: S311 - not a secret
+    kind = 3 if cell.variant == TOGETHER else 2
+    return kind, cell.repetition, turn, random.Random(key).random()  # noqa: S311 - not a secret
 
 
 def _add(cells: dict[str, Cell], cell: Cell) -> None:

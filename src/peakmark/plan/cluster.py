@@ -428,6 +428,10 @@ def pair_turns(config: Settings, nodes: Sequence[str]) -> Turns:
     for index, grid in enumerate(config["network"]):
         if "pairs" in grid:
             place = f"network[{index}]"
+            if grid.get("together") and config["fan_out"] == "cell":
+                raise ConfigError(
+                    f"{place}.together measures several pairs in one job: set fan_out to node"
+                )
             turns[place] = _turns(place, grid["pairs"], nodes, config["seed"])
     return turns
 

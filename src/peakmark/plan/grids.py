@@ -23,6 +23,7 @@ from peakmark.catalogue import (
     SHAPES,
     SUBSYSTEMS,
     SWEEPS,
+    TOGETHER,
     gpu_variants,
 )
 from peakmark.cell import Cell, Scalar
@@ -84,6 +85,12 @@ def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> It
         for cell in _grid_cells(config, place, keys, ANY, False, largest):
             for client, server in pairs:
                 yield replace(cell, node=client, peer=server)
+        if keys.get("together"):
+            alone = {key: value for key, value in keys.items() if key != "references"}
+            for cell in _grid_cells(config, place, alone, ANY, False, largest):
+                for (client, server), turn in pairs.items():
+                    options = {**cell.options, "round": turn}
+                    yield replace(cell, node=client, peer=server, variant=TOGETHER, options=options)
 
 
 def _grid_cells(
@@ -156,6 +163,8 @@ def check_number(config: Settings, nodes: int, turns: Turns) -> None:
         for index, keys in enumerate(config[subsystem]):
             repeated = keys.get("repetitions", config["repetitions"])
             places = len(turns.get(f"{subsystem}[{index}]", range(nodes)))
+            if keys.get("together"):
+                places *= 2
             count += places * repeated * len(_points(subsystem, keys))
     if count > MOST_CELLS:
         raise ConfigError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from peakmark.catalogue import TOGETHER
 from peakmark.cell import Cell
 from peakmark.plan.cluster import ANY, Settings, settings_of
 from peakmark.tools import REGISTRY
@@ -80,20 +81,26 @@ def _measures_both(row: Coverage, cell: Cell) -> bool:
 def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
     """Return the cells of each job, by its name, in running order.
 
-    If Slurm chooses the node, cells that must run on the same node are in one job.
+    If Slurm chooses the node, cells that must run on the same node are in one job. The pairs of a round
+    that are measured together are one job.
     """
     fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
     # Collect units: places in the running order of cells that must be in one job.
     units: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
         key = cell.id
-        if cell.node == ANY:
+        if cell.variant == TOGETHER:
+            key = f"{cell.point}.round{cell.options['round']}.{cell.repetition}.{TOGETHER}"
+        elif cell.node == ANY:
             key = same_node_key(cell, tools)
         units.setdefault(key, []).append(place)
     jobs: dict[str, list[int]] = {}
     batches: dict[str, int] = {}
-    for unit in units.values():
+    for key, unit in units.items():
         first = cells[unit[0]]
+        if first.variant == TOGETHER:
+            jobs[key] = unit
+            continue
         name = f"{first.place}.{resource_of(first, settings)}"
         if fan_out != "node":
             # Start a new batch if the unit does not fit into the current one.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from peakmark import slurm
-from peakmark.catalogue import GPUS
+from peakmark.catalogue import GPUS, TOGETHER
 from peakmark.cell import Cell
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
@@ -128,13 +128,20 @@ def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
 
 
 def _node_count(cells: Sequence[Cell]) -> int:
+    if cells[0].variant == TOGETHER:
+        return 2 * len(cells)
     if two_nodes(cells[0]):
         return 2
     return 1
 
 
 def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
-    """Return the node of a job, and its peer if the cells need two nodes."""
+    """Return the nodes of a job: one, a pair, or all pairs that are measured together."""
+    if cells[0].variant == TOGETHER:
+        names = []
+        for cell in cells:
+            names += [cell.node, cell.peer]
+        return tuple(names)
     node, peer = cells[0].node, cells[0].peer
     if not peer and two_nodes(cells[0]):
         peer = plan.peers.get(node, "")

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from peakmark import data
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS, TOGETHER
 from peakmark.cell import Cell
 from peakmark.formatting import format_size, gigabytes, listing, plural
 from peakmark.plan import durations
@@ -110,11 +110,16 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
     one_at_a_time = node_seconds = 0.0
     per_node: dict[str, float] = defaultdict(float)
     free: dict[str, float] = defaultdict(float)
-    known = {(cell.node, cell.peer): plan.shares(cell) for cell in plan.cells if cell.peer}
+    known = {}
+    for cell in plan.cells:
+        if cell.peer and cell.variant != TOGETHER:
+            known[cell.node, cell.peer] = plan.shares(cell)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
         if cell.peer:
-            used = {cell.node, cell.peer, *known[cell.node, cell.peer]}
+            used = {cell.node, cell.peer}
+            if cell.variant != TOGETHER:
+                used |= known[cell.node, cell.peer]
             free |= dict.fromkeys(used, max(free[name] for name in used) + seconds)
         if uses_shared_resource(cell, settings):
             one_at_a_time += seconds

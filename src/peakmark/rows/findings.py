@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from peakmark import statistics
+from peakmark.catalogue import TOGETHER
 from peakmark.formatting import capitalised, counted, listed, percent, plural
 from peakmark.messages import message
 from peakmark.rows import schema
@@ -29,6 +30,7 @@ from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
 from peakmark.rows.shapes import shape_sentences
 from peakmark.rows.states import LEAST_DIFFERENCE, campaign_sentences
+from peakmark.rows.together import together_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
 CHANCE = 0.05
@@ -185,7 +187,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
     """Return the frame ``findings`` of a campaign.
 
     Args:
-        frames: frames of the campaign; only ``runs``, ``rows``, ``facts`` and ``fleet`` are used.
+        frames: frames of the campaign; all but ``findings`` are used.
     """
     rows_of_tables = {
         name: typical_rows(rows) for name, rows in frames.rows.groupby("table", sort=False)
@@ -214,6 +216,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
             *machine_sentences(own),
             *node_sentences(frames.rows[frames.rows["table"].eq(table.name)], labels),
             *link_sentences(frames, labels),
+            *together_sentences(frames, labels),
         ]
         lines += [{"table": table.name, **line} for line in found]
     return schema.typed("findings", pd.DataFrame(lines))
@@ -675,7 +678,7 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
     rows = frames.rows[
         frames.rows["table"].eq(name) & schema.is_pair(frames.rows) & frames.rows["is_own"]
     ]
-    measured = rows[rows["n"].gt(0)]
+    measured = rows[rows["n"].gt(0) & rows["variant"].ne(TOGETHER)]
     if measured.empty:
         return
     points = measured["place"]

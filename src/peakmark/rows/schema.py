@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from peakmark import files
+from peakmark.catalogue import TOGETHER
 from peakmark.errors import RecordError
 from peakmark.messages import Message, Range, Scope, Severity, Value, texts
 from peakmark.rows.names import CAMPAIGN, FOLDER, FRAMES
@@ -482,10 +483,13 @@ def is_usable(rows: pd.DataFrame) -> pd.Series:
 def is_mapped(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of pairs of nodes whose value is that of their link.
 
+    Pairs that were measured together are not among them, because they may share an uplink.
+
     The value of a link that ``tc`` slows down (``shaped``) is wrong as a result, but it shows a slow
     link correctly.
     """
     has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
+    has_value &= rows["variant"].ne(TOGETHER)
     return has_value & rows["wrong_codes"].isin(["", "shaped"])
 
 

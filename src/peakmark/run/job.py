@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, output
+from peakmark.catalogue import TOGETHER
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.run.measure import Request, measure
@@ -39,6 +40,9 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
     tool = config.get("tools", {}).get(cell.instrument)
     if tool:
         tool = str(tool)
+    repeats = int(config.get("repeat_disturbed", 0))
+    if cell.variant == TOGETHER:
+        repeats = 0  # a pair that is measured again would be alone
     return Request(
         cell,
         _record_path(part, cell),
@@ -49,7 +53,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         hosts=tuple((config.get("site_facts") or {}).get("hosts", ())),
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
-        repeats=int(config.get("repeat_disturbed", 0)),
+        repeats=repeats,
     )
 
 
@@ -78,6 +82,9 @@ def run(part: Part, name: str, kernels: Path) -> None:
     done = output_path(part.directory, name)
     done.unlink(missing_ok=True)
     present = present_path(part.directory, name)
+    if part.cells[0].variant == TOGETHER:
+        _measure_together(part, name, kernels)
+        return
     tried: list[Cell] = []
     failed: list[Cell] = []
     # Continue with the next cell after a failure.
@@ -95,11 +102,26 @@ def run(part: Part, name: str, kernels: Path) -> None:
             failed.append(cell)
             output.tell(str(error))
     present.unlink(missing_ok=True)
-    # The output exists only if no cell failed.
+    _finish(part, name, len(tried), failed)
+
+
+def _measure_together(part: Part, name: str, kernels: Path) -> None:
+    """Measure all cells of a job at one moment, also those with a record. Errors as for ``run``."""
+    from peakmark.run import together  # late: only rounds of pairs need it
+
+    for cell in part.cells:
+        records.set_aside(part.directory, cell)
+    failed = together.measure(part.directory / "plan.json", part.cells, kernels)
+    _finish(part, name, len(part.cells), failed)
+
+
+def _finish(part: Part, name: str, tried: int, failed: list[Cell]) -> None:
+    """Write the output file of a job. It exists only if no cell failed."""
     if failed:
         raise MeasurementError(
-            f"{len(failed)} of {len(tried)} cells of {name} failed: {failed[0].id}, ..."
+            f"{len(failed)} of {tried} cells of {name} failed: {failed[0].id}, ..."
         )
+    done = output_path(part.directory, name)
     text = json.dumps({"cells": [cell.id for cell in part.cells]}, indent=1)
     files.write_text(done, text + "\n")
 

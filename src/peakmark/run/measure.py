@@ -87,6 +87,7 @@ class Request:
         node_bytes: memory of this node as Slurm reports it, if the plan holds it.
         far_end: function that starts the server on another machine; None to start it on this machine.
         repeats: largest number of times that a disturbed measurement is repeated.
+        wait: function that waits until other nodes may start too, called right before the program.
     """
 
     cell: Cell
@@ -100,6 +101,7 @@ class Request:
     node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
     repeats: int = 0
+    wait: Callable[[], None] = lambda: None
 
 
 @dataclass
@@ -424,7 +426,7 @@ def _bring_up_peer(
         interface = str(cell.options.get("interface") or "") or None
         cpus = max(1, min(cell.concurrency, len(space.cpus)))
         return stack.enter_context(
-            pair.across(server, space.directory, interface, cpus, request.hosts)
+            pair.across(server, space.directory, interface, cpus, request.hosts, cell.peer)
         )
     if server is None:
         return pair.target()
@@ -479,6 +481,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
 
         # Run the client, or the only program if the cell has no server.
         kills = job_limits.oom_kills(Host())
+        request.wait()
         try:
             done = execute.run(command, folder, values, trouble, _limits(cost, cell.concurrency))
         except MeasurementError:

@@ -130,6 +130,7 @@ def across(
     interface: str | None,
     cpus: int,
     hosts: Sequence[str] = (),
+    peer: str = "",
 ) -> Iterator[Peer]:
     """Run a server on the second node of this job while the block runs, and yield its ``Peer``.
 
@@ -138,6 +139,7 @@ def across(
         interface: interface of both nodes; None for the interface on the route between them.
         cpus: number of CPUs that the server may use.
         hosts: key ``hosts`` of the site file.
+        peer: node of the server, if this Slurm job has more than two nodes.
 
     Raises:
         MeasurementError: there is no second node, or the server did not start there.
@@ -145,7 +147,7 @@ def across(
     """
     # Start ``peakmark serve`` on the other node.
     if os.environ.get("SLURM_JOB_ID"):
-        local, remote = _both_nodes(os.environ["SLURM_JOB_ID"])
+        local, remote = _both_nodes(os.environ["SLURM_JOB_ID"], peer)
         client = slurm.address(local)
         argv = [*step(remote, cpus), *resources.command("serve")]
     else:
@@ -204,11 +206,11 @@ def across(
         yield Peer(**answer, interface=near, ended=ended, noise=load)
 
 
-def _both_nodes(number: str) -> tuple[str, str]:
-    """Return the names of this node and of the other node of a Slurm job."""
+def _both_nodes(number: str, peer: str) -> tuple[str, str]:
+    """Return the names of this node and of the other node of a Slurm job: ``peer``, if it is named."""
     names, host = slurm.job_nodes(number), socket.gethostname().partition(".")[0]
     local = [name for name in names if name.partition(".")[0] == host]
-    remote = [name for name in names if name not in local]
+    remote = [name for name in names if name not in local and peer in ("", name)]
     if not local or not remote:
         raise MeasurementError(
             f"job {number} has the nodes {', '.join(names) or 'none'}:"
@@ -240,6 +242,20 @@ def environment() -> dict[str, str]:
     if job:
         variables["SLURM_JOB_ID"] = job
     return variables
+
+
+def prints(process: Popen[bytes], word: str, limit_s: float) -> bool:
+    """Wait until a process prints a line that is ``word``. Return whether it did in time."""
+    stream = process.stdout
+    assert stream is not None  # noqa: S101 - it is a pipe
+    deadline = time.monotonic() + limit_s
+    while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        text = stream.readline()
+        if not text:
+            return False
+        if text.decode(errors="replace").strip() == word:  # skip a greeting of the node's shell
+            return True
+    return False
 
 
 def _line(process: Popen[bytes], limit_s: float) -> Json | None:

@@ -87,3 +87,38 @@ def test_switches_that_have_all_nodes_tell_nothing(monkeypatch):
     below = {"n[1-2]": "n1\nn2\n", "n[1-4]": "n1\nn2\nn3\nn4\n"}
     monkeypatch.setattr(commands, "ask", lambda *argv: below.get(argv[-1], topology))
     assert slurm.switches() == {"leaf1": ["n1", "n2"]}
+
+
+def together(**keys):
+    return [{**NETWORK, "pairs": {"rounds": 2}, "together": True, **keys}]
+
+
+def test_the_pairs_of_a_round_together_are_one_job(planned):
+    there = where(nodes=NODES, switches=LEAVES)
+    one = planned(there, network=together(), repetitions=2, fan_out="node")
+    rounds_of = {name: cells for name, cells in one.jobs.items() if name.endswith(".together")}
+    assert len(rounds_of) == 4, "two rounds, each repeated"
+    for cells in rounds_of.values():
+        pairs = [(cell.node, cell.peer) for cell in cells]
+        assert {name for pair in pairs for name in pair} == set(NODES)
+        options = jobs.options(cells, one, {})
+        assert "--nodes=4" in options
+        assert f"--nodelist={','.join(name for pair in pairs for name in pair)}" in options
+        # No other pair may run meanwhile.
+        assert one.shares(cells[0]) == {*NODES, *LEAVES}
+    alone = [cell for cell in one.cells if not cell.variant]
+    assert [*one.cells[: len(alone)]] == alone, "each pair is first measured by itself"
+    assert {cell.row for cell in alone} == {
+        cell.row.replace("-together", "") for cell in one.cells[len(alone) :]
+    }
+
+
+@pytest.mark.parametrize(("keys", "fan_out", "words"), [
+    ({}, "cell", "set fan_out to node"),
+    ({"pairs": [["n1", "n2"]]}, "node", "needs pairs in rounds"),
+    ({"workloads": ["LAT-TCP"]}, "node", "TCP or UDP"),
+    ({"variants": ["gso"], "workloads": ["UDP"]}, "node", "without variants"),
+])  # fmt: skip
+def test_what_cannot_be_together_is_refused(keys, fan_out, words, planned):
+    with pytest.raises(ConfigError, match=words):
+        planned(where(nodes=NODES), network=together(**keys), fan_out=fan_out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from peakmark.catalogue import TOGETHER
 from peakmark.cell import Cell
 from peakmark.tools import common
 from peakmark.tools.base import (
@@ -35,8 +36,8 @@ class NetBench(common.Kernel):
 
     name = "netbench"
     rows = (
-        Coverage("network", ("TCP",)),
-        Coverage("network", ("UDP",), variants=("", "gso")),
+        Coverage("network", ("TCP",), variants=("", TOGETHER)),
+        Coverage("network", ("UDP",), variants=("", "gso", TOGETHER)),
         Coverage("network", ("LAT-TCP", "LAT-UDP"), variants=("", "busy-poll")),
     )
     two_nodes = True
@@ -61,7 +62,7 @@ class NetBench(common.Kernel):
         argv += self.work_option(cell, work)
         argv += self.warmup_option(cell)
         argv += ["--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"]
-        if cell.variant:
+        if cell.variant not in ("", TOGETHER):
             argv.append(f"--{cell.variant}")
         argv.append("{address}")
         client = self.command(cell, argv, env=_ENV)
