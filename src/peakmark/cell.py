@@ -99,7 +99,7 @@ class Cell:
 
     @property
     def automatic(self) -> bool:
-        """Return whether the node that measures chooses the block, as for LAT of the memory."""
+        """Return whether the node that measures chooses the block, as for the memory workload LAT."""
         # A workload of SHAPES measures blocks of all sizes, and has no block of its own.
         has_block = self.subsystem == "memory" and self.workload not in SHAPES
         return has_block and self.block is None

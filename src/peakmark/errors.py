@@ -78,7 +78,7 @@ class UnreadableError(RecordError):
 
 
 class ParseError(PeakmarkError):
-    """Error for output of a tool that has no reliable value."""
+    """Error for a tool's output from which no reliable value can be read."""
 
 
 class MeasurementError(PeakmarkError):

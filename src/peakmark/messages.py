@@ -42,7 +42,7 @@ UP_TO_RANGE = re.compile(r"\b(up to )\d[\d.]*%? to (?=\d)")
 SMALL_FACTOR = 1.2
 """Factor below which a range of factors is printed in percent."""
 LARGE_FACTOR = 10.0
-"""Factor from which on a factor is printed without decimals."""
+"""Factors of at least this value are printed without decimals."""
 NAMED = 3
 """Largest set whose names are printed; of a larger set, only the number of names is printed."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")

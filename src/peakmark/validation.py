@@ -211,7 +211,7 @@ def _is_of(value: Any, node: Any) -> bool:
 
 
 def _name(node: Any) -> str:
-    """Return the name of a type in messages."""
+    """Return the name that messages use for a type."""
     node = getattr(node, "type", node)
     if hasattr(node, "values"):
         return ", ".join(map(_short, node.values))

@@ -25,7 +25,7 @@ NHC_LIMIT_S = 29
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command without the other commands of peakmark."""
+    """Run this command as a program of its own, without loading peakmark's other commands."""
     output.open_streams()
     parser = argparse.ArgumentParser(prog="peakmark check", description=f"{HELP}. {DETAILS}")
     add_arguments(parser)

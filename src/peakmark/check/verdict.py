@@ -185,7 +185,7 @@ def _try(each: CheckedRow, kernels: Path, try_s: float, deadline: float) -> None
 def _verdict(
     campaign: Path, node: NodeFacts, equipment: Equipment, rows: Sequence[CheckedRow]
 ) -> Verdict:
-    """Return the verdict on a node whose rows were tried."""
+    """Return the verdict on a node for which at least one measurement was attempted."""
     uncertain = []
     slow = []
     for each in rows:

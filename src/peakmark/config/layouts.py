@@ -143,12 +143,18 @@ class LayoutColumn(Keys):
 
     @property
     def workload(self) -> str | None:
-        """Return the workload of the row to print; None if the line has rows of one workload only."""
+        """Return the workload by which the column selects its row among those of a line.
+
+        The result is None if all rows of the line have the same workload.
+        """
         return self.where.workload
 
     @property
     def concurrency(self) -> int | None:
-        """Return the concurrency of the row to print; None if the line has rows of one concurrency only."""
+        """Return the concurrency by which the column selects its row among those of a line.
+
+        The result is None if all rows of the line have the same concurrency.
+        """
         return self.where.concurrency
 
 

@@ -21,12 +21,15 @@ TARGET_OFFSETS = {2: 33 * LINE, 3: 43 * LINE}
 rambench places the buffers like this (src/kernels/memory/bench.c).
 """
 DRAM_FACTOR = 4
-"""Multiple of the last-level cache from which on a working set counts as in DRAM.
+"""Working sets of at least this multiple of the last-level cache count as in DRAM.
 
 Between one and this multiple, neither the limit of the cache nor that of DRAM applies.
 """
 _COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3), "TRIAD": (3, 4)}
-"""Workload -> (counted bytes, bytes that the channels move), if a store first reads its line."""
+"""Workload -> (bytes counted, bytes that the channels move) with write-allocate, in units of one array.
+
+Write-allocate: an ordinary store first reads the line that it writes.
+"""
 _NARROW_OR_WIDE = r"LPDDR|low-power-ddr|HBM|high-bandwidth|GDDR|wide-io"
 """Memory types, as SMBIOS and EDAC name them, whose channels are not 8 bytes wide as those of DIMMs.
 
@@ -233,7 +236,17 @@ def _channel_width(question: Question) -> float | None:
 def _empty_channels(
     line: dict[str, str] | None, sockets: int, channels: int, width: float
 ) -> Message | None:
-    """Return the finding that some channels of the CPU hold no module, or None if all do."""
+    """Return the finding that some channels of the CPUs hold no module.
+
+    The result is None if every channel holds one, or if this is unknown: numbers of channels can be
+    compared only if the firmware and the datasheet mean channels of the same width.
+
+    Args:
+        line: line of memory.csv, which has the channels of one socket; None for an unknown CPU.
+        sockets: number of sockets.
+        channels: populated channels of the whole node, as the firmware describes them.
+        width: bytes per transfer of these channels.
+    """
     if line is None or float(line["bytes_per_transfer"]) != width:
         return None
     if channels >= sockets * int(line["channels"]):

@@ -69,7 +69,7 @@ def _installed(host: Host) -> int | None:
 
 
 def job_id() -> str | None:
-    """Return the number of the job that this process belongs to; None outside a job."""
+    """Return the job ID of the job that this process belongs to; None outside a job."""
     for name in JOB_NUMBERS:
         if os.environ.get(name):
             return os.environ[name]

@@ -182,10 +182,10 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
 
 
 def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
-    """Return the parts of the node to which these CPUs belong.
+    """Describe the part of the node that contains these CPUs.
 
-    These are the numbers of cores and sockets, the NUMA nodes, and the total bytes of last-level
-    caches.
+    The facts are the number of cores and sockets, the NUMA nodes, and the total bytes of last-level
+    cache.
     """
     locations = [topology[cpu] for cpu in cpus]
     cores = {location.core for location in locations}

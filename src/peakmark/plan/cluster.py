@@ -151,29 +151,36 @@ class Cluster:
             return chosen.nodes
         return list(chain.from_iterable(kind.nodes for kind in self.kinds))
 
-    def choose(self, cpus: int, memory: int, pair: bool, gpus: int = 0) -> Cluster:
+    def choose(self, cpus: int, memory: int, needs_pair: bool, gpus: int = 0) -> Cluster:
         """Choose the class of equal nodes that can measure all rows, and return the new cluster.
 
-        If no class has enough CPUs and memory, the nearest one is chosen. CPUs count more than memory,
-        because a row with many threads is useless on few CPUs.
+        If no class satisfies all rows, the nearest one is chosen. GPUs count most, and CPUs count more
+        than memory, because a row with many threads is useless on few CPUs.
 
         Args:
             cpus: CPUs of the most demanding row.
             memory: MiB of the most demanding row.
-            pair: whether a row needs two nodes at once.
+            needs_pair: whether a row needs two nodes at the same time.
             gpus: GPUs of the most demanding row.
         """
         if self.nodes != (ANY,) or not self.kinds:
             return self
 
         def fitness(kind: EqualNodes) -> tuple[int, ...]:
+            """Return the rank of a class; the first numbers that differ decide.
+
+            These are the GPUs, CPUs and memory of the request that a node covers, whether an earlier run
+            chose the class, whether a node can be used now, whether the class has enough nodes for a
+            pair, and how many nodes can be used now.
+            """
+            least_nodes = 2 if needs_pair else 1
             return (
                 min(kind.gpus, gpus),
                 min(kind.cpus, cpus),
                 min(kind.memory, memory),
                 kind.chosen,
                 kind.usable > 0,
-                len(kind.nodes) > pair,
+                len(kind.nodes) >= least_nodes,
                 kind.usable,
             )
 
@@ -189,11 +196,12 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         config: the configuration.
         partition: name of the partition; None for the site file's or, if it has none, Slurm's default.
         folder: folder of the campaign, if it exists. The nodes of an earlier run are kept, even if some
-            are down now. Its machine facts distinguish nodes that are equal in Slurm.
+            are down now. The machine facts in the folder distinguish nodes that are equal in Slurm.
 
     Raises:
         SlurmError: Slurm does not answer, or has no such partition.
-        ConfigError: ``nodes`` has a node that is not in the partition.
+        ConfigError: ``nodes`` has a node that is not in the partition, or asks for more usable nodes
+            than there are; or no node has the feature of ``slurm.constraint``.
     """
     requested = config.get("nodes", ANY)
     settings = settings_of(config)
@@ -202,6 +210,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     name = ",".join(slurm.partition_names(wanted)) or nodes[0].partition
     limit = _longest(nodes)
     feature = settings.get("constraint")
+    # Only the name of one feature is compared here; Slurm evaluates expressions such as a&b.
     if feature and feature.isalnum():
         nodes = [node for node in nodes if feature in node.features]
     if not nodes:
@@ -411,7 +420,7 @@ Turns = Mapping[str, Mapping[Pair, int]]
 """Network grid -> schedule of its pairs: pair -> turn, a number from 0.
 
 The key is the grid's place in the configuration, such as ``network[0]``. The pairs of one turn share no
-node, so that they can be measured at once. Pairs that the configuration lists are all in turn 0, even if
+node, so that they can be measured at the same time. Pairs that the configuration lists are all in turn 0, even if
 they share nodes.
 """
 Behind = Mapping[str, frozenset[str]]

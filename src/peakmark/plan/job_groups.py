@@ -70,7 +70,8 @@ def same_node_key(cell: Cell, tools: Collection[str] = ()) -> str:
 def _measures_both(row: Coverage, cell: Cell) -> bool:
     """Return whether one run of the tool measures both ``row`` and the row of the cell.
 
-    The cell itself may be the run that measures several rows.
+    This also holds if the cell is the combined one (such as ALL), whose single run measures several
+    rows.
     """
     if row.cell is None or row.subsystem != cell.subsystem or cell.variant not in row.variants:
         return False

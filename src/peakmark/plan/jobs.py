@@ -49,7 +49,7 @@ def checkout(folder: Path | None = None) -> str:
 def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
     """Return a readable name of a job.
 
-    Jobs that may not run at once have the same name, because Slurm's ``singleton`` compares names.
+    Jobs that may not run at the same time have the same name, because Slurm's ``singleton`` compares names.
     """
     first = cells[0]
     if any(uses_shared_resource(cell, settings) for cell in cells):

@@ -81,8 +81,8 @@ def slow_core(measured: RowRuns) -> Messages:
 def crowded(measured: RowRuns) -> Messages:
     """Report cores on which another program held the kernel up by using the same execution pipes.
 
-    The kernel shows this by its paced calls: on such a core they last longer than their dependency
-    chain, whose length is known. Other checks report threads that share a core by request, or that
+    The kernel times calls that are bound by a dependency chain of known length. If a call lasts longer
+    than its chain, another program on the same core (SMT sibling) used the pipes. Other checks report threads that share a core by request, or that
     waited for their CPUs.
     """
     held_up = [run.held_up_cores for run in measured.runs if run.held_up_cores]

@@ -336,7 +336,7 @@ def groups_of_comparison(
 
 
 def pair_of(row: Line, other: Line, values: Values, labels: Labels) -> Pair:
-    """Return the pair of two rows, whose factor is the quotient of their median speeds."""
+    """Return two rows as a ``Pair``; its factor is the ratio of their median speeds."""
     first = speeds(values[row.point, row.instrument], labels.table)
     second = speeds(values[other.point, other.instrument], labels.table)
     return Pair(

@@ -295,7 +295,8 @@ def _slow_links(network: _Network, links: pd.Series, spread: float) -> list[Slow
 
     Args:
         network: the pairs.
-        links: pair -> by how much the pair is behind, without the effect of slow nodes.
+        links: link, named by its pair -> by how much it is behind, as a logarithm, without the effect
+            of slow nodes.
         spread: standard deviation of pairs that nothing slows down.
     """
     found = []

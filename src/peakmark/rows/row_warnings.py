@@ -384,7 +384,7 @@ def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
 
 
 def is_flush_doubted(notes: Sequence[Message], point: MeasuredPoint) -> bool:
-    """Return whether the flush of a point suggests that the host of a virtual machine kept the data."""
+    """Return whether the flush of a point suggests that the hypervisor kept the data in its cache."""
     own = (point.own_line.instrument, "")
     return any(note.code == "flush" and note.is_warning and note.about in own for note in notes)
 
@@ -392,14 +392,15 @@ def is_flush_doubted(notes: Sequence[Message], point: MeasuredPoint) -> bool:
 def host_cache(
     notes: Sequence[Message], point: MeasuredPoint, doubted: set[str]
 ) -> Iterator[Message]:
-    """Report disk rows whose data may come from the host's memory, as the flush of other rows suggests.
+    """Warn that a disk row may come from the cache of the hypervisor.
 
-    The message is stated once for the campaign.
+    On such a node, the flush of another row was faster than a disk can be. Rows with such a flush
+    already have their own warning. The message is stated once for the campaign.
 
     Args:
         notes: messages about the point.
         point: the point.
-        doubted: nodes on which a flush suggests that the host kept the data.
+        doubted: nodes on which a flush suggests that the hypervisor kept the data in its cache.
     """
     is_of_disk = point.table.subsystem == "disk" and point.node in doubted and point.own is not None
     if is_of_disk and not is_flush_doubted(notes, point):

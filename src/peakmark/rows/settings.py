@@ -21,7 +21,10 @@ ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the wides
 
 
 def settings_of(cell: Cell, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings of a value by title: its options, and how it accesses memory or disk."""
+    """Return title -> text of the settings with which a value was measured.
+
+    These are the options, and how memory or disk is accessed.
+    """
     known = {}
     for name, text in flat({"options": cell.options}):
         if fact(name)["subsystems"]:
@@ -30,7 +33,7 @@ def settings_of(cell: Cell, workload: str, details: Mapping[str, Any]) -> dict[s
 
 
 def access_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
-    """Return how a value accesses memory or disk, by title.
+    """Return title -> text of how a measurement accesses memory or disk.
 
     Args:
         subsystem: subsystem of the value.

@@ -73,7 +73,7 @@ class FirstRounds:
 
     Attributes:
         slowest: number of cells whose first round was the slowest.
-        cells: number of cells with at least ``ROUNDS`` rounds, all of them different.
+        cells: number of cells with at least ``ROUNDS`` rounds, without ties.
         expected: number of cells whose first round would be the slowest by chance.
         rounds: fewest and most rounds of a cell.
     """

@@ -182,7 +182,7 @@ def orphans_ended() -> Iterator[None]:
     """End every process that programs started in the block leave behind, in any session.
 
     Ending the process group is not enough, because a daemon leaves its group by calling setsid. While
-    the block runs, this process is a subreaper (prctl(2)): it becomes the parent of its descendants'
+    the block runs, this process is a child subreaper (prctl(2)): it becomes the parent of its descendants'
     orphans. After the block it ends all children that it did not have before.
     """
     before, was = _children(), _is_subreaper()
@@ -201,7 +201,7 @@ def _is_subreaper() -> bool:
 
 
 def _set_subreaper(on: bool) -> None:
-    """Choose whether this process becomes the parent of its descendants' orphans (Linux 3.4)."""
+    """Choose whether this process is a child subreaper: the parent of its descendants' orphans."""
     ctypes.CDLL(None).prctl(_SET_SUBREAPER, ctypes.c_ulong(on), 0, 0, 0)
 
 
@@ -355,7 +355,11 @@ def _kill_group(group: int) -> None:
 
 
 def _signal(send: Callable[[int, int], None], target: int, number: int) -> bool:
-    """Send a signal. Return whether the target still existed."""
+    """Send a signal, and return whether it was sent.
+
+    A target that this user may not signal counts as gone: its number has passed to a process of another
+    user, or this process cannot end it anyway.
+    """
     try:
         send(target, number)
     except (ProcessLookupError, PermissionError):

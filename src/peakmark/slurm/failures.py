@@ -1,6 +1,6 @@
 """Judge jobs that Slurm refuses or ends: whether to try again, and how to fix the cause.
 
-The module also writes the attempts that such jobs cannot write themselves.
+The module also writes the attempt records of such jobs, which end before they can write them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,10 @@ def is_unanswered(error: SlurmError) -> bool:
 
 
 def passes(error: SlurmError, has_jobs: bool = False) -> bool:
-    """Return ``is_temporary`` of an error, and ask Slurm for this user's jobs if it depends on them."""
+    """Return ``is_temporary`` of an error.
+
+    If the answer depends on whether the user has jobs, and none is known, ask Slurm for them.
+    """
     if counts_my_jobs(error) and not has_jobs:
         with suppress(SlurmError):
             has_jobs = bool(slurm.jobs())

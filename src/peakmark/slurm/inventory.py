@@ -67,7 +67,7 @@ class Partition:
 
 
 def partition_names(text: str | None) -> list[str]:
-    """Return the names in a list with commas, without repetitions, in their order."""
+    """Return the names in a comma-separated list, without repetitions, in their order."""
     names = (name.strip() for name in (text or "").split(","))
     return list(dict.fromkeys(filter(None, names)))
 
@@ -76,7 +76,7 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
     """Return the nodes of one or several partitions, sorted by name.
 
     Args:
-        partition: names of partitions, with commas; None for the default partition.
+        partition: names of partitions, separated by commas; None for the default partition.
         reservation: if given, only nodes of this reservation are returned.
 
     Raises:

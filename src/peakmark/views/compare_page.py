@@ -27,7 +27,7 @@ COLOURS = {
 }
 """Verdict -> class of its text and its bar; other verdicts are quiet."""
 WIDTH = 200
-"""Width of a bar's picture; the speed of A is in the middle."""
+"""Width of a bar's picture, in units of the picture; the speed of A is in the middle."""
 LEAST, MOST = 1.1, 4.0
 """Smallest and largest factor between the speeds at the ends of the bars."""
 TEXTS = 4
@@ -181,7 +181,13 @@ def line_of(pairs: Sequence[Any], tolerance: float, reach: float) -> dict[str, A
 
 
 def other_of(pair: Any, tolerance: float, reach: float) -> dict[str, Any] | None:
-    """Return what the page shows of B in one comparison. The arguments are those of ``line_of``."""
+    """Return what the page shows of B in one comparison; None if the row is not compared there.
+
+    Args:
+        pair: the row in both campaigns; None if the comparison does not have it.
+        tolerance: relative difference that gets no verdict.
+        reach: logarithm of the factor at the ends of the bars.
+    """
     if pair is None:
         return None
     table = BY_NAME[pair.table]

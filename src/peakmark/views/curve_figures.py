@@ -235,7 +235,7 @@ def roof_name(row: Line) -> str:
 
 
 def plot_trends(trends: pd.DataFrame) -> Figure:
-    """Draw rows over campaigns: a panel for each row, with vertical lines at its change points.
+    """Draw how rows change from campaign to campaign: a panel for each row, with vertical lines at its change points.
 
     Args:
         trends: see ``history.frame``.
@@ -250,7 +250,7 @@ def plot_trends(trends: pd.DataFrame) -> Figure:
 
 
 def draw_trend(axis: Axes, lines: pd.DataFrame) -> None:
-    """Draw one row over campaigns."""
+    """Draw how one row changes from campaign to campaign."""
     factor = BY_NAME[lines["table"].iloc[0]].factor
     # Days since 1970, as the axes of Matplotlib count them.
     days = [datetime.fromisoformat(began).timestamp() / DAY_S for began in lines["began"]]

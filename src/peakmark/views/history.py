@@ -34,7 +34,10 @@ from peakmark.views.datasets import KEY, FactsOfHosts, describe, threads_of
 LEAST = 4
 """Fewest campaigns on each side of a change point; with fewer, the rank test cannot be significant."""
 NEAR, FAR = 8, 26
-"""Numbers of campaigns on each side of a place that are compared; 26 weeks are half a year."""
+"""Numbers of campaigns before and after a possible change point that are compared.
+
+With weekly campaigns, 26 are half a year.
+"""
 LEVEL = 0.05
 """Largest share of unchanged rows in which a change point is found by chance."""
 STEP = 0.01

@@ -55,7 +55,9 @@ def plot_nodes(figure: FigureData) -> Figure | None:
 def plot_dots(
     lines: Sequence[tuple[str, Sequence[NodeGroup]]], width: float, height: float
 ) -> Figure | None:
-    """Draw a line for each name, with each node at its distance from the median of its class.
+    """Draw a horizontal strip for each name, with a dot for each node.
+
+    The dot is at the distance of the node from the median of its class.
 
     Args:
         lines: (name of the line, the groups of nodes that it shows).

@@ -99,7 +99,7 @@ def group_points(points: Iterable[Point]) -> list[NodeGroup]:
 
 
 def place_of(point: Point) -> str:
-    """Return the name of a point without the node, which is the same on all nodes."""
+    """Return the part of a point's name that is the same on all nodes: the name without the node."""
     return str(point.own.place)
 
 

@@ -130,7 +130,7 @@ def draw(
 
 
 def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
-    """Return the text for each dot or corner: panel, name, line and value."""
+    """Return the text (tooltip) for each dot, or each vertex of a curve: panel, name, line and value."""
     texts = []
     for line in schema.lines(shown):
         parts = [line.panel, line.name, line.line, f"{label}: {significant(line.y)}"]
@@ -224,7 +224,11 @@ def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -
 def entries_of(
     shown: pd.DataFrame, looks: Mapping[str, Look], has_bars: bool
 ) -> list[Patch | Line2D]:
-    """Return the legend's entries of the names."""
+    """Return one legend entry for each name that is drawn.
+
+    It is a filled patch for a name drawn as bars; otherwise the marker and, if the points of the name
+    are joined, the line.
+    """
     joined = set(shown.loc[shown["kind"].eq("path"), "name"])
     drawn = set(shown["name"])
     entries: list[Patch | Line2D] = []

@@ -83,7 +83,7 @@ def plot_shares(figure: FigureData) -> Figure:
 
 
 def plot_rounds(figure: FigureData) -> Figure:
-    """Draw the runs of each row with the row's median and, if it is known, the limit."""
+    """Draw the runs and the median of each row, and its limit if it is known."""
     rows = named_rows(figure)
     own = rows[rows["is_own"]]
     layers = [

@@ -1,1 +1,1 @@
-"""Start a campaign, show its progress and failures, and measure its suspects again."""
+"""Run a campaign, show its progress and failures, and plan how to measure suspects again."""

@@ -388,7 +388,10 @@ class Progress:
         self._pass(output, len(self._jobs.get(output, ())))
 
     def _pass(self, output: str, count: int) -> None:
-        """Count the first ``count`` cells of a job. The count never falls when a job starts again."""
+        """Count the first ``count`` cells of a job, and add their expected seconds to ``_spent``.
+
+        Cells that were counted before are not counted again when a job starts again.
+        """
         with self.lock:
             measured = self._measured[output]
             if count > measured:

@@ -106,7 +106,7 @@ def test_facts_tell_apart_what_slurm_takes_for_equal(tmp_path, choose):
 
 def test_a_second_run_keeps_the_class_of_the_first(tmp_path, choose):
     def chosen(found, earlier, threads=1):
-        kept = choose(found, earlier=earlier).choose(threads, 1, pair=False)
+        kept = choose(found, earlier=earlier).choose(threads, 1, needs_pair=False)
         if earlier is None:
             keep(tmp_path, kept.to_json())
         return kept.chosen.nodes

@@ -175,6 +175,7 @@ class Iozone(Instrument):
         fixed_s = 0.5
         if cell.concurrency > 1:
             fixed_s += _SLEEPS_S
+        # Each process has a buffer for the largest record of the build, plus 4 MiB for the rest.
         return Cost(
             fixed_s=fixed_s,
             work_s=len(_PHASES) * slowest,

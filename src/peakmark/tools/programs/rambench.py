@@ -43,7 +43,9 @@ MOST_PAIRS = 640
 PAIR_S = 0.02
 """Seconds of one pair of C2C if a cache line takes 300 ns."""
 NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
-"""Shortest time of a pair of NUMA nodes, in seconds, and the most pairs that a node usually has."""
+"""Minimum measuring time in seconds for each pair of NUMA nodes, and the largest number of such pairs
+that a machine usually has.
+"""
 LADDER_S = 4.0
 """Seconds to lay out the working sets of a ladder."""
 START_S, WARMUP_S = 0.3, 0.1

@@ -36,7 +36,7 @@ KERNELS_TEXT = ROOT / "docs" / "kernels.md"
 SHARED = "What they share"
 """Heading of the section on all kernels in ``KERNELS_TEXT``."""
 NO_HEADING = 9
-"""Level of a block that is no heading: below the levels of all headings."""
+"""Level of a block that is not a heading: deeper than every heading."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 GROUPING = ("root", "inline", "thead", "tbody")

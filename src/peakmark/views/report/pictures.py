@@ -154,10 +154,10 @@ def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]
 
 
 def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
-    """Return the figures of rows, one of which is on paper.
+    """Return the figures for these rows. Only one of them is printed in the PDF.
 
-    If every row has a limit, the figure on paper shows the shares of the limits. If not, it shows lines
-    over threads or blocks, or the runs if there are no lines.
+    It shows the shares of the limits if every row has a limit; otherwise lines over threads or blocks;
+    otherwise the runs.
     """
     swept = rows if is_swept(rows).any() else rows.head(0)
     shown = {
@@ -269,7 +269,7 @@ def case_of(picture: Picture) -> str:
 
 
 def caption(name: str, noun: str = "nodes") -> str:
-    """Return the caption of a figure on one line.
+    """Return the one-line caption of a figure.
 
     Args:
         name: name or kind of the figure, see ``case_of``.

@@ -1,4 +1,4 @@
-"""The chapters of the resources: tables with findings, figures, and the formulas of the limits."""
+"""Build the report's chapter on each resource: tables with findings, figures, and the formulas of the limits."""
 
 from __future__ import annotations
 
