@@ -64,7 +64,9 @@ void scratch_remove(void) {
         /* A thread may be creating a file at this moment: then the folder is not empty yet. */
         bool removed = false;
         for (int pass = 0; pass < REMOVAL_PASSES && !removed; pass++) {
-            remove_files(scratch.folder[i], scratch.files_of_folder);
+            if (scratch.folder[i] > 0) { /* else it was just made, and is empty */
+                remove_files(scratch.folder[i], scratch.files_of_folder);
+            }
             removed = unlinkat(scratch.directory, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY;
         }
     }
@@ -149,9 +151,11 @@ void scratch_make_folders(int folders, int files) {
     if (scratch.folder == NULL) {
         fail_measurement("no memory for %d folders", folders);
     }
+    scratch.files_of_folder = files;
     for (int i = 0; i < folders; i++) {
         char name[sizeof MARKER + 10];
         file_name(i, name);
+        scratch.folders = i + 1; /* before it is made: a signal may come right after */
         if (mkdirat(scratch.directory, name, 0700) == 0) {
             scratch.folder[i] =
                 openat(scratch.directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -161,8 +165,6 @@ void scratch_make_folders(int folders, int files) {
             unlinkat(scratch.directory, name, AT_REMOVEDIR);
             fail_measurement("folder %s cannot be made: %s", name, strerror(error));
         }
-        scratch.files_of_folder = files;
-        scratch.folders = i + 1;
     }
 }
 
