@@ -721,7 +721,7 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
         "name": grid.name,
         "title": f"{grid.full_title}.",
         "reading": grid.reading,
-        "columns": [{"kind": column.kind} for column in grid.columns],
+        "columns": [{"kind": each.kind, "label": whole_label(each)} for each in grid.columns],
         "head": head,
         "subhead": subhead,
         "breaks": list(grid.breaks),
@@ -730,6 +730,13 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
         "remarks": list(grid.remarks),
         "general": list(grid.general),
     }
+
+
+def whole_label(column: Column) -> str:
+    """Return the heading of a column with that of its group."""
+    if column.group:
+        return f"{column.group}, {column.label}"
+    return column.label
 
 
 def padded(texts: Sequence[str]) -> list[str | dict[str, str]]:
