@@ -96,7 +96,7 @@ PAGES = ("small", "huge")
 NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
 """Workloads that measure matrices between NUMA nodes, on machines with several NUMA nodes."""
 ARRAYS = {"RWS": 2, "RWR": 2, "TRIAD": 3}
-"""Memory workload -> number of arrays that it goes through at once. All others have one."""
+"""Memory workload -> number of arrays that it goes through at the same time. All others have one."""
 TOGETHER = "together"
 """Variant of network rows for which all pairs of nodes of a round were measured at one moment."""
 MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")

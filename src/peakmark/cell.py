@@ -106,7 +106,7 @@ class Cell:
 
     @property
     def area(self) -> int | None:
-        """Return the bytes of the block, or of the area that the node has chosen, if known."""
+        """Return the bytes of the block, or of the area that was chosen on the node, if known."""
         chosen = self.options.get("area")
         if self.automatic and isinstance(chosen, int):
             return chosen

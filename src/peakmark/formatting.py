@@ -214,7 +214,7 @@ def percent(fraction: float) -> str:
 
 
 def capitalised(text: str) -> str:
-    """Return the text with a capital first letter: ``GPUs`` stays, and ``threads`` is ``Threads``."""
+    """Return the text with a capital first letter: ``GPUs`` stays, and ``threads`` becomes ``Threads``."""
     return text[:1].upper() + text[1:]
 
 

@@ -19,7 +19,10 @@ MOST_NOTES = 20
 _BEGIN = re.compile(r"""^\{(?:\s*["}]|[ \t]*$)""", re.MULTILINE)
 """Start of an object, at the start of a line."""
 _BEGIN_ANYWHERE = re.compile(r"""\{\s*["}]""")
-"""Start of an object after other text. A brace in a note is rarely followed by a quotation mark."""
+"""Start of a JSON object that follows other text.
+
+A brace in that text is rarely followed by a quotation mark or a closing brace.
+"""
 _NOTE = re.compile(
     r"\s*(?:\[?(?!(?:true|false|null|nan|infinity)\b)[A-Z]|[(<#*>=!]|\[?\d[-\d:./T]*\]?[ \t]+\S*[A-Z]{3})",
     re.IGNORECASE,

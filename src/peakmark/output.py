@@ -16,7 +16,8 @@ from pathlib import Path
 def open_streams() -> None:
     """Open the null device for each closed standard stream (``>&-``).
 
-    Otherwise a file that is opened later would get the number of the stream and the printed text.
+    Otherwise a file that is opened later would get the stream's file descriptor, and printed text would
+    go into it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

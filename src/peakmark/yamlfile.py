@@ -19,7 +19,7 @@ from peakmark import files
 from peakmark.errors import ConfigError
 
 LARGEST = 512 << 10
-"""Largest file in bytes: five times a list of ten thousand nodes."""
+"""Largest file in bytes: five times the size of a file that lists ten thousand nodes."""
 MOST = 200_000
 """Largest number of values in a file. A value that aliases repeat counts each time."""
 

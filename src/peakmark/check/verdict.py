@@ -63,7 +63,7 @@ class CheckedRow:
 
     @property
     def is_good(self) -> bool:
-        """Return whether a try reached the bound."""
+        """Return whether one of the repeated measurements reached the bound that the check demands."""
         return any(self.row.is_reached_by(each.value) for each in self.tries)
 
     @property

@@ -273,6 +273,7 @@ def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
             within = parts_of(within, section)
         for part in within:
             part.pop(name, None)
+    # The key report.text remains, but it no longer takes a mapping with a file for each chapter.
     for report in parts_of([kept], "report"):
         if isinstance(report.get("text"), dict):
             report["text"] = None

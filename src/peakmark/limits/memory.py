@@ -135,8 +135,9 @@ def plain(question: Question) -> Question:
 def of_one_node(question: Question, limit: Limit) -> Limit:
     """Return the share of one NUMA node in a limit or bound, for throughput between NUMA nodes.
 
-    Other rows are returned unchanged. The limit is unknown if a node has memory but no cores, because
-    its memory may be slower or faster than the channels of the CPU.
+    Other rows are returned unchanged. The limit is unknown if fewer than two NUMA nodes with memory are
+    known. It is also unknown if a node has memory but no cores, because its memory may be slower or
+    faster than the channels of the CPU.
     """
     if question.workload not in NUMA or question.unit == "s" or limit.most is None:
         return limit
@@ -344,9 +345,10 @@ def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
 
 
 def _larger_than(last: Level, question: Question, moved_bytes: int) -> Limit:
-    """Return the limit of a working set that does not fit into the last cache.
+    """Return the limit of buffers that are larger than the last cache.
 
-    It is the limit of DRAM if the working set is far larger, and otherwise unknown.
+    It is the limit of DRAM if the working set is at least ``DRAM_FACTOR`` times as large as a thread's
+    share of the cache, and otherwise unknown.
     """
     if moved_bytes >= DRAM_FACTOR * last.share:
         return _moved(question, dram(question))

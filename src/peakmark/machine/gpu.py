@@ -147,7 +147,7 @@ def _generation(host: Host, device: str) -> int | None:
 
 
 def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
-    """Yield the facts of each GPU that only nvidia-smi reports."""
+    """Yield, for each GPU, the facts that only nvidia-smi reports."""
     for log, gpu in _read_log(host):
         yield {
             "driver": log.findtext("driver_version"),

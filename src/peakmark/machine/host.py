@@ -183,7 +183,10 @@ def chosen(text: str | None) -> str | None:
 
 
 def pcie_link(host: Host, device: str) -> Facts | None:
-    """Return the current and the highest lanes and speed of a device's PCI Express link, or None."""
+    """Return the number of lanes and the speed of a device's PCI Express link, each current and highest.
+
+    Return None if one of these values is unknown.
+    """
     link: Facts = {}
     for name in ("current", "max"):
         link[f"{name}_width"] = host.read_int(device, f"{name}_link_width")

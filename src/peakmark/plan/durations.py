@@ -38,7 +38,7 @@ ORDINARY_LINK = 1e9
 LOOPBACK_LINK = 20e9
 """Speed in bit/s between two programs on one machine, whose CPUs copy the data."""
 CONCURRENT_WRITES = 8
-"""Most writes that a disk is assumed to process at once."""
+"""Largest number of writes that a disk is assumed to process at the same time."""
 UNCERTAINTY = 10.0
 """Relative uncertainty of an estimate's varying part, as a multiple of the fixed part's."""
 PROGRAMS_MB = 512
@@ -233,6 +233,7 @@ def of(config: Settings, cluster: Cluster | None, findings: Mapping[str, Finding
         cpus = len(os.sched_getaffinity(0))
         return Durations(findings, LOOPBACK_LINK, cpus, repeats=repeats)
     cpus, _ = cluster.size_of(ANY)
+    # On a cluster, ``plan_text`` adds the overhead of each job and each cell.
     return Durations(findings, _link(config, cluster), cpus, between_s=0.0, repeats=repeats)
 
 

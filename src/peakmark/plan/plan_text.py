@@ -142,6 +142,7 @@ def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, 
     for kind in cluster.kinds:
         nodes = kind.nodes
         if kind.chosen:
+            # With ``nodes: any``, cells run on the chosen class, and ``any`` is their node.
             nodes = [ANY]
         cells = [cell for cell in plan.cells if cell.node in nodes and not two_nodes(cell)]
         cpus, memory = durations.needs(cells, plan.config)

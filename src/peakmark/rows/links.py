@@ -40,8 +40,9 @@ may be slow.
 PASSES = 6
 """Largest number of passes of ``_fit``; the healthy nodes seldom change after two or three."""
 FIRST_GUESS = 0.25
-"""Quantile of the pairs that the first pass of ``_fit`` takes as usual. It is below the median because
-a slow rack can make most pairs slow.
+"""Quantile of the pairs' logarithms that the first pass of ``_fit`` treats as the normal value.
+
+It is below the median because a slow rack can make most pairs slow. Later passes use the median.
 """
 FASTEST_QUARTER = 0.25
 """Quantile of a switch's pairs that must be slow for a slow switch: then three quarters are slow."""

@@ -150,7 +150,12 @@ def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Questi
     """
 
     def share_of_one(answer: tuple[str | None, Limit, Question]) -> float:
-        """Return the share of the limit that a value of 1 would reach: the higher the limit, the lower."""
+        """Return the key for sorting answers, which is smallest for the best limit.
+
+        An answer is (host, limit, question). Limits of times and of rates cannot be compared by their
+        values, because the better limit of a time is the lower one. The share of the limit that a value
+        of 1 reaches is lower for a better limit of either kind.
+        """
         return answer[1].share(1.0) or 0.0
 
     return min(answers_of(point, results), key=share_of_one)

@@ -83,7 +83,11 @@ class RowRuns:
 
     @cached_property
     def noises(self) -> list[NoiseOfHost]:
-        """Return the other activity during the runs: on the node, then on each node of its servers."""
+        """Return the activity of other programs, and throttling, during the row's runs.
+
+        The first entry is for the node that measured: the client's, if there is a server. Each of the
+        others is for a server's node.
+        """
         here = [_noise(run, "") for run in self.in_time if run.noise_known]
         found = [NoiseOfHost("", here)]
         servers = [run for run in self.in_time if run.server_noise_known]
@@ -170,7 +174,10 @@ def in_how_many(count: int, n: int, where: Value = "") -> Value:
 
 
 def _noise(run: Line, prefix: str) -> dict[str, Any]:
-    """Return the other activity during a run on the run's node; with ``server_`` on the server's node."""
+    """Return the activity of other programs, and throttling, during a run on the node of the run.
+
+    With the prefix ``server_``, return those on the node of its server.
+    """
     names = ("seconds", "steal", "others", "busy", "users", "throttled_seconds", "hot", "counters")
     columns = {name: f"{prefix}{name}" for name in names} | {"seconds": f"{prefix}noise_seconds"}
     values = {name: getattr(run, column) for name, column in columns.items()}

@@ -47,15 +47,19 @@ def read_runs(results: Results) -> pd.DataFrame:
     ``rows.build_rows`` fills the columns ``above_limit`` and ``kept`` later.
     """
     lines = chain(lines_with_value(results), lines_without_value(results))
-    # Words and chosen areas are replaced first, as the name of a point contains them.
     return (
         frame_of(lines)
+        # Words such as ``cores`` and automatic areas: before the points, whose names contain both.
         .pipe(replace_words_by_threads)
         .pipe(replace_chosen_areas)
         .pipe(add_point)
+        # A gap is a missing cell; a shape is a workload that measures a matrix or a curve.
         .pipe(copy_gaps_to_rows_of_shapes)
+        # An echo is a value of ping, which the tables of TCP and UDP latencies show.
         .pipe(copy_echoes_to_points)
+        # A stream is a value of STREAM of hpcc, which is shown in the rows of the triad.
         .pipe(streams.copy_streams_to_points)
+        # The clock of each run, during its work or before and after it.
         .pipe(add_clock)
     )
 
@@ -99,10 +103,11 @@ def lines_with_value(results: Results) -> Iterator[Line]:
 
 
 def stream_columns(results: Results, line: Line) -> Line:
-    """Return the columns in which a line of STREAM differs from those of cells.
+    """Return the column values in which a line of STREAM differs from the line of a cell.
 
-    It has no block, and the warnings of its record are about HPL. No table shows it if caches may have
-    held its vectors.
+    STREAM's values come with a record of HPL. Its line therefore has no block, and does not take over
+    the record's warnings, which concern HPL. No table shows the line if caches may have held STREAM's
+    vectors.
     """
     columns: Line = {"is_automatic": False, "program_warnings": "[]"}
     facts = results.facts_for(line["node"], line["host"])

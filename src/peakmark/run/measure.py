@@ -520,6 +520,7 @@ def _describe_command(command: Command, done: Completed) -> Facts:
 
 def _wrote_too_much(directory: Path, cost: Cost) -> Sentence | None:
     """Return a reason to end the cell if its files exceed their limit, else None."""
+    # The estimate may be too low, so twice as much is allowed.
     used, most = cleanup.disk_usage(directory), 2 * cost.disk_bytes + ALL_FILES_BYTES
     if used <= most:
         return None

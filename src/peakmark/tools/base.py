@@ -255,7 +255,7 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Return the wall time with the slowest network, from which timeouts are computed."""
+        """Return the wall time over the slowest network that is assumed. Timeouts are computed from it."""
         return self.fixed_s + self.work_s + self.waits_s + self.wire_bits / SLOWEST_LINK
 
 

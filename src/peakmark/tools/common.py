@@ -549,7 +549,8 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
         shares: shares of all operations, between 0 and 1, ascending.
 
     Returns:
-        A time for each share. Shares are left out if no operation took longer.
+        A time for each share. A share is left out if no operation took longer than its time, because
+        that time would only be the maximum.
     """
     buckets = sorted(counts)
     until = list(accumulate(counts[bucket] for bucket in buckets))

@@ -122,6 +122,7 @@ def renamed(note: Message, usual: Table, called: Table) -> Message:
         names[program.heading] = other.heading
     values = dict(note.values)
     for name, value in values.items():
+        # ``compare`` is a phrase that may contain a heading. Another text is replaced if it is one.
         if name == "compare":
             values[name] = str(value).replace(usual.own.heading, called.own.heading)
         elif isinstance(value, str):
@@ -292,7 +293,10 @@ def value(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> 
 
 
 def point_of(column: LayoutColumn, line: LayoutLine) -> Point | None:
-    """Return the point of a line that has the column's workload and concurrency, if it names any."""
+    """Return the line's point with the workload and concurrency that the column names; else None.
+
+    A column may name neither; then the first point is returned.
+    """
     for point in line.points:
         is_workload = column.workload in (None, point.own.workload)
         is_concurrency = column.concurrency in (None, point.own.concurrency)
@@ -364,8 +368,9 @@ def table(
     Args:
         frames: the campaign, see ``arrange``.
         layout_table: table of the layout.
-        rows: lines of ``frames.rows`` of the layout table's table, all of each point.
-        called: the layout table's table with the names of the layout, see ``table_of``.
+        rows: lines of ``frames.rows`` from the table that the layout table prints; each point has all
+            its lines.
+        called: that table, with the headings that the layout gives it, see ``table_of``.
     """
     table_lines = lines(frames, layout_table, rows)
     points = points_in(table_lines)

@@ -118,8 +118,8 @@ def heat_maps(
         table: table of the values; it has their unit, and whether lower values are better.
         fields: title -> matrix; at least one.
         names: labels of the horizontal and the vertical axis.
-        panel: share of the page's width, and height in inches, of a matrix; by default its fields
-            are squares.
+        panel: width of one matrix as a share of the page's width, and its height in inches; by
+            default the cells are square.
     """
     largest = max(max(field.shape) for field in fields.values())
     is_square = panel is None

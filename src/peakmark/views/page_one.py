@@ -29,7 +29,7 @@ from peakmark.views.score_card import CardLine, Trust
 MOST = 3
 """Largest number of causes, and of commands, on page one: more cannot be read in a minute."""
 CAUSES = ("power-limited", "hot", "throttled", "cpu-quota", "io-limit", "shaped", "below-nominal")
-"""Codes of warnings that name a cause for which a row stays below its limit."""
+"""Codes of warnings that say why a row stays below its limit."""
 SATURATED = 0.8
 """DRAM, not the cores, is the limit if one thread reaches at least this share of all threads' rate."""
 WAKING = 2.0

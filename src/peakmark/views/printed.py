@@ -449,8 +449,9 @@ def fill(
 ) -> PrintedTable:
     """Return the printed table of columns and lines, with the remarks on the lines in the last column.
 
-    A column that is empty in all lines is left out. A column with the same text in all lines becomes a
-    sentence below the table, and so does a remark that all lines have.
+    A column that is empty in all lines is left out. A column with ``once`` and the same text in all
+    lines becomes a sentence below the table; a text in ``USUAL`` is left out without a sentence. A
+    remark that all lines have becomes a sentence too.
 
     Args:
         table: table whose rows are printed.

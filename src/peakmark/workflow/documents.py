@@ -73,7 +73,7 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
 def refresh_index(campaign: Path) -> None:
     """Write the page of all campaigns in the folder of a campaign, if the folder has or wants one.
 
-    The report is already written, so that a failure is only printed.
+    The report is already written, so a failure is only printed.
     """
     results = campaign.parent if campaign.name else campaign.resolve().parent
     if not index.is_wanted(results):

@@ -249,7 +249,8 @@ class Run:
     def resources(self) -> dict[str, Callback]:
         """Return the resources of the rules that measure, for executors other than peakmark's.
 
-        Its queue needs none, and ten thousand jobs with ten resources each take seconds.
+        peakmark's own executor needs no resources and gets none, because Snakemake would take seconds
+        to evaluate ten resources for each of ten thousand jobs.
         """
         if self.plan.cluster is None or self.has_queue or not self.plan.cells:
             return {}
@@ -408,10 +409,10 @@ class Run:
 
 
 class RunInJob(Run):
-    """The reading of the Snakefile inside a job of another executor, which starts Snakemake there.
+    """What the Snakefile needs when it is read inside a job of another executor.
 
-    It takes the plan as the run has written it, and neither asks Slurm nor reads records: the job
-    measures what it was submitted for.
+    Such an executor starts Snakemake again in each job. This class takes the plan that the run has
+    written. It does not ask Slurm or read records, because the job measures what it was submitted for.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:

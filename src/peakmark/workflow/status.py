@@ -160,7 +160,11 @@ def _failures(standings: Iterable[Standing]) -> dict[str, list[Failure]]:
 def _jobs(
     queue: Iterable[slurm.Job], standings: Iterable[Standing]
 ) -> tuple[list[tuple[slurm.Job, list[str]]], list[tuple[str, int]]]:
-    """Return (running job, cells that it measures now) and (reason, number of pending jobs)."""
+    """Return two lists: running jobs, and reasons for waiting.
+
+    The first list has (running job, cells that it measures now). The second list has (reason for
+    waiting, number of pending jobs with this reason).
+    """
     cells_of = defaultdict[str, list[str]](list)
     for one in standings:
         if one.job:

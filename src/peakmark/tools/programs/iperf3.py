@@ -27,7 +27,7 @@ UDP_MESSAGE_MAX = 65507
 TCP_MESSAGE_MAX = 1 << 20
 """Largest write to a TCP socket that iperf3 accepts, in bytes."""
 STREAMS_MAX = 128
-"""Most streams that iperf3 accepts."""
+"""Largest number of streams that iperf3 accepts."""
 _FIRST_THREADED = [3, 16]
 """First version with a thread for each stream."""
 

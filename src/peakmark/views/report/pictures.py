@@ -86,7 +86,7 @@ def is_compared(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_swept(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of workloads with enough block sizes, or threads, for a line."""
+    """Return a mask of the rows of workloads with enough block sizes, or numbers of threads, to draw a line."""
     return sizes_of_workloads(rows).ge(LINE).any(axis=1)
 
 

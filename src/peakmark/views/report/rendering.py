@@ -35,10 +35,10 @@ PIXELS = 1.6 * 4 / 3
 """Pixels on the screen per point of a figure: the figure's letters are as large as the page's text."""
 SVG = "{http://www.w3.org/2000/svg}"
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
-"""Pattern of an escaped control character in JSON, which no font has.
+"""Pattern of an escaped control character in JSON. No font has a glyph for control characters.
 
-It also matches an escaped backslash, as group 1, which is kept: in the text ``\\\\b``, the ``b`` is a
-letter and not a part of a backspace.
+The pattern also matches an escaped backslash, as group 1, which is kept: in the text ``\\\\b``, the
+``b`` is a letter and not a part of a backspace.
 """
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 """Coordinate of a path in an SVG file."""

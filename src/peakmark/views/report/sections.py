@@ -29,7 +29,7 @@ Formulas = dict[str, list[Any]]
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 KINDS = {"at_most": "bound", "none": "unknown"}
-"""Kind of limit -> its name in the list of formulas; a limit of another kind has its origin's name."""
+"""Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
 UNTITLED = ("shares", "rounds", "ratios")
 """Kinds of figures whose captions explain only the marks; the title of the table comes before them."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
@@ -177,7 +177,7 @@ def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.D
 def is_another_side(frames: CampaignFrames, table: Table, layout: Layout) -> bool:
     """Return whether the layout lacks a table but shows all its points in another table.
 
-    An example are latencies, whose points a layout may show in a table of IOPS.
+    For example, a layout may show latencies in a table of IOPS.
     """
     if table in [each.table for each in layout.layout_tables]:
         return False
