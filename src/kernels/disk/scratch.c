@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,14 +183,25 @@ bool scratch_create_empty(int folder, int index) {
 
 bool scratch_is_empty(int folder, int index) {
     char name[sizeof MARKER + 10];
-    struct statx status;
     file_name(index, name);
+#ifdef STATX_BASIC_STATS
+    struct statx found;
     if (statx(scratch.folder[folder], name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
-              STATX_BASIC_STATS, &status) != 0) {
+              STATX_BASIC_STATS, &found) != 0) {
         return false;
     }
+    mode_t mode = found.stx_mode;
+    uint64_t size = found.stx_size;
+#else /* musl before 1.2.5: a network file system may answer from its cache */
+    struct stat found;
+    if (fstatat(scratch.folder[folder], name, &found, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    mode_t mode = found.st_mode;
+    uint64_t size = (uint64_t)found.st_size;
+#endif
     errno = EIO;
-    return S_ISREG(status.stx_mode) && status.stx_size == 0;
+    return S_ISREG(mode) && size == 0;
 }
 
 bool scratch_unlink(int folder, int index) {

@@ -5,3 +5,4 @@ for workload in RS WS RR WR; do
     ${RUNNER:-} "$1/diskbench" --workload "$workload" --record 4KiB --size 256KiB --total 512KiB --threads 2 --warmup 0 \
         --directory "${TMPDIR:-/tmp}" >/dev/null
 done
+${RUNNER:-} "$1/diskbench" --workload META --files 20 --seconds 0.01 --threads 2 --warmup 0 --directory "${TMPDIR:-/tmp}" >/dev/null
