@@ -12,6 +12,9 @@ from typing import Any
 
 from peakmark import data
 
+NOT_POSSIBLE = 77
+"""Exit code with which a kernel reports that this machine cannot measure what it was asked for."""
+
 
 @dataclass(frozen=True)
 class Subsystem:

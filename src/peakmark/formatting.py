@@ -218,6 +218,11 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def node_or_link(name: str) -> str:
+    """Return the name of a node, or of a link as ``client → server``."""
+    return name.replace("+", " → ")
+
+
 def plural(count: float, word: str, several: str = "") -> str:
     """Return a count with its noun, such as ``1 core`` or ``2 cores``.
 

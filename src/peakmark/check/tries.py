@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from peakmark.catalogue import NOT_POSSIBLE
 from peakmark.check.expected import ClassRow, Recipe
 from peakmark.errors import MeasurementError, Unavailable
 from peakmark.formatting import percent, quantity
@@ -16,8 +17,6 @@ from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 from peakmark.run import noise
 
-NOT_POSSIBLE = 77
-"""Exit code with which a kernel reports that this machine cannot measure the row."""
 LOWERED = 0.99
 """Share of the class's limit of the clock below which this node's limit counts as lowered."""
 
@@ -96,9 +95,11 @@ def measure(row: ClassRow, recipe: Recipe, kernel: Path, seconds: float, limit_s
         raise MeasurementError(
             f"{row.instrument} failed in {row.name} with exit code {done.returncode}: {said[0]}"
         )
-    disturbances = _disturbances(row, recipe, printed, noise.between(before, after) or {})
+    quota = _quota(row)
+    during = noise.between(before, after) or {}
+    disturbances = _disturbances(row, recipe, printed, during, quota)
     cap = _lowered_clock(before.state["clock_limit_hz"], recipe.clock_limit_hz)
-    return Try(float(value), " and ".join(filter(None, [*disturbances, cap])), _quota(row))
+    return Try(float(value), " and ".join(filter(None, [*disturbances, cap])), quota)
 
 
 def _printed(text: str) -> Mapping[str, Any]:
@@ -121,7 +122,11 @@ def _quota(row: ClassRow) -> float | None:
 
 
 def _disturbances(
-    row: ClassRow, recipe: Recipe, printed: Mapping[str, Any], during: Mapping[str, Any]
+    row: ClassRow,
+    recipe: Recipe,
+    printed: Mapping[str, Any],
+    during: Mapping[str, Any],
+    quota: float | None,
 ) -> list[str]:
     """Return in words how other programs and the hypervisor disturbed a try.
 
@@ -130,7 +135,7 @@ def _disturbances(
     context = {
         "noise": {"during": during},
         "placed": {"threads": row.concurrency, "cpus": recipe.cpus},
-        "allowed": {"cpu_quota": _quota(row)},
+        "allowed": {"cpu_quota": quota},
     }
     amounts = noise.find(row.subsystem, context, printed)
     disturbances = []

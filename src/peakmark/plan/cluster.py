@@ -427,6 +427,12 @@ Behind = Mapping[str, frozenset[str]]
 """Name of a switch or an uplink -> the nodes behind it."""
 
 
+def read_behind(campaign: Mapping[str, Any]) -> Behind:
+    """Return the nodes behind each switch or uplink; empty if ``campaign.json`` states none."""
+    stated = campaign.get("behind") or {}
+    return {name: frozenset(nodes) for name, nodes in stated.items()}
+
+
 def pair_turns(config: Settings, nodes: Sequence[str]) -> Turns:
     """Return the schedules of all network grids that measure pairs of nodes.
 

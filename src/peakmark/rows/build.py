@@ -11,6 +11,7 @@ import pandas as pd
 
 from peakmark import files
 from peakmark.errors import RecordError
+from peakmark.plan.cluster import read_behind
 from peakmark.resources import code_digest
 from peakmark.rows import findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
@@ -40,7 +41,7 @@ def judge(results: Results) -> CampaignFrames:
     rows = add_verdicts(rows, runs, nodes)
     nodes = count_judged(nodes, rows)
     campaign = campaign_of(results)
-    behind = {switch: frozenset(names) for switch, names in campaign["behind"].items()}
+    behind = read_behind(campaign)
     suspects = list_suspects(rows, runs, results.config.get("suspects") or {})
     slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind), suspects]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, runs, warnings, nodes, results)

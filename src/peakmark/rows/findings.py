@@ -23,7 +23,7 @@ import pandas as pd
 
 from peakmark import statistics
 from peakmark.catalogue import TOGETHER
-from peakmark.formatting import capitalised, counted, listed, percent, plural
+from peakmark.formatting import capitalised, counted, listed, node_or_link, percent, plural
 from peakmark.messages import message
 from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
@@ -691,7 +691,7 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
         found = message(
             "slow-link",
             case=part.kind if part.confirmed else "suspect",
-            name=part.name.replace("+", " → "),
+            name=node_or_link(part.name),
             behind=part.behind,
             low=part.behind_low,
             high=part.behind_high,

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import TOGETHER
-from peakmark.formatting import quantity
-from peakmark.plan.cluster import Behind, crossed
+from peakmark.formatting import node_or_link, quantity
+from peakmark.plan.cluster import Behind, crossed, read_behind
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 
@@ -26,8 +26,7 @@ def together_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterato
     rows = of_table[of_table["variant"].eq(TOGETHER) & of_table["n"].gt(0)]
     if rows.empty:
         return
-    stated = frames.campaign.get("behind") or {}
-    known = {name: frozenset(nodes) for name, nodes in stated.items()}
+    known = read_behind(frames.campaign)
     line_at = {line.point: line for line in schema.lines(rows)}
     for _, of_round in rounds_of(frames.runs, rows).groupby([*POINT, "round"], sort=False):
         pairs = pairs_of_round(of_round, of_table)
@@ -81,11 +80,11 @@ def sentence(pairs: pd.DataFrame, label: str, unit: str, known: Behind) -> str:
     if pairs["alone"].notna().all():
         kept = pairs["together"] / pairs["alone"]
         share = total / pairs["alone"].sum()
-        least = shown(names[kept.argmin()])
+        least = node_or_link(names[kept.argmin()])
         text += f", {100 * share:.0f} % of the sum of their rates alone"
         text += f"; {least} keeps the least of its rate alone, {100 * kept.min():.0f} %"
     fairness = pairs["together"].min() / pairs["together"].mean()
-    slowest = shown(names[pairs["together"].argmin()])
+    slowest = node_or_link(names[pairs["together"].argmin()])
     text += f". The slowest pair, {slowest}, has {100 * fairness:.0f} % of the mean"
     crossing = switches(names, known)
     if crossing:
@@ -101,8 +100,3 @@ def switches(pairs: Sequence[str], known: Behind) -> str:
         if count:
             parts.append(f"{count} through {name}")
     return ", ".join(parts)
-
-
-def shown(pair: str) -> str:
-    """Return a pair as sentences write it."""
-    return pair.replace("+", " → ")

@@ -19,6 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from peakmark import files
+from peakmark.catalogue import NOT_POSSIBLE
 from peakmark.cell import Cell
 from peakmark.errors import (
     MORE_MEMORY,
@@ -55,8 +56,6 @@ from peakmark.tools.base import (
 if TYPE_CHECKING:
     from peakmark.run.pair import Peer
 
-NOT_POSSIBLE = 77
-"""Exit code with which a kernel reports that this machine cannot run the cell."""
 STACK_BYTES = 16 << 20
 """Bytes of memory that are allowed for the stack of each thread."""
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import counted, listed, natural, percent, plural, typeset
+from peakmark.formatting import counted, listed, natural, node_or_link, percent, plural, typeset
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
@@ -195,8 +195,8 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
 def second_verdicts(frames: CampaignFrames) -> Iterator[str]:
     """Yield a sentence for each suspect of a second measurement: slow again, not slow, or not judged."""
     for suspect in schema.lines(of_kind(frames, "suspect")):
-        name = shown(suspect.name)
-        others = listed([shown(other) for other in json.loads(suspect.beside)])
+        name = node_or_link(suspect.name)
+        others = listed([node_or_link(other) for other in json.loads(suspect.beside)])
         if not suspect.judged:
             yield (
                 f"Neither confirmed nor not: no row has {ENOUGH} repetitions on {name} and on one of"
@@ -213,11 +213,6 @@ def second_verdicts(frames: CampaignFrames) -> Iterator[str]:
                 f" measured beside {others}; it may be slow at times: measure it again before draining"
                 " it."
             )
-
-
-def shown(name: str) -> str:
-    """Return the name of a node, or of a link as ``client → server``."""
-    return name.replace("+", " → ")
 
 
 def unjudged(frames: CampaignFrames) -> Iterator[str]:

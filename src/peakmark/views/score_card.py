@@ -239,10 +239,11 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     value = statistics.median(runs) if runs else None
     shares: tuple[float, ...] = ()
     if row.limit is not None and row.efficiency is not None:
-        shares = shares_of(runs, row)
-        # The limits of nodes differ by their clocks.
         if len(measured) > 1:
+            # The limits of nodes differ by their clocks.
             shares = tuple(each.efficiency for each in measured if each.efficiency is not None)
+        else:
+            shares = shares_of(runs, row)
     reference = best_reference(frames.rows, row)
     share = statistics.median(shares) if shares else None
     trust, reason = judge(frames, row, measured)

@@ -16,7 +16,7 @@ from peakmark.cell import Cell
 from peakmark.config.types import Campaign
 from peakmark.formatting import parse_size
 from peakmark.plan import grids
-from peakmark.plan.cluster import crossed
+from peakmark.plan.cluster import crossed, read_behind
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_mapped
 
@@ -81,7 +81,7 @@ def node_families(rows: pd.DataFrame) -> Iterator[Family]:
 
 def link_families(frames: CampaignFrames) -> Iterator[Family]:
     """Yield the healthy and suspected links of each point, in a family for each number of uplinks."""
-    known = {switch: frozenset(nodes) for switch, nodes in frames.campaign["behind"].items()}
+    known = read_behind(frames.campaign)
     rows = frames.rows[is_mapped(frames.rows)]
     for place, pairs in rows.groupby("place", sort=False):
         slow = frames.fleet[frames.fleet["point"].eq(place)]

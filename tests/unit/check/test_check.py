@@ -316,11 +316,10 @@ def test_a_clock_that_is_limited_more_than_that_of_the_class_is_a_disturbance(li
     assert words in found and bool(words) == bool(found)
 
 
-def test_lost_cpu_time_is_a_disturbance_unless_a_quota_explains_it(monkeypatch):
+def test_lost_cpu_time_is_a_disturbance_unless_a_quota_explains_it():
     printed = {"cpu_share": 0.5}
-    assert "waited for a CPU 50.0 %" in tries._disturbances(row(), RECIPE, printed, {})[0]
-    monkeypatch.setattr(tries.job_limits, "collect", lambda _: {"cpu_quota": 1.0})
-    assert tries._disturbances(row(), RECIPE, printed, {}) == []
+    assert "waited for a CPU 50.0 %" in tries._disturbances(row(), RECIPE, printed, {}, None)[0]
+    assert tries._disturbances(row(), RECIPE, printed, {}, 1.0) == []
 
 
 def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):
