@@ -196,7 +196,7 @@ static void too_little_memory_is_refused(void **state) {
     process_expect(
         process_run(NULL, ARGV("diskbench", "--workload", "WS", "--record", "1GiB", "--threads",
                                "4096", "--size", "4TiB", "--directory", directory)),
-        77, "the buffers of 4096 threads need 8796093022208 bytes, but only");
+        77, "8796093022208 bytes of memory are needed, but only");
     process_expect(
         process_run(NULL, ARGV("diskbench", "--workload", "WS", "--record", "1GiB", "--threads",
                                "4096", "--size", "8388607TiB", "--directory", directory)),

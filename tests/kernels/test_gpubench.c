@@ -45,7 +45,6 @@ static void what_is_not_possible_is_said(void **state) {
         const char *faults, *workload, *gpus, *text;
     } cases[] = {
         {"no-device", "FP64", "0", "gives no GPU: CUDA_ERROR_OF_THE_TEST (100)"},
-        {"mismatch", "FP64", "0", "reboot after the update"},
         {"none-visible", "FP64", "0", "CUDA_VISIBLE_DEVICES"},
         {"", "FP64", "0-2", "GPU 2 is not here: the driver has 2"},
         {"mig", "FP64", "0", "GPU 0 (Fake GPU MIG 1g.5gb) is a part of a GPU (MIG)"},
@@ -63,7 +62,8 @@ static void what_fails_is_said_with_the_gpu_and_a_remedy(void **state) {
     (void)state;
     static const struct {
         const char *faults, *workload, *text;
-    } cases[] = {{"no-memory", "RS", "GPU 0: allocating 4MiB failed: CUDA_ERROR_OUT_OF_MEMORY (2)"},
+    } cases[] = {{"mismatch", "FP64", "reboot after the update"},
+                 {"no-memory", "RS", "GPU 0: allocating 4MiB failed: CUDA_ERROR_OUT_OF_MEMORY (2)"},
                  {"no-memory", "RS", "other programs hold its memory"},
                  {"exclusive", "FP64", "another program has it for itself"},
                  {"bad-ptx", "FP64", "line 7: syntax error"},

@@ -311,6 +311,14 @@ static void long_visits_are_found(void **state) {
     }
 }
 
+/* With other programs ended, the memory of this machine may suffice. */
+static void memory_that_other_programs_use_is_a_failure(void **state) {
+    (void)state;
+    char pool[32];
+    snprintf(pool, sizeof pool, "%ldB", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+    process_expect(rambench("RS", "64MiB", "--pool", pool), 1, "are available: make --pool");
+}
+
 static void impossible_requests(void **state) {
     (void)state;
     process_expect(rambench("RS", "1KiB", "--pool", "900TiB"), 2, "use larger blocks");
@@ -336,6 +344,7 @@ int main(void) {
         cmocka_unit_test(every_thread_has_work),
         cmocka_unit_test(sizes_beyond_any_memory),
         cmocka_unit_test(long_visits_are_found),
+        cmocka_unit_test(memory_that_other_programs_use_is_a_failure),
         cmocka_unit_test(impossible_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

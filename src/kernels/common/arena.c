@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/status.h"
+
 bool arena_create(struct arena *arena, size_t bytes, bool huge) {
     size_t page = huge ? HUGE_PAGE : (size_t)sysconf(_SC_PAGESIZE);
     *arena = (struct arena){0};
@@ -96,12 +98,13 @@ const char *arena_huge_policy(void) {
     return "unknown";
 }
 
-uint64_t memory_available(void) {
-    char line[256];
+/* A line of /proc/meminfo in bytes; 0 if unknown. */
+static uint64_t meminfo(const char *wanted) {
+    char line[256], name[64];
     uint64_t kib, bytes = 0;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1) {
+        if (sscanf(line, "%63[^:]: %" SCNu64 " kB", name, &kib) == 2 && strcmp(name, wanted) == 0) {
             bytes = kib << 10;
         }
     }
@@ -109,4 +112,22 @@ uint64_t memory_available(void) {
         fclose(file);
     }
     return bytes;
+}
+
+uint64_t memory_available(void) {
+    return meminfo("MemAvailable");
+}
+
+void memory_need(uint64_t bytes, const char *options) {
+    const uint64_t available = memory_available();
+    if (available == 0 || bytes <= available) {
+        return;
+    }
+    void (*fail)(const char *format, ...) = fail_measurement;
+    if (bytes > meminfo("MemTotal")) {
+        fail = fail_impossible;
+    }
+    fail("%" PRIu64 " bytes of memory are needed, but only %" PRIu64
+         " are available: make %s smaller",
+         bytes, available, options);
 }

@@ -39,4 +39,9 @@ const char *arena_huge_policy(void);
 /* MemAvailable of /proc/meminfo in bytes; 0 if unknown. */
 uint64_t memory_available(void);
 
+/* Ends the program if so many bytes of memory are not available: with exit code 77 if the machine
+ * has less, else with 1, because other programs may release memory. The message tells the user to
+ * make these options smaller. */
+void memory_need(uint64_t bytes, const char *options);
+
 #endif

@@ -191,18 +191,12 @@ static void check_memory(const struct disk_test *test, int threads) {
     /* Files are laid out from a buffer of a record more. */
     const uint64_t layout = test->fresh ? 0 : test->record;
     const uint64_t needed = (lane_buffer_bytes(test) + layout) * (uint64_t)threads;
-    const uint64_t available = memory_available();
     if (needed > BYTES_MOST) {
         fail_usage("--record, --depth and --threads: their buffers of %" PRIu64
                    " bytes are more memory than a process can have: make one of them smaller",
                    needed);
     }
-    if (available > 0 && needed > available) {
-        fail_impossible("the buffers of %d threads need %" PRIu64 " bytes, but only %" PRIu64
-                        " bytes of memory are available: make --record, --depth or --threads "
-                        "smaller",
-                        threads, needed, available);
-    }
+    memory_need(needed, "--record, --depth or --threads");
 }
 
 static void warn_of_memory(const struct volume *volume, struct warnings *warnings) {

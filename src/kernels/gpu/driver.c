@@ -88,8 +88,10 @@ int driver_open(void) {
     int code = cu.Init(0);
     code = code == 0 ? cu.DeviceGetCount(&count) : code;
     if (code != 0) {
-        fail_impossible("the NVIDIA driver gives no GPU: %s; %s",
-                        error_text(code, text, sizeof text), remedy_of(code));
+        void (*fail)(const char *format, ...) =
+            code == ERROR_NO_DEVICE ? fail_impossible : fail_measurement;
+        fail("the NVIDIA driver gives no GPU: %s; %s", error_text(code, text, sizeof text),
+             remedy_of(code));
     }
     if (count == 0) {
         fail_impossible("the NVIDIA driver has no GPU to offer: check CUDA_VISIBLE_DEVICES, and "

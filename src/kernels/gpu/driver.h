@@ -63,6 +63,7 @@ extern struct driver cu;
 
 enum {
     ERROR_OUT_OF_MEMORY = 2,
+    ERROR_NO_DEVICE = 100,
     ERROR_OLD_DRIVER = 222,
     ERROR_TOO_MANY_RESOURCES = 701,
     ERROR_PEER_ENABLED = 704
@@ -80,7 +81,7 @@ enum attribute {
 };
 
 /* Opens the library, initialises it and returns the number of GPUs, at least 1. Ends the program
- * with exit code 77 and the reason if that is impossible. */
+ * with the reason if that is impossible: with exit code 77 without driver or GPU, else 1. */
 int driver_open(void);
 
 int driver_version(void);                                   /* 13000 for CUDA 13.0 */

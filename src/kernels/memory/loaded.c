@@ -1,7 +1,6 @@
 #include "memory/loaded.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -402,13 +401,7 @@ static void choose_sizes(struct loaded *loaded, const struct cpu_list *cpus, con
     }
     loaded->pool = (size_t)(pool / loaders / BURST * BURST);
     loaded->area = (size_t)((area > 0 && area < pool ? area : pool) / BURST * BURST);
-    const uint64_t bytes = thread_bytes(loaded, 0) + loaders * thread_bytes(loaded, 1);
-    const uint64_t available = memory_available();
-    if (available > 0 && bytes > available) {
-        fail_impossible("LOADED needs %" PRIu64 " bytes, but only %" PRIu64
-                        " bytes of memory are available: make --pool or --threads smaller",
-                        bytes, available);
-    }
+    memory_need(thread_bytes(loaded, 0) + loaders * thread_bytes(loaded, 1), "--pool or --threads");
 }
 
 void loaded_measure(const struct arguments *arguments, const struct cpu_list *cpus,

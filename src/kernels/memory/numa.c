@@ -545,7 +545,7 @@ static void choose_size(struct numa *numa, const struct cpu_list *cpus, const ch
         }
     }
     if (bytes < least) {
-        fail_impossible("NUMA node %d has too little free memory: free some of it", poorest);
+        fail_measurement("NUMA node %d has too little free memory: free some of it", poorest);
     }
     if (poorest >= 0) {
         warnings_add(warnings, "each NUMA node gets %s instead of %s: node %d has no more",

@@ -279,12 +279,9 @@ static void warn(const struct arguments *a, const struct bench *bench, uint64_t 
                      "of many blocks",
                      a->workload, sequential_of(bench->operation));
     }
-    uint64_t available = memory_available();
-    if (available > 0 && bench_bytes_per_thread(bench) > available / (uint64_t)a->common.threads) {
-        fail_impossible("%d threads need %" PRIu64 " bytes each, but only %" PRIu64
-                        " bytes of memory are available: make --pool, --block or --threads smaller",
-                        a->common.threads, bench_bytes_per_thread(bench), available);
-    }
+    const uint64_t each = bench_bytes_per_thread(bench), threads = (uint64_t)a->common.threads;
+    memory_need(each > UINT64_MAX / threads ? UINT64_MAX : each * threads,
+                "--pool, --block or --threads");
 }
 
 /* Mean time of a load over all threads, and that of the fastest portion. */
