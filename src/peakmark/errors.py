@@ -82,13 +82,17 @@ class ParseError(PeakmarkError):
 
 
 class MeasurementError(PeakmarkError):
-    """Error for a cell that failed: the tool failed, hung, or printed an invalid result."""
+    """Error for a cell that failed: the tool failed, hung, or printed an invalid result.
+
+    The cell has no record, so the next run measures it again.
+    """
 
 
 class Unavailable(PeakmarkError):
     """Error for a cell that this machine cannot measure, for example because the tool is missing.
 
-    The cell does not count as failed.
+    The cell does not count as failed, and no later run measures it. An error whose reason may pass,
+    such as a busy node or a lost connection, is a ``MeasurementError``.
     """
 
 

@@ -4,6 +4,7 @@ import os
 import socket
 from pathlib import Path
 
+import pytest
 from tests.checkout import TINY, TO_TABLES
 from tests.programs import executable
 
@@ -36,25 +37,62 @@ def without_slurm(folder):
     return folder
 
 
-def test_the_hosts_of_a_pbs_job_measure_network_cells_one_at_a_time(checkout, tmp_path):
+@pytest.fixture
+def run(checkout, tmp_path):
+    """Run a campaign of one CPU cell and two network cells as jobs of a PBS with two hosts."""
     programs = without_slurm(tmp_path / "programs")
     (programs / "ssh").unlink(missing_ok=True)
-    (tmp_path / "nodes").write_text(f"{socket.gethostname()}\nlocalhost\n")
-    executable(programs / "qsub", QSUB.format(folder=tmp_path))
     executable(programs / "ssh", SSH)
+    executable(programs / "qsub", QSUB.format(folder=tmp_path))
+    (tmp_path / "nodes").write_text(f"{socket.gethostname()}\nlocalhost\n")
     grid = [{"workloads": ["DP"], "concurrency": [1]}]
     values = {**TINY, "cpu": grid, "memory": [], "disk": [], "repetitions": 1}
-    config = checkout.write_config("tiny.yaml", values)
-    executor = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", SUBMIT]
-    words = ["--jobs", "3", "--configfile", str(config), *TO_TABLES]
-    path = {"PATH": str(programs)}
-    done = checkout.run("snakemake", *executor, *words, env=path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 cells as jobs of a scheduler other than Slurm" in done.stderr
+
+    def snakemake(code=0, **more):
+        (tmp_path / "jobs").unlink(missing_ok=True)
+        config = checkout.write_config("tiny.yaml", values | more)
+        words = ["--jobs", "3", "--configfile", str(config), *TO_TABLES]
+        executor = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", SUBMIT]
+        done = checkout.run("snakemake", *executor, *words, env={"PATH": str(programs)})
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stderr
+
+    return snakemake
+
+
+def jobs(folder, hosts):
+    """Words of the jobs with this number of hosts, in order."""
+    lines = (folder / "jobs").read_text().splitlines()
+    return [line.split()[0] for line in lines if f"select={hosts}:" in line]
+
+
+def test_the_hosts_of_a_pbs_job_measure_network_cells_one_at_a_time(run, checkout, tmp_path):
+    assert "3 cells as jobs of a scheduler other than Slurm" in run()
     records = checkout.records("tiny")
     assert [record["status"] for record in records.values()] == ["ok"] * 3, records
     assert all(record["context"]["job_id"].endswith(".here") for record in records.values())
-    lines = (tmp_path / "jobs").read_text().splitlines()
-    assert sum(line.startswith("began select=1:ncpus=") for line in lines) == 1
-    pairs = [line.split()[0] for line in lines if "select=2:" in line]
-    assert pairs == ["began", "ended", "began", "ended"]
+    assert jobs(tmp_path, 1) == ["began", "ended"]
+    assert jobs(tmp_path, 2) == ["began", "ended"] * 2
+
+
+def test_network_cells_are_measured_when_a_second_host_is_named_and_reached(
+    run, checkout, tmp_path
+):
+    qsub, ssh = tmp_path / "programs" / "qsub", tmp_path / "programs" / "ssh"
+    executable(qsub, qsub.read_text().replace(f"PBS_NODEFILE={tmp_path}/nodes", ""))
+    executable(ssh, "#!/bin/sh\nexit 255\n")
+    # Nothing names a second host: the rows stay empty.
+    run()
+    found = sorted(record["status"] for record in checkout.records("tiny").values())
+    assert found == ["ok", "unavailable", "unavailable"]
+    # The site file names it, but ssh does not reach it: the cells fail.
+    hosts = [socket.gethostname(), "localhost"]
+    site = {"schema": 1, "name": "here", "hosts": hosts}
+    path = checkout.write_config("site.yaml", site)
+    run(code=1, site=str(path))
+    assert [record["status"] for record in checkout.records("tiny").values()] == ["ok"]
+    # ssh reaches it: these cells are measured, and no other.
+    executable(ssh, SSH)
+    run(site=str(path))
+    assert jobs(tmp_path, 1) == []
+    assert [record["status"] for record in checkout.records("tiny").values()] == ["ok"] * 3

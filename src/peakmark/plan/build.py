@@ -13,7 +13,7 @@ from peakmark.catalogue import SUBSYSTEMS, TOGETHER
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
-from peakmark.errors import ConfigError, Unavailable
+from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import gpu
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import Cluster, Settings, Turns, local_nodes, pair_turns
@@ -175,7 +175,7 @@ def _largest_record(path: str, local: bool) -> int:
         local: whether the path is on this machine, so that IOZone can be run to find the limit.
             Otherwise the usual limit is assumed.
     """
-    with suppress(Unavailable):  # its cells report the reason
+    with suppress(PeakmarkError):  # its cells report the reason
         if local:
             return iozone.Iozone().largest(path)
     return iozone.USUAL_LARGEST

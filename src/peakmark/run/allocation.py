@@ -14,11 +14,10 @@ import shlex
 import socket
 import subprocess
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from peakmark import files
-from peakmark.errors import Unavailable
+from peakmark.errors import MeasurementError, Unavailable
 from peakmark.slurm import hostlists
 
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "MODULEPATH", "PYTHONPATH", "TMPDIR")
@@ -38,7 +37,8 @@ def both_hosts(stated: Sequence[str]) -> tuple[str, str]:
         stated: key ``hosts`` of the site file, for schedulers that list no hosts.
 
     Raises:
-        Unavailable: no other host is known.
+        MeasurementError: this job has no other host, or its list cannot be read. A later job may have both.
+        Unavailable: neither the scheduler nor the site file names hosts.
     """
     names = list(dict.fromkeys(_allocated() or stated))
     if not names:
@@ -49,7 +49,10 @@ def both_hosts(stated: Sequence[str]) -> tuple[str, str]:
     here = _short(socket.gethostname())
     others = [name for name in names if _short(name) != here]
     if not others:
-        raise Unavailable(f"the job has the hosts {', '.join(names)}: two are needed")
+        raise MeasurementError(
+            f"this job has only the host {here}, and two are needed",
+            "let the submit command ask for {resources.nodes} hosts",
+        )
     return here, others[0]
 
 
@@ -58,19 +61,27 @@ def _short(name: str) -> str:
 
 
 def _allocated() -> list[str]:
-    """Return the hosts of this job, with repetitions; empty if nothing lists them."""
+    """Return the hosts of this job, with repetitions; empty if no scheduler lists them.
+
+    Raises:
+        MeasurementError: the scheduler's list cannot be read. A later job may read it.
+    """
     path = os.environ.get("PBS_NODEFILE")
     if path:
-        with suppress(OSError, UnicodeDecodeError):
+        try:
             return files.read_text(Path(path)).split()
+        except (OSError, UnicodeDecodeError) as error:
+            raise MeasurementError(f"PBS_NODEFILE cannot be read: {error}") from error
     listed = os.environ.get("LSB_HOSTS")
     if listed:
         return listed.split()
     if os.environ.get("FLUX_URI"):
-        with suppress(OSError, subprocess.SubprocessError):
-            argv = ["flux", "getattr", "hostlist"]
+        argv = ["flux", "getattr", "hostlist"]
+        try:
             text = subprocess.check_output(argv, text=True, timeout=FLUX_S)
-            return hostlists.hostnames(text.strip())
+        except (OSError, subprocess.SubprocessError) as error:
+            raise MeasurementError(f"Flux does not list the hosts of this job: {error}") from error
+        return hostlists.hostnames(text.strip())
     return []
 
 

@@ -333,6 +333,7 @@ def modules_loaded(names: Sequence[str]) -> Iterator[None]:
     """Load environment modules into this process's environment while the block runs.
 
     Raises:
+        MeasurementError: loading took too long.
         Unavailable: a module cannot be loaded. The message has the output of the module command.
     """
     if not names:
@@ -362,7 +363,7 @@ def _module_environment(names: Sequence[str]) -> dict[str, str]:
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(
+        raise MeasurementError(
             f"loading the modules {' '.join(names)} took longer than {MODULES_LIMIT_S:.0f} s"
         ) from None
     if done.returncode:

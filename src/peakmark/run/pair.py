@@ -31,7 +31,7 @@ from subprocess import Popen
 from typing import Any
 
 from peakmark import files, resources, slurm
-from peakmark.errors import ExitCode, MeasurementError, PeakmarkError, Unavailable
+from peakmark.errors import ExitCode, MeasurementError, PeakmarkError
 from peakmark.machine import network
 from peakmark.run import allocation, cleanup, execute, noise
 from peakmark.tools.base import Command
@@ -142,8 +142,8 @@ def across(
         peer: node of the server, if this Slurm job has more than two nodes.
 
     Raises:
-        MeasurementError: there is no second node, or the server did not start there.
-        Unavailable: no scheduler lists the hosts of this job, or ssh does not reach the other one.
+        MeasurementError: this job has no second node, or the server did not start there.
+        Unavailable: neither a scheduler nor the site file names hosts.
     """
     # Start ``peakmark serve`` on the other node.
     if os.environ.get("SLURM_JOB_ID"):
@@ -178,11 +178,15 @@ def across(
             process.stdin.write(json.dumps(request).encode() + b"\n")
         answer = _line(process, START_S)
         if answer is None:
-            answer = {"failed": f"no answer{execute.last_lines(folder)}"}
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(END_S)
+            printed = execute.last_lines(folder)
             if starter == "ssh" and process.returncode == allocation.NO_CONNECTION:
-                raise Unavailable(f"ssh does not reach {remote}{execute.last_lines(folder)}")
+                raise MeasurementError(
+                    f"ssh does not reach {remote}{printed}",
+                    f"ssh -o BatchMode=yes {remote} true must succeed on {local}",
+                )
+            answer = {"failed": f"no answer{printed}"}
         if "failed" in answer:
             raise MeasurementError(f"the server on {remote} did not start: {answer['failed']}")
         # Check that the route to the server uses the interface to measure.

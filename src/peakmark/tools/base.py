@@ -18,7 +18,7 @@ from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.errors import Unavailable
+from peakmark.errors import MeasurementError, Unavailable
 
 C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
 """Environment of every command, so that no tool prints 1,5 for 1.5 or groups thousands."""
@@ -451,7 +451,8 @@ def ask(path: str, *arguments: str) -> str:
     The exit code is ignored, because tools differ in what they return.
 
     Raises:
-        Unavailable: the tool cannot be executed, lacks a library, or does not end in 10 s.
+        Unavailable: the tool cannot be executed, or lacks a library.
+        MeasurementError: the tool does not end in 10 s, perhaps because the node is busy.
     """
     import subprocess  # late: planning runs no tool, and this import takes longest
 
@@ -466,7 +467,7 @@ def ask(path: str, *arguments: str) -> str:
         )
     except subprocess.TimeoutExpired as error:
         question = " ".join([path, *arguments])
-        raise Unavailable(f"{question} did not answer in {_VERSION_TIMEOUT_S:g} s") from error
+        raise MeasurementError(f"{question} did not answer in {_VERSION_TIMEOUT_S:g} s") from error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise not_executable(path, why) from error

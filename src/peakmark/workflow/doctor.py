@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, output, resources, slurm
-from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
+from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.formatting import gigabytes, listed
 from peakmark.machine import gpu, software, storage
 from peakmark.machine.host import Host, chosen, parse_cpu_list
@@ -121,7 +121,7 @@ def _reference(instrument: Instrument) -> Finding:
         return "missing", name, f"its columns stay empty; {fix}"
     try:
         return "ok", name, f"{path}{_found(instrument.find(path))}"
-    except Unavailable as error:
+    except PeakmarkError as error:
         return "missing", name, str(error)
 
 

@@ -223,7 +223,8 @@ class Run:
         cell = self.cells[wildcards.cell]
         words = ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan)]
         if self.plan.cluster and two_nodes(cell):
-            words.append("--pair")
+            facts = self.plan.config.get("site_facts") or {}
+            words += ["--pair", *facts.get("hosts", ())]
         return shlex.join(words)
 
     def job_fingerprint(self, wildcards: Any) -> str:

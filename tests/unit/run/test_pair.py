@@ -1,15 +1,19 @@
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
 
 import pytest
 from tests.programs import executable
+from tests.unit.hostile import KERNELS
 
+from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, Unavailable
 from peakmark.machine import job_limits
 from peakmark.run import allocation, pair
+from peakmark.run.measure import Request, measure
 from peakmark.tools.base import Command
 
 SERVER = """
@@ -133,16 +137,41 @@ def test_flux_names_its_hosts(tmp_path, job_without_slurm):
     assert allocation.both_hosts(())[1] == "other7"
 
 
-def test_without_hosts_or_without_a_connection_the_cell_is_not_possible(
-    tmp_path, job_without_slurm
-):
+def test_without_a_list_of_hosts_the_cell_is_not_possible(job_without_slurm):
     with pytest.raises(Unavailable, match=r"hosts: \[HOST, HOST\] into the site file"):
         allocation.both_hosts(())
-    executable(tmp_path / "programs" / "ssh", "#!/bin/sh\necho 'Permission denied' >&2\nexit 255\n")
-    hosts = [socket.gethostname(), "localhost"]
-    words = "ssh does not reach localhost.*Permission denied"
-    with (
-        pytest.raises(Unavailable, match=words),
-        pair.across(server(SERVER), tmp_path, None, 1, hosts),
-    ):
-        pass
+
+
+@pytest.mark.parametrize(("variable", "value", "words"), [
+    ("PBS_NODEFILE", "/no/such/file", "PBS_NODEFILE cannot be read: .*No such file"),
+    ("FLUX_URI", "local:///run/flux", "Flux does not list the hosts of this job: .*flux"),
+    ("LSB_HOSTS", socket.gethostname(), r"only the host .*{resources.nodes} hosts"),
+])  # fmt: skip
+def test_a_job_without_a_second_host_is_a_failure(variable, value, words, job_without_slurm):
+    job_without_slurm.setenv(variable, value)
+    with pytest.raises(MeasurementError, match=words):
+        allocation.both_hosts([socket.gethostname(), "localhost"])
+
+
+NETWORK = Cell("network", "netbench", "TCP", "", 1024, 1, "any", 0, {"seconds": 0.02})
+
+
+@pytest.mark.parametrize(("ssh", "words"), [
+    ("echo 'Permission denied' >&2; exit 255", "ssh does not reach localhost: Permission denied"),
+    ("exit 1", "the server on localhost did not start"),
+])  # fmt: skip
+def test_a_cell_whose_server_did_not_start_has_no_record_and_is_measured_later(
+    ssh, words, known, tmp_path, job_without_slurm
+):
+    campaign = tmp_path / "results" / "c"
+    shutil.copytree(known, campaign / "machine")
+    output = campaign / "cells" / f"{NETWORK.id}.json"
+    hosts = (socket.gethostname(), "localhost")
+    request = Request(NETWORK, output, campaign, KERNELS, pair=True, hosts=hosts)
+    program = executable(tmp_path / "programs" / "ssh", f"#!/bin/sh\n{ssh}\n")
+    with pytest.raises(MeasurementError, match=words):
+        measure(request)
+    assert not output.exists()
+    assert (campaign / "attempts" / NETWORK.id / "0.json").exists()
+    executable(program, SSH)
+    assert measure(request)["status"] == "ok"
