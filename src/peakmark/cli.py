@@ -856,6 +856,9 @@ def export(options: argparse.Namespace) -> None:
     from peakmark.rows import build
     from peakmark.views import export
 
+    replaceable = None
+    if options.form == "openmetrics":
+        replaceable = export.OPENMETRICS_FILE
     if options.form == "nhc":
         text = f"{command.nhc_line(options.campaign)}\n"
     else:
@@ -865,7 +868,7 @@ def export(options: argparse.Namespace) -> None:
     if options.output is None:
         output.say(text.rstrip("\n"))
     else:
-        files.write_document(options.output, text.encode(), options.campaign)
+        files.write_document(options.output, text.encode(), options.campaign, replaceable)
         output.say(str(options.output))
 
 

@@ -2,7 +2,8 @@
 
 - Reading refuses everything except regular files, and never blocks.
 - Writing replaces a file atomically.
-- A document (report or bundle) replaces only files that the same campaign wrote.
+- A document (report or bundle) replaces only files that the same campaign wrote. An OpenMetrics file
+  also replaces those of other campaigns.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import errno
 import hashlib
 import os
 import pwd
+import re
 import shutil
 import stat
 import tempfile
@@ -315,7 +317,12 @@ DOCUMENTS = ("report.pdf", "report.html", "summary.md", "summary.json")
 """Documents in the campaign's folder, which commands may always replace."""
 
 
-def write_document(target: Path, content: bytes, campaign: Path | None = None) -> None:
+def write_document(
+    target: Path,
+    content: bytes,
+    campaign: Path | None = None,
+    replaceable: re.Pattern[bytes] | None = None,
+) -> None:
     """Write a document atomically. Links are followed.
 
     Args:
@@ -323,6 +330,7 @@ def write_document(target: Path, content: bytes, campaign: Path | None = None) -
         content: content of the document.
         campaign: folder of the document's campaign. An existing file is replaced only if this campaign
             wrote it and nobody has changed it since.
+        replaceable: pattern of whole files that are replaced too, whichever campaign wrote them.
 
     Raises:
         PeakmarkError: ``target`` is a file that must not be replaced, or cannot be written.
@@ -331,7 +339,7 @@ def write_document(target: Path, content: bytes, campaign: Path | None = None) -
     try:
         if place.exists() and place.read_bytes() == content:
             return
-        if not _may_replace(target, place, campaign):
+        if not _may_replace(target, place, campaign, replaceable):
             raise PeakmarkError(
                 f"{target} exists, and this campaign did not write it like this: nothing was overwritten; move it away, or "
                 "give another name"
@@ -366,9 +374,13 @@ def document_place(target: Path) -> Path:
     return place
 
 
-def _may_replace(target: Path, place: Path, campaign: Path | None) -> bool:
+def _may_replace(
+    target: Path, place: Path, campaign: Path | None, replaceable: re.Pattern[bytes] | None
+) -> bool:
     """Return whether a document may replace the file at ``place``, if there is one."""
     if not place.exists() or place.stat().st_size == 0:
+        return True
+    if replaceable is not None and replaceable.fullmatch(place.read_bytes()):
         return True
     if campaign is None:
         return False
