@@ -41,9 +41,29 @@ def host(tmp_path, answer, smi=None):
 
 
 def facts(tmp_path, count=1, **changes):
-    """The facts of a machine with H100s."""
+    """The facts of a machine with H100s. nvidia-smi has printed the first one."""
     smi = (SMI / "h100.xml").read_text()
     found = gpu.collect(host(tmp_path, listed(count, **changes), smi), tmp_path / "gpubench")
+    first = found["gpus"][0]
+    for each in found["gpus"]:
+        each |= {"generation": first["generation"], "width": first["width"]}
+    return {**make.VM, "host": "node1", "gpu": found}
+
+
+A100 = {
+    "name": "NVIDIA A100-PCIE-40GB", "sms": 108, "clock_hz": 1.41e9, "memory_clock_hz": 1.215e9,
+    "l2_bytes": 40 << 20, "compute": "8.0", "memory_bytes": 42505273344,
+}  # fmt: skip
+
+
+def facts_of_two_models(tmp_path, first="H100"):
+    """The facts of a machine with an H100 and an A100, which is on a slower link."""
+    a100 = 1 if first == "H100" else 0
+    answer = listed(2)
+    answer["gpus"][a100] |= A100
+    found = gpu.collect(host(tmp_path, answer), tmp_path / "gpubench")
+    for number, each in enumerate(found["gpus"]):
+        each |= {"generation": 4 if number == a100 else 5, "width": 16, "nvlinks": [0, 0]}
     return {**make.VM, "host": "node1", "gpu": found}
 
 

@@ -238,7 +238,8 @@ class Question:
         read = self.fact("cpu", "clock_hz") or {}
         part = "cpu"
         if self.subsystem == "gpu":
-            part, read = "gpu", {"maximum": self.fact("gpu", "clock_hz")}
+            gpus = self.fact("gpu", "gpus") or [{}]
+            part, read = "gpu", {"maximum": gpus[0].get("clock_hz")}
         observed = self.clock_hz
         if observed is None:
             observed = read.get("observed")

@@ -377,25 +377,33 @@ def slow_link(measured: RowRuns) -> Messages:
 
 
 def slow_gpu(measured: RowRuns) -> Messages:
-    """Report GPUs that were slower than the others of their node in every repetition."""
+    """Report GPUs that were slower in every repetition than the others of their model on the node."""
     if measured.row.subsystem != "gpu" or measured.row.concurrency < 2:
         return
+    gpus = {gpu["index"]: gpu for gpu in measured.fact("gpu", "gpus") or ()}
+    models = {index: gpu["name"] for index, gpu in gpus.items()}
     behind: dict[int, list[float]] = defaultdict(list)
     for text in measured.texts("points"):
         values = {int(index): value for index, value, _ in json.loads(text)}
         for index, value in values.items():
-            usual = statistics.median([values[other] for other in values if other != index])
+            others = [
+                values[other]
+                for other in values
+                if other != index and models.get(other) == models.get(index)
+            ]
+            if not others:
+                continue
+            usual = statistics.median(others)
             slower = value / usual - 1 if measured.row.unit == "s" else 1 - value / usual
             behind[index].append(slower)
-    names = {gpu["index"]: gpu["pci"] for gpu in measured.fact("gpu", "gpus") or ()}
     for index, shares in behind.items():
         if min(shares) > SLOW_GPU:
             yield message(
                 "slow-gpu",
                 Severity.UNSURE,
                 index=index,
-                name=measured.fact("gpu", "name") or "GPU",
-                pci=names.get(index, "unknown"),
+                name=models.get(index, "GPU"),
+                pci=gpus.get(index, {}).get("pci", "unknown"),
                 behind=statistics.median(shares),
             )
 

@@ -96,6 +96,36 @@ def test_several_gpus_have_the_sum(tmp_path):
     assert two.value == 2 * one.value
 
 
+@pytest.mark.parametrize(("workload", "variant", "value"), [
+    ("RS", "", 3.352e12 + 1.555e12), ("LINK", "to", 63.0e9 + 31.5e9),
+    ("LINK", "both", 2 * (63.0e9 + 31.5e9)),
+])  # fmt: skip
+def test_memory_and_links_of_different_models_are_added(tmp_path, workload, variant, value):
+    facts = gpu_data.facts_of_two_models(tmp_path)
+    limit = limits.for_row(question(facts, workload, variant, gpus=2))
+    assert limit.value == pytest.approx(value, rel=1e-3)
+    assert limit.formula.count("1 GPU x") == 2
+
+
+@pytest.mark.parametrize(("workload", "variant"), [("FP64", "sustained"), ("LINK", "peer")])
+def test_rates_and_peers_of_different_models_have_no_limit(tmp_path, workload, variant):
+    facts = gpu_data.facts_of_two_models(tmp_path)
+    limit = limits.for_row(question(facts, workload, variant, isa="fma.rn.f64", gpus=2))
+    models = f"of several models ({gpu_data.NAME}, {gpu_data.A100['name']})"
+    assert limit.value is None and models in limit.reason.text
+
+
+@pytest.mark.parametrize(("first", "rate", "memory"), [
+    ("H100", 132 * 128 * 1.98e9, 3.352e12), ("A100", 108 * 64 * 1.41e9, 1.555e12),
+])  # fmt: skip
+def test_one_gpu_beside_another_model_has_its_own_limits(tmp_path, first, rate, memory):
+    facts = gpu_data.facts_of_two_models(tmp_path, first)
+    fp64 = limits.for_row(question(facts, "FP64", clock_hz=None, isa="fma.rn.f64"))
+    assert (fp64.value, fp64.clock) == (pytest.approx(rate), "maximum")
+    read = limits.for_row(question(facts, "RS", ""))
+    assert read.value == pytest.approx(memory, rel=1e-3)
+
+
 def test_without_a_clock_under_the_work_the_highest_counts(h100):
     limit = limits.for_row(question(h100, "FP64", clock_hz=None))
     assert (limit.clock, limit.origin) == ("maximum", "read")

@@ -77,6 +77,16 @@ def test_a_gpu_that_is_slow_in_every_repetition_is_named(tmp_path):
     assert texts(frames, "slow-gpu") == []
 
 
+def test_a_gpu_of_a_slower_model_is_not_slow(tmp_path):
+    """On a node with an H100 and an A100, whose memories are compared with the sum of their limits."""
+    made = records("gpubench", "RS", [3.2e12, 1.4e12], concurrency=2)
+    machines = {"node1": gpu_data.facts_of_two_models(tmp_path)}
+    frames = make.frames(tmp_path / "c", made, machines=machines)
+    (row,) = schema.lines(frames.rows)
+    assert row.share == pytest.approx(4.6 / 4.908, abs=0.001)
+    assert texts(frames, "slow-gpu") == []
+
+
 def test_a_slow_gpu_is_named_with_its_node(tmp_path):
     made = []
     for name, slow in (("node1", 32e12), ("node2", 29e12)):
