@@ -218,6 +218,13 @@ static void wrong_command_lines_are_refused(void **state) {
     process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--seconds", "1",
                                           "--total", "1MiB")),
                    2, "exclude each other");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--part", "1")), 2,
+                   "--part needs --file");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "WS", "--fill", "new",
+                                          "--file", "/tmp/x")),
+                   2, "--fill new empties the file");
+    process_expect(process_run(NULL, ARGV("diskbench", "--workload", "META", "--file", "/tmp/x")),
+                   2, "do not belong to META");
     process_expect(process_run(NULL, ARGV("diskbench", "--workload", "RR", "--size", "1MiB",
                                           "--record", "1MiB", "--threads", "2")),
                    2, "use a larger --size");
@@ -390,6 +397,68 @@ static void signals_end_the_metadata_and_leave_nothing_behind(void **state) {
     }
 }
 
+/* Starts a program whose standard input is the pipe that `*line` writes into. */
+static struct process *start_with_input(int *line, const char *const *argv) {
+    int ends[2], before = dup(STDIN_FILENO);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    struct process *process = process_start(NULL, argv);
+    dup2(before, STDIN_FILENO);
+    close(before);
+    close(ends[0]);
+    *line = ends[1];
+    return process;
+}
+
+static void programs_of_one_file_wait_until_all_have_filled_it(void **state) {
+    (void)state;
+    static const char *const parts[] = {"0", "1"};
+    char path[128];
+    struct process *processes[2];
+    struct stat status;
+    int lines[2];
+    snprintf(path, sizeof path, "%s/shared", directory);
+    for (size_t i = 0; i < 2; i++) {
+        processes[i] = start_with_input(
+            &lines[i], ARGV("diskbench", "--workload", "WR", "--record", "64KiB", "--size", "1MiB",
+                            "--total", "2MiB", "--threads", "2", "--wait", "--file", path, "--part",
+                            parts[i], "--directory", directory));
+        assert_true(process_listen(processes[i], "ready\n"));
+        assert_int_equal(processes[i]->out_have, 0);
+    }
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, 2 << 20);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(write(lines[i], "go\n", 3), 3);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        process_wait(processes[i]);
+        assert_int_equal(processes[i]->status, 0);
+        assert_true(json_number(processes[i], "work") == 2 << 20);
+        assert_true(json_number(processes[i], "verified") >= 1);
+        process_free(processes[i]);
+        close(lines[i]);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_nothing_left();
+}
+
+static void a_run_that_is_called_off_leaves_nothing_behind(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"RR", "META"};
+    for (size_t i = 0; i < 2; i++) {
+        int line;
+        struct process *process =
+            start_with_input(&line, ARGV("diskbench", "--workload", workloads[i], "--size", "1MiB",
+                                         "--wait", "--directory", directory));
+        assert_true(process_listen(process, "ready\n"));
+        close(line);
+        process_wait(process);
+        process_expect(process, 1, "called off before its start");
+        assert_nothing_left();
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_directory, remove_directory)
 
 int main(void) {
@@ -412,6 +481,8 @@ int main(void) {
         TEST(a_refused_file_fails_the_metadata),
         TEST(options_of_records_do_not_belong_to_metadata),
         TEST(signals_end_the_metadata_and_leave_nothing_behind),
+        TEST(programs_of_one_file_wait_until_all_have_filled_it),
+        TEST(a_run_that_is_called_off_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

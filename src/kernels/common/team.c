@@ -139,6 +139,9 @@ static void *member_main(void *argument) {
         team->job->prepare(member);
     }
     wait_for_all(team); /* 1: all prepared */
+    if (plan->released != NULL) {
+        wait_for_all(team); /* 1b: released */
+    }
     if (plan->warmup > 0) {
         run_phase(member, true, UINT64_MAX);
     }
@@ -189,6 +192,12 @@ static void time_phases(struct team *team) {
     wait_for_all(team); /* 1 */
     if (team->job->prepared != NULL && !atomic_load_explicit(&team->failed, memory_order_acquire)) {
         team->job->prepared(team);
+    }
+    if (team->plan.released != NULL) {
+        if (!atomic_load_explicit(&team->failed, memory_order_acquire) && !team->plan.released()) {
+            team_fail(&team->members[0], "the run was called off before its start");
+        }
+        wait_for_all(team); /* 1b */
     }
     if (team->plan.warmup > 0) {
         wait_unless_failed(team, team->plan.warmup);

@@ -1,10 +1,10 @@
 /*
  * N pinned threads that measure at the same time.
  *
- * Each thread: pin, prepare, barrier, warm-up, barrier, clock rate and probe, barrier, start clock,
- * run, stop clock, barrier, clock rate and probe, finish. The rate is all work / (last stop - first
- * start). A thread that fails with team_fail ends the others' run too and still passes all
- * barriers.
+ * Each thread: pin, prepare, barrier, released, warm-up, barrier, clock rate and probe, barrier,
+ * start clock, run, stop clock, barrier, clock rate and probe, finish. The rate is all work / (last
+ * stop - first start). A thread that fails with team_fail ends the others' run too and still passes
+ * all barriers.
  */
 #ifndef PEAKMARK_TEAM_H
 #define PEAKMARK_TEAM_H
@@ -68,6 +68,9 @@ struct team_plan {
     uint64_t grain;    /* shares are multiples of it where possible; 0 counts as 1 */
     bool clock_rate;   /* measure clock_hz_before and clock_hz_after, and run the job's probe */
     bool core_to_core; /* with clock_rate: measure core_to_core_before and core_to_core_after */
+    /* In the caller's thread, once all are prepared and before the warm-up: returns when the
+     * members may start, or false to call the run off. NULL: they start at once. */
+    bool (*released)(void);
     /* CPUs among which the scheduler may move members; NULL: each member stays on one. For work
      * that sleeps: it is woken best where the interrupt arrives, and only the scheduler knows where
      * that is. */

@@ -2,9 +2,11 @@
  * cache. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "common/options.h"
 #include "common/report.h"
@@ -43,14 +45,16 @@ static const struct program program = {
 
 struct disk_options {
     struct common_options common;
-    const char *workload, *directory, *engine, *huge_pages, *sync, *fill;
+    const char *workload, *directory, *engine, *huge_pages, *sync, *fill, *file;
     uint64_t record, size, total;
-    bool total_set;
-    int depth, files;
+    bool total_set, wait;
+    int depth, files, part;
 };
 
 /* Most files of all threads of META. */
 enum { FILES_MAX = 10000000 };
+/* Most processes that share a file. */
+enum { PARTS_MAX = 100000 };
 
 static void parse(struct disk_options *options, int argc, char **argv) {
     static const char *const workloads[] = {"RS", "WS", "RR", "WR", "META", NULL};
@@ -89,6 +93,15 @@ static void parse(struct disk_options *options, int argc, char **argv) {
         {"files", OPTION_INTEGER, &options->files, "N",
          .help = "META: files of each thread in a cycle (default 1000)", .minimum = 1,
          .maximum = 1000000},
+        {"file", OPTION_TEXT, &options->file, "PATH",
+         .help = "one file for all threads, and for other processes, which the caller removes"},
+        {"part", OPTION_INTEGER, &options->part, "N",
+         .help = "of the parts of --file, each of --size bytes, the one that this process uses "
+                 "(default 0)",
+         .minimum = 0, .maximum = PARTS_MAX - 1},
+        {"wait", OPTION_FLAG, &options->wait,
+         .help = "print 'ready' on standard error when the files are filled, and start when a line "
+                 "comes on standard input"},
         COMMON_OPTIONS(&options->common),
         END_OF_OPTIONS,
     };
@@ -101,8 +114,9 @@ static bool is_metadata(const struct disk_options *options) {
 
 /* The same for META, which has no records. */
 static void check_metadata(const struct disk_options *options) {
-    if (options->total_set || strcmp(options->engine, "psync") != 0 || options->depth > 1) {
-        fail_usage("--total, --engine io_uring and --depth do not belong to META");
+    if (options->total_set || options->file != NULL || strcmp(options->engine, "psync") != 0 ||
+        options->depth > 1) {
+        fail_usage("--total, --file, --engine io_uring and --depth do not belong to META");
     }
     if ((int64_t)options->files * options->common.threads > FILES_MAX) {
         fail_usage("--files %d of each of %d threads are more than %d files: use fewer",
@@ -131,6 +145,13 @@ static void check(const struct disk_options *options) {
     if (options->record > UINT64_C(1) << 30) {
         fail_usage("--record %s is larger than 1GiB", record);
     }
+    if (options->file == NULL && options->part > 0) {
+        fail_usage("--part needs --file");
+    }
+    if (options->file != NULL && strcmp(options->fill, "new") == 0) {
+        fail_usage("--fill new empties the file before each pass: it excludes --file, which others "
+                   "may use");
+    }
     if (is_metadata(options)) {
         check_metadata(options);
         return;
@@ -156,10 +177,18 @@ static void check(const struct disk_options *options) {
 /*
  * Makes the files of all lanes, then refuses a record that direct I/O cannot move here (exit 77).
  */
-static uint32_t open_files(struct disk_test *test, int threads, struct warnings *warnings) {
+static uint32_t open_files(struct disk_test *test, const struct disk_options *options,
+                           struct warnings *warnings) {
     test->direct = true;
-    for (int i = 0; i < threads; i++) {
-        test->lanes[i].file = scratch_open(i, &test->direct);
+    for (int i = 0; i < options->common.threads; i++) {
+        struct lane *lane = &test->lanes[i];
+        if (options->file != NULL) {
+            lane->file = scratch_open_shared(options->file, &test->direct);
+            uint64_t before = (uint64_t)options->part * (uint64_t)options->common.threads;
+            lane->begin = (before + (uint64_t)i) * test->records * test->record;
+        } else {
+            lane->file = scratch_open(i, &test->direct);
+        }
     }
     uint32_t memory, alignment = volume_alignment(test->lanes[0].file, test->volume, &memory);
     if (test->record < alignment || test->record % alignment != 0 ||
@@ -326,6 +355,17 @@ static void make_test(struct disk_test *test, const struct disk_options *options
     }
 }
 
+/* True when a line came on standard input, false when it ended. */
+static bool wait_for_line(void) {
+    char first;
+    ssize_t got;
+    fputs("ready\n", stderr);
+    do {
+        got = read(STDIN_FILENO, &first, sizeof first);
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof first;
+}
+
 static void run_team(struct team *team, const struct disk_options *options,
                      const struct cpu_list *cpus, uint64_t work, uint64_t grain,
                      const struct team_job *job, void *context) {
@@ -339,7 +379,8 @@ static void run_team(struct team *team, const struct disk_options *options,
                              .work = work,
                              .grain = grain,
                              .clock_rate = false,
-                             .shared_cpus = &shared_cpus};
+                             .shared_cpus = &shared_cpus,
+                             .released = options->wait ? wait_for_line : NULL};
     if (!team_run(team, cpus, &plan, job, context)) {
         fail_measurement("%s", team->error);
     }
@@ -353,7 +394,7 @@ static void run_records(const struct disk_options *options, const struct cpu_lis
     make_test(&test, options, volume);
     check_memory(&test, threads);
     check_space(volume, test.record * test.records * (uint64_t)threads, options->directory);
-    uint32_t alignment = open_files(&test, threads, warnings);
+    uint32_t alignment = open_files(&test, options, warnings);
     uint64_t work = options->total_set ? options->total / test.record * test.record : 0;
     run_team(&team, options, cpus, work, test.record, &lane_job, &test);
     print(options, &test, &team, alignment, warnings);

@@ -50,7 +50,7 @@ uint64_t lane_next(struct lane *lane, int slot) {
     if (test->write) {
         record_stamp(lane_buffer(lane, slot), test->record, lane->name, index, operation + 1);
     }
-    return index * test->record;
+    return lane->begin + index * test->record;
 }
 
 /*
@@ -76,7 +76,7 @@ static bool lay_out(struct team_member *member, struct lane *lane) {
             record_stamp(chunk.base + i * test->record, test->record, lane->name, first + i, 0);
         }
         ok = transfer_whole(lane->file, TRANSFER_WRITE, chunk.base, count * test->record,
-                            first * test->record);
+                            lane->begin + first * test->record);
     }
     ok = ok && fsync(lane->file) == 0;
     if (!ok) {
@@ -196,7 +196,8 @@ static int64_t verify_file(struct lane *lane, uint64_t limit, char *error, size_
         }
         unsigned char *buffer = lane_buffer(lane, 0);
         memset(buffer, 0, test->record);
-        ssize_t got = pread(lane->file, buffer, test->record, (off_t)(index * test->record));
+        ssize_t got =
+            pread(lane->file, buffer, test->record, (off_t)(lane->begin + index * test->record));
         if (got != (ssize_t)test->record) {
             snprintf(error, capacity, "record %" PRIu64 " cannot be read back: %s", index,
                      got < 0 ? strerror(errno) : "the file is too short");

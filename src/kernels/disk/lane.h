@@ -41,7 +41,8 @@ struct disk_test {
 struct lane {
     const struct disk_test *test;
     int file;
-    uint64_t name; /* of file and run, for the stamps */
+    uint64_t begin; /* of the lane's records in the file: 0 unless several lanes share it */
+    uint64_t name;  /* of file and run, for the stamps */
     struct order order;
     uint64_t issued;   /* operations since the file was laid out, warm-up included; the next one's
                           number */

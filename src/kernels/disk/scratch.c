@@ -147,6 +147,19 @@ int scratch_open(int index, bool *direct) {
     return file;
 }
 
+int scratch_open_shared(const char *path, bool *direct) {
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+    int file = open(path, flags | (*direct ? O_DIRECT : 0), 0600);
+    if (file < 0 && *direct && errno == EINVAL) {
+        *direct = false;
+        file = open(path, flags, 0600);
+    }
+    if (file < 0) {
+        fail_measurement("file '%s' cannot be opened: %s", path, strerror(errno));
+    }
+    return file;
+}
+
 void scratch_make_folders(int folders, int files) {
     scratch.folder = calloc((size_t)folders, sizeof *scratch.folder);
     if (scratch.folder == NULL) {

@@ -23,6 +23,12 @@ int scratch_directory(void);
 int scratch_open(int index, bool *direct);
 
 /*
+ * Opens a file that other processes share, and creates it if it is not there. Its caller removes
+ * it. Otherwise as scratch_open.
+ */
+int scratch_open_shared(const char *path, bool *direct);
+
+/*
  * Makes folders peakmark-0, peakmark-1, ... in the directory, for tests that create and unlink
  * files 0 .. files - 1 of each with the functions below. Ends the program when one can't be made.
  */
