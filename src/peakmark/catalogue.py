@@ -5,10 +5,11 @@ Both are in the order of a report. ``data/subsystems.toml`` holds their properti
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from peakmark import data
 
@@ -102,6 +103,8 @@ ARRAYS = {"RWS": 2, "RWR": 2, "TRIAD": 3}
 """Memory workload -> number of arrays that it goes through at the same time. All others have one."""
 TOGETHER = "together"
 """Variant of network rows for which all pairs of nodes of a round were measured at one moment."""
+SEVERAL_NODES = re.compile(r"-?nodes([1-9][0-9]*)(-onefile)?\Z")
+"""End of the variant of disk rows for which several nodes were measured at one moment."""
 MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")
 """GPU workloads of the matrix units (Tensor Cores), which only some GPUs have for each type."""
 SWEEPS = ("RS", "WS", "RWS", "RWR")
@@ -143,6 +146,43 @@ AUTO = "auto"
 
 The plan assumes a fixed size.
 """
+
+
+class DiskVariant(NamedTuple):
+    """The parts of the variant of a disk row.
+
+    Attributes:
+        base: variant without the nodes, such as ``psync`` or ``create``.
+        nodes: number of nodes that are measured at one moment; 0 for a node by itself.
+        one_file: whether these nodes use one file.
+    """
+
+    base: str
+    nodes: int = 0
+    one_file: bool = False
+
+    @property
+    def text(self) -> str:
+        """Return the variant as rows and cells have it, such as ``psync-nodes4``."""
+        parts = [self.base]
+        if self.nodes:
+            parts.append(f"nodes{self.nodes}")
+        if self.one_file:
+            parts.append("onefile")
+        return "-".join(filter(None, parts))
+
+
+def disk_variant(variant: str) -> DiskVariant:
+    """Return the parts of a variant. The variants of other subsystems have no number of nodes."""
+    found = SEVERAL_NODES.search(variant)
+    if found is None:
+        return DiskVariant(variant)
+    return DiskVariant(variant[: found.start()], int(found[1]), bool(found[2]))
+
+
+def is_together(variant: str) -> bool:
+    """Return whether a row's nodes or pairs of nodes were measured at one moment."""
+    return variant == TOGETHER or SEVERAL_NODES.search(variant) is not None
 
 
 _GPU_METRICS = {

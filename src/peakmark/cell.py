@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from peakmark.catalogue import SHAPES
+from peakmark.catalogue import SHAPES, is_together
 from peakmark.formatting import format_size
 from peakmark.validation import allowed, convert
 
@@ -126,6 +126,11 @@ class Cell:
     def row(self) -> str:
         """Return the id without the repetition."""
         return f"{self.subsystem}/{self.instrument}/{self.point}/{self.place}"
+
+    @property
+    def is_together(self) -> bool:
+        """Return whether other nodes or pairs of nodes are measured at the same moment, in one job."""
+        return is_together(self.variant)
 
     @property
     def place(self) -> str:

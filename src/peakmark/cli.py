@@ -15,7 +15,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -517,6 +516,11 @@ def _add_internal(commands: Commands, heading: str) -> None:
         action="store_true",
         help="say ready on standard output, and start when standard input says go",
     )
+    command.add_argument(
+        "--shared",
+        type=Path,
+        help="folder that all nodes must see which start at the same moment",
+    )
     _add_kernels(command)
 
     command = commands.add(
@@ -697,10 +701,12 @@ def measure(options: argparse.Namespace) -> None:
     if options.cell is None:
         job.run(part, options.job, options.kernels)
         return
+    if first.cell.is_together and not options.wait:
+        raise PeakmarkError(f"{first.cell.id} is measured by its job, together with other nodes")
     if options.wait:
-        from peakmark.run import together  # late: only rounds of pairs need it
+        from peakmark.run import together  # late: few cells need it
 
-        first = replace(first, wait=together.wait_for_start)
+        first = together.waiting(first, options.shared)
     record = measure(first)
     if record["status"] != "ok":
         output.tell(f"{options.cell} is {record['status']}: {record['reason']}")

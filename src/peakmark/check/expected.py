@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from peakmark.catalogue import KERNELS, SHAPES
+from peakmark.catalogue import KERNELS, SHAPES, is_together
 from peakmark.equipment import Equipment, equipment_of
 from peakmark.errors import ConfigError, RecordError, Unavailable
 from peakmark.formatting import format_size
@@ -204,7 +204,8 @@ def read_rows(campaign: Path, nodes: set[str]) -> list[ClassRow]:
     for line in _lines(campaign, "rows", columns):
         is_right = line["severity"] != "wrong" and line["is_slow"] != "True"
         is_usable = line["is_own"] == "True" and line["n"] not in ("", "0") and is_right
-        is_checked = line["instrument"] in INSTRUMENTS and line["workload"] not in SHAPES
+        is_alone = line["workload"] not in SHAPES and not is_together(line["variant"])
+        is_checked = line["instrument"] in INSTRUMENTS and is_alone
         if is_usable and is_checked and line["node"] in nodes:
             by_place[line["place"]].append(line)
     rows = []

@@ -391,7 +391,8 @@ ONLY_OF = {
     "pool": ("memory",),
     "store": ("memory",),
     "pairs": ("memory", "network"),
-    "together": ("network",),
+    "together": ("disk", "network"),
+    "one_file": ("disk",),
     "steps": ("memory",),
     "reads": ("memory",),
     "rates": ("memory",),
@@ -414,13 +415,15 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
             )
     if subsystem == "memory" and grid.get("pairs", "all") != "all":
         raise ConfigError(f"{where}.pairs names nodes: allowed for memory is all")
-    if grid.get("together"):
+    if subsystem == "disk":
+        _check_nodes_together(where, grid)
+    elif grid.get("together"):
         has_rounds = "pairs" in grid and not isinstance(grid["pairs"], list)
         is_plain = set(grid["workloads"]) <= {"TCP", "UDP"} and "variants" not in grid
-        if not has_rounds or not is_plain:
+        if not has_rounds or not is_plain or grid["together"] is not True:
             raise ConfigError(
                 f"{where}.together needs pairs in rounds, such as pairs: {{rounds: 3}}, and TCP or UDP "
-                "without variants: put other workloads in a separate grid"
+                "without variants, and is true: put other workloads in a separate grid"
             )
     # Find the tools of the subsystem, and the tools that use each key.
     fitting = []
@@ -440,6 +443,29 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
                 raise ConfigError(
                     f"{where}.references.{name}.{key} is of no use: {key} belongs to {listed(tools)}, remove it"
                 )
+
+
+def _check_nodes_together(where: str, grid: Mapping[str, Any]) -> None:
+    """Check ``together`` and ``one_file`` of a disk grid. Errors: ConfigError."""
+    if isinstance(grid.get("together", []), bool):
+        raise ConfigError(
+            f"{where}.together is {json.dumps(grid['together'])}: allowed for disk are numbers of "
+            "nodes, such as [1, 2, 4, all]"
+        )
+    if grid.get("one_file"):
+        if "together" not in grid:
+            raise ConfigError(f"{where}.one_file needs together, such as together: [1, 2, 4, all]")
+        if "META" in grid["workloads"] or grid.get("fill") == "new":
+            raise ConfigError(
+                f"{where}.one_file excludes META and fill: new: put them in a separate grid"
+            )
+    others = [name for name in grid.get("references", {}) if name != "fio"]
+    if "together" in grid and others:
+        raise ConfigError(
+            f"{where}.references has {others[0]}: only fio can start on several nodes at one moment"
+        )
+    if grid.get("one_file") and "references" in grid:
+        raise ConfigError(f"{where}.references: no reference tool measures one_file, remove them")
 
 
 def parse_total(where: str, total: str | float) -> int:

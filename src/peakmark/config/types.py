@@ -63,6 +63,7 @@ Concurrency = Annotated[
     allowed("a whole number from 1 to 4096, or one of the words numa, socket, cores, cpus, gpus"),
 ]
 Concurrencies = Annotated[list[Concurrency], UNIQUE]
+NodeCount = Annotated[int, Meta(ge=1, le=100000)] | Literal["all"]
 InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
 ReferenceTool = Literal[REFERENCES]  # type: ignore[valid-type] # a type for each module in tools/programs
 Subsystem = Literal["cpu", "memory", "disk", "network", "gpu"]
@@ -173,7 +174,11 @@ class CampaignGrid(TypedDict, total=False):
             row of client and server: all, {rounds: 5} of disjoint pairs, or [[node1, node2]].
             Default: each node measures to the node that peers selects.
         together: network: with pairs in rounds, also measure all pairs of a round at one moment, as rows
-            of their own. Needs fan_out: node. Default: false.
+            of their own. Default: false. disk: numbers of nodes, such as [1, 2, 4, all], that start
+            at one moment on a shared file system; a row has the sum of its nodes. Both need
+            fan_out: node.
+        one_file: disk, with together: all nodes use one file, each a part of its own. Default: false,
+            a file for each thread.
         steps: memory: number of working sets of a ladder for each doubling. Default: 4.
         isa: cpu and memory: instruction set of peakmark's kernel in this grid, overrides the
             campaign's isa. scalar is arithmetic without vector instructions.
@@ -207,7 +212,11 @@ class CampaignGrid(TypedDict, total=False):
         ],
         allowed("all, {rounds: 5}, or pairs of nodes such as [[node1, node2]]"),
     ]
-    together: bool
+    together: Annotated[
+        bool | Annotated[list[NodeCount], UNIQUE],
+        allowed("true for network, or numbers of nodes for disk, such as [1, 2, 4, all]"),
+    ]
+    one_file: bool
     steps: Annotated[int, Meta(ge=1, le=8)]
     isa: InstructionSet
     sync: Literal["end", "each"]

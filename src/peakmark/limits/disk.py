@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from peakmark.catalogue import is_together
 from peakmark.formatting import quantity
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
@@ -14,6 +15,8 @@ def limit(question: Question) -> Limit:
     The limit is in B/s, operations per second, or seconds per operation.
     """
     metric, workload = question.metric, question.workload
+    if is_together(question.variant):
+        return question.unknown("several-nodes")
     stated = (question.stated("disk", metric) or {}).get(workload)
     if stated is not None:
         model = question.stated("disk", "model") or question.fact("storage", "model") or "the disk"
@@ -37,7 +40,7 @@ def limit(question: Question) -> Limit:
 def bounds(question: Question) -> list[Limit | None]:
     """Return the rate of the disk's link, for rows of throughput."""
     rate = question.fact("storage", "interface_limit")
-    if question.metric != "throughput":
+    if question.metric != "throughput" or is_together(question.variant):
         return []
     if rate is None and question.fact("storage", "interface") == "virtio":
         return [memory.by_sockets(question, "the memory of a virtual disk's host")]

@@ -9,14 +9,21 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from peakmark.catalogue import SUBSYSTEMS, TOGETHER
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.machine import gpu
 from peakmark.plan import durations, grids
-from peakmark.plan.cluster import Cluster, Settings, Turns, local_nodes, pair_turns
+from peakmark.plan.cluster import (
+    Cluster,
+    Settings,
+    Turns,
+    groups_together,
+    local_nodes,
+    pair_turns,
+)
 from peakmark.plan.job_groups import two_nodes
 from peakmark.plan.plan import Plan, Reference
 from peakmark.tools import REGISTRY
@@ -51,7 +58,8 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     """Return the plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
     turns = pair_turns(completed, nodes)
-    grids.check_number(completed, len(nodes), turns)
+    groups = groups_together(completed, cluster)
+    grids.check_number(completed, len(nodes), turns, groups)
     # Collect the cells, except cells of reference tools that were not found.
     left_out = _left_out(completed, cluster)
     tools = _named_references(completed, left_out)
@@ -61,7 +69,9 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     for node in nodes:
         has_gpus = not left_out and (cluster is None or cluster.gpus_of(node) > 0)
         planned.append(grids.cells(completed, node, cluster is None, largest, has_gpus))
-    for cell in chain(*planned, grids.pair_cells(completed, turns, largest)):
+    planned.append(grids.group_cells(completed, groups, largest))
+    planned.append(grids.pair_cells(completed, turns, largest))
+    for cell in chain(*planned):
         name = cell.instrument
         if REGISTRY[name].reference:
             if name not in tools:  # a substitute, which measures rows of another tool
@@ -110,19 +120,19 @@ def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
 def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
     """Return the sort key of a cell: single-node cells, two-node cells, then cells of named pairs.
 
-    Pairs that are measured together come last.
+    Pairs and nodes that are measured together come last.
 
     Cells of named pairs are sorted by repetition, then by turn (see ``Turns``), then in a random order of
     points, which is the same for all pairs of a turn. A pair that is in the schedules of several grids
     takes its earliest turn.
     """
     if not cell.peer:
-        return (two_nodes(cell),)
+        return (3 if cell.is_together else two_nodes(cell),)
     pair = cell.node, cell.peer
     turn = min(schedule[pair] for schedule in turns.values() if pair in schedule)
     # The key leaves out the pair, so that all pairs of a turn have their points in the same order.
     key = f"{seed}/{cell.repetition}/{turn}/{cell.instrument}/{cell.point}"
-    kind = 3 if cell.variant == TOGETHER else 2
+    kind = 3 if cell.is_together else 2
     return kind, cell.repetition, turn, random.Random(key).random()  # noqa: S311 - not a secret
 
 

@@ -451,6 +451,51 @@ def pair_turns(config: Settings, nodes: Sequence[str]) -> Turns:
     return turns
 
 
+Groups = Mapping[str, Sequence[tuple[str, ...]]]
+"""Disk grid, such as ``disk[0]`` -> the groups of nodes that it measures, each at one moment."""
+
+
+def groups_together(config: Settings, cluster: Cluster | None) -> Groups:
+    """Return the groups of nodes of all disk grids with ``together``.
+
+    The nodes of a group are the first ones of a class of equal nodes.
+
+    Raises:
+        ConfigError: no nodes are named, or the site file does not state that they share the disk.
+    """
+    groups = {}
+    for index, grid in enumerate(config["disk"]):
+        if "together" not in grid:
+            continue
+        where = f"disk[{index}].together"
+        if cluster is None or cluster.nodes == (ANY,):
+            raise ConfigError(
+                f"{where} needs named nodes of a cluster: set nodes to all, a list or {{sample: 8}}, "
+                "and use --profile slurm"
+            )
+        if config["fan_out"] == "cell":
+            raise ConfigError(f"{where} measures several nodes in one job: set fan_out to node")
+        if not settings_of(config).get("scratch_shared"):
+            raise ConfigError(
+                f"{where} measures a file system that all nodes share: set slurm: "
+                "{scratch_shared: true} in the site file, and scratch to a folder on that file system"
+            )
+        groups[f"disk[{index}]"] = _first_nodes(grid["together"], cluster)
+    return groups
+
+
+def _first_nodes(counts: Iterable[int | str], cluster: Cluster) -> list[tuple[str, ...]]:
+    """Return the first nodes of each class, as many as ``counts`` asks for and the class has."""
+    groups: dict[tuple[str, ...], None] = {}
+    for kind in cluster.kinds:
+        nodes = [node for node in kind.nodes if node in cluster.nodes]
+        for count in counts:
+            size = len(nodes) if count == "all" else int(count)
+            if size <= len(nodes):
+                groups[tuple(nodes[:size])] = None
+    return list(groups)
+
+
 def _turns(where: str, pairs: Any, nodes: Sequence[str], seed: int) -> dict[Pair, int]:
     if len(nodes) < 2:
         what = "there is one"

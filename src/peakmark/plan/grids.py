@@ -24,6 +24,7 @@ from peakmark.catalogue import (
     SUBSYSTEMS,
     SWEEPS,
     TOGETHER,
+    disk_variant,
     gpu_variants,
 )
 from peakmark.cell import Cell, Scalar
@@ -32,7 +33,7 @@ from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.formatting import format_size, parse_size
 from peakmark.machine import gpu, topology
 from peakmark.machine.host import Host
-from peakmark.plan.cluster import ANY, Settings, Turns
+from peakmark.plan.cluster import ANY, Groups, Settings, Turns
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 
@@ -57,7 +58,7 @@ def cells(
     largest: Mapping[str, int],
     has_gpus: bool,
 ) -> Iterator[Cell]:
-    """Yield the cells of a completed configuration on one node, except cells of pairs of nodes.
+    """Yield the cells of a completed configuration on one node, except cells of several nodes.
 
     Args:
         config: the completed configuration.
@@ -73,7 +74,9 @@ def cells(
         if subsystem == "gpu" and not has_gpus:
             continue
         for index, keys in enumerate(config[subsystem]):
-            if subsystem != "network" or "pairs" not in keys:
+            has_pairs = subsystem == "network" and "pairs" in keys
+            has_groups = subsystem == "disk" and "together" in keys
+            if not has_pairs and not has_groups:
                 place = f"{subsystem}[{index}]"
                 yield from _grid_cells(config, place, keys, node, on_this_machine, largest)
 
@@ -91,6 +94,22 @@ def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> It
                 for (client, server), turn in pairs.items():
                     options = {**cell.options, "round": turn}
                     yield replace(cell, node=client, peer=server, variant=TOGETHER, options=options)
+
+
+def group_cells(config: Settings, groups: Groups, largest: Mapping[str, int]) -> Iterator[Cell]:
+    """Yield the cells of the disk grids with ``together``; ``cells`` explains arguments and errors.
+
+    The option ``first`` names the first node of a group, and ``part`` is the place of a cell's node in it.
+    """
+    for place, several in groups.items():
+        keys = config["disk"][int(place[5:-1])]
+        for cell in _grid_cells(config, place, keys, ANY, False, largest):
+            for nodes in several:
+                one_file = bool(keys.get("one_file"))
+                variant = disk_variant(cell.variant)._replace(nodes=len(nodes), one_file=one_file)
+                for part, node in enumerate(nodes):
+                    options = {**cell.options, "first": nodes[0], "part": part}
+                    yield replace(cell, node=node, variant=variant.text, options=options)
 
 
 def _grid_cells(
@@ -156,14 +175,17 @@ def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
     raise ConfigError(f"no grid of {cell.subsystem} asks for {cell.row}")
 
 
-def check_number(config: Settings, nodes: int, turns: Turns) -> None:
+def check_number(config: Settings, nodes: int, turns: Turns, groups: Groups) -> None:
     """Check that a campaign has at most ``MOST_CELLS`` cells. Errors: ConfigError."""
     count = 0
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
             repeated = keys.get("repetitions", config["repetitions"])
-            places = len(turns.get(f"{subsystem}[{index}]", range(nodes)))
-            if keys.get("together"):
+            place = f"{subsystem}[{index}]"
+            places = len(turns.get(place, range(nodes)))
+            if place in groups:
+                places = sum(map(len, groups[place]))
+            elif keys.get("together"):
                 places *= 2
             count += places * repeated * len(_points(subsystem, keys))
     if count > MOST_CELLS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from peakmark.catalogue import TOGETHER
 from peakmark.cell import Cell
 from peakmark.plan.cluster import ANY, Settings, settings_of
 from peakmark.tools import REGISTRY
@@ -28,7 +27,7 @@ def resource_of(cell: Cell, settings: Settings) -> str:
     """Return which resource a cell uses: ``own`` (only its node), a shared ``disk``, a ``pair`` of nodes."""
     if two_nodes(cell):
         return "pair"
-    if cell.subsystem == "disk" and settings.get("scratch_shared"):
+    if cell.subsystem == "disk" and (settings.get("scratch_shared") or cell.is_together):
         return "disk"
     return "own"
 
@@ -79,19 +78,27 @@ def _measures_both(row: Coverage, cell: Cell) -> bool:
     return cell.workload in row.workloads or cell.workload in executions
 
 
+def _together_key(cell: Cell) -> str:
+    """Return the name of the job of a cell that is measured together with others."""
+    of_what = cell.options.get("first")
+    if cell.peer:
+        of_what = f"round{cell.options['round']}"
+    return f"{cell.instrument}.{cell.point}.{of_what}.{cell.repetition}.together"
+
+
 def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
     """Return the cells of each job, by its name, in running order.
 
-    If Slurm chooses the node, cells that must run on the same node are in one job. The pairs of a round
-    that are measured together are one job.
+    If Slurm chooses the node, cells that must run on the same node are in one job. The nodes, or the
+    pairs of a round, that are measured together are one job.
     """
     fan_out, settings, tools = config["fan_out"], settings_of(config), multi_row_tools(cells)
     # Collect units: places in the running order of cells that must be in one job.
     units: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
         key = cell.id
-        if cell.variant == TOGETHER:
-            key = f"{cell.point}.round{cell.options['round']}.{cell.repetition}.{TOGETHER}"
+        if cell.is_together:
+            key = _together_key(cell)
         elif cell.node == ANY:
             key = same_node_key(cell, tools)
         units.setdefault(key, []).append(place)
@@ -99,7 +106,7 @@ def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
     batches: dict[str, int] = {}
     for key, unit in units.items():
         first = cells[unit[0]]
-        if first.variant == TOGETHER:
+        if first.is_together:
             jobs[key] = unit
             continue
         name = f"{first.place}.{resource_of(first, settings)}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from peakmark import slurm
-from peakmark.catalogue import GPUS, TOGETHER
+from peakmark.catalogue import GPUS
 from peakmark.cell import Cell
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
@@ -128,26 +128,31 @@ def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
 
 
 def _node_count(cells: Sequence[Cell]) -> int:
-    if cells[0].variant == TOGETHER:
-        return 2 * len(cells)
+    if cells[0].is_together:
+        return len(_nodes_of(cells))
     if two_nodes(cells[0]):
         return 2
     return 1
 
 
 def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
-    """Return the nodes of a job: one, a pair, or all pairs that are measured together."""
-    if cells[0].variant == TOGETHER:
-        names = []
-        for cell in cells:
-            names += [cell.node, cell.peer]
-        return tuple(names)
+    """Return the nodes of a job: one, a pair, or all that are measured together."""
+    if cells[0].is_together:
+        return _nodes_of(cells)
     node, peer = cells[0].node, cells[0].peer
     if not peer and two_nodes(cells[0]):
         peer = plan.peers.get(node, "")
     if not peer:
         return (node,)
     return (node, peer)
+
+
+def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return the nodes that cells name, those of clients and of servers."""
+    names = []
+    for cell in cells:
+        names += [cell.node, cell.peer]
+    return tuple(filter(None, names))
 
 
 def minutes(cells: Sequence[Cell], plan: Plan) -> int:

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from peakmark.catalogue import TOGETHER
 from peakmark.cell import Cell
 from peakmark.plan import durations, job_groups
 from peakmark.plan.cluster import Behind, Cluster, Settings, behind, peers, shares
@@ -110,7 +109,7 @@ class Plan:
         """Return the uplinks and nodes that no other pair may use while the cell of a pair runs."""
         if not cell.peer:
             return frozenset()
-        if cell.variant == TOGETHER and self.cluster is not None:
+        if cell.is_together and self.cluster is not None:
             return frozenset(self.behind) | frozenset(self.cluster.nodes)
         return shares((cell.node, cell.peer), self.config, self.behind)
 

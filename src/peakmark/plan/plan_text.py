@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from peakmark import data
-from peakmark.catalogue import SUBSYSTEMS, TOGETHER
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import format_size, gigabytes, listing, plural
 from peakmark.plan import durations
@@ -112,16 +112,16 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
     free: dict[str, float] = defaultdict(float)
     known = {}
     for cell in plan.cells:
-        if cell.peer and cell.variant != TOGETHER:
+        if cell.peer and not cell.is_together:
             known[cell.node, cell.peer] = plan.shares(cell)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
         if cell.peer:
             used = {cell.node, cell.peer}
-            if cell.variant != TOGETHER:
+            if not cell.is_together:
                 used |= known[cell.node, cell.peer]
             free |= dict.fromkeys(used, max(free[name] for name in used) + seconds)
-        if uses_shared_resource(cell, settings):
+        if uses_shared_resource(cell, settings) and not cell.options.get("part"):
             one_at_a_time += seconds
         node_seconds += seconds
         if two_nodes(cell):

@@ -25,7 +25,7 @@ from peakmark import statistics
 from peakmark.catalogue import TOGETHER
 from peakmark.formatting import capitalised, counted, listed, node_or_link, percent, plural
 from peakmark.messages import message
-from peakmark.rows import schema
+from peakmark.rows import node_sums, schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
 from peakmark.rows.shapes import shape_sentences
@@ -217,6 +217,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
             *node_sentences(frames.rows[frames.rows["table"].eq(table.name)], labels),
             *link_sentences(frames, labels),
             *together_sentences(frames, labels),
+            *node_sums.sentences(frames, labels),
         ]
         lines += [{"table": table.name, **line} for line in found]
     return schema.typed("findings", pd.DataFrame(lines))

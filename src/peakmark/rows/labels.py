@@ -146,7 +146,7 @@ class Labels:
         """
         text = self.workload(row)
         if variant and self.table.variant and row.variant not in USUAL:
-            text += f" {row.variant}"
+            text += f" {self.table.variant_label(row.variant)}"
         if row.block_bytes:
             text += f" of {self.block(row)}"
         place = f" on {row.node}" if node and row.node != "any" else ""
@@ -161,7 +161,9 @@ class Labels:
             return WORKING_SETS.get(row.variant, "")
         if row.variant in OF_GPU:
             return OF_GPU[row.variant]
-        return f"with {row.variant}" if row.variant not in USUAL else ""
+        if row.variant in USUAL:
+            return ""
+        return f"with {self.table.variant_label(row.variant)}"
 
     def place(self, row: Line, group: Sequence[Line]) -> str:
         """Return the block and the threads of a row, such as ``16 MiB, 8 threads``.

@@ -19,7 +19,7 @@ import pandas as pd
 
 from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, metrics
 from peakmark.cell import Cell
-from peakmark.rows import schema, streams
+from peakmark.rows import node_sums, schema, streams
 from peakmark.run import noise
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools.hpcc_stream import STREAM
@@ -52,6 +52,8 @@ def read_runs(results: Results) -> pd.DataFrame:
         # Words such as ``cores`` and automatic areas: before the points, whose names contain both.
         .pipe(replace_words_by_threads)
         .pipe(replace_chosen_areas)
+        # Nodes that used a shared disk at one moment have the row of their sum.
+        .pipe(node_sums.add_sums_of_nodes)
         .pipe(add_point)
         # A gap is a missing cell; a shape is a workload that measures a matrix or a curve.
         .pipe(copy_gaps_to_rows_of_shapes)
@@ -221,6 +223,7 @@ def identity(cell: Cell, measurement: Known) -> Line:
         "measured_block_bytes": block,
         "measured_concurrency": concurrency,
         "repetition": cell.repetition,
+        "first_node": cell.options.get("first") or "",
         "metric": metric,
         "unit": measurement["unit"],
         "instead_of": cell.options.get("instead_of"),

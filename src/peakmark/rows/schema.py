@@ -91,6 +91,7 @@ measured_concurrency int   concurrency in the record
 host                text   host that measured or failed; for a pair, host of the client
 server_host         text   host of the server
 repetition          int    number of the repetition, from 0
+first_node          text   first of the nodes that used a shared disk at this moment; empty for a node by itself
 started             text   start of the cell, ISO 8601 with its offset from UTC
 time                float  start of the cell, seconds since 1970
 cell_seconds        float  duration of the cell, s

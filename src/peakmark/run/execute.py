@@ -36,6 +36,8 @@ RESERVED_BYTES = 64 << 10
 """Bytes reserved for each output file, so that a program that fills the disk can still print."""
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
+READY = "ready"
+"""Line that a held program prints on standard error, see ``Command.is_held``."""
 CHECK_S = 1.0
 """Seconds between two checks of a running program: rare enough not to disturb the measurement."""
 LARGEST_WAIT_FACTOR = 10.0
@@ -241,7 +243,7 @@ def start(
                 with cleanup.held():
                     process = Popen(
                         argv,
-                        stdin=subprocess.DEVNULL,
+                        stdin=None if command.is_held else subprocess.DEVNULL,
                         stdout=out,
                         stderr=err,
                         cwd=directory,
@@ -301,6 +303,11 @@ def describe_end(returncode: int) -> str:
         return f"exit code {returncode}"
     name = signal_name(-returncode).removeprefix("signal ")
     return f"signal {name}{_SIGNALS.get(name, '')}"
+
+
+def is_ready(directory: Path) -> bool:
+    """Return whether a held program (``Command.is_held``) has prepared and waits for its start."""
+    return READY in _text(directory / "stderr").split("\n")
 
 
 def last_lines(directory: Path) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files, output
-from peakmark.catalogue import TOGETHER
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.run.measure import Request, measure
@@ -41,8 +40,8 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
     if tool:
         tool = str(tool)
     repeats = int(config.get("repeat_disturbed", 0))
-    if cell.variant == TOGETHER:
-        repeats = 0  # a pair that is measured again would be alone
+    if cell.is_together:
+        repeats = 0  # a node or pair that is measured again would be alone
     return Request(
         cell,
         _record_path(part, cell),
@@ -82,7 +81,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
     done = output_path(part.directory, name)
     done.unlink(missing_ok=True)
     present = present_path(part.directory, name)
-    if part.cells[0].variant == TOGETHER:
+    if part.cells[0].is_together:
         _measure_together(part, name, kernels)
         return
     tried: list[Cell] = []
@@ -107,7 +106,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
 
 def _measure_together(part: Part, name: str, kernels: Path) -> None:
     """Measure all cells of a job at one moment, also those with a record. Errors as for ``run``."""
-    from peakmark.run import together  # late: only rounds of pairs need it
+    from peakmark.run import together  # late: few jobs need it
 
     for cell in part.cells:
         records.set_aside(part.directory, cell)

@@ -87,6 +87,8 @@ class Request:
         far_end: function that starts the server on another machine; None to start it on this machine.
         repeats: largest number of times that a disturbed measurement is repeated.
         wait: function that waits until other nodes may start too, called right before the program.
+        announce: function that reports that a held program (``Command.is_held``) waits for its start.
+        shared: folder of all nodes that are measured at the same moment; None for a node by itself.
     """
 
     cell: Cell
@@ -101,6 +103,8 @@ class Request:
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
     repeats: int = 0
     wait: Callable[[], None] = lambda: None
+    announce: Callable[[], None] = lambda: None
+    shared: Path | None = None
 
 
 @dataclass
@@ -405,7 +409,8 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
         placement = pinning.placement_of(cell)
         ordered = topology.order(locations, limits["cpus_allowed"], placement)
-        yield Workspace(directory, tuple(ordered), int(limits["memory_bytes"] or 0), facts)
+        memory = int(limits["memory_bytes"] or 0)
+        yield Workspace(directory, tuple(ordered), memory, facts, request.shared)
 
 
 @cache
@@ -471,18 +476,28 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             context |= {"server_host": peer.host, "server_noise": peer.noise}
             context["network"] = _describe_network(peer)
 
+        is_announced = False
+
         def trouble() -> Sentence | None:
+            nonlocal is_announced
+            if command.is_held and not is_announced and execute.is_ready(folder):
+                is_announced = True
+                request.announce()
             if peer:
                 ended = peer.ended()
                 if ended:
                     return Sentence(f"the server {ended}")
             return _wrote_too_much(space.directory, cost)
 
+        limits = _limits(cost, cell.concurrency)
+        if invocation.preparation is not None:
+            _run_preparation(invocation.preparation, folder, trouble, limits)
         # Run the client, or the only program if the cell has no server.
         kills = job_limits.oom_kills(Host())
-        request.wait()
+        if not command.is_held:
+            request.wait()
         try:
-            done = execute.run(command, folder, values, trouble, _limits(cost, cell.concurrency))
+            done = execute.run(command, folder, values, trouble, limits)
         except MeasurementError:
             killed = execute.collect_output(command, folder, command.argv, -signal.SIGKILL)
             attempt.completed.append(killed)
@@ -505,6 +520,19 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
                     " test it or drain the node",
                 )
             raise execute.failure(done.argv, how, folder, met)
+
+
+def _run_preparation(
+    command: Command,
+    folder: Path,
+    trouble: Callable[[], Sentence | None],
+    limits: execute.Limits,
+) -> None:
+    """Run a command that prepares for the one that measures. Errors: MeasurementError if it fails."""
+    done = execute.run(command, folder, {}, trouble, limits)
+    if done.returncode not in command.ok_codes:
+        how = f"could not prepare: {execute.describe_end(done.returncode)}"
+        raise execute.failure(done.argv, how, folder)
 
 
 def _describe_command(command: Command, done: Completed) -> Facts:

@@ -1,7 +1,9 @@
-"""Measure the pairs of nodes of a round at one moment, in one Slurm job that has all their nodes.
+"""Measure several cells at one moment, in one Slurm job that has the nodes of all: the pairs of a round,
+or nodes that share a file system.
 
-The job's first node starts ``peakmark measure --wait`` for each pair, on the node of its client. When
-its server runs, the process prints ``ready`` and waits. When all are ready, all get the line ``go``.
+The job's first node starts ``peakmark measure --wait`` for each cell, on the node of the cell. The
+process prints ``ready`` when the server of its pair runs, or the files of its disk cell are filled, and
+waits. When all are ready, all get the line ``go``.
 """
 
 from __future__ import annotations
@@ -12,17 +14,24 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from socket import gethostname
 from subprocess import Popen
 
-from peakmark import resources
+from peakmark import files, resources
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError
-from peakmark.run import execute, pair
+from peakmark.run import cleanup, execute, pair
+from peakmark.run.measure import Request
+from peakmark.tools import REGISTRY
 
 READY, GO = "ready", "go"
 READY_S = 2 * pair.START_S
-"""Longest time, in seconds, until all pairs are ready: each starts two steps, one after the other."""
+"""Longest time, in seconds, until all cells are ready, besides the time to fill files: each cell starts
+two steps, one after the other.
+"""
 
 
 def measure(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Cell]:
@@ -30,18 +39,20 @@ def measure(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Cell]:
 
     Args:
         plan: the plan's file.
-        cells: cells of disjoint pairs of nodes of this job.
+        cells: cells of disjoint pairs of nodes, or of different nodes, of this job.
         kernels: folder of the compiled kernels.
 
     Raises:
-        MeasurementError: a pair did not become ready in time. Then no pair was measured.
+        MeasurementError: a cell did not become ready in time. Then no cell was measured.
     """
     with ExitStack() as stack:
+        options = ["--plan", str(plan), "--kernels", str(kernels), "--wait"]
+        if cells[0].subsystem == "disk":
+            options += ["--shared", str(_shared_folder(cells[0], stack))]
         processes = []
         for cell in cells:
             argv = [*pair.step(cell.node, len(os.sched_getaffinity(0)))]
-            argv += resources.command("measure")
-            argv += ["--plan", str(plan), "--cell", cell.id, "--kernels", str(kernels), "--wait"]
+            argv += [*resources.command("measure"), "--cell", cell.id, *options]
             process = stack.enter_context(_started(argv))
             stack.callback(_end, process)
             processes.append(process)
@@ -55,15 +66,51 @@ def measure(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Cell]:
         return failed
 
 
-def wait_for_start() -> None:
-    """Report on standard output that this pair is ready, and wait until all others are ready too.
+def _shared_folder(cell: Cell, stack: ExitStack) -> Path:
+    """Return a new folder on the scratch filesystem, which is removed when the stack is closed."""
+    stack.enter_context(cleanup.watchdog())
+    place = files.scratch(cell.options.get("scratch"))
+    return stack.enter_context(cleanup.private_directory(place, f"nodes of {cell.id}"))
+
+
+def waiting(request: Request, shared: Path | None) -> Request:
+    """Return a request that starts together with the other cells of its job.
+
+    Args:
+        request: request to measure a cell by itself.
+        shared: folder that all nodes of the job must see; None if they share none.
+    """
+    return replace(
+        request,
+        wait=partial(wait_for_start, shared),
+        announce=partial(announce, shared),
+        shared=shared,
+    )
+
+
+def announce(shared: Path | None) -> None:
+    """Report on standard output that this cell is ready.
 
     Raises:
-        MeasurementError: standard input ended, because another pair of the round failed.
+        MeasurementError: this node does not see the folder ``shared``.
     """
+    if shared is not None and not shared.is_dir():
+        raise MeasurementError(
+            f"{shared.parent} is on {gethostname()} not the folder of the job's first node",
+            "set scratch to a folder on a file system that all nodes share",
+        )
     print(READY, flush=True)
+
+
+def wait_for_start(shared: Path | None) -> None:
+    """Report that this cell is ready, and wait until all others are ready too.
+
+    Raises:
+        MeasurementError: standard input ended, because another cell of the job failed.
+    """
+    announce(shared)
     if sys.stdin.readline().strip() != GO:
-        raise MeasurementError("another pair of the same round did not become ready")
+        raise MeasurementError("another cell of the same job did not become ready")
 
 
 def _started(argv: Sequence[str]) -> Popen[bytes]:
@@ -78,7 +125,7 @@ def _started(argv: Sequence[str]) -> Popen[bytes]:
 
 
 def _end(process: Popen[bytes]) -> None:
-    """End a pair that is still waiting, or whose job was cancelled."""
+    """End a cell that is still waiting, or whose job was cancelled."""
     assert process.stdin is not None  # noqa: S101 - it is a pipe
     with suppress(BrokenPipeError):
         process.stdin.close()
@@ -88,12 +135,13 @@ def _end(process: Popen[bytes]) -> None:
         execute.end(process, grace_s=pair.END_S)
 
 
-def _wait_until_ready(cells: Iterable[Cell], processes: Iterable[Popen[bytes]]) -> None:
-    deadline = time.monotonic() + READY_S
+def _wait_until_ready(cells: Sequence[Cell], processes: Iterable[Popen[bytes]]) -> None:
+    filling_s = REGISTRY[cells[0].instrument].estimate(cells[0]).work_s
+    deadline = time.monotonic() + READY_S + filling_s
     for cell, process in zip(cells, processes, strict=True):
         if not pair.prints(process, READY, deadline - time.monotonic()):
             raise MeasurementError(
-                f"{cell.place} did not become ready, so that no pair of its round was measured"
+                f"{cell.place} did not become ready, so that no cell of its job was measured"
             )
 
 

@@ -97,12 +97,15 @@ class Workspace:
         cpus: CPUs that the job may use, at least one. The first CPUs of all cores come first.
         memory_bytes: memory that the job may use.
         facts: machine facts (``peakmark.machine``); may be empty.
+        shared: folder of all nodes that are measured at the same moment, on the scratch filesystem;
+            None if the node is measured by itself.
     """
 
     directory: Path
     cpus: tuple[int, ...]
     memory_bytes: int
     facts: Mapping[str, Any] = field(default_factory=dict)
+    shared: Path | None = None
 
     @property
     def cpu(self) -> Mapping[str, Any]:
@@ -131,6 +134,8 @@ class Command:
         ok_codes: exit codes that mean success. Exit code 77 of peakmark's kernels means
             ``Unavailable`` and need not be listed.
         cpus: CPUs to pin the program to, if it has no option for that; empty for all CPUs of the job.
+        is_held: whether the program prints ``ready`` on standard error when it has prepared, and waits
+            for a line on standard input before it measures.
     """
 
     argv: tuple[str, ...]
@@ -140,18 +145,25 @@ class Command:
     outputs: tuple[str, ...] = ()
     ok_codes: tuple[int, ...] = (0,)
     cpus: tuple[int, ...] = ()
+    is_held: bool = False
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """Command of a cell, and the server that must run during the command, if any.
+    """Command of a cell, and what it needs.
 
-    In a Slurm job the server runs on the second node. On one machine, command and server communicate
-    over loopback. The server is ready when it listens on TCP port ``{port}``.
+    Attributes:
+        command: the command that measures.
+        server: the server that must run during the command, if any. In a Slurm job it runs on the
+            second node. On one machine, command and server communicate over loopback. The server is
+            ready when it listens on TCP port ``{port}``.
+        preparation: command that must end before the command starts, if any, such as one that fills
+            the files.
     """
 
     command: Command
     server: Command | None = None
+    preparation: Command | None = None
 
 
 @dataclass(frozen=True)

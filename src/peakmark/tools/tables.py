@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.catalogue import DISK_METRICS, SHAPES, SUBSYSTEMS, metrics
+from peakmark.catalogue import DISK_METRICS, SHAPES, SUBSYSTEMS, disk_variant, metrics
+from peakmark.formatting import plural
 from peakmark.tools import references
 
 DATA = Path(__file__).parents[1] / "data" / "tables.yaml"
@@ -143,22 +144,27 @@ class Table:
         return workload.removeprefix("LAT-")
 
     def variant_label(self, variant: str) -> str:
-        """Return the printed variant: ``plain`` for a network row without a variant."""
+        """Return the printed variant: ``plain`` for a network row without one, ``psync, 4 nodes``."""
         if not variant and self.subsystem == "network":
             return "plain"
-        return variant
+        base, nodes, one_file = disk_variant(variant)
+        if not nodes:
+            return variant
+        parts = [base, plural(nodes, "node"), "one file" * one_file]
+        return ", ".join(filter(None, parts))
 
     def order(
         self, workload: str, variant: str, concurrency: int, block: int | None
     ) -> tuple[int | str, ...]:
-        """Return the sort key of a row: workload, variant, concurrency, block.
+        """Return the sort key of a row: workload, variant, number of nodes, concurrency, block.
 
         Memory tables sort by variant first, because the variant is the working set.
         """
         part = SUBSYSTEMS[self.subsystem]
         place = [*part.workloads, workload].index(workload)
-        rank = [*part.variants, variant].index(variant)
-        order = (place, workload, rank, variant, concurrency, block or 0)
+        base, nodes, one_file = disk_variant(variant)
+        rank = [*part.variants, base].index(base)
+        order = (place, workload, rank, base, one_file, nodes, concurrency, block or 0)
         return (rank, *order) if self.subsystem == "memory" else order
 
     def fitted(self, values: Iterable[float]) -> Table:

@@ -28,6 +28,7 @@ FOLDER = "figures"
 """Folder of the figures, below the campaign's folder."""
 SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
     "panels": panel_figures.plot,
+    "several": panel_figures.plot_several,
     "distribution": panel_figures.plot_distribution,
     "shares": strip_figures.plot_shares,
     "rounds": strip_figures.plot_rounds,

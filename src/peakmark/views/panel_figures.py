@@ -27,10 +27,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
+from peakmark.catalogue import disk_variant
 from peakmark.formatting import capitalised, significant
 from peakmark.rows import schema
 from peakmark.rows.curves import distribution_of, nines_of
-from peakmark.rows.labels import Labels
+from peakmark.rows.labels import USUAL, Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
@@ -455,6 +456,42 @@ def dots_of(figure: FigureData, places: pd.DataFrame) -> pd.DataFrame:
     dots = runs.merge(places, on=["point", "instrument"])
     kind = dots["kept"].map({True: "run", False: "left out"})
     return dots.assign(y=dots["value"] * figure.table.factor, kind=kind)
+
+
+def plot_several(figure: FigureData) -> Figure:
+    """Draw the sums of nodes that were measured at one moment, over their number.
+
+    There is a panel for each workload, block size, number of threads and variant.
+    """
+    panels = []
+    numbers = []
+    for row in schema.lines(figure.rows):
+        labels = figure.labels(row)
+        base, nodes, one_file = disk_variant(row.variant)
+        kind = "one file" if one_file else base
+        parts = [labels.point(row, node=False), kind if kind not in USUAL else ""]
+        if figure.rows["node"].nunique() > 1:
+            parts.append(f"from {row.node}")
+        panels.append("\n".join(filter(None, parts)))
+        numbers.append(nodes)
+    rows = figure.rows.assign(across=numbers, panel=panels, name=figure.rows["program"], line="")
+    looks = looks_of(figure.table, rows, "panels")
+    drawn, axes = draw(
+        corners_of(figure, rows, "measured", "panels", looks, has_limit_lines=False),
+        ("Nodes", figure_style.vertical_label(figure.table, "measured")),
+        looks,
+        shortest=LINE,
+        panel=(0.23, 1.02),
+        most=MAX_COLUMNS,
+        sharex=True,
+        sharey=False,
+    )
+    for axis in axes.values():
+        axis.set_xscale("log", base=2)
+        axis.margins(x=0.1)
+        axis.set_xticks(sorted({*numbers}), [str(number) for number in sorted({*numbers})])
+        axis.xaxis.set_minor_locator(NullLocator())
+    return drawn
 
 
 def label_across(table: Table, across: str) -> str:

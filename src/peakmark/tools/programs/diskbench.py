@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import SUBSYSTEMS, disk_variant
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.formatting import format_size
@@ -80,7 +80,7 @@ class DiskBench(common.Kernel):
         if cell.workload == META:
             argv = [tool.path, "--workload", META, "--directory", ".", *self.work_option(cell, "")]
             argv += self.common_options(cell, workspace, len(workspace.cpus))
-            return Invocation(self.command(cell, argv))
+            return self._held(cell, argv, workspace)
         engine, depth = engine_of(cell)
         words = (
             f"--workload {cell.workload} --record {cell.block} --size {size_of(cell)}"
@@ -93,7 +93,16 @@ class DiskBench(common.Kernel):
         # Allow all CPUs, as for fio and IOZone, because a thread that waits for the disk wakes fastest
         # on the CPU that handles the interrupt.
         argv += self.common_options(cell, workspace, len(workspace.cpus))
-        return Invocation(self.command(cell, argv))
+        return self._held(cell, argv, workspace)
+
+    def _held(self, cell: Cell, argv: list[str], workspace: Workspace) -> Invocation:
+        """Return the invocation, which waits for the other nodes that are measured with this one."""
+        variant = disk_variant(cell.variant)
+        if variant.nodes:
+            argv.append("--wait")
+        if variant.one_file:
+            argv += ["--file", f"{workspace.shared}/file", "--part", str(cell.options["part"])]
+        return Invocation(self.command(cell, argv, is_held=bool(variant.nodes)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)
@@ -118,17 +127,19 @@ class DiskBench(common.Kernel):
         )
 
     def estimate(self, cell: Cell) -> Cost:
+        nodes = nodes_of(cell)
         if cell.workload == META:
             clock_s = common.clock_s(cell, "total", 0.1)
-            return Cost(fixed_s=0.5 + clock_s, work_s=2 * _CYCLE_S, memory_bytes=64 << 20)
+            work_s = 2 * _CYCLE_S * nodes
+            return Cost(fixed_s=0.5 + clock_s, work_s=work_s, memory_bytes=64 << 20)
         size, total = size_of(cell), common.amount(cell, "total") or 0.0
         buffer = engine_of(cell)[1] * common.needed_block(cell) + _HUGE_PAGE
         return Cost(
             fixed_s=0.5 + common.clock_s(cell, "total", 0.1),
-            work_s=size / _FILL + total / _CAUTIOUS,
-            waits_s=sync_s(cell, total),
+            work_s=(size / _FILL + total / _CAUTIOUS) * nodes,
+            waits_s=sync_s(cell, total) * nodes,
             memory_bytes=cell.concurrency * buffer + (64 << 20),
-            disk_bytes=size,
+            disk_bytes=size * nodes,
         )
 
 
@@ -141,7 +152,13 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
         row = Output(output.program, keys)
         row.expect({"variant": operation})
         rate = Measurement.of(cell, "metadata", row.number("value"), common.details(output))
-        yield replace(rate, variant=operation)
+        variant = disk_variant(cell.variant)._replace(base=operation)
+        yield replace(rate, variant=variant.text)
+
+
+def nodes_of(cell: Cell) -> int:
+    """Return the number of nodes that use the disk at the same moment: 1 for a node by itself."""
+    return max(1, disk_variant(cell.variant).nodes)
 
 
 def sync_s(cell: Cell, written: float) -> float:
@@ -184,10 +201,11 @@ def engine_of(cell: Cell) -> tuple[str, int]:
 
     Errors: Unavailable for an unknown variant.
     """
-    match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", cell.variant)
+    variant = disk_variant(cell.variant).base
+    match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", variant)
     if match is not None:
         return "io_uring", int(match[1])
-    if cell.variant != "psync":
+    if variant != "psync":
         raise base.no_variant(cell, VARIANTS)
     return "psync", 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from peakmark.catalogue import disk_variant
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.tools import common
@@ -26,7 +27,7 @@ from peakmark.tools.base import (
     first_line,
 )
 from peakmark.tools.common import Output
-from peakmark.tools.programs.diskbench import engine_of, file_size, sync_s
+from peakmark.tools.programs.diskbench import engine_of, file_size, nodes_of, sync_s
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
@@ -83,7 +84,12 @@ class Fio(Instrument):
             words += f" --randseed={int(seed)}"
         # Include the submission in latencies, as all other programs do. fio's default excludes it.
         words += " --lat_percentiles=1 --output-format=json"
-        return Invocation(self.command(cell, [tool.path, *words.split()]))
+        argv = [tool.path, *words.split()]
+        preparation = None
+        if disk_variant(cell.variant).nodes and cell.options.get("fill") != "new":
+            # Fill the files first, so that all nodes measure at the same moment.
+            preparation = self.command(cell, [*argv, "--create_only=1"])
+        return Invocation(self.command(cell, argv), preparation=preparation)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         if "{" not in done.stdout:
@@ -123,16 +129,16 @@ class Fio(Instrument):
 
     def estimate(self, cell: Cell) -> Cost:
         total = amount_of(cell)
-        size = file_size(cell, "threads") * cell.concurrency
+        size, nodes = file_size(cell, "threads") * cell.concurrency, nodes_of(cell)
         fixed_s = 1.0
         if total is None:
             fixed_s += common.seconds_of(cell) + common.warmup_of(cell)
         return Cost(
             fixed_s=fixed_s,
-            work_s=(size + (total or 0)) / _CAUTIOUS,
-            waits_s=sync_s(cell, total or 0),
+            work_s=(size + (total or 0)) / _CAUTIOUS * nodes,
+            waits_s=sync_s(cell, total or 0) * nodes,
             memory_bytes=64 << 20,
-            disk_bytes=size,
+            disk_bytes=size * nodes,
         )
 
 

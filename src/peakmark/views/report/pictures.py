@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from peakmark.catalogue import disk_variant, is_together
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
 from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
@@ -127,7 +128,11 @@ def usual_pictures(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> 
     """Return the figures of the measured rows of a table in a report without a layout."""
     if table.metric == "core_to_core" and not holds_matrix(frames, rows):
         rows = rows.head(0)
+    is_sum = rows["variant"].map(is_together).astype(bool) & ~is_pair(rows)
     found = []
+    if rows.loc[is_sum, "variant"].map(disk_variant).str[1].nunique() > 1:
+        found.append(Picture(f"{table.name}_several", "several", rows[is_sum]))
+    rows = rows[~is_sum]
     if is_many(frames):
         found += [Picture(name, "nodes", shown) for name, shown in parts_of(table, rows)]
     elif table.metric in SHAPES:
