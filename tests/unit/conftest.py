@@ -18,6 +18,7 @@ from tests.unit.presets import small_campaign
 from peakmark import cli
 from peakmark.machine.facts import cached
 from peakmark.rows import build
+from peakmark.run import lock
 from peakmark.views.report import rendering
 from peakmark.workflow import documents
 
@@ -27,12 +28,20 @@ def made_once(factory, name, make_in):
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     folder.parent.mkdir(exist_ok=True)
-    with folder.with_suffix(".lock").open("a+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.fstat(lock.fileno()).st_size:
+    with folder.with_suffix(".lock").open("a+") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        if not os.fstat(stream.fileno()).st_size:
             make_in(folder)
-            lock.write("made")
+            stream.write("made")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_locks(tmp_path_factory):
+    """Wait for no other measurement on this machine: it may last longer than ``lock.WAIT_S``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lock, "DIRECTORY", tmp_path_factory.mktemp("locks"))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Kernels that are cut off or say nothing: a failure, and measured when they are mended."""
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -12,11 +13,10 @@ from tests.unit.hostile import CELL, KERNELS, LIMIT_S
 
 from peakmark.errors import MeasurementError
 from peakmark.rows.build import judge
-from peakmark.run import build
+from peakmark.run import build, execute
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.results import Results
-from peakmark.tools import base
 from peakmark.views import caveats
 
 REAL = KERNELS / "cpubench"
@@ -99,16 +99,23 @@ FAREWELL = "\n".join([*["line of no use"] * 3, "PMI could not be opened", *REST]
 """As Open MPI says farewell: the reason first, then a page that tells what to ask whom."""
 
 
-def test_the_telling_lines_are_shown_and_all_are_kept(request_of, monkeypatch):
+def test_the_telling_lines_are_shown_and_all_are_kept(request_of):
     request = request_of(MEASURING + f"cat >&2 <<E\n{FAREWELL}\nE\nexit 3\n")
     with pytest.raises(MeasurementError, match="exit code 3: PMI could not be opened"):
         measure(request)
     attempts = request.campaign / "attempts" / CELL.id
     assert (attempts / "0.raw" / "0.stderr").read_text().strip() == FAREWELL
-    monkeypatch.setattr(base, "timeout", lambda _: 0.5)
+
+
+def test_what_a_kernel_printed_before_its_time_was_up_is_kept(request_of, tmp_path, monkeypatch):
+    printed = tmp_path / "printed"
+    request = request_of(MEASURING + f"echo so far; touch {printed}; exec sleep 600\n")
+    # The time is up as soon as the kernel has printed, however long a busy machine takes for that.
+    monkeypatch.setattr(execute, "wait_factor", lambda: 0.0 if printed.exists() else math.inf)
     with pytest.raises(MeasurementError, match="did not end within"):
-        measure(request_of(MEASURING + "echo so far; exec sleep 600\n"))
-    assert (attempts / "1.raw" / "0.stdout").read_text().strip() == "so far"
+        measure(request)
+    kept = request.campaign / "attempts" / CELL.id / "0.raw" / "0.stdout"
+    assert kept.read_text().strip() == "so far"
 
 
 WRONG = """echo '{"wrong_cpus": [%d]}'; echo 'cpubench: a wrong result on CPU %d' >&2; exit 1\n"""

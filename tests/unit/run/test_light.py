@@ -31,10 +31,16 @@ asked = []
 sys.addaudithook(lambda event, words: asked.append(words[1][0]) if event == "subprocess.Popen" else None)
 atexit.register(lambda: open(path, "w").write(json.dumps({"modules": [*sys.modules], "started": asked})))
 path = sys.argv.pop(1)
+from pathlib import Path
 from peakmark.cli import main
+from peakmark.run import lock
+lock.DIRECTORY = Path(path).parent
 sys.exit(main())
 """
-"""Runs what the rules run, and writes down what it did."""
+"""Runs what the rules run, and writes down what it did.
+
+It waits for no other measurement on this machine, as these may last longer than ``lock.WAIT_S``.
+"""
 
 
 @pytest.fixture(scope="module")
