@@ -71,7 +71,7 @@ def _node_bytes(plan: Mapping[str, Any]) -> int | None:
 
 
 def run(part: Part, name: str, kernels: Path) -> None:
-    """Measure every cell of a job that has no valid record, in the plan's order.
+    """Measure every cell of a job that is not measured yet, in the plan's order.
 
     Write the job's output file if no cell failed.
 
@@ -88,7 +88,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
     failed: list[Cell] = []
     # Continue with the next cell after a failure.
     for cell in part.cells:
-        if records.look(_record_path(part, cell), cell).state == records.GOOD:
+        if _is_measured(part, cell, kernels):
             continue
         tried.append(cell)
         _write_present(present, cell)
@@ -102,6 +102,21 @@ def run(part: Part, name: str, kernels: Path) -> None:
             output.tell(str(error))
     present.unlink(missing_ok=True)
     _finish(part, name, len(tried), failed)
+
+
+def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
+    """Return whether a valid record has the cell's values, by the program that the plan names now."""
+    finding = records.look(_record_path(part, cell), cell)
+    if finding.state != records.GOOD or finding.data is None or finding.data["status"] != "ok":
+        return False
+    wanted = request(part, cell, kernels).tool
+    if wanted is None:
+        return True
+    try:
+        path = REGISTRY[cell.instrument].locate(kernels, wanted)
+    except PeakmarkError:
+        return False
+    return path == finding.data["context"]["tool"]["path"]
 
 
 def _measure_together(part: Part, name: str, kernels: Path) -> None:
