@@ -116,7 +116,7 @@ def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
         path = REGISTRY[cell.instrument].locate(kernels, wanted)
     except PeakmarkError:
         return False
-    return path == finding.data["context"]["tool"]["path"]
+    return path == str(finding.data["context"]["tool"]["path"])
 
 
 def _measure_together(part: Part, name: str, kernels: Path) -> None:
