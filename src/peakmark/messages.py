@@ -9,6 +9,7 @@ printed. A field in a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
     3 Hz             three significant digits with the unit and a readable prefix
     size             bytes as in cells (1MiB)
     times            a factor: 12%, 1.7 times, 0.97 to 1.04 times
+    up to FORMAT     only the highest number of a range: up to 3%
     and  ;           a list with "and" before the last member, a list with semicolons
 
 FORMAT may end with ``|UNIT``, which is printed after the number, or with ``~word~ending`` for a noun
@@ -17,14 +18,13 @@ and its plural ending: ``{busy:d~ process~es}`` is ``1 process`` or ``2 processe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any
 
 from peakmark.errors import Sentence
 from peakmark.formatting import (
@@ -37,8 +37,8 @@ from peakmark.formatting import (
     significant,
 )
 
-UP_TO_RANGE = re.compile(r"\b(up to )\d[\d.]*%? to (?=\d)")
-"""Begin of a range behind *up to*, after which only the end of the range is printed."""
+UP_TO = "up to "
+"""Beginning of a format that prints only the highest number of a range."""
 SMALL_FACTOR = 1.2
 """Factor below which a range of factors is printed in percent."""
 LARGE_FACTOR = 10.0
@@ -113,7 +113,7 @@ class Message:
 
     @property
     def sentence(self) -> Sentence:
-        return render(self).sentence
+        return texts(self.entry, dict(self.values))
 
     @property
     def fact(self) -> str:
@@ -163,6 +163,11 @@ class Message:
         return f"{self.code} {self.case}".rstrip()
 
     @property
+    def subject(self) -> Value:
+        """Return the value of the field ``per`` of the entry, such as a program; else an empty text."""
+        return dict(self.values).get(catalogue()[self.entry].get("per", ""), "")
+
+    @property
     def is_shared(self) -> bool:
         """Return whether the message is printed only once for the whole campaign."""
         return self.scope is Scope.CAMPAIGN
@@ -189,8 +194,8 @@ def message(
 def catalogue() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of ``messages.yaml``, by code, or by code and case separated by a space.
 
-    An entry has ``text`` and an ``example`` of its values, and may have ``kind``, ``short`` and
-    ``remedy``.
+    An entry has ``text`` and an ``example`` of its values, and may have ``kind``, ``short``,
+    ``remedy``, and ``per``: a field for each of whose values a report explains the message.
     """
     import yaml  # late: most cells have no messages
 
@@ -206,63 +211,21 @@ def captions() -> Mapping[str, str]:
     return {name: f"{message('caption', case=name, noun='nodes').fact}." for name in names}
 
 
-def texts(code: str, values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the texts of fact and remedy for a code with its values."""
-    return _filled(code, values).sentence
-
-
-class Number(NamedTuple):
-    """A number in a rendered message.
-
-    Attributes:
-        value: value of the field.
-        form: format of the field.
-    """
-
-    value: float | Range
-    form: str
-
-    @property
-    def text(self) -> str:
-        """Return the number with its unit, such as ``7%`` or ``2.74 to 2.79 GHz``."""
-        form, *_ = self.form.split("~")
-        return _number(self.value, form)
-
-
-class Rendered(NamedTuple):
-    """The text of a message, and its numbers in the order in which they appear."""
-
-    sentence: Sentence
-    numbers: tuple[Number, ...]
-
-
-def render(message: Message) -> Rendered:
-    """Return the text of a message, and its numbers."""
-    return _filled(message.entry, dict(message.values))
-
-
-def _filled(entry_name: str, values: Mapping[str, Any]) -> Rendered:
-    """Fill the fields of an entry's texts, and return texts and numbers."""
-    formatter = _Fields()
+def texts(entry_name: str, values: Mapping[str, Any]) -> Sentence:
+    """Return the texts of fact and remedy of an entry with its values."""
     entry = catalogue()[entry_name]
-    fact = formatter.vformat(entry["text"], (), values)
-    remedy = formatter.vformat(entry.get("remedy", ""), (), values)
-    sentence = Sentence(UP_TO_RANGE.sub(r"\1", fact), UP_TO_RANGE.sub(r"\1", remedy))
-    return Rendered(sentence, tuple(formatter.numbers))
+    fact = _Fields().vformat(entry["text"], (), values)
+    remedy = _Fields().vformat(entry.get("remedy", ""), (), values)
+    return Sentence(fact, remedy)
 
 
 class _Fields(Formatter):
-    """Formatter that fills the fields of a text and collects the numbers."""
-
-    def __init__(self) -> None:
-        self.numbers: list[Number] = []
+    """Formatter that fills the fields of a text."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         # Insert the text of a message.
         if isinstance(value, Message):
-            part = render(value)
-            self.numbers += part.numbers
-            return part.sentence.fact
+            return value.fact
         if isinstance(value, frozenset):
             return counted(sorted(value, key=natural), NAMED)
         if isinstance(value, tuple | list):
@@ -277,7 +240,6 @@ class _Fields(Formatter):
         if isinstance(value, bool) or not isinstance(value, int | float | Range):
             return str(value)
         # Format a number, with its noun in singular or plural.
-        self.numbers.append(Number(value, format_spec))
         form, *noun = format_spec.split("~")
         text = _number(value, form)
         if noun:
@@ -289,6 +251,9 @@ class _Fields(Formatter):
 
 def _number(value: float | Range, form: str) -> str:
     """Return a number or a range with its unit, such as ``7%`` or ``7 to 31%``."""
+    if form.startswith(UP_TO):
+        highest = value.high if isinstance(value, Range) else value
+        return UP_TO + _number(highest, form.removeprefix(UP_TO))
     if not isinstance(value, Range):
         return "".join(_digits(value, form))
     # Print small factors as percentages, which are easier to read.
@@ -339,19 +304,7 @@ def _digits(value: float, form: str) -> tuple[str, str]:
     return format(value, form), unit
 
 
-class Merged(NamedTuple):
-    """Several messages that differ only in numbers, merged into one.
-
-    Attributes:
-        message: the merged message, with ranges.
-        own: number that the original message has in place of the first range; None without a range.
-    """
-
-    message: Message
-    own: Number | None = None
-
-
-def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
+def merge(messages: Iterable[Message]) -> dict[Message, Message]:
     """Merge messages that differ only in numbers, and return each message -> its merged message.
 
     ``values spread by 7%`` and ``values spread by 31%`` become ``values spread by 7 to 31%``.
@@ -360,25 +313,10 @@ def merge(messages: Iterable[Message]) -> dict[Message, Merged]:
     families: dict[Any, list[Message]] = {}
     for each in dict.fromkeys(messages):
         families.setdefault(_without_numbers(each), []).append(each)
-    # Assign to each message the merged message of its group, and the message's own number in its range.
-    merged: dict[Message, Merged] = {}
+    merged: dict[Message, Message] = {}
     for family in families.values():
-        together = _spanning_messages(family)
-        varying = _first_range(render(together).numbers)
-        for each in family:
-            own = None
-            if varying is not None:
-                own = render(each).numbers[varying]
-            merged[each] = Merged(together, own)
+        merged |= dict.fromkeys(family, _spanning_messages(family))
     return merged
-
-
-def _first_range(numbers: Sequence[Number]) -> int | None:
-    """Return the index of the first number that is a range, or None."""
-    for place, number in enumerate(numbers):
-        if isinstance(number.value, Range):
-            return place
-    return None
 
 
 def _without_numbers(value: Value) -> Any:
@@ -427,16 +365,6 @@ def _spanning(values: Sequence[Value]) -> Value:
     if low == high:
         return first
     return Range(low, high)
-
-
-def between(numbers: Sequence[Number]) -> Number:
-    """Return the range that the numbers of a field span. At least one of them is a single number."""
-    values = [number.value for number in numbers if not isinstance(number.value, Range)]
-    low, high = min(values), max(values)
-    spanned: float | Range = low
-    if low != high:
-        spanned = Range(low, high)
-    return Number(spanned, numbers[0].form)
 
 
 ORDER = tuple(Severity)

@@ -48,7 +48,7 @@ def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]
     merged = merge(notes)
     found = []
     for note in sorted(notes, key=lambda note: WEIGHTS.index(note.severity)):
-        found.append(text_of(merged[note].message, table))
+        found.append(text_of(merged[note], table))
     return list(dict.fromkeys(found))
 
 
@@ -109,14 +109,13 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
                     rows_of[replace(note, about="", scope=Scope.POINT)].add(point.own.point)
     families: dict[tuple[str, Any], dict[Message, set[str]]] = defaultdict(dict)
     for note, names in rows_of.items():
-        # Each reference that disagrees with peakmark's kernel has a line of its own.
-        families[note.entry, dict(note.values).get("second")][note] = names
+        families[note.entry, note.subject][note] = names
     found = []
     for of_entry in families.values():
         # Variants of a message give the same advice: explain only the most severe, most frequent one.
         note = max(of_entry, key=lambda note: (-WEIGHTS.index(note.severity), len(of_entry[note])))
         rows = len(set().union(*of_entry.values()))
-        found.append((WEIGHTS.index(note.severity), -rows, merge(of_entry)[note].message))
+        found.append((WEIGHTS.index(note.severity), -rows, merge(of_entry)[note]))
     remarks = []
     for _, rows, note in sorted(found, key=itemgetter(0, 1)):
         words = plural(-rows, "row")
