@@ -12,16 +12,20 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.formatting import natural
+from peakmark.cell import Cell
+from peakmark.formatting import counted, natural
 from peakmark.plan.cluster import Cluster, behind
 from peakmark.rows import schema
 from peakmark.rows.campaign_config import preset_of, settings_of
 from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
 from peakmark.rows.names import NOT_PLANNED
-from peakmark.storage.results import Results
+from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools.tables import TABLES
 
 Facts = Mapping[str, Any]
+
+NAMED = 3
+"""Largest number of points that a failure names; further points are counted."""
 
 
 def campaign_of(results: Results) -> dict[str, Any]:
@@ -183,15 +187,24 @@ def empty_reason(results: Results, instrument: str) -> str:
             if package:
                 reason += f"; `apt install {package}` fills them"
             return reason
-    refused = []
+    hosts: dict[str, set[str]] = defaultdict(set)
     for record in (*results.records, *results.attempts):
         if not record.ok and record.cell.instrument == instrument:
-            refused.append(str(record.data["reason"]))
-    if refused:
-        return "; ".join(dict.fromkeys(refused))
+            hosts[without_host(record)].add(record.data["context"]["host"])
+    if hosts:
+        reasons = []
+        for reason, names in hosts.items():
+            where = f" ({len(names)} nodes)" if len(names) > 1 else ""
+            reasons.append(f"{reason}{where}")
+        return "; ".join(reasons)
     if any(cell.instrument == instrument for cell in results.cells):
         return "none of its cells has been measured for these rows yet"
     return NOT_PLANNED
+
+
+def without_host(record: StoredRecord) -> str:
+    """Return the reason of a failed record without the name of its host, so that nodes share it."""
+    return str(record.data["reason"]).replace(f" on {record.data['context']['host']}", "")
 
 
 def failures_of(results: Results) -> Iterator[dict[str, Any]]:
@@ -201,9 +214,13 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
     lists a node once for each time that it failed.
     """
     places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    cells: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for record in results.refused:
-        name = f"{record.cell.instrument} {record.cell.point}"
-        places[name, "not possible here", record.data["reason"]].append(record.cell.place)
+        cells[record.cell.instrument, without_host(record)].append(record.cell)
+    for (instrument, reason), refused in cells.items():
+        points = list(dict.fromkeys(cell.point for cell in refused))
+        name = f"{instrument} {counted(points, NAMED)}"
+        places[name, "not possible here", reason] = [cell.place for cell in refused]
     answered = {record.cell.id for record in results.records}
     failed = set()
     for record in results.attempts:

@@ -6,6 +6,8 @@ every point of a group: all values of one choice are better than all of the othe
 more than 5 %, and the difference is significant. If the points were measured once or twice, the sentence
 gives the factor and says so. A group without a clear result has no sentence. docs/method.md says how
 often a stated difference is false.
+
+Sentences on causes and comparisons rest on undisturbed rows, or say how many of their rows are disturbed.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.catalogue import TOGETHER
 from peakmark.formatting import capitalised, counted, listed, node_or_link, percent, plural
-from peakmark.messages import message
+from peakmark.messages import Severity, message
 from peakmark.rows import node_sums, schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
+from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.shapes import shape_sentences
 from peakmark.rows.states import LEAST_DIFFERENCE, campaign_sentences
-from peakmark.rows.together import together_sentences
+from peakmark.rows.together import on_disturbed, together_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
 CHANCE = 0.05
@@ -189,11 +192,14 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
     Args:
         frames: frames of the campaign; all but ``findings`` are used.
     """
+    frames = replace(frames, rows=add_disturbances(frames.rows, frames.warnings))
     rows_of_tables = {
         name: typical_rows(rows) for name, rows in frames.rows.groupby("table", sort=False)
     }
     values = values_of_rows(frames.runs)
-    groups = {name: list(groups_of(rows, values)) for name, rows in rows_of_tables.items()}
+    groups = {}
+    for name, rows in rows_of_tables.items():
+        groups[name] = list(groups_of(rows[rows["disturbances"].eq("")], values))
     # The probability of a false difference is divided among all tests of the campaign.
     tested = 0
     for groups_of_table in groups.values():
@@ -203,16 +209,15 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
         if usual.name not in rows_of_tables:
             continue
         table = usual.fitted(rows_of_tables[usual.name]["value"].dropna())
-        rows = list(schema.lines(rows_of_tables[table.name]))
-        usable = [row for row in rows if is_usable(row)]
+        lines_of_table = list(schema.lines(rows_of_tables[table.name]))
+        usable = [row for row in lines_of_table if is_usable(row)]
         own = [row for row in usable if row.is_own]
-        wrong = [row for row in rows if row.is_own and row.n and not is_usable(row)]
         labels = Labels(table)
         found = [
-            *extremes(table, own, wrong),
+            *extremes(table, lines_of_table),
             *shape_sentences(table, own, frames.runs),
             *comparisons(table, groups[table.name], tested),
-            *limit_shares(table, usable),
+            *limit_shares(table, [row for row in usable if not row.disturbances]),
             *machine_sentences(own),
             *node_sentences(frames.rows[frames.rows["table"].eq(table.name)], labels),
             *link_sentences(frames, labels),
@@ -221,6 +226,18 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
         ]
         lines += [{"table": table.name, **line} for line in found]
     return schema.typed("findings", pd.DataFrame(lines))
+
+
+def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
+    """Add the column ``disturbances``: codes of what may have changed the value of each row."""
+    is_doubt = warnings["code"].isin(DISTURBANCES) & warnings["severity"].ne(Severity.NOTE)
+    codes: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for warning in schema.lines(warnings[is_doubt]):
+        codes[warning.point, warning.about].append(warning.code)
+    texts = []
+    for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
+        texts.append(" ".join([*codes[point, ""], *codes[point, instrument]]))
+    return rows.assign(disturbances=texts)
 
 
 def values_of_rows(runs: pd.DataFrame) -> Values:
@@ -555,19 +572,21 @@ def value_range(low: str, high: str) -> str:
 # -- single rows
 
 
-def extremes(table: Table, rows: Sequence[Line], wrong: Sequence[Line]) -> Iterator[dict[str, Any]]:
+def extremes(table: Table, rows: Sequence[Line]) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the best and worst configuration of each workload and working set.
 
-    Args:
-        table: the table.
-        rows: usable rows of peakmark's kernel.
-        wrong: its rows that are not usable; the sentence gives their number.
+    It leaves out wrong and disturbed rows, and gives their number.
     """
     labels = Labels(table)
+    measured = [row for row in rows if row.is_own and row.n]
     by_workload: dict[str, list[Line]] = defaultdict(list)
-    for row in rows:
-        by_workload[labels.line(row, rows, block=False)].append(row)
-    left_out = Counter(labels.line(row, rows, block=False) for row in wrong)
+    left_out = Counter[str]()
+    for row in measured:
+        name = labels.line(row, measured, block=False)
+        if is_usable(row) and not row.disturbances:
+            by_workload[name].append(row)
+        else:
+            left_out[name] += 1
     for name, group in by_workload.items():
         if len(group) <= FEW:
             continue
@@ -580,7 +599,7 @@ def extremes(table: Table, rows: Sequence[Line], wrong: Sequence[Line]) -> Itera
             f" worst {labels.quantity(worst.median)} ({labels.place(worst, group)})"
         )
         if left_out[name]:
-            text += f"; {plural(left_out[name], 'wrong row')} left out"
+            text += f"; {plural(left_out[name], 'wrong or disturbed row')} left out"
         yield {
             "topic": "Best and worst",
             "better": labels.place(best, group),
@@ -641,26 +660,27 @@ def node_sentences(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any
     single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
     if single["node"].nunique() <= MANY:
         return
-    values = single.groupby(["node_class", "place"], sort=False)["value"]
+    calm = single[single["disturbances"].eq("")]
+    values = calm.groupby(["node_class", "place"], sort=False)["value"]
     spread = (values.max() - values.min()) / values.median()
     spread = spread[values.size() > 1].sort_values(kind="stable")
-    if spread.empty:
-        return
-    lines = {(row.node_class, row.place): row for row in schema.lines(single)}
-    narrowest, widest = lines[spread.index[0]], lines[spread.index[-1]]
-    text = f"The nodes spread by {percents([spread.iloc[0]])} in {label_of(narrowest, labels)}"
-    if len(spread) > 1:
-        text += f" to {percents([spread.iloc[-1]])} in {label_of(widest, labels)}"
-    yield {"topic": "Nodes", "points": "[]", "text": f"{text}."}
-    slow = single[single["is_slow"]].groupby("node")["behind"].agg(["size", "max"])
+    if len(spread):
+        lines = {(row.node_class, row.place): row for row in schema.lines(single)}
+        narrowest, widest = lines[spread.index[0]], lines[spread.index[-1]]
+        text = f"The nodes spread by {percents([spread.iloc[0]])} in {label_of(narrowest, labels)}"
+        if len(spread) > 1:
+            text += f" to {percents([spread.iloc[-1]])} in {label_of(widest, labels)}"
+        yield {"topic": "Nodes", "points": "[]", "text": f"{text}."}
+    slow = single[single["is_slow"]]
     if slow.empty:
         return
-    worst = slow.sort_values("max", ascending=False, kind="stable")
+    of_nodes = slow.groupby("node")["behind"].agg(["size", "max"])
+    worst = of_nodes.sort_values("max", ascending=False, kind="stable")
     names = []
     for node, of_node in worst.iterrows():
         rows_of = plural(int(of_node["size"]), "row")
         names.append(f"{node} ({rows_of}, up to {percents([of_node['max']])})")
-    text = f"Slower than their class: {counted(names, NAMED)}."
+    text = f"Slower than their class: {counted(names, NAMED)}.{on_disturbed(slow)}"
     yield {"topic": "Apart", "points": "[]", "text": text}
 
 
@@ -701,9 +721,12 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
             rows=int(rows_of_part[part.kind, part.name]),
             of=points.nunique(),
         )
-        yield {"topic": "Links", "points": "[]", "text": found.full_sentence}
+        of_place = measured[points.eq(part.point)]
+        text = f"{found.full_sentence}{on_disturbed(of_place)}"
+        yield {"topic": "Links", "points": "[]", "text": text}
     if worst.empty:
         pairs = measured[points.eq(points.iloc[0])]["node"]
         nodes = set("+".join(pairs).split("+"))
         found = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)
-        yield {"topic": "Links", "points": "[]", "text": found.full_sentence}
+        text = f"{found.full_sentence}{on_disturbed(measured)}"
+        yield {"topic": "Links", "points": "[]", "text": text}

@@ -23,6 +23,14 @@ OF_GPU = {
     "peer": "between GPUs",
 }
 """Variant of a GPU row -> what sentences call it."""
+WHERE = {
+    "numa": ("core", " of a NUMA node"),
+    "socket": ("core", " of a socket"),
+    "cores": ("core", ""),
+    "cpus": ("CPU", ""),
+    "gpus": ("GPU", ""),
+}
+"""Word for a concurrency -> what runs one thread each, and the part of the node to which it belongs."""
 USUAL = ("", "psync", "sustained")
 """Default variants, which sentences do not name."""
 
@@ -90,11 +98,14 @@ class Labels:
         return SUBSYSTEMS[self.table.subsystem].counted
 
     def threads(self, row: Line) -> str:
-        """Return ``8 threads``, or ``8 threads (socket)`` if the configuration has a word for them."""
-        if row.concurrency_word and not row.concurrency:
-            return str(row.concurrency_word)
-        counted = self.many(row.concurrency)
-        return f"{counted} ({row.concurrency_word})" if row.concurrency_word else counted
+        """Return ``8 threads``, or ``on 8 cores of a socket`` if the configuration has a word for them."""
+        word = row.concurrency_word
+        if not word:
+            return self.many(row.concurrency)
+        if not row.concurrency:
+            return str(word)
+        noun, part = WHERE[word]
+        return f"on {plural(row.concurrency, noun)}{part}"
 
     def program(self, program: Program) -> str:
         """Return the name of a program in the headings of the layout, such as ``FileIO``.
@@ -149,8 +160,11 @@ class Labels:
             text += f" {self.table.variant_label(row.variant)}"
         if row.block_bytes:
             text += f" of {self.block(row)}"
-        place = f" on {row.node}" if node and row.node != "any" else ""
-        return f"{text}, {self.threads(row)}{place}"
+        text += f", {self.threads(row)}"
+        if node and row.node != "any":
+            preposition = "of" if row.concurrency_word else "on"
+            text += f" {preposition} {row.node}"
+        return text
 
     def working_set(self, row: Line) -> str:
         """Return a phrase for the variant of a row; empty for the default.

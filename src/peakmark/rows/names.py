@@ -6,5 +6,7 @@ FRAMES = ("runs", "rows", "warnings", "findings", "nodes", "facts", "fleet")
 """Names of the frames; each is kept as ``NAME.csv``."""
 NOT_PLANNED = "the plan holds no cell of it"
 """Reason in ``campaign.json`` for a program without values that the campaign does not measure."""
+DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
+"""Codes of the warnings that runs were disturbed."""
 CAMPAIGN = "campaign.json"
 """File of the title, authors, configuration, times, failures and programs of a campaign."""

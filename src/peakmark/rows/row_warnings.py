@@ -21,6 +21,7 @@ from peakmark.formatting import binary, size
 from peakmark.messages import Message, Scope, Severity, WarningKind, message, worst
 from peakmark.rows import checks, schema, streams
 from peakmark.rows.clocks import add_clocks
+from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.point_limits import messages_of
 from peakmark.rows.row_runs import Line, Messages, RowRuns, severity_of
 from peakmark.rows.settings import deviations
@@ -30,7 +31,7 @@ from peakmark.tools.hpcc_stream import STREAM
 from peakmark.tools.tables import BY_NAME, Table
 
 DISAGREEMENT = 1.5
-"""Factor between the values of two programs above which they disagree."""
+"""Ratio of two programs, as the median over their common rounds, above which they disagree."""
 THROTTLED = 0.9
 """Share of the highest clock known for the same work below which a row has a warning."""
 MOSTLY = 0.5
@@ -39,8 +40,6 @@ the campaign instead of in each row.
 """
 AT_LEAST = 4
 """Fewest rows with a warning that is stated once for the campaign."""
-DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
-"""Codes of disturbances of runs."""
 SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of warnings that may be stated once for the campaign."""
 CLEARLY_WORSE = 2.0
@@ -265,10 +264,10 @@ def disagreements(point: MeasuredPoint) -> Messages:
         measured = point.measured.get(program.instrument)
         if not measured or not measured.row.is_comparable or program.instrument in deviating:
             continue
-        low, high = sorted((point.own.row.value, measured.row.value))
-        if high > DISAGREEMENT * low:
+        factor = max(measured.row.ratio, 1 / measured.row.ratio)
+        if factor > DISAGREEMENT:
             names = {"first": point.table.own.heading, "second": program.heading}
-            yield message("disagreement", factor=high / low, compare=causes, **names)
+            yield message("disagreement", factor=factor, compare=causes, **names)
 
 
 def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:

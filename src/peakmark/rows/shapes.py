@@ -38,18 +38,19 @@ Runs = Mapping[str, Sequence[Line]]
 def shape_sentences(
     table: Table, rows: Sequence[Line], runs: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of ``findings`` on the matrices or curves of a table."""
+    """Yield the lines of ``findings`` on the matrices or curves of a table, without disturbed rows."""
     of_table = runs[runs["table"].eq(table.name) & runs["kept"]]
     runs_of: dict[str, list[Line]] = defaultdict(list)
     for run in schema.lines(of_table[of_table["instrument"].eq(table.own.instrument)]):
         runs_of[run.point].append(run)
+    calm = [row for row in rows if not row.disturbances]
     topic, found = "", list[Message]()
     if table.metric in ("core_to_core", "numa_latency", "numa_throughput"):
-        topic, found = "Pairs", list(slow_pairs(table, rows, runs_of))
+        topic, found = "Pairs", list(slow_pairs(table, calm, runs_of))
     if table.metric == "ladder_latency":
         topic, found = "Caches", list(measured_caches(rows, runs_of))
     if table.metric == "loaded_latency":
-        topic, found = "Load", [latency_under_load(row, runs_of[row.point]) for row in rows]
+        topic, found = "Load", [latency_under_load(row, runs_of[row.point]) for row in calm]
     for each in found:
         yield {"topic": topic, "points": "[]", "text": each.full_sentence}
 
@@ -96,7 +97,7 @@ def measured_caches(rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
         parts = []
         for level, next_level in pairwise(levels):
             end = end_of_plateau(curve, level.value, next_level.value)
-            if end is None:
+            if end is None or level.disturbances or next_level.disturbances:
                 continue
             stated = runs[level.point][0].cache_bytes
             parts.append(

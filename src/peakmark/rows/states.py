@@ -19,6 +19,7 @@ import pandas as pd
 from peakmark.formatting import listed, plural, quantity
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
+from peakmark.rows.runs import ROW
 from peakmark.rows.schema import CampaignFrames
 
 LEAST_DIFFERENCE = 1.05
@@ -57,9 +58,13 @@ SERIES = ["host", "probe", "threads"]
 
 
 def campaign_sentences(frames: CampaignFrames) -> Iterator[dict[str, Any]]:
-    """Yield the lines of ``findings`` about the whole campaign."""
+    """Yield the lines of ``findings`` about the whole campaign.
+
+    Rows have the column ``disturbances``, see ``findings.add_disturbances``.
+    """
     yield from state_sentences(frames)
-    found = count_first_rounds(frames.runs)
+    calm = frames.rows.loc[frames.rows["disturbances"].eq(""), ROW]
+    found = count_first_rounds(frames.runs.merge(calm))
     if found.is_warm_up:
         yield {"topic": "Warm-up", "points": "[]", "text": found.text}
 
@@ -328,3 +333,6 @@ def largest_change(frames: CampaignFrames, series: pd.DataFrame, rare: str) -> I
         changed = labels.number(medians_of_row[rare])
         other = labels.quantity(medians_of_row[usual])
         yield f"In it, {labels.point(row)} measured {changed} instead of {other}."
+        # A slow state of the memory is itself the disturbance ``memory-load``.
+        if set(row.disturbances.split()) - {"memory-load"}:
+            yield "This row was also disturbed."

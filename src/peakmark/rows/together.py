@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import TOGETHER
-from peakmark.formatting import node_or_link, quantity
+from peakmark.formatting import node_or_link, plural, quantity
 from peakmark.plan.cluster import Behind, crossed, read_behind
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
@@ -21,7 +21,10 @@ POINT = ["workload", "block_bytes", "concurrency"]
 
 
 def together_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str, Any]]:
-    """Yield a sentence on each round of a table whose pairs were measured at one moment."""
+    """Yield a sentence on each round of a table whose pairs were measured at one moment.
+
+    Rows have the column ``disturbances``, see ``findings.add_disturbances``.
+    """
     of_table = frames.rows[frames.rows["table"].eq(labels.table.name) & frames.rows["is_own"]]
     rows = of_table[of_table["variant"].eq(TOGETHER) & of_table["n"].gt(0)]
     if rows.empty:
@@ -33,6 +36,7 @@ def together_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterato
         line = line_at[of_round["point"].iloc[0]]
         points = json.dumps([*pairs["point"]])
         text = sentence(pairs, labels.point(line, node=False), line.unit, known)
+        text += on_disturbed(rows[rows["point"].isin(pairs["point"])])
         yield {"topic": "Together", "points": points, "text": text}
 
 
@@ -90,6 +94,14 @@ def sentence(pairs: pd.DataFrame, label: str, unit: str, known: Behind) -> str:
     if crossing:
         text += f". Pairs that cross an uplink: {crossing}"
     return f"{text}."
+
+
+def on_disturbed(rows: pd.DataFrame) -> str:
+    """Return a sentence on the disturbed rows behind another sentence; empty if there is none."""
+    count = int(rows["disturbances"].ne("").sum())
+    if not count:
+        return ""
+    return f" Disturbed: {count} of {plural(len(rows), 'row')} behind it."
 
 
 def switches(pairs: Sequence[str], known: Behind) -> str:

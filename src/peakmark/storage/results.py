@@ -93,12 +93,6 @@ class Results:
         return config
 
     @property
-    def report_config(self) -> Mapping[str, Any]:
-        """Return the section ``report`` of the configuration."""
-        section: Mapping[str, Any] = self.config.get("report") or {}
-        return section
-
-    @property
     def newest(self) -> datetime:
         """Return the start time of the newest record or failed attempt, to the second.
 

@@ -11,12 +11,10 @@ import pandas as pd
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import Message, Severity, message
 from peakmark.rows import schema
+from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import score_card
 from peakmark.views.score_card import Line
-
-DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
-"""Codes of the warnings that runs were disturbed."""
 
 
 def planned_subsystems(frames: CampaignFrames) -> list[str]:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from peakmark.formatting import size
+from peakmark.formatting import capitalised, size
 from peakmark.rows import schema
 from peakmark.rows.curves import curve_of, medians, points_of
 from peakmark.rows.labels import Labels
@@ -113,7 +113,7 @@ def plot_loaded(figure: FigureData) -> Figure:
     """Draw latency over traffic, with a panel for each number of threads and a line for each mix."""
     corners, bandwidths = [], {}
     for row in schema.lines(figure.own):
-        panel = figure.labels(row).threads(row)
+        panel = capitalised(figure.labels(row).threads(row))
         if row.node != "any":
             panel += f", {row.node}"
         name = f"{row.variant.removeprefix('r')} % reads"

@@ -19,10 +19,10 @@ import pandas as pd
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, duration, listed, percent, plural, quantity, typeset
 from peakmark.rows import schema
-from peakmark.rows.names import FOLDER
+from peakmark.rows.names import DISTURBANCES, FOLDER
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
-from peakmark.views import caveats, score_card
+from peakmark.views import score_card
 from peakmark.views.report import nodes
 from peakmark.views.score_card import CardLine, Trust
 
@@ -93,7 +93,7 @@ def causes(frames: CampaignFrames) -> Iterator[str]:
     for text in dict.fromkeys(text for text in measured["limit_finding"] if text):
         yield typeset(schema.message_of(json.loads(text)).full_sentence)
     yield from causes_in_warnings(frames, measured)
-    is_disturbance = frames.warnings["code"].isin(caveats.DISTURBANCES)
+    is_disturbance = frames.warnings["code"].isin(DISTURBANCES)
     calm = measured[~measured["point"].isin(frames.warnings.loc[is_disturbance, "point"])]
     yield from saturation(calm)
     yield from waking(calm)
@@ -217,8 +217,11 @@ def since(card: Sequence[CardLine], earlier: CampaignFrames | None) -> str:
             level += 1
     newest = datetime.fromisoformat(earlier.campaign["times"]["newest"])
     when = f"Since {date(newest)} ({earlier.campaign['name']})"
-    rest = f"{plural(level, 'headline')} level"
-    return typeset(f"{when}: {listed([*changed, rest])}.")
+    if level:
+        changed.append(f"{plural(level, 'headline')} level")
+    if not changed:
+        changed = ["no headline can be compared"]
+    return typeset(f"{when}: {listed(changed)}.")
 
 
 def change_of(line: CardLine, before: CardLine) -> str:

@@ -1,11 +1,14 @@
 """When a difference is stated of two choices, and that the campaigns' own runs show what is stated."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
+import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.messages import Severity, message
 from peakmark.rows import build, findings, fleet, schema
 from peakmark.rows.findings import Group, Pair
 from peakmark.storage.results import Results
@@ -92,6 +95,30 @@ def test_fewer_than_three_repetitions_say_so(n, certainty):
 def test_level_sides_need_all_values_within_five_percent():
     assert shown(pair([100.0, 101.0, 104.0], [99.5, 100.0, 103.0])) == (0, "level")
     assert shown(pair([100.0, 101.0, 108.0], [99.5, 100.0, 103.0])) is None
+
+
+# -- disturbed rows
+
+
+@pytest.mark.parametrize(("disturbed", "left_out"), [((), 0), (("DP",), 2), (("DP", "SP"), 4)])
+def test_comparisons_rest_on_undisturbed_rows(tmp_path, disturbed, left_out):
+    records = []
+    for number, (name, threads) in enumerate(product(("DP", "SP"), (1, 2))):
+        rates = [1e10 * 2**number * factor for factor in (1.0, 1.01, 1.02)]
+        records += make.runs("cpubench", name, *rates, concurrency=threads)
+    frames = make.frames(tmp_path / "c", records)
+    load = message("other-load", Severity.UNSURE, about="cpubench", share=1.0, often="", busy="")
+    points = frames.rows.loc[frames.rows["workload"].isin(disturbed), "point"]
+    lines = [schema.line_of_message(load, point) for point in points]
+    assert len(lines) == left_out
+    warnings = pd.concat([frames.warnings, schema.typed("warnings", pd.DataFrame(lines))])
+    found = findings.find(replace(frames, warnings=warnings))
+    compared = set()
+    for text in found.loc[found["topic"].isin(FACTORS), "points"]:
+        compared |= set(json.loads(text))
+    assert compared.isdisjoint(points)
+    assert bool(compared) == (left_out < 4)
+    assert ("Workloads" in set(found["topic"])) == (left_out == 0)
 
 
 # -- what real campaigns state

@@ -256,7 +256,7 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path):
         ["a", "SP", "8 (cores)"], ["a", "DP", "8 (cores)"], ["b", "SP", "cores"],
     ]  # fmt: skip
     threads = [Labels.of(row).threads(row) for row in own_of(frames)]
-    assert threads == ["8 threads (cores)", "8 threads (cores)", "cores"]
+    assert threads == ["on 8 cores", "on 8 cores", "cores"]
 
 
 def test_the_limit_of_a_row_is_that_of_the_cores_its_own_jobs_were_given(tmp_path):

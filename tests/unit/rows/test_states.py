@@ -86,7 +86,8 @@ def test_the_finding_names_the_rates_the_times_the_worst_row_and_what_to_do(fram
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Two states"), "text"]
     assert text.startswith("The machine had two states: 1 thread read DRAM at 15 ")
     assert " GB/s or at 30 to 31 GB/s. The slow state was seen from " in text
-    assert "1 thread measured 5.000 instead of 10.03 GB/s. Pin the virtual CPUs" in text
+    assert "1 thread measured 5.000 instead of 10.03 GB/s. This row was also disturbed." in text
+    assert "Pin the virtual CPUs" in text
 
 
 def test_rows_that_met_both_states_are_unsure_and_show_no_difference(frames):
