@@ -428,6 +428,20 @@ def text_of(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -
     return significant(number, step=step)
 
 
+def remark_on_formula(column: LayoutColumn, points: Sequence[Point]) -> str:
+    """Return a remark on efficiencies by a formula of the layout, with the shares of the limit."""
+    remark = f"{column.heading} is {column.formula}, as in the report that this layout follows"
+    lines = [point.measured.get(column.instrument) for point in points]
+    shares = [line.efficiency for line in lines if line and line.efficiency is not None]
+    if not shares:
+        return remark
+    # The formula at a time so far above the theoretical one as the worst of the table.
+    worst = evaluate(str(column.formula), {"measured": 1 / min(shares), "theoretical": 1.0})
+    if worst < 0:
+        remark += ", and negative for long times"
+    return f"{remark}; the share of the limit is {percent(min(shares))} to {percent(max(shares))}%"
+
+
 def remarks_on(
     frames: CampaignFrames, layout_table: LayoutTable, called: Table, points: Sequence[Point]
 ) -> list[str]:
@@ -438,8 +452,7 @@ def remarks_on(
         remarks.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")
     for column in columns:
         if column.value == "efficiency" and column.formula is not None:
-            follows = "as in the report that this layout follows"
-            remarks.append(f"{column.heading} is {column.formula}, {follows}")
+            remarks.append(remark_on_formula(column, points))
     shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
     with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
     return remarks + printed.remarks_on_gaps(frames, called, points, shown, with_limit)

@@ -37,7 +37,7 @@ from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 from peakmark.views.figure_style import Look
 from peakmark.views.points import Line
-from peakmark.views.report.pictures import LINE, VALUES
+from peakmark.views.report.pictures import LINE, VALUES, has_limit_line, is_over_blocks
 
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""
@@ -64,6 +64,10 @@ SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 """Shares of the operations that the axis of a distribution names."""
 DISTRIBUTION = (0.4, 1.4)
 """Share of the page's width, and height in inches, of a panel with a distribution."""
+TICK: Mapping[str, Any] = {
+    "color": figure_style.INK, "marker": "_", "markersize": 9, "linestyle": "none"
+}  # fmt: skip
+"""Look of the limit of a row whose limits are not joined."""
 HOLLOW = Look(figure_style.INK, "o", "none")
 """Look of runs that do not count."""
 
@@ -124,8 +128,10 @@ def draw(
     entries = entries_of(shown, looks, has_bars)
     if len(dashes) > 1:
         entries += [dashes_entry(name, each) for name, each in dashes.items()]
-    if shown["kind"].isin(["limit", "tick"]).any():
+    if shown["kind"].eq("limit").any():
         entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
+    elif shown["kind"].eq("tick").any():
+        entries.append(Line2D([], [], label="limit", **TICK))
     figure_style.legend(grid.figure, entries)
     return grid.figure, grid.axes_dict
 
@@ -208,7 +214,7 @@ def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -
     """
     ticks = of_panel[of_panel["kind"].eq("tick")]
     if len(ticks):
-        axis.plot(ticks["x"], ticks["y"], "_", color=figure_style.INK, markersize=9, zorder=1)
+        axis.plot(ticks["x"], ticks["y"], zorder=1, **TICK)
     limits = of_panel[of_panel["kind"].eq("limit")]
     distinct = limits["y"].round(9).unique()
     if len(distinct) == 1:
@@ -279,7 +285,7 @@ def plot(figure: FigureData) -> Figure:
         rows = rows[rows["is_own"]]
     name = "full_name" if kind == "together" else "program"
     rows = rows.assign(name=rows[name])
-    shown = corners_of(figure, rows, value, kind, looks, across == "concurrency")
+    shown = corners_of(figure, rows, value, kind, looks)
     names = dict(zip(rows["across"], rows["across_name"], strict=True))
     panel = (0.23, panel_height(figure, across))
     most = SLIM if len(names) <= 2 else MAX_COLUMNS
@@ -302,13 +308,6 @@ def plot(figure: FigureData) -> Figure:
         axis.set_xticks(sorted(names), tick_labels(sorted(names), names))
         axis.xaxis.set_minor_locator(NullLocator())
     return drawn
-
-
-def is_over_blocks(rows: pd.DataFrame) -> bool:
-    """Return whether the rows of a workload have more block sizes than concurrencies."""
-    blocks = rows[["workload", "block_bytes"]].drop_duplicates()
-    counts = rows[["workload", "concurrency"]].drop_duplicates()
-    return blocks["block_bytes"].nunique(dropna=False) > 1 and len(blocks) >= len(counts)
 
 
 def panel_height(figure: FigureData, across: str) -> float:
@@ -406,13 +405,10 @@ def corners_of(
     value: str,
     kind: str,
     looks: Mapping[str, Look],
-    has_limit_lines: bool,
 ) -> pd.DataFrame:
     """Return the values, runs and limits of rows as lines for ``draw``.
 
-    A limit is a tick at its row. If ``has_limit_lines``, the limits of a line are joined, provided that
-    all its rows have a limit and the line is long enough. Limits over block sizes are not joined,
-    because neighbouring blocks may be in different caches.
+    A limit is a tick at its row, or joined to others, see ``has_limit_line``.
     """
     table, has_bars = figure.table, kind == "bars"
     percent = 100.0
@@ -434,10 +430,7 @@ def corners_of(
         places = rows[["point", "instrument", "panel", "name", "line", "x"]]
         layers.append(dots_of(figure, places))
         own = rows[rows["is_own"]]
-        known = own.groupby(["panel", "name", "line"])["limit"].transform("count")
-        size = own.groupby(["panel", "name", "line"])["limit"].transform("size")
-        is_joined = known.eq(size) & size.ge(LINE) & has_limit_lines
-        own = own.assign(kind=np.where(is_joined, "limit", "tick"))
+        own = own.assign(kind=np.where(has_limit_line(own), "limit", "tick"))
         limited = own[own["limit"].notna()]
         layers.append(limited.assign(x=limited["across"], y=limited["limit"] * table.factor))
     columns = ["panel", "name", "line", "kind", "x", "y"]

@@ -8,16 +8,16 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from peakmark.formatting import plural, typeset
-from peakmark.messages import Message, Scope, Severity, merge
+from peakmark.formatting import typeset
+from peakmark.messages import ORDER, Message, Scope, Severity, merge
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import Table
-from peakmark.views.points import Point, points_of
+from peakmark.views.points import Line, Point, points_of
 
-MOST = 2
-"""Largest number of remarks in a row: a longer list would hide the most severe one."""
-WEIGHTS = (Severity.WRONG, Severity.UNSURE, Severity.NOTE)
-"""Severities, the most severe first."""
+MOST = 3
+"""Largest number of remarks in a row. A longer list would hide the most severe one: it is cut, and its
+last part counts the others.
+"""
 
 
 class Explanation(NamedTuple):
@@ -25,17 +25,19 @@ class Explanation(NamedTuple):
 
     Attributes:
         short: text of the remark in rows; empty if no row shows the warning.
-        rows: number of rows with the warning, in words.
+        rows: rows of peakmark's kernel at the points with the warning.
         text: what happened and what to do.
     """
 
     short: str
-    rows: str
+    rows: Sequence[Line]
     text: str
 
 
 def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]) -> list[str]:
     """Return the remarks on the points of one line, the most severe first.
+
+    A remark on a reference that peakmark's kernel has too is returned once, without a program.
 
     Args:
         points: the points.
@@ -46,9 +48,14 @@ def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]
     for point in points:
         notes += [note for note in point.notes if is_shown(note, instruments)]
     merged = merge(notes)
+    references = {program.instrument: f"{program.heading} " for program in table.references}
+    of_kernel = {text_of(merged[note]) for note in notes if note.about not in references}
     found = []
-    for note in sorted(notes, key=lambda note: WEIGHTS.index(note.severity)):
-        found.append(text_of(merged[note], table))
+    for note in sorted(notes, key=lambda note: ORDER.index(note.severity)):
+        text = text_of(merged[note])
+        if text not in of_kernel:
+            text = text_of(merged[note], references[note.about])
+        found.append(text)
     return list(dict.fromkeys(found))
 
 
@@ -61,12 +68,9 @@ def is_shown(note: Message, instruments: Collection[str]) -> bool:
     return bool(note.short) and is_on_value and note.about in ("", *instruments)
 
 
-def text_of(note: Message, table: Table) -> str:
-    """Return a remark in a few words, with the program if it is a reference."""
-    text = note.short
-    for program in table.references:
-        if program.instrument == note.about:
-            text = f"{program.heading} {text}"
+def text_of(note: Message, program: str = "") -> str:
+    """Return a remark in a few words, with the name of a program before it."""
+    text = f"{program}{note.short}"
     if note.severity is Severity.WRONG:
         text = f"wrong: {text}"
     return typeset(text)
@@ -80,10 +84,10 @@ def cell_of(texts: Sequence[str], everywhere: Iterable[str] = ()) -> str:
         everywhere: remarks that a sentence below the table states for all rows.
     """
     own = [text for text in texts if text not in everywhere]
-    shown = own[:MOST]
     if len(own) > MOST:
-        shown.append(f"{len(own) - MOST} more")
-    return "; ".join(shown)
+        rest = len(own) - MOST + 1
+        own[MOST - 1 :] = [f"{rest} more remarks"]
+    return "; ".join(own)
 
 
 def common(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -101,23 +105,25 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         frames: the campaign.
         shown: table -> programs that have a column in the table.
     """
-    rows_of: dict[Message, set[str]] = defaultdict(set)
+    rows_of: dict[Message, dict[str, Line]] = defaultdict(dict)
     for table, instruments in shown.items():
         for point in points_of(frames, frames.rows[frames.rows["table"].eq(table)]):
             for note in point.notes:
                 if note.about in ("", *instruments) and point.measured:
-                    rows_of[replace(note, about="", scope=Scope.POINT)].add(point.own.point)
-    families: dict[tuple[str, Any], dict[Message, set[str]]] = defaultdict(dict)
-    for note, names in rows_of.items():
-        families[note.entry, note.subject][note] = names
+                    merged = replace(note, about="", scope=Scope.POINT)
+                    rows_of[merged][point.own.point] = point.own
+    families: dict[tuple[str, Any], dict[Message, dict[str, Line]]] = defaultdict(dict)
+    for note, lines in rows_of.items():
+        families[note.entry, note.subject][note] = lines
     found = []
     for of_entry in families.values():
         # Variants of a message give the same advice: explain only the most severe, most frequent one.
-        note = max(of_entry, key=lambda note: (-WEIGHTS.index(note.severity), len(of_entry[note])))
-        rows = len(set().union(*of_entry.values()))
-        found.append((WEIGHTS.index(note.severity), -rows, merge(of_entry)[note]))
-    remarks = []
-    for _, rows, note in sorted(found, key=itemgetter(0, 1)):
-        words = plural(-rows, "row")
-        remarks.append(Explanation(typeset(note.short), words, typeset(note.full_sentence)))
-    return remarks
+        note = max(of_entry, key=lambda note: (-ORDER.index(note.severity), len(of_entry[note])))
+        rows: dict[str, Line] = {}
+        for lines in of_entry.values():
+            rows |= lines
+        merged = merge(of_entry)[note]
+        texts = typeset(merged.short), typeset(merged.full_sentence)
+        found.append((ORDER.index(note.severity), -len(rows), [*rows.values()], *texts))
+    ordered = sorted(found, key=itemgetter(0, 1))
+    return [Explanation(short, rows, text) for _, _, rows, short, text in ordered]

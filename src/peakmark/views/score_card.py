@@ -16,7 +16,7 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import percent, plural, quantity, size, typeset
-from peakmark.messages import Message, Severity, WarningKind, message
+from peakmark.messages import ORDER, Message, Severity, WarningKind, message
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
@@ -337,14 +337,10 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
     """Return whether a reader may use the value of a row, and the reason in a few words."""
     if not row.n:
         return Trust.NO, "not measured"
-    if not row.is_own:
-        too_small = solve_time_if_too_small(frames.runs, row)
-        if too_small:
-            return Trust.NO, f"{too_small} solve"
     notes = [note for note in notes_of(frames, row) if note.short]
     for note in notes:
-        is_of_device = note.kind is not WarningKind.NOT_DEVICE
-        if note.severity is Severity.WRONG or not is_of_device:
+        is_of_other = note.kind is WarningKind.NOT_DEVICE or note.code == "small-solve"
+        if note.severity is Severity.WRONG or is_of_other:
             return Trust.NO, typeset(note.short)
     for note in notes:
         if note.is_warning:
@@ -360,22 +356,9 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
     return Trust.OK, ""
 
 
-def solve_time_if_too_small(runs: pd.DataFrame, row: Line) -> str:
-    """Return the time that HPL took to solve, if its matrix was too small to show HPL's full rate.
-
-    Otherwise return an empty text.
-    """
-    is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
-    small = runs[is_of_row & runs["kept"] & runs["too_small"]]
-    if small.empty:
-        return ""
-    return quantity(float(small["run_seconds"].median()), "s", 2)
-
-
 def notes_of(frames: CampaignFrames, row: Line) -> list[Message]:
     """Return the messages on the value of a row, the most severe first."""
     warnings = frames.warnings
     is_of_row = warnings["point"].eq(row.point) & warnings["about"].isin(["", row.instrument])
     notes = [schema.message_of_line(line) for line in schema.lines(warnings[is_of_row])]
-    order = [Severity.WRONG, Severity.UNSURE, Severity.NOTE]
-    return sorted(notes, key=lambda note: order.index(note.severity))
+    return sorted(notes, key=lambda note: ORDER.index(note.severity))

@@ -28,19 +28,22 @@ def table_of(layout, name):
     return next(one for one in layouts.load(layout).layout_tables if one.name == name)
 
 
-def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path):
+@pytest.mark.parametrize(("latency", "efficiency"), [(1e-4, 80.0), (1e-3, -100.0)])
+def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path, latency, efficiency):
     layout = "four-subsystems-2018-prometheus"
     of = make.cell("diskbench", "RR", subsystem="disk", variant="psync", block=1024)
-    measured = [make.measurement(of, "latency", 1e-4), make.measurement(of, "iops", 1e4)]
+    measured = [make.measurement(of, "latency", latency), make.measurement(of, "iops", 1e4)]
     facts = {"disk": {"latency": {"RR": 5e-4}}}
     config = {"site_facts": facts, "report": {"tables": layout}}
     found = make.frames(tmp_path / "c", [make.record(of, measured)], config=config)
     layout_table = table_of(layout, "disk_latency")
     rows = rows_of(found, layout_table.table)
-    efficiency = layout_views.frame(found, layout_table, rows)["MyDiskBench Efficiency (%)"]
-    assert efficiency.item() == pytest.approx(80.0)
-    remarks = layout_views.table(found, layout_table, rows, layout_table.table).remarks
-    assert "100 - 100 * measured / theoretical" in " ".join(remarks)
+    printed = layout_views.frame(found, layout_table, rows)["MyDiskBench Efficiency (%)"]
+    assert printed.item() == pytest.approx(efficiency)
+    remarks = " ".join(layout_views.table(found, layout_table, rows, layout_table.table).remarks)
+    assert "100 - 100 * measured / theoretical" in remarks
+    assert ("negative" in remarks) == (efficiency < 0)
+    assert f"is {50 / (latency * 1e3):.0f}" in remarks  # the share of the limit
 
 
 def test_remarks_on_rows_follow_the_columns_of_the_report(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -204,8 +205,7 @@ def list_problems(frames: CampaignFrames) -> dict[str, Any]:
             what += f" ({len(places)} times)"
         name = f"{failure['cells']} {who(list(dict.fromkeys(places)))}"
         lines.append([name, what, failure["reason"]])
-    text = TEXT["problems"] if lines else TEXT["no_problems"]
-    return {"text": text, "lines": lines}
+    return {"text": TEXT["problems"], "lines": lines}
 
 
 # -- provenance
@@ -237,13 +237,14 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
         ],
         "commands": campaign["commands"],
         "config": config_text(campaign),
+        "config_on_paper": config_on_paper(campaign),
         "checksums_text": sums,
     }
 
 
 def config_text(campaign: Mapping[str, Any]) -> str:
-    """Return the configuration as YAML; for a preset, only its name and the campaign's name."""
-    preset, shown, head = campaign["preset"], campaign["settings"], ""
+    """Return the whole configuration as YAML; for a preset, only its name and the campaign's name."""
+    preset, shown, head = campaign["preset"], campaign["config"], ""
     if preset == campaign["name"]:
         return f"# the preset {preset}\n"
     if preset:
@@ -253,6 +254,31 @@ def config_text(campaign: Mapping[str, Any]) -> str:
         shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=WIDTH
     )
     return head + text
+
+
+def config_on_paper(campaign: Mapping[str, Any]) -> str:
+    """Return the keys of the configuration that differ from the default, with a line for each grid.
+
+    For a preset, return its name as ``config_text`` does.
+    """
+    if campaign["preset"]:
+        return config_text(campaign)
+    lines = ["# The keys that differ from the default; report.html has the whole configuration."]
+    for key, value in campaign["settings"].items():
+        if isinstance(value, list):
+            lines.append(f"{key}:")
+            lines += [f"  - {on_one_line(grid)}" for grid in value]
+        else:
+            lines.append(f"{key}: {on_one_line(value)}")
+    return "\n".join(lines)
+
+
+def on_one_line(value: Any) -> str:
+    """Return a value as YAML on one line."""
+    text: str = yaml.safe_dump(
+        [value], sort_keys=False, allow_unicode=True, default_flow_style=True, width=sys.maxsize
+    )
+    return text.strip().removeprefix("[").removesuffix("]")
 
 
 def describe_reproduction(frames: CampaignFrames) -> dict[str, Any]:

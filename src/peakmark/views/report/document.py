@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -15,9 +15,11 @@ from typing import Any
 from peakmark.config.layouts import Layout
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, plural, typeset
+from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
-from peakmark.tools.tables import TABLES
+from peakmark.tools.tables import BY_NAME, TABLES
 from peakmark.views import caveats, fleet_report, layouts, node_groups, page_one, remarks
+from peakmark.views.points import Line
 from peakmark.views.report import appendix, chapters, nodes, sections
 
 HEADINGS = {
@@ -32,6 +34,8 @@ HEADINGS = {
     "runs": "Runs",
 }
 """Key of a part -> heading of its chapter. Headings that only PDF or HTML has are in its template."""
+NAMED = 3
+"""Largest number of rows that a note names; of more rows, it names the tables."""
 
 
 def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict
         "caveats": build_caveats(arranged),
         "fleet": fleet_report.slow_table(frames),
         "sections": of_resources,
-        "remarks": list_remarks(arranged, layout),
+        **list_remarks(arranged, layout),
         "method": appendix.describe_method(arranged, layout),
         "machine": nodes.machines(frames),
         "timeline": sections.describe_timeline(frames),
@@ -114,15 +118,33 @@ def author_line(authors: list[dict[str, str]]) -> str:
     return ", ".join(parts)
 
 
-def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
-    """Return for each remark its short words, the number of its rows, and its full sentence."""
+def list_remarks(frames: CampaignFrames, layout: Layout | None) -> dict[str, list[list[str]]]:
+    """Return the remarks of rows, and ``row_notes``, which no table shows.
+
+    A remark is its short words, the number of its rows, and its full sentence. A note is the names of its
+    rows, and its full sentence.
+    """
     shown = {}
     for table in TABLES:
         instruments = {program.instrument for program in table.series}
         if layout is not None and layout.programs_of(table):
             instruments = layout.programs_of(table)
         shown[table.name] = instruments
-    return [list(remark) for remark in remarks.explain(frames, shown)]
+    found: dict[str, list[list[str]]] = {"remarks": [], "row_notes": []}
+    for short, rows, text in remarks.explain(frames, shown):
+        if short:
+            found["remarks"].append([short, plural(len(rows), "row"), text])
+        else:
+            found["row_notes"].append([name_rows(rows), text])
+    return found
+
+
+def name_rows(rows: Sequence[Line]) -> str:
+    """Return the names of a few rows, or the number of rows and the titles of their tables."""
+    if len(rows) <= NAMED:
+        return "; ".join(Labels.of(row).point(row, variant=True) for row in rows)
+    titles = dict.fromkeys(BY_NAME[row.table].full_title for row in rows)
+    return f"{len(rows)} rows of {'; '.join(titles)}"
 
 
 def build_caveats(frames: CampaignFrames) -> list[str]:

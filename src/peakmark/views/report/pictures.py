@@ -74,6 +74,25 @@ def has_percentiles(rows: pd.DataFrame) -> pd.Series:
     return rows["point"].isin(points)
 
 
+def is_over_blocks(rows: pd.DataFrame) -> bool:
+    """Return whether the rows of a workload have more block sizes than concurrencies."""
+    blocks = rows[["workload", "block_bytes"]].drop_duplicates()
+    counts = rows[["workload", "concurrency"]].drop_duplicates()
+    return blocks["block_bytes"].nunique(dropna=False) > 1 and len(blocks) >= len(counts)
+
+
+def has_limit_line(own: pd.DataFrame) -> pd.Series:
+    """Return a mask of the rows of peakmark's kernel whose limits a line joins.
+
+    All rows that differ in their concurrency alone have a limit, and they are enough for a line. Limits
+    over block sizes are not joined, because neighbouring blocks may be in different caches.
+    """
+    keys = ["node", "workload", "variant", "block_bytes"]
+    limits = own.groupby(keys, dropna=False)["limit"]
+    known = limits.transform("count")
+    return known.ge(LINE) & known.eq(limits.transform("size")) & (not is_over_blocks(own))
+
+
 def has_limit(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of points at which the share of the limit is known."""
     points = rows.loc[rows["is_own"] & rows["efficiency"].notna(), "point"]

@@ -443,12 +443,14 @@ def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:
     """
     if drawing.kind == "panels":
         return []
-    is_bars, is_measured = drawing.kind == "bars", drawing.value == "measured"
-    has_lines = drawing.value == "efficiency" or (is_measured and not is_bars)
+    is_bars, has_limits = drawing.kind == "bars", bool(rows["limit"].notna().any())
+    has_dots = drawing.value == "measured" and not is_bars
     has_references = bool((~rows["is_own"]).any())
+    if has_dots:
+        has_limits = bool(pictures.has_limit_line(rows[rows["is_own"]]).any())
     shown = {
-        "repetitions": is_measured and not is_bars,
+        "repetitions": has_dots,
         "references": is_bars and drawing.value != "deviation" and has_references,
-        "limits": has_lines and bool(rows["limit"].notna().any()),
+        "limits": has_limits and (has_dots or drawing.value == "efficiency"),
     }
     return [part for part, is_shown in shown.items() if is_shown]

@@ -85,3 +85,16 @@ def test_what_machines_have_alike_is_said_once():
     (two,) = nodes.alike(machines[:2])
     assert two["groups"] == {"Processor": [["Model", "one"], ["Turbo", "on"]]}
     assert nodes.alike(machines[:1]) == machines[:1]
+
+
+def test_a_program_that_several_nodes_lack_is_one_failure_and_one_reason(tmp_path):
+    records = []
+    for number in range(4):
+        place = {"node": f"n{number % 2}", "variant": ("pool", "block")[number // 2]}
+        of = make.cell("pmbw", "RS", subsystem="memory", **place)
+        reason = f"pmbw not found on {of.node}: give its path"
+        records.append(make.record(of, status="unavailable", reason=reason, host=of.node))
+    frames = build.load(make.write(tmp_path / "c", records))
+    (line,) = appendix.list_problems(frames)["lines"]
+    assert line[1:] == ["not possible here (4 times)", "pmbw not found: give its path"]
+    assert frames.campaign["empty"]["pmbw"] == "pmbw not found: give its path (2 nodes)"

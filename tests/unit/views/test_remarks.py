@@ -1,0 +1,37 @@
+"""The remarks of a row: few words, and no more of them than a reader takes in."""
+
+from tests.unit import campaign_data as make
+
+from peakmark.tools.tables import BY_NAME
+from peakmark.views import printed, remarks
+from peakmark.views.points import rows_of
+from peakmark.views.report import document
+
+
+def test_a_row_shows_three_remarks_and_counts_more():
+    assert remarks.cell_of(["a", "b", "c"]) == "a; b; c"
+    assert remarks.cell_of(["a", "b", "c", "d"]) == "a; b; 2 more remarks"
+    assert remarks.cell_of(["a", "b", "c", "d"], everywhere=["a"]) == "b; c; d"
+
+
+def disk(folder):
+    """Two programs that measured a file system in memory."""
+    facts = {"disk": {"filesystem": "tmpfs"}, "storage": {"filesystem": "tmpfs"}}
+    records = make.runs("diskbench", "RS", 1e9, 1e9) + make.runs("fio", "RS", 1e9, 1e9)
+    records += make.runs("diskbench", "RR", 1e9, 1e9)
+    return make.frames(folder, records, facts=facts)
+
+
+def test_what_kernel_and_reference_share_is_one_remark(tmp_path):
+    frames = disk(tmp_path / "c")
+    table = BY_NAME["disk_throughput"]
+    grid = printed.table(frames, table, rows_of(frames, table))
+    assert "wrong: tmpfs is memory" in " ".join(grid.remarks)
+    assert not any("tmpfs" in cell for line in grid.body for cell in line)
+
+
+def test_a_note_that_no_row_shows_names_its_rows(tmp_path):
+    found = document.list_remarks(disk(tmp_path / "c"), None)
+    assert all(short for short, _, _ in found["remarks"])
+    names = [rows for rows, _ in found["row_notes"]]
+    assert names and all("RS" in name or "RR" in name for name in names)
