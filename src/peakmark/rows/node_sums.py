@@ -16,6 +16,7 @@ from peakmark.catalogue import disk_variant
 from peakmark.formatting import listed, plural
 from peakmark.rows import schema
 from peakmark.rows.labels import USUAL, Labels
+from peakmark.rows.together import on_disturbed
 
 SUMMED = ("throughput", "iops", "metadata")
 """Metrics whose values can be added."""
@@ -87,7 +88,7 @@ def sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[st
     for _, of_point in several.groupby(keys, sort=False, dropna=False):
         lines = list(schema.lines(of_point))
         points = json.dumps([line.point for line in lines])
-        text = sentence(lines, labels, frames.runs)
+        text = f"{sentence(lines, labels, frames.runs)}{on_disturbed(of_point)}"
         yield {"topic": "Several nodes", "points": points, "text": text}
 
 

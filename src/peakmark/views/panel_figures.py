@@ -470,7 +470,7 @@ def plot_several(figure: FigureData) -> Figure:
     rows = figure.rows.assign(across=numbers, panel=panels, name=figure.rows["program"], line="")
     looks = looks_of(figure.table, rows, "panels")
     drawn, axes = draw(
-        corners_of(figure, rows, "measured", "panels", looks, has_limit_lines=False),
+        corners_of(figure, rows, "measured", "panels", looks),
         ("Nodes", figure_style.vertical_label(figure.table, "measured")),
         looks,
         shortest=LINE,
