@@ -96,8 +96,10 @@ def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
     128 cores.
     """
     for subsystem, part in SUBSYSTEMS.items():
+        if not part.pinned:
+            continue
         row = score_card.first_row(frames, subsystem)
-        if row is None or not part.pinned:
+        if row is None:
             continue
         used, cores = cores_used(frames.runs, row)
         if used < cores:

@@ -159,18 +159,20 @@ def rows_of_headlines(frames: CampaignFrames) -> Iterator[tuple[Headline, pd.Dat
 
     A table of rates without any headline of ``HEADLINES`` gets a headline for its first workload.
     """
-    tables = set(frames.rows["table"])
-    covered = {headline.table for headline in HEADLINES if has_rows(frames, headline)}
-    others = [headline_of(frames, name) for name in UNITS if name in tables - covered]
-    for headline in (*HEADLINES, *others):
-        rows = choose(rows_of_headline(frames.rows, headline), headline, frames.nodes)
+    planned = {}
+    for headline in HEADLINES:
+        rows = rows_of_headline(frames.rows, headline)
         if not rows.empty:
-            yield headline, rows
-
-
-def has_rows(frames: CampaignFrames, headline: Headline) -> bool:
-    """Return whether the campaign planned to measure a headline."""
-    return not rows_of_headline(frames.rows, headline).empty
+            planned[headline] = rows
+    covered = {headline.table for headline in planned}
+    for name in UNITS:
+        if name not in covered and frames.rows["table"].eq(name).any():
+            headline = headline_of(frames, name)
+            planned[headline] = rows_of_headline(frames.rows, headline)
+    for headline, rows in planned.items():
+        chosen = choose(rows, headline, frames.nodes)
+        if not chosen.empty:
+            yield headline, chosen
 
 
 def headline_of(frames: CampaignFrames, table: str) -> Headline:
@@ -213,12 +215,12 @@ def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.Da
 
 def rows_of_headline(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
     """Return the rows that have the table, workload, cache level and program of a headline."""
-    rows = rows[rows["table"].eq(headline.table) & rows["workload"].eq(headline.workload)]
+    is_of_headline = rows["table"].eq(headline.table) & rows["workload"].eq(headline.workload)
     if headline.level:
-        rows = rows[rows["cache_level"].eq(headline.level)]
+        is_of_headline &= rows["cache_level"].eq(headline.level)
     if headline.instrument:
-        return rows[rows["instrument"].eq(headline.instrument)]
-    return rows[rows["is_own"]]
+        return rows[is_of_headline & rows["instrument"].eq(headline.instrument)]
+    return rows[is_of_headline & rows["is_own"]]
 
 
 # -- a line

@@ -14,7 +14,7 @@ x        value on the axis
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ WIDE = 3
 DENSE = 100
 """A logarithmic axis has numbers at 2 and 5 too if its highest value is below this multiple of the lowest."""
 BAR = "#cfe2ef"
+MARKS = ("name", "panel", "place", "kind", "program", "round", "x")
+"""Columns of the frame from which a figure is drawn."""
 
 
 # -- figures
@@ -69,7 +71,7 @@ def plot_shares(figure: FigureData) -> Figure:
         references_of(rows).assign(x=100 * rows["efficiency"]),
         runs.assign(x=100 * shares),
     ]
-    drawn, axes = draw(figure, pd.concat(layers, ignore_index=True), "% of the limit")
+    drawn, axes = draw(figure, join_layers(layers), "% of the limit")
     for number, axis in axes.items():
         axis.axvline(100, **figure_style.LIMIT)
         axis.set_xlim(0, MARGIN * max(100, axis.dataLim.xmax))
@@ -92,7 +94,7 @@ def plot_rounds(figure: FigureData) -> Figure:
         references_of(rows).assign(x=rows["value"]),
         runs_of(figure, own).assign(x=lambda runs: runs["value"]),
     ]
-    shown = pd.concat(layers, ignore_index=True)
+    shown = join_layers(layers)
     shown["x"] *= figure.table.factor
     drawn, axes = draw(figure, shown, figure_style.vertical_label(figure.table))
     for axis in axes.values():
@@ -113,7 +115,7 @@ def plot_ratios(figure: FigureData) -> Figure:
         others.assign(kind="median", x=others["ratio"]),
         runs.assign(x=runs["value_own"] / runs["value"]),
     ]
-    shown = pd.concat(layers, ignore_index=True)
+    shown = join_layers(layers)
     drawn, axes = draw(figure, shown, f"{figure.table.own.heading} / reference")
     lowest, highest = min(shown["x"].min(), 1), max(shown["x"].max(), 1)
     for axis in axes.values():
@@ -125,6 +127,11 @@ def plot_ratios(figure: FigureData) -> Figure:
 
 
 # -- the frame
+
+
+def join_layers(layers: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return layers of marks as one frame, without the dozens of columns that no figure needs."""
+    return pd.concat([layer.filter(MARKS) for layer in layers], ignore_index=True)
 
 
 def named_rows(figure: FigureData) -> pd.DataFrame:
@@ -171,7 +178,9 @@ def runs_of(figure: FigureData, rows: pd.DataFrame) -> pd.DataFrame:
     """
     runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
     kind = runs["kept"].map({True: "run", False: "left out"})
-    runs = runs.assign(kind=kind, round=runs["repetition"] + 1)
+    runs = runs[["point", "instrument", "value", "kept"]].assign(
+        kind=kind, round=runs["repetition"] + 1
+    )
     names = rows[["point", "instrument", "program", "name", "panel", "place"]]
     return runs.merge(names, on=["point", "instrument"])
 
