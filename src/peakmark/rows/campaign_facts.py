@@ -194,8 +194,8 @@ def empty_reason(results: Results, instrument: str) -> str:
     if hosts:
         reasons = []
         for reason, names in hosts.items():
-            where = f" ({len(names)} nodes)" if len(names) > 1 else ""
-            reasons.append(f"{reason}{where}")
+            where = f"on {len(names)} nodes, " if len(names) > 1 else ""
+            reasons.append(f"{where}{reason}")
         return "; ".join(reasons)
     if any(cell.instrument == instrument for cell in results.cells):
         return "none of its cells has been measured for these rows yet"

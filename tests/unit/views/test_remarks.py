@@ -34,4 +34,4 @@ def test_a_note_that_no_row_shows_names_its_rows(tmp_path):
     found = document.list_remarks(disk(tmp_path / "c"), None)
     assert all(short for short, _, _ in found["remarks"])
     names = [rows for rows, _ in found["row_notes"]]
-    assert names and all("RS" in name or "RR" in name for name in names)
+    assert names and all("RS" in name or "RR" in name or name == "All rows" for name in names)

@@ -131,11 +131,13 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> dict[str, lis
             instruments = layout.programs_of(table)
         shown[table.name] = instruments
     found: dict[str, list[list[str]]] = {"remarks": [], "row_notes": []}
+    measured = frames.rows.loc[frames.rows["is_own"] & frames.rows["n"].gt(0), "point"]
     for short, rows, text in remarks.explain(frames, shown):
         if short:
             found["remarks"].append([short, plural(len(rows), "row"), text])
         else:
-            found["row_notes"].append([name_rows(rows), text])
+            names = "All rows" if len(rows) == len(measured) else name_rows(rows)
+            found["row_notes"].append([names, text])
     return found
 
 
