@@ -31,6 +31,9 @@ DTYPES: Mapping[Kind, Any] = {
     "flag": "bool",
     "json": "str",
 }
+"""Kind of a column -> type of its values in pandas."""
+EMPTY: Mapping[Kind, Any] = {"text": "", "int": None, "float": None, "flag": False, "json": ""}
+"""Kind of a column -> value in a frame that lacks the column."""
 
 
 class SchemaColumn(NamedTuple):
@@ -388,12 +391,15 @@ def typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     """
     columns = {}
     for column in FILES[name]:
-        values = frame.get(column.name, pd.Series(None, index=frame.index, dtype=object))
-        if column.kind in ("text", "json"):
+        values, dtype = frame.get(column.name), DTYPES[column.kind]
+        if values is None:
+            columns[column.name] = pd.Series(EMPTY[column.kind], index=frame.index, dtype=dtype)
+            continue
+        if column.kind in ("text", "json") and values.hasnans:
             values = values.astype(object).where(values.notna(), "")
-        elif column.kind == "flag":
+        elif column.kind == "flag" and values.dtype != "bool":
             values = values.astype(object).eq(True)
-        columns[column.name] = values.astype(DTYPES[column.kind])
+        columns[column.name] = values.astype(dtype)
     return pd.DataFrame(columns, index=frame.index)
 
 
