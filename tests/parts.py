@@ -25,10 +25,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
-BESIDE = (("lint", "test-cluster"), ("test-faults", "test-unit"))
+BESIDE = (("lint",), ("test-cluster",), ("test-faults", "test-unit"))
 """Parts beside the others, each line one after the other. Most of the tests of the cluster and of
 faults is waiting: for Slurm, for killed programs, for slow lines. Linters and unit tests fill the CPU
-that the others leave free, so that kernels and workflow, one after the other, take the longest.
+that the others leave free. The cluster waits longest, so it starts at once.
 """
 # It is killed when its parent ends (PR_SET_PDEATHSIG), however that ends.
 BUSY = "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL)\nwhile True: pass"
