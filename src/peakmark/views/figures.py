@@ -22,6 +22,7 @@ from peakmark.views import (
 )
 from peakmark.views.figure_data import FigureData
 from peakmark.views.node_groups import is_many
+from peakmark.views.points import rows_of
 from peakmark.views.report.pictures import FLEET, TIMELINE, pictures_of
 
 FOLDER = "figures"
@@ -83,6 +84,8 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
 def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[FigureData]:
     """Yield the data of each figure that has rows. The arguments are those of ``drawn_figures``."""
     for usual in TABLES:
+        if rows_of(frames, usual).empty:
+            continue
         for picture in pictures_of(frames, usual, layout):
             if picture.rows.empty:
                 continue

@@ -244,7 +244,8 @@ def of_program(program: Program, name: str, rows: pd.DataFrame, own: pd.DataFram
 
     The value is NaN at points that the program did not measure.
     """
-    of_rows = rows[rows["instrument"].eq(program.instrument)].set_index("point")[name]
+    is_of_program = rows["instrument"].eq(program.instrument)
+    of_rows = rows.loc[is_of_program, ["point", name]].set_index("point")[name]
     return of_rows.reindex(own.index)
 
 
@@ -302,7 +303,8 @@ def end_columns(own: pd.DataFrame) -> Iterator[CsvColumn]:
 
 def notes_of(rows: pd.DataFrame, own: pd.DataFrame, warnings: pd.DataFrame) -> pd.Series:
     """Return the different sentences of each point, each after the name of the program it is about."""
-    programs = rows.set_index(["point", "instrument"])["program"]
+    keys = ["point", "instrument"]
+    programs = rows[[*keys, "program"]].set_index(keys)["program"]
     notes = warnings[warnings["point"].isin(own.index)].join(programs, on=["point", "about"])
     about = notes["program"].add(": ").fillna("")
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
