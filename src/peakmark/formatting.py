@@ -151,6 +151,7 @@ MAX_DECIMALS = 8
 
 _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
+_IEC = re.compile(r"(?<=\d)(?=[KMGT]iB\b)")
 _MICRO = re.compile(r"(?<=\d) us\b")
 
 MONTHS = (
@@ -198,7 +199,8 @@ def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
 
 
 def typeset(text: str) -> str:
-    """Return a sentence or formula for print, with ``×``, ``µs``, and a space before ``%``."""
+    """Return a sentence or formula for print, with ``×``, ``µs``, and a space before ``%`` and ``KiB``."""
+    text = _IEC.sub(" ", text)
     return _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
 
 
@@ -214,7 +216,12 @@ def percent(fraction: float) -> str:
 
 
 def capitalised(text: str) -> str:
-    """Return the text with a capital first letter: ``GPUs`` stays, and ``threads`` becomes ``Threads``."""
+    """Return the text with a capital first letter: ``GPUs`` stays, and ``threads`` becomes ``Threads``.
+
+    The name ``peakmark`` has no capital letter.
+    """
+    if text.startswith("peakmark"):
+        return text
     return text[:1].upper() + text[1:]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import LayoutTable, name_in
-from peakmark.formatting import plural, significant, size
+from peakmark.formatting import plural, quantity, significant, size
 from peakmark.tools.tables import BY_NAME, UNITS, Program, Table
 
 Line = Any
@@ -144,7 +144,12 @@ class Labels:
         return significant(value * self.factor, step=step * self.factor)
 
     def quantity(self, value: float) -> str:
-        """Return a value, given in SI units, with the unit of the table: ``38.4 GigaOPS``."""
+        """Return a value, given in SI units, with the unit of the table: ``38.4 GigaOPS``.
+
+        Without a layout, the rate of a network has the largest fitting unit: ``33.3 Gb/s``.
+        """
+        if self.layout_table is None and self.table.unit == "bit/s":
+            return quantity(value, "bit/s")
         return f"{self.number(value)} {self.unit}"
 
     def point(self, row: Line, *, variant: bool = False, node: bool = True) -> str:

@@ -63,30 +63,37 @@ def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
 def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat with the number of wrong rows, and one with the number of other rows with warnings."""
     wrong = set(measured.loc[measured["severity"].eq(Severity.WRONG), "point"])
-    warned = set(warnings_on(frames, measured)["point"]) - wrong
+    warnings = warnings_on(frames, measured)
+    warned = set(warnings.loc[warnings["severity"].ne(Severity.NOTE), "point"]) - wrong
     for severity, points in ((Severity.WRONG, wrong), (Severity.UNSURE, warned)):
         if points:
             yield message("doubtful", case=str(severity), rows=len(points), of=len(measured))
 
 
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield a caveat that lists the disturbances of rows, each with its number of rows."""
-    counts = warnings_on(frames, measured).groupby("code")["point"].nunique()
+    """Yield a caveat that lists the disturbances of rows, each with its number of rows.
+
+    A disturbance that makes no row unsure is left out. The numbers are those of the chapter Remarks, so
+    they include rows whose other runs confirm the value.
+    """
+    warnings = warnings_on(frames, measured)
+    counts = warnings.groupby("code")["point"].nunique()
+    doubtful = set(warnings.loc[warnings["severity"].ne(Severity.NOTE), "code"])
     parts = []
     for code in DISTURBANCES:
-        if code in counts:
+        if code in doubtful:
             parts.append(message("in-short", case=code, rows=int(counts[code])))
     if parts:
         yield message("disturbed-rows", parts=tuple(parts), of=len(measured))
 
 
 def warnings_on(frames: CampaignFrames, measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the warnings on the values of peakmark's kernels, including those of the whole campaign."""
+    """Return the warnings and notes on the values of peakmark's kernels, also those of the campaign."""
     instruments = measured.set_index("point")["instrument"]
     warnings = frames.warnings
     own = warnings["point"].map(instruments)
     is_on_own = warnings["about"].eq("") | warnings["about"].eq(own)
-    return warnings[is_on_own & own.notna() & warnings["severity"].ne(Severity.NOTE)]
+    return warnings[is_on_own & own.notna()]
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,9 @@ QUIET = "#6b6b6b"
 WIDTH = 6.85  # inches; an A4 page between its margins
 LABELS, LEGEND_LINE = 0.3, 0.17  # inches
 MAX_TICKS = 6  # numbers of a logarithmic axis
+NUMBERS = 0.5  # inches; width of the label and the numbers of the vertical axes
+TITLE_LETTER = 0.072  # inches; width of a letter of a panel's title
+TITLE_LINE = 0.14  # inches; height of a line of such a title
 SPAN = 20  # ratio of the highest to the lowest value above which the vertical axis is logarithmic
 NUMBER = "{x:.10g}"
 """Format of the numbers on an axis, without powers of ten."""
@@ -136,10 +140,30 @@ def facets(
     axes = {"sharex": False, "sharey": False, **shared}
     grid = sns.FacetGrid(shown, col="panel", col_wrap=columns, **axes)
     plt.close(grid.figure)
-    grid.set_titles("{col_name}").set_axis_labels(*labels)
+    grid.set_axis_labels(*labels)
+    # A title that is wider than its panel takes several lines, for which all panels have room.
+    widest = int((width - NUMBERS) / columns / TITLE_LETTER)
+    lines = 1
+    for title, axis in grid.axes_dict.items():
+        of_title = textwrap.wrap(str(title), widest)
+        axis.set_title("\n".join(of_title))
+        lines = max(lines, len(of_title))
+    height += TITLE_LINE * (lines - 1)
     grid.figure.set_size_inches(width, height * math.ceil(count / columns) + LABELS)
     grid.figure.set_layout_engine("constrained", **PADS)
     return grid
+
+
+def label_axes(grid: sns.FacetGrid, labels: tuple[str, str]) -> None:
+    """Label the horizontal axes, and the vertical ones once if several lines of panels share a label.
+
+    A panel is lower than a label such as ``Throughput (GB/s)`` is long.
+    """
+    horizontal, vertical = labels
+    if len({axis.get_position().y0 for axis in grid.axes.flat}) > 1:
+        grid.figure.supylabel(vertical, fontsize=plt.rcParams["axes.labelsize"])
+        vertical = ""
+    grid.set_axis_labels(horizontal, vertical)
 
 
 def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:

@@ -43,6 +43,8 @@ MAX_COLUMNS = 4
 """Largest number of panels side by side."""
 SLIM = 6
 """Largest number of panels side by side if each has one or two places on its horizontal axis."""
+MAX_PANELS = 2 * SLIM
+"""Largest number of panels if each value has its own."""
 MAX_TICKS = 6
 """Largest number of labels side by side below a panel."""
 FEW = 5
@@ -110,6 +112,7 @@ def draw(
     dashes = dict(zip(dashed, cycle(figure_style.DASHES), strict=False))
     limit_looks = looks if has_own_limits else {}
     has_dots = bool(shown["kind"].eq("run").any())
+    has_lines = False
     grid = figure_style.facets(shown, labels, **panels)
     for panel, axis in grid.axes_dict.items():
         of_panel = shown[shown["panel"].eq(panel)]
@@ -119,14 +122,15 @@ def draw(
         else:
             corners = paths.groupby(["name", "line"])["x"].transform("size")
             lines, single = paths[corners.ge(shortest)], paths[corners.lt(shortest)]
+            has_lines = has_lines or len(lines) > 0
             draw_paths(axis, lines, looks, dashes, left_to_right)
             draw_marks(axis, single if has_dots else paths, looks, has_dots)
         draw_dots(axis, of_panel, looks)
         draw_limits(axis, of_panel, limit_looks)
-    grid.set_axis_labels(*labels)
+    figure_style.label_axes(grid, labels)
     figure_style.scale_values(list(grid.axes.flat), bool(panels.get("sharey")))
     entries = entries_of(shown, looks, has_bars)
-    if len(dashes) > 1:
+    if len(dashes) > 1 and has_lines:
         entries += [dashes_entry(name, each) for name, each in dashes.items()]
     if shown["kind"].eq("limit").any():
         entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
@@ -361,14 +365,18 @@ def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFram
     """Add the columns ``panel`` and ``line``, which the docstring of this module explains.
 
     The value that is not on the axis is a block size or a number of threads. Each value has its own
-    panels if the table has one workload, or if several values would have the same look. Otherwise each
-    value has its own dashes.
+    panels if the table has one workload, or if several values would have the same look, as without
+    lines. Otherwise each value has its own dashes.
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads, count = distinct["full_name"].nunique(), distinct["other_place"].nunique()
     is_split = len(distinct) > workloads
     if kind == "panels":
-        is_split = workloads == 1 and 1 < count <= MAX_COLUMNS
+        has_lines = rows.groupby(["full_name", "other_place"])["across"].nunique().ge(LINE).any()
+        if has_lines:
+            is_split = workloads == 1 and 1 < count <= MAX_COLUMNS
+        else:
+            is_split = workloads < len(distinct) <= MAX_PANELS
     if is_split:
         rows = rows.sort_values("other_place", kind="stable")
     # Join the texts that distinguish panels.

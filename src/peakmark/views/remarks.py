@@ -117,13 +117,25 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         families[note.entry, note.subject][note] = lines
     found = []
     for of_entry in families.values():
-        # Variants of a message give the same advice: explain only the most severe, most frequent one.
+        # Variants of a message give the same advice: explain only the most severe, most frequent one,
+        # with the numbers of all.
         note = max(of_entry, key=lambda note: (-ORDER.index(note.severity), len(of_entry[note])))
         rows: dict[str, Line] = {}
         for lines in of_entry.values():
             rows |= lines
-        merged = merge(of_entry)[note]
+        variants = [with_numbers(note, each) for each in of_entry]
+        merged = merge([*of_entry, *variants])[note]
         texts = typeset(merged.short), typeset(merged.full_sentence)
         found.append((ORDER.index(note.severity), -len(rows), [*rows.values()], *texts))
     ordered = sorted(found, key=itemgetter(0, 1))
     return [Explanation(short, rows, text) for _, _, rows, short, text in ordered]
+
+
+def with_numbers(note: Message, variant: Message) -> Message:
+    """Return a message with the numbers of a variant, whose texts may differ."""
+    numbers = dict(variant.values)
+    values = []
+    for name, value in note.values:
+        is_number = isinstance(value, int | float)
+        values.append((name, numbers.get(name, value) if is_number else value))
+    return replace(note, values=tuple(values))

@@ -73,7 +73,7 @@ def draw_readings(axis: Axes, readings: pd.DataFrame, counts: list[int]) -> None
             marker=look.marker, facecolor=look.face, edgecolor=look.colour, linewidth=0.5,
         )  # fmt: skip
     axis.set_ylabel(label)
-    axis.set_ylim(0)
+    figure_style.scale_values([axis], False)
     axis.grid(axis="y")
 
 

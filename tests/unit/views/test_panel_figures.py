@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from matplotlib.text import Text
 from tests.unit import campaign_data as make
 from tests.unit.views.drawn import draw, shown
 
@@ -129,3 +130,23 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path):
 ])  # fmt: skip
 def test_labels_of_close_blocks_do_not_overlap(places, names, labels):
     assert panel_figures.tick_labels(places, {place: names(place) for place in places}) == labels
+
+
+def test_blocks_without_lines_have_their_own_panels_with_whole_titles(tmp_path):
+    """Two numbers of threads are no line, so dashes would not tell one block from the other."""
+    points = [("RS", "pool", MIB), ("WS", "pool", MIB), ("TRIAD", "pool-temporal", MIB)]
+    points += [("RWS", "pool", block) for block in (1024, MIB, 16 * MIB)]
+    records = []
+    for workload, variant, block in points:
+        for threads in (1, 2):
+            place = {"variant": variant, "block": block, "concurrency": threads}
+            records += make.runs("rambench", workload, 1e10, **place)
+    figure = draw(make.frames(tmp_path / "c", records), "memory_throughput_pool")
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "1 KiB" not in names
+    titles = {axis.get_title("left").replace("\n", " "): axis for axis in figure.axes}
+    assert {"RWS, 1 KiB, pool (DRAM)", "RWS, 1 MiB, pool (DRAM)"} <= set(titles)
+    for axis, right in itertools.pairwise(figure.axes):
+        texts = [each for each in axis.get_children() if isinstance(each, Text) and each.get_text()]
+        room = right.bbox.x0 if right.bbox.x0 > axis.bbox.x0 else figure.bbox.x1
+        assert all(each.get_window_extent().x1 <= room for each in texts)

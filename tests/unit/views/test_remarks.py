@@ -35,3 +35,20 @@ def test_a_note_that_no_row_shows_names_its_rows(tmp_path):
     assert all(short for short, _, _ in found["remarks"])
     names = [rows for rows, _ in found["row_notes"]]
     assert names and all("RS" in name or "RR" in name or name == "All rows" for name in names)
+
+
+def lossy(streams, share):
+    """Three runs of UDP that lose a share of the messages."""
+    details = {"sent": 1000, "received": 1000 * (1 - share), "lost": 1000 * share}
+    place = {"concurrency": streams, "details": details}
+    return make.runs("netbench", "UDP", 1e9, 1e9, 1e9, **place)
+
+
+def test_an_explanation_has_the_numbers_of_all_its_rows_though_their_advice_differs(tmp_path):
+    """With one stream, the advice does not ask for fewer streams."""
+    records = [*lossy(1, 0.6), *lossy(2, 0.8), *lossy(4, 0.9)]
+    frames = make.frames(tmp_path / "c", records)
+    explained = remarks.explain(frames, {"network_throughput": {"netbench"}})
+    (lost,) = (remark for remark in explained if "lost" in remark.short)
+    assert (lost.short, len(lost.rows)) == ("60 to 90\u00a0% lost", 3)
+    assert lost.text.startswith("Up to 90.00\u00a0% of the messages")
