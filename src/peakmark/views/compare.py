@@ -42,7 +42,7 @@ UNITS: Mapping[str, Sequence[tuple[float, str]]] = {
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
     "bit/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "bit/s")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
-    "1/s": ((1.0, "IOPS"),),
+    "1/s": ((1e6, "MIOPS"), (1e3, "kIOPS"), (1.0, "IOPS")),
 }
 """SI unit -> factors and the units that people write, the largest first."""
 
@@ -372,6 +372,8 @@ def fact_lines(
 def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) -> list[str]:
     """Return sentences that a reader of the verdicts must know."""
     found = shifts(pairs)
+    if before.starts and before.starts == after.starts and before.values.equals(after.values):
+        found.append("A and B are one measurement: they have the same runs at the same times")
     if is_apart(before, after):
         found.append(how_far_apart(before, after))
     percent = 100 - round(100 * rules.confidence, 6)

@@ -131,6 +131,13 @@ def test_two_campaigns_row_by_row(tmp_path):
     assert facts == "Facts that differ: node." and "A has n1, B has other" in fact
 
 
+def test_a_campaign_beside_its_copy_is_one_measurement(tmp_path):
+    first, copy = disk(tmp_path / "first"), disk(tmp_path / "copy")
+    second = disk(tmp_path / "second", hour=5)
+    assert "A and B are one measurement" in compare.report(compare.judge(first, copy))
+    assert "A and B are one measurement" not in compare.report(compare.judge(first, second))
+
+
 def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
     before, after = disk(tmp_path / "a"), disk(tmp_path / "b", 0.5, limited=True)
     found = lines(before, after)
