@@ -164,5 +164,6 @@ class Cell:
         """
         keys: dict[str, Any] = {**convert(data, CellKeys, what)}
         if isinstance(keys["concurrency"], str):
+            # A word such as "cores": the number is 1 until the node that measures knows it.
             keys |= {"concurrency": 1, "word": keys["concurrency"]}
         return cls(**keys)

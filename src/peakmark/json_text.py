@@ -14,7 +14,7 @@ from typing import Any
 from peakmark.errors import ParseError
 
 MOST_NOTES = 20
-"""Most lines inside the object that may be skipped as notes. With more, the text is not JSON."""
+"""Largest number of lines in an object that are skipped as notes. With more, the text is not JSON."""
 
 _BEGIN = re.compile(r"""^\{(?:\s*["}]|[ \t]*$)""", re.MULTILINE)
 """Start of an object, at the start of a line."""

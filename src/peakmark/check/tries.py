@@ -151,7 +151,7 @@ def _disturbances(
 
 
 def _lowered_clock(limit_hz: float | None, usual_hz: float | None) -> str:
-    """Return that the kernel limits the clock more than on the class's nodes; empty if it does not."""
+    """Return a text if the kernel limits the clock more than on the nodes of the class, else an empty one."""
     if not limit_hz or not usual_hz or limit_hz >= LOWERED * usual_hz:
         return ""
     return (

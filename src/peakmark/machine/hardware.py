@@ -87,8 +87,11 @@ def collect_cpu(host: Host) -> Facts:
     flags = fields.get("Flags", "").split()
     isa = [_ARM_NAMES.get(flag, flag) for flag in _ISA if flag in flags]
     kinds, numa = _kinds(host), topology.numa(host)
+    # Some containers do not list the CPUs: then at least the first one is described.
     locations = topology.read(host) or topology.read(host, [0])
+    # What all CPUs of the machine have: sockets, cores and caches.
     parts = topology.reach(locations, locations)
+    # Firmware may number the clusters of one processor as sockets.
     if _are_clusters(locations, kinds):
         parts["sockets"] = 1
     clock, clock_source = _clocks(host, fields, "constant_tsc" in flags, bool(kinds))

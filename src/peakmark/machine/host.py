@@ -183,9 +183,9 @@ def chosen(text: str | None) -> str | None:
 
 
 def pcie_link(host: Host, device: str) -> Facts | None:
-    """Return the number of lanes and the speed of a device's PCI Express link, each current and highest.
+    """Return lanes and speed of a device's PCI Express link: those in use and the highest possible ones.
 
-    Return None if one of these values is unknown.
+    Return None if one of these four values is unknown.
     """
     link: Facts = {}
     for name in ("current", "max"):

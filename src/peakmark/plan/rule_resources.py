@@ -39,11 +39,11 @@ _REPLACED = (
 def of_job(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
     """Return the resources of the job that measures the cells.
 
-    All jobs of a plan have the same names, because a rule has them.
+    The resources of all jobs of a plan have the same names, because Snakemake's rule states the names.
 
     Args:
-        cells: of the job.
-        plan: of the campaign.
+        cells: cells of the job.
+        plan: plan of the campaign.
         overrides: settings from the command line, which override the site file.
     """
     settings = {**settings_of(plan.config), **overrides}

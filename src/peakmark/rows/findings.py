@@ -47,7 +47,7 @@ the larger range, at which the choices differ.
 One or two points cannot reach a small p-value, so a wide gap is required (simulated: docs/method.md).
 """
 TWICE = 2.0
-"""Factor from which on sentences say *2.1 times* instead of a percentage."""
+"""Smallest factor that sentences state as a multiple, such as *2.1 times*, instead of a percentage."""
 FEW = 3
 """Workloads with at most this many rows get no sentence on their best and worst configuration."""
 MOST = 1.05

@@ -35,7 +35,7 @@ LEAST_NODES = 4
 LEAST_PARTNERS = 2
 """Fewest partners of a node that distinguish a slow node from a slow link."""
 LEAST_PAIRS = 6
-"""Fewest pairs of a kind that are compared only with each other (``links`` explains the kinds)."""
+"""Fewest pairs of a kind (``links``). A kind with fewer is compared together with the usual kind."""
 RATE = 0.05
 """False discovery rate: expected share of healthy nodes among the nodes that are called slow."""
 MANY = 4

@@ -89,7 +89,7 @@ class Labels:
         return f"{text} {unit}"
 
     def many(self, count: int) -> str:
-        """Return ``1 thread``, ``8 streams``."""
+        """Return a concurrency with its noun, such as ``1 thread`` or ``8 streams``."""
         return plural(count, self.noun)
 
     @property

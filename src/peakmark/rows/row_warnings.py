@@ -271,7 +271,7 @@ def disagreements(point: MeasuredPoint) -> Messages:
 
 
 def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
-    """Return what two programs may do differently if they disagree, such as ``buffers, files``."""
+    """Return in what two programs that disagree may differ, such as ``buffers, files``."""
     if point.table.subsystem == "disk" and any(own.known("huge_pages")):
         heading = point.table.own.heading
         return f"buffers ({heading} has huge pages, which a disk fills in fewer pieces), files"
@@ -437,7 +437,7 @@ COLUMN_FOR = {
     "probe_before": {"memory-load"},
     "noise_known": {"steal", "other-load"},
 }
-"""Column of ``runs`` -> codes that cannot be found if no run has the column."""
+"""Column of ``runs`` -> codes of the warnings that need the column in at least one run."""
 
 
 def codes_that_can_show(own: RowRuns) -> set[str]:

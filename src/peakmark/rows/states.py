@@ -110,7 +110,7 @@ class FirstRounds:
 
     @property
     def text(self) -> str:
-        """Return the finding with what to do."""
+        """Return the sentence of the finding, and advice."""
         fewest, most = self.rounds
         rounds = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         return (

@@ -25,7 +25,7 @@ def output_path(directory: Path, name: str) -> Path:
     return directory / NODES / name
 
 
-def present_path(directory: Path, name: str) -> Path:
+def current_path(directory: Path, name: str) -> Path:
     """Return the path of the file that names the cell a job is measuring.
 
     If Slurm ends the job, the file shows which cell was interrupted.
@@ -80,7 +80,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
     """
     done = output_path(part.directory, name)
     done.unlink(missing_ok=True)
-    present = present_path(part.directory, name)
+    current = current_path(part.directory, name)
     if part.cells[0].is_together:
         _measure_together(part, name, kernels)
         return
@@ -91,7 +91,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
         if _is_measured(part, cell, kernels):
             continue
         tried.append(cell)
-        _write_present(present, cell)
+        _write_current(current, cell)
         records.set_aside(
             part.directory, cell
         )  # the record may have been damaged since the run began
@@ -100,7 +100,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
         except PeakmarkError as error:
             failed.append(cell)
             output.tell(str(error))
-    present.unlink(missing_ok=True)
+    current.unlink(missing_ok=True)
     _finish(part, name, len(tried), failed)
 
 
@@ -140,8 +140,11 @@ def _finish(part: Part, name: str, tried: int, failed: list[Cell]) -> None:
     files.write_text(done, text + "\n")
 
 
-def _write_present(path: Path, cell: Cell) -> None:
-    """Write the id of the cell atomically, without fsync: nobody reads it after a loss of power."""
+def _write_current(path: Path, cell: Cell) -> None:
+    """Write the id of the cell that is being measured, for ``peakmark status`` and after a lost job.
+
+    The file is replaced atomically, without fsync: after a loss of power it is not needed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_text(cell.id + "\n", encoding="utf-8")

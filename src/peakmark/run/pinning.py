@@ -78,7 +78,11 @@ def resolve_cell(
     memory: int,
     facts: Mapping[str, Any] | None = None,
 ) -> Cell:
-    """Return the cell with words replaced by numbers for this node. Its id does not change.
+    """Return the cell with its choices made for this node; its id does not change.
+
+    - A word for the concurrency, such as ``cores``, becomes a number.
+    - A pool of automatic size, which memory workloads walk, becomes larger than the caches in use.
+    - An area of automatic size, which LAT walks, becomes larger than the caches of a thread.
 
     Args:
         cpu_locations: core, socket and NUMA node of each CPU.
@@ -93,16 +97,16 @@ def resolve_cell(
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
-    # Choose a pool larger than the last-level caches that the threads use.
+    # The workloads that walk a pool.
     loaded = cell.workload == "LOADED"
     walks = loaded or cell.workload in NUMA or cell.variant in POOLS
     if walks and cell.options.get("pool") == AUTO:
         cached = topology.reach(cpu_locations, used)["last_level_bytes"]
         room = memory
         if loaded:
-            room = memory // 2  # LOADED needs the other half for its copy and its area
+            room = memory // 2  # LOADED also has an area to chase through, and a copy of the pool
         cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})
-    # Choose an area of LAT larger than the caches of a thread.
+    # LAT.
     if cell.automatic:
         from peakmark.tools.programs.rambench import LINE  # late: most cells do not need rambench
 

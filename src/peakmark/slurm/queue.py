@@ -111,7 +111,7 @@ class Task:
         """Return the cell that the job measures, or was measuring when it ended; None if unknown."""
         if self.present is None:
             return self.cells[0]
-        name = present_cell(self.present)
+        name = current_cell(self.present)
         for cell in self.cells:
             if cell.id == name:
                 return cell
@@ -145,7 +145,7 @@ def modified(path: Path) -> int | None:
         return None
 
 
-def present_cell(path: Path) -> str | None:
+def current_cell(path: Path) -> str | None:
     """Return the id of the cell that a job is measuring, from the file in which the job names it.
 
     The result is None if the file cannot be read, for example because the job has ended.

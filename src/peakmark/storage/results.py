@@ -156,7 +156,7 @@ class Results:
 
     @property
     def unreadable_facts(self) -> Mapping[str, str]:
-        """Return node -> why this user cannot read its facts, which may be undamaged."""
+        """Return node -> why this user cannot read its facts."""
         return self._facts[2]
 
     @property

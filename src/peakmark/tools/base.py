@@ -60,7 +60,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class ByProduct:
-    """Rows of another subsystem, which an execution of a tool fills besides the row of its cell.
+    """Rows of another subsystem that a tool measures in passing, such as STREAM in hpcc before HPL.
 
     No grid can ask for them. Tables show them as a separate program, whose columns are left out if they
     are empty.

@@ -242,6 +242,7 @@ class Output(dict[str, Any]):
     """
 
     def __init__(self, program: str, values: Mapping[str, Any]) -> None:
+        """Hold values, which may be nested. Errors name the ``program`` that printed them."""
         super().__init__(_flat(values))
         self.program = program
 

@@ -330,7 +330,7 @@ def facts_sentence(facts: Mapping[str, Sequence[str]]) -> str:
 def facts_that_differ(
     before: Dataset, after: Dataset, pairs: pd.DataFrame, changed: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the facts and settings that differ: title -> different sentences.
+    """Return the facts and settings that differ, as sentences below their title.
 
     Raises:
         ConfigError: a fact in ``changed`` is equal in both campaigns.

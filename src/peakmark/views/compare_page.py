@@ -25,7 +25,7 @@ COLOURS = {
     "better or drift": "trust-care",
     "worse or drift": "trust-care",
 }
-"""Verdict -> class of its text and its bar; other verdicts are quiet."""
+"""Verdict -> class of its text and its bar. Other verdicts have no class."""
 WIDTH = 200
 """Width of a bar's picture, in units of the picture; the speed of A is in the middle."""
 LEAST, MOST = 1.1, 4.0

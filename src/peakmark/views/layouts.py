@@ -104,7 +104,12 @@ def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataF
 
 
 def rename_warnings(warnings: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
-    """Return warnings with the names of programs in a layout; ``rename_programs`` explains ``called``."""
+    """Return warnings with the names that programs have in a layout.
+
+    Args:
+        warnings: frame ``warnings``.
+        called: table -> the same table with the programs' names in the layout.
+    """
     named = warnings[warnings["code"].isin(NAMED_IN)]
     found = []
     for line in schema.lines(named):
@@ -282,7 +287,7 @@ def cell(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> A
 
 
 def value(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -> float | None:
-    """Return the number of a column in the unit of the table or in percent; None if it is unknown."""
+    """Return the value of a row in a column, in the unit of the table or in percent; None if unknown."""
     point = point_of(column, line)
     if point is None:
         return None

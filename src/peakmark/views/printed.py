@@ -246,7 +246,10 @@ def measured_column(table: Table, program: Program) -> Column:
 
 
 def theoretical_column(table: Table) -> Column:
-    """Return the column of limits. A bound is printed with a sign before it."""
+    """Return the column of limits. A bound is printed with a sign before it.
+
+    A rate is at most its bound, a time at least.
+    """
 
     def text(point: Point) -> str:
         own = point.own

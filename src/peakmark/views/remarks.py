@@ -105,6 +105,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         frames: the campaign.
         shown: table -> programs that have a column in the table.
     """
+    # Equal notes of different programs and rows are one note here.
     rows_of: dict[Message, dict[str, Line]] = defaultdict(dict)
     for table, instruments in shown.items():
         for point in points_of(frames, frames.rows[frames.rows["table"].eq(table)]):
@@ -112,13 +113,14 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
                 if note.about in ("", *instruments) and point.measured:
                     merged = replace(note, about="", scope=Scope.POINT)
                     rows_of[merged][point.own.point] = point.own
+    # Notes of one message that differ only in their numbers are variants of each other.
     families: dict[tuple[str, Any], dict[Message, dict[str, Line]]] = defaultdict(dict)
     for note, lines in rows_of.items():
         families[note.entry, note.subject][note] = lines
     found = []
     for of_entry in families.values():
-        # Variants of a message give the same advice: explain only the most severe, most frequent one,
-        # with the numbers of all.
+        # Variants give the same advice: explain only the most severe, most frequent one, with the
+        # ranges of the numbers of all.
         note = max(of_entry, key=lambda note: (-ORDER.index(note.severity), len(of_entry[note])))
         rows: dict[str, Line] = {}
         for lines in of_entry.values():

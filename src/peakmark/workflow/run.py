@@ -304,7 +304,7 @@ class Run:
         name = self.plan.job_of(cells[0])
         present = None
         if name is not None:
-            present = job.present_path(directory, name)
+            present = job.current_path(directory, name)
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(
             place=self.places[cells[0].id],

@@ -483,7 +483,7 @@ class UserError(ApiError):
 
     @__traceback__.setter
     def __traceback__(self, value: TracebackType | None) -> None:
-        """Ignore the traceback that a raise sets."""
+        """Do not keep the traceback, which ``raise`` assigns."""
 
 
 def as_workflow_error(function: Callable[[], Result]) -> Result:

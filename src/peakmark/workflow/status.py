@@ -25,7 +25,7 @@ from peakmark.formatting import natural
 from peakmark.plan import jobs
 from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
-from peakmark.slurm.queue import present_cell
+from peakmark.slurm.queue import current_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
@@ -227,9 +227,13 @@ def _impossible(standings: Iterable[Standing]) -> dict[str, list[str]]:
 
 
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
-    """Return the state of every cell of the plan."""
+    """Return the state of every cell of the plan.
+
+    A record decides first, then a job in Slurm's queue, then a failed attempt. A job has the name of its
+    only cell, or that of several cells; of these only the one that the job names in a file ``.now`` runs.
+    """
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
-    present = {present_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
+    present = {current_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
 
     def standing(cell: Cell) -> Standing:
         finding = campaign.findings[cell.id]
@@ -422,6 +426,7 @@ class Progress:
                 return None
             measured = self._measured.total()
             ahead = max(self._expected - self._spent, 0.0)
+            # Time by expected time, with more weight the more cells have ended: the first ones differ.
             return ahead * math.pow(elapsed / self._spent, measured / (measured + KNOWN))
 
 

@@ -74,7 +74,7 @@ def test_jobs_of_several_cells_name_the_present_one(tmp_path, monkeypatch):
     site, reached = Site(planned, monkeypatch), []
     tasks = []
     for place, (name, cells) in enumerate(planned.jobs.items()):
-        present = job.present_path(planned.directory, name)
+        present = job.current_path(planned.directory, name)
         files.write_text(present, f"{cells[2].id}\n")
         task = site.task(place, cells=tuple(cells), present=present)
         task.output = job.output_path(planned.directory, name)

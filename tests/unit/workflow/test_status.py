@@ -15,7 +15,7 @@ from tests.unit.plan.planned import CPU, made, where
 from peakmark import files, resources
 from peakmark.messages import message
 from peakmark.slurm import failures
-from peakmark.slurm.queue import present_cell
+from peakmark.slurm.queue import current_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.workflow import status
@@ -36,7 +36,7 @@ def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(tmp_path, monkeypat
     else:
         present.write_bytes(b"\xff\xfe\x00")
     assert {one.state for one in status.look(planned(one))} == {"missing"}
-    assert present_cell(present) is None
+    assert current_cell(present) is None
 
 
 @pytest.fixture

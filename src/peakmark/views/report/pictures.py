@@ -100,7 +100,7 @@ def has_limit(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_compared(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of points with a comparable reference that has a ratio."""
+    """Return a mask of the rows of points at which a reference can be compared with peakmark's kernel."""
     is_reference = rows["is_comparable"] & rows["ratio"].notna()
     return rows["point"].isin(rows.loc[is_reference, "point"])
 
