@@ -50,9 +50,24 @@ AT_FIRST = {
     "build.compiler": "gcc 12", "os.unheard_of": "old",
 }  # fmt: skip
 """What the virtual machine does not tell."""
+DETAILS, CONTEXT = {"isa": "avx512"}, {"peakmark": "1.0"}
+"""Of all records before the change."""
 KERNEL_ROWS = {"cpubench", "rambench"}
 COMPUTING = KERNEL_ROWS | {"likwid-bench"}
 INPUT = {"diskbench", "netbench"}
+
+
+@pytest.fixture(scope="module")
+def at_first():
+    facts = VM
+    for name, value in AT_FIRST.items():
+        facts = changed(facts, name, value)
+    return facts
+
+
+@pytest.fixture(scope="module")
+def before(at_first, tmp_path_factory):
+    return of_all(tmp_path_factory.mktemp("before") / "a", 1.0, at_first, DETAILS, **CONTEXT)
 
 
 @pytest.mark.parametrize(("name", "value", "title", "stopped"), [
@@ -72,16 +87,17 @@ INPUT = {"diskbench", "netbench"}
     ("context.peakmark", "9.9", "peakmark", set()),
     ("context.tool", {"name": "x", "path": "/x", "version": "9"}, "version of the program", COMPUTING | INPUT),
 ])  # fmt: skip
-def test_a_fact_that_differs_stops_the_rows_of_it(tmp_path, name, value, title, stopped):
-    known = VM
-    for other, at_first in AT_FIRST.items():
-        known = changed(known, other, at_first)
-    details, context = {"isa": "avx512"}, {"peakmark": "1.0"}
+def test_a_fact_that_differs_stops_the_rows_of_it(
+    before, at_first, tmp_path, name, value, title, stopped
+):
     part, _, key = name.partition(".")
-    before = of_all(tmp_path / "a", 1.0, known, details, **context)
-    facts = known if part in ("details", "context") else changed(known, name, value)
-    details |= {key: value} if part == "details" else {}
-    context |= {key: value} if part == "context" else {}
+    facts, details, context = at_first, DETAILS, CONTEXT
+    if part == "details":
+        details = details | {key: value}
+    elif part == "context":
+        context = context | {key: value}
+    else:
+        facts = changed(at_first, name, value)
     after = of_all(tmp_path / "b", 0.8, facts, details, **context)
     found = lines(before, after)
     assert {one.instrument for one in found if one.verdict == "not alike"} == stopped
