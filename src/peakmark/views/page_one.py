@@ -18,6 +18,7 @@ import pandas as pd
 
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, duration, listed, percent, plural, quantity, typeset
+from peakmark.messages import Severity
 from peakmark.rows import schema
 from peakmark.rows.names import DISTURBANCES, FOLDER
 from peakmark.rows.schema import CampaignFrames
@@ -147,16 +148,23 @@ def waking(measured: pd.DataFrame) -> Iterator[str]:
 def steps(frames: CampaignFrames) -> Iterator[tuple[str, str]]:
     """Yield commands that fit this campaign, each with its purpose, the most useful first."""
     campaign = frames.campaign
-    command = f"peakmark run {campaign['preset']}".rstrip()
     folder = f"results/{campaign['name']}"
+    command = f"peakmark run {campaign['preset'] or f'{folder}/config.json'}"
     if campaign["missing"]:
         yield command, f"measures the {plural(campaign['missing'], 'cell')} that are missing"
+    own = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
+    is_doubt = frames.warnings["severity"].ne(Severity.NOTE)
+    disturbed = frames.warnings[is_doubt & frames.warnings["code"].isin(DISTURBANCES)]
+    if 2 * own["point"].isin(disturbed["point"]).sum() > len(own):
+        yield (
+            f"{command} -- --config campaign=again",
+            "measures everything again: do it when nothing else uses the machine",
+        )
     if frames.fleet["kind"].eq("node").any():
         yield (
             f"peakmark fleet {folder} --suspects suspects.yaml",
             "writes the campaign that measures the slow nodes again",
         )
-    own = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     if own["loopback"].any() and not campaign["on_cluster"]:
         yield f"{command} --slurm", "measures the network between two nodes of a cluster"
     if len(own) and own["n"].max() < ENOUGH and campaign["preset"]:

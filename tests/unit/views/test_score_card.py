@@ -6,6 +6,7 @@ import re
 import pandas as pd
 import pytest
 from tests.unit.campaign_data import VM, cell, frames, placed, runs
+from tests.unit.rows.checked import noise
 from tests.unit.rows.fleets import SLOW, campaign
 
 from peakmark.rows import schema
@@ -181,6 +182,14 @@ def test_the_next_steps_are_commands_that_exist_and_are_few(tmp_path):
     steps = page_one.build(of)["steps"]
     assert 1 <= len(steps) <= 3
     assert all(command.startswith("peakmark ") for command, _ in steps)
+
+
+@pytest.mark.parametrize(("steal", "is_advised"), [(0.3, True), (0.0, False)])
+def test_a_disturbed_campaign_is_to_be_measured_again(steal, is_advised, tmp_path):
+    context = noise(steal=steal)
+    records = runs("rambench", "RS", *times(1e10, QUIET), context=context)
+    steps = page_one.build(frames(tmp_path / "c", records))["steps"]
+    assert any("campaign=again" in command for command, _ in steps) is is_advised
 
 
 def test_since_the_last_run_only_headlines_whose_runs_lie_apart_changed(tmp_path):
