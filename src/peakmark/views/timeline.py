@@ -19,7 +19,7 @@ from peakmark.views.node_groups import is_many
 
 PROBES = {"dram": ("DRAM (GB/s)", 1e-9), "core-to-core": ("Core to core (ns)", 1e9)}
 """Probe -> label of the axis, and factor from SI units to the unit of the axis."""
-PANEL = 1.15
+PANEL = 0.95
 """Height of a panel, in inches."""
 
 

@@ -259,8 +259,10 @@ def config_text(campaign: Mapping[str, Any]) -> str:
 def config_on_paper(campaign: Mapping[str, Any]) -> str:
     """Return the keys of the configuration that differ from the default, with a line for each grid.
 
-    For a preset, return its name as ``config_text`` does.
+    A preset is named as in ``config_text``, but not if the campaign has its name: the commands name it.
     """
+    if campaign["preset"] == campaign["name"]:
+        return ""
     if campaign["preset"]:
         return config_text(campaign)
     lines = ["# The keys that differ from the default; report.html has the whole configuration."]
