@@ -53,6 +53,7 @@ def run(checkout, tmp_path):
         config = checkout.write_config("tiny.yaml", values | more)
         words = ["--jobs", "3", "--configfile", str(config), *TO_TABLES]
         executor = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", SUBMIT]
+        executor += ["--seconds-between-status-checks", "1"]
         done = checkout.run("snakemake", *executor, *words, env={"PATH": str(programs)})
         assert done.returncode == code, done.stdout + done.stderr
         return done.stderr
