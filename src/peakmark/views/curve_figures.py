@@ -26,7 +26,7 @@ from peakmark.views.panel_figures import draw
 from peakmark.views.points import Line
 from peakmark.views.report.pictures import LADDER, RATES
 
-PANEL = (0.46, 1.7)
+PANEL = (0.46, 1.35)
 """Share of the page's width, and height in inches, of a panel with a curve."""
 TREND = (0.91, 1.45)
 """Share of the page's width, and height in inches, of a panel with a row over campaigns."""

@@ -34,7 +34,7 @@ from peakmark.views.figure_style import Look
 from peakmark.views.panel_figures import HOLLOW, scatter
 from peakmark.views.points import Line
 
-HEIGHT, AXIS = 0.15, 0.2
+HEIGHT, AXIS = 0.13, 0.2
 """Height of a row, and of the numbers of the axis, in inches."""
 COLUMN = 26
 """Largest number of rows in a column, unless the rows would then need more columns than ``WIDTHS`` has."""
