@@ -422,8 +422,8 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
         is_plain = set(grid["workloads"]) <= {"TCP", "UDP"} and "variants" not in grid
         if not has_rounds or not is_plain or grid["together"] is not True:
             raise ConfigError(
-                f"{where}.together needs pairs in rounds, such as pairs: {{rounds: 3}}, and TCP or UDP "
-                "without variants, and is true: put other workloads in a separate grid"
+                f"{where}.together needs pairs in rounds, such as pairs: {{rounds: 3}}, TCP or UDP "
+                "without variants, and the value true: put other workloads in a separate grid"
             )
     # Find the tools of the subsystem, and the tools that use each key.
     fitting = []

@@ -26,11 +26,10 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.catalogue import TOGETHER
 from peakmark.formatting import capitalised, counted, listed, node_or_link, percent, plural
-from peakmark.messages import Severity, message
+from peakmark.messages import message
 from peakmark.rows import node_sums, schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
-from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.shapes import shape_sentences
 from peakmark.rows.states import LEAST_DIFFERENCE, campaign_sentences
 from peakmark.rows.together import on_disturbed, together_sentences
@@ -230,9 +229,8 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
 
 def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
     """Add the column ``disturbances``: codes of what may have changed the value of each row."""
-    is_doubt = warnings["code"].isin(DISTURBANCES) & warnings["severity"].ne(Severity.NOTE)
     codes: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for warning in schema.lines(warnings[is_doubt]):
+    for warning in schema.lines(warnings[schema.is_disturbance(warnings)]):
         codes[warning.point, warning.about].append(warning.code)
     texts = []
     for point, instrument in rows[["point", "instrument"]].itertuples(index=False):

@@ -21,7 +21,7 @@ from peakmark import files
 from peakmark.catalogue import TOGETHER
 from peakmark.errors import RecordError
 from peakmark.messages import Message, Range, Scope, Severity, Value, texts
-from peakmark.rows.names import CAMPAIGN, FOLDER, FRAMES
+from peakmark.rows.names import CAMPAIGN, DISTURBANCES, FOLDER, FRAMES
 
 Kind = Literal["text", "int", "float", "flag", "json"]
 DTYPES: Mapping[Kind, Any] = {
@@ -511,6 +511,11 @@ def is_mapped(rows: pd.DataFrame) -> pd.Series:
     has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
     has_value &= rows["variant"].ne(TOGETHER)
     return has_value & rows["wrong_codes"].isin(["", "shaped"])
+
+
+def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
+    """Return a mask of the warnings that other activity may have changed a value."""
+    return warnings["code"].isin(DISTURBANCES) & warnings["severity"].ne(Severity.NOTE)
 
 
 # -- messages as JSON

@@ -37,7 +37,7 @@ RESERVED_BYTES = 64 << 10
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
 READY = "ready"
-"""Line that a held program prints on standard error, see ``Command.is_held``."""
+"""Line by which a held program (``Command.is_held``), or a cell of a job of several, says that it can start."""
 CHECK_S = 1.0
 """Seconds between two checks of a running program: rare enough not to disturb the measurement."""
 LARGEST_WAIT_FACTOR = 10.0

@@ -27,7 +27,7 @@ from peakmark.run import cleanup, execute, pair
 from peakmark.run.measure import Request
 from peakmark.tools import REGISTRY
 
-READY, GO = "ready", "go"
+GO = "go"
 READY_S = 2 * pair.START_S
 """Longest time, in seconds, until all cells are ready, besides the time to fill files: each cell starts
 two steps, one after the other.
@@ -96,10 +96,10 @@ def announce(shared: Path | None) -> None:
     """
     if shared is not None and not shared.is_dir():
         raise MeasurementError(
-            f"{shared.parent} is on {gethostname()} not the folder of the job's first node",
+            f"on {gethostname()}, {shared.parent} is not the folder of the job's first node",
             "set scratch to a folder on a file system that all nodes share",
         )
-    print(READY, flush=True)
+    print(execute.READY, flush=True)
 
 
 def wait_for_start(shared: Path | None) -> None:
@@ -139,7 +139,7 @@ def _wait_until_ready(cells: Sequence[Cell], processes: Iterable[Popen[bytes]]) 
     filling_s = REGISTRY[cells[0].instrument].estimate(cells[0]).work_s
     deadline = time.monotonic() + READY_S + filling_s
     for cell, process in zip(cells, processes, strict=True):
-        if not pair.prints(process, READY, deadline - time.monotonic()):
+        if not pair.prints(process, execute.READY, deadline - time.monotonic()):
             raise MeasurementError(
                 f"{cell.place} did not become ready, so that no cell of its job was measured"
             )

@@ -18,7 +18,6 @@ import pandas as pd
 
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, duration, listed, percent, plural, quantity, typeset
-from peakmark.messages import Severity
 from peakmark.rows import schema
 from peakmark.rows.names import DISTURBANCES, FOLDER
 from peakmark.rows.schema import CampaignFrames
@@ -153,8 +152,7 @@ def steps(frames: CampaignFrames) -> Iterator[tuple[str, str]]:
     if campaign["missing"]:
         yield command, f"measures the {plural(campaign['missing'], 'cell')} that are missing"
     own = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
-    is_doubt = frames.warnings["severity"].ne(Severity.NOTE)
-    disturbed = frames.warnings[is_doubt & frames.warnings["code"].isin(DISTURBANCES)]
+    disturbed = frames.warnings[schema.is_disturbance(frames.warnings)]
     if 2 * own["point"].isin(disturbed["point"]).sum() > len(own):
         yield (
             f"{command} -- --config campaign=again",

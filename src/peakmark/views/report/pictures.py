@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from peakmark.catalogue import disk_variant, is_together
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
+from peakmark.rows.node_sums import count_of_nodes
 from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
 from peakmark.tools.tables import Table
 from peakmark.views.node_groups import is_many
@@ -147,9 +147,10 @@ def usual_pictures(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> 
     """Return the figures of the measured rows of a table in a report without a layout."""
     if table.metric == "core_to_core" and not holds_matrix(frames, rows):
         rows = rows.head(0)
-    is_sum = rows["variant"].map(is_together).astype(bool) & ~is_pair(rows)
+    nodes = rows["variant"].map(count_of_nodes).astype(int)
+    is_sum = nodes.gt(0)
     found = []
-    if rows.loc[is_sum, "variant"].map(disk_variant).str[1].nunique() > 1:
+    if nodes[is_sum].nunique() > 1:
         found.append(Picture(f"{table.name}_several", "several", rows[is_sum]))
     rows = rows[~is_sum]
     if is_many(frames):
