@@ -461,7 +461,8 @@ def groups_together(config: Settings, cluster: Cluster | None) -> Groups:
     The nodes of a group are the first ones of a class of equal nodes.
 
     Raises:
-        ConfigError: no nodes are named, or the site file does not state that they share the disk.
+        ConfigError: no nodes are named, each cell is a job, or the site file does not state that the nodes
+            share the disk.
     """
     groups = {}
     for index, grid in enumerate(config["disk"]):
@@ -478,7 +479,7 @@ def groups_together(config: Settings, cluster: Cluster | None) -> Groups:
         if not settings_of(config).get("scratch_shared"):
             raise ConfigError(
                 f"{where} measures a file system that all nodes share: set slurm: "
-                "{scratch_shared: true} in the site file, and scratch to a folder on that file system"
+                "{scratch_shared: true} in the site file, and scratch in the configuration to a folder on it"
             )
         groups[f"disk[{index}]"] = _first_nodes(grid["together"], cluster)
     return groups

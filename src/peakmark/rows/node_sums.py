@@ -30,7 +30,10 @@ Line = Any
 
 
 def add_sums_of_nodes(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the sums of nodes that were measured at one moment, and hide the lines of these nodes."""
+    """Add the sums of nodes that were measured at one moment, and a line for each sum that is missing.
+
+    The lines of the single nodes lose their table.
+    """
     is_part = runs["first_node"].ne("")
     if not is_part.any():
         return runs
@@ -40,9 +43,9 @@ def add_sums_of_nodes(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def sums_of_jobs(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return a line with the sum of each job, made from the line of its first node.
+    """Return a line with the sum of the nodes for each job and metric.
 
-    A job in which a node has no value has no line.
+    Its other columns are those of the first node. A job in which a node has no value has no line.
 
     Args:
         parts: lines of nodes that were measured with others.
@@ -125,7 +128,10 @@ def sentence(lines: list[Line], labels: Labels, runs: pd.DataFrame) -> str:
 
 
 def slowest(line: Line, runs: pd.DataFrame) -> str:
-    """Return a sentence on the slowest node of a row; empty for a single node."""
+    """Return a sentence that compares the slowest node of a row with the mean of the nodes' medians.
+
+    It is empty for a single node.
+    """
     is_part = runs["table"].eq("") & runs["first_node"].eq(line.node) & runs["value"].notna()
     for name in ("instrument", "workload", "variant", "concurrency", "unit"):
         is_part &= runs[name].eq(getattr(line, name))
