@@ -180,6 +180,11 @@ def disk_variant(variant: str) -> DiskVariant:
     return DiskVariant(variant[: found.start()], int(found[1]), bool(found[2]))
 
 
+def count_of_nodes(variant: str) -> int:
+    """Return the number of nodes of a variant such as ``psync-nodes4``; 0 if the variant names none."""
+    return disk_variant(variant).nodes
+
+
 def is_together(variant: str) -> bool:
     """Return whether a row's nodes or pairs of nodes were measured at one moment."""
     return variant == TOGETHER or SEVERAL_NODES.search(variant) is not None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import disk_variant
+from peakmark.catalogue import count_of_nodes, disk_variant
 from peakmark.formatting import listed, plural
 from peakmark.rows import schema
 from peakmark.rows.labels import USUAL, Labels
@@ -59,11 +59,6 @@ def sums_of_jobs(parts: pd.DataFrame) -> pd.DataFrame:
         causes=of_job["causes"].transform(words_of),
     )
     return sums[is_complete & sums["node"].eq(sums["first_node"])]
-
-
-def count_of_nodes(variant: str) -> int:
-    """Return the number of nodes of a variant such as ``psync-nodes4``."""
-    return disk_variant(variant).nodes
 
 
 def words_of(texts: pd.Series) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from peakmark.catalogue import count_of_nodes
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
-from peakmark.rows.node_sums import count_of_nodes
 from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
 from peakmark.tools.tables import Table
 from peakmark.views.node_groups import is_many
