@@ -83,12 +83,14 @@ def slow_pairs(table: Table, rows: Sequence[Line], runs: Runs) -> Iterator[Messa
 
 
 def measured_caches(rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
-    """Yield a message on the cache sizes that a ladder of latencies shows, for each kind of pages.
+    """Yield a message on the cache sizes that a ladder of latencies shows, for the kinds of pages.
 
     A ladder of several nodes has no such message.
     """
     if len({row.node for row in rows}) != 1:
         return
+    # Small and huge pages with the same result share a sentence.
+    pages_of: dict[tuple[Message, ...], list[str]] = defaultdict(list)
     for pages in PAGES:
         levels = [row for row in rows if row.variant.endswith(pages)]
         if len(levels) < 2:
@@ -110,7 +112,9 @@ def measured_caches(rows: Sequence[Line], runs: Runs) -> Iterator[Message]:
                 )
             )
         if parts:
-            yield message("measured-caches", pages=pages, levels=tuple(parts))
+            pages_of[tuple(parts)].append(pages)
+    for levels_found, kinds in pages_of.items():
+        yield message("measured-caches", pages=tuple(kinds), levels=levels_found)
 
 
 def end_of_plateau(curve: NDArray[np.float64], latency: float, next_latency: float) -> float | None:

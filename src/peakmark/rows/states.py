@@ -115,7 +115,7 @@ class FirstRounds:
         rounds = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         return (
             f"The first of {rounds} rounds was the slowest in {self.slowest} of"
-            f" {plural(self.cells, 'measurement')} ({self.expected:.0f} by chance): the machine"
+            f" {plural(self.cells, 'measurement')}, where chance gives {self.expected:.0f}: the machine"
             " warmed up or drifted. Measure again with rounds: {discard_first: true} before you compare."
         )
 

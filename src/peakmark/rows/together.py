@@ -101,7 +101,7 @@ def on_disturbed(rows: pd.DataFrame) -> str:
     count = int(rows["disturbances"].ne("").sum())
     if not count:
         return ""
-    return f" Disturbed: {count} of {plural(len(rows), 'row')} behind it."
+    return f" Behind it: {plural(len(rows), 'row')}, {count} of them disturbed."
 
 
 def switches(pairs: Sequence[str], known: Behind) -> str:

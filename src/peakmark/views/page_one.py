@@ -136,8 +136,8 @@ def waking(measured: pd.DataFrame) -> Iterator[str]:
     if first["concurrency"] == 1 and first["value"] >= WAKING * last["value"]:
         alone, busy = (typeset(quantity(row["value"], "s", 2)) for row in (first, last))
         yield (
-            f"A lone TCP round trip takes {alone}, one of {last['concurrency']} at once {busy}:"
-            " most of it is likely the time to wake an idle CPU."
+            f"A TCP round trip takes {alone} with 1 stream and {busy} with {last['concurrency']}: most of"
+            " a lone round trip is likely the time to wake an idle CPU."
         )
 
 

@@ -137,7 +137,10 @@ def test_cells_of_two_rounds_or_of_equal_values_tell_nothing_of_the_first(values
 def test_a_first_round_that_is_slowest_too_often_is_a_warm_up(slowest, cells, expected):
     found = FirstRounds(slowest, cells, expected, (3, 3))
     assert found.is_warm_up
-    assert f"slowest in {slowest} of {cells} measurements ({expected:.0f} by chance)" in found.text
+    assert (
+        f"slowest in {slowest} of {cells} measurements, where chance gives {expected:.0f}:"
+        in found.text
+    )
 
 
 @pytest.mark.parametrize(("slowest", "cells"), [
