@@ -70,7 +70,7 @@ def test_a_gpu_that_is_slow_in_every_repetition_is_named(tmp_path):
     made = records("gpubench", "FP64", [32e12, 32e12, 29e12, 32e12], concurrency=4, **FP64)
     frames = make.frames(tmp_path / "c", made, machines={"node1": gpu_data.facts(tmp_path, 4)})
     assert texts(frames, "slow-gpu") == [
-        f"GPU 2 ({gpu_data.NAME}, 0000:00:08.0) is 9.4% slower than the others of its node in every repetition"
+        f"GPU 2 ({gpu_data.NAME}, 0000:00:08.0) is 9.4% slower than the other GPUs of its model on the node in every repetition"
     ]
     even = records("gpubench", "FP64", [32e12, 31.5e12], concurrency=2, **FP64)
     frames = make.frames(tmp_path / "even", even, machines={"node1": gpu_data.facts(tmp_path, 4)})
