@@ -153,7 +153,7 @@ class DiskVariant(NamedTuple):
 
     Attributes:
         base: variant without the nodes, such as ``psync`` or ``create``.
-        nodes: number of nodes that are measured at one moment; 0 for a node by itself.
+        nodes: number of nodes that are measured at one moment; 0 if the node is measured alone.
         one_file: whether these nodes use one file.
     """
 

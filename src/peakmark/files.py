@@ -85,10 +85,13 @@ def user_name(number: int) -> str:
 
 
 def how_to_read(path: Path) -> str:
-    """Return the user and the command that can make a file readable for this user."""
+    """Return who must run which command, so that this process can read a file.
+
+    The command names the outermost folder that this process cannot enter, or the file itself.
+    """
     place = path
     while not os.access(place.parent, os.X_OK) and place != place.parent:
-        place = place.parent  # the outermost folder that cannot be entered
+        place = place.parent
     try:
         owner = user_name(place.lstat().st_uid)
     except OSError:

@@ -151,7 +151,12 @@ def _disturbances(
 
 
 def _lowered_clock(limit_hz: float | None, usual_hz: float | None) -> str:
-    """Return a text if the kernel limits the clock more than on the nodes of the class, else an empty one."""
+    """Return a sentence part if this node's clock limit is below the one of its class; else an empty text.
+
+    Args:
+        limit_hz: highest clock that the OS kernel of this node allows, if known.
+        usual_hz: highest clock that it allows on the nodes of the class, if known.
+    """
     if not limit_hz or not usual_hz or limit_hz >= LOWERED * usual_hz:
         return ""
     return (

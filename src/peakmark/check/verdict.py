@@ -28,9 +28,9 @@ LEAST_TRY_S, MOST_TRY_S = 0.1, 1.0
 RESERVED_S = 0.3
 """Seconds of a check for reading the campaign and the node."""
 USED = 0.9
-"""Share of the time of a check that is planned. The rest absorbs delays."""
+"""Share of the time of a check for which tries are planned. The rest absorbs delays."""
 LATE_S = 0.2
-"""Seconds after the end of the time at which a running kernel is killed."""
+"""Seconds by which a running kernel may exceed the time of the check before it is killed."""
 
 
 class Verdict(NamedTuple):

@@ -143,17 +143,17 @@ class LayoutColumn(Keys):
 
     @property
     def workload(self) -> str | None:
-        """Return the workload by which the column selects its row among those of a line.
+        """Return the workload of the row that the column prints; None for a row of any workload.
 
-        The result is None if all rows of the line have the same workload.
+        It is needed if rows of several workloads share a printed line.
         """
         return self.where.workload
 
     @property
     def concurrency(self) -> int | None:
-        """Return the concurrency by which the column selects its row among those of a line.
+        """Return the concurrency of the row that the column prints; None for a row of any concurrency.
 
-        The result is None if all rows of the line have the same concurrency.
+        It is needed if rows of several concurrencies share a printed line.
         """
         return self.where.concurrency
 

@@ -201,8 +201,8 @@ class Question:
         stated = self.stated(part, name)
         return self.fact(part, name) if stated is None else stated
 
-    def reached(self, name: str) -> Any:
-        """Return a value of ``placed``, or None if the records do not have it."""
+    def placed_fact(self, name: str) -> Any:
+        """Return a fact of where the row's threads ran, None if its records do not have it."""
         return (self.placed or {}).get(name)
 
     @cached_property
@@ -224,7 +224,7 @@ class Question:
             )
         counts = (
             (self.stated("cpu", "cores"), self.site_source("cpu")),
-            (self.reached("cores"), placed),
+            (self.placed_fact("cores"), placed),
             (self.fact("limits", "physical_cores_allowed"), job),
         )
         for count, source in counts:

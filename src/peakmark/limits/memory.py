@@ -170,7 +170,7 @@ def dram(question: Question) -> Limit:
     whole = _node(question)
     every = question.fact("cpu", "numa") or ()
     nodes = {node["node"] for node in every if node["cpus"] and node["memory"]}
-    used = set(question.reached("numa_nodes") or ()) & nodes
+    used = set(question.placed_fact("numa_nodes") or ()) & nodes
     if not used or used == nodes:
         return whole
     share = len(used) / len(nodes)
@@ -315,10 +315,11 @@ def levels(question: Question) -> list[Level]:
         share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
         number = int(cache["level"])
         every.append(Level(number, share, lines.get(number, {})))
-    reached = question.reached("last_level_bytes")
-    if every and reached:  # last-level caches of sockets without threads do not count
+    # Last-level caches of sockets without threads of the row do not count.
+    last_level_bytes = question.placed_fact("last_level_bytes")
+    if every and last_level_bytes:
         last = every[-1]
-        every[-1] = last._replace(share=min(last.share, reached / threads))
+        every[-1] = last._replace(share=min(last.share, last_level_bytes / threads))
     return every
 
 

@@ -90,7 +90,7 @@ def _slurm(named: Settings, settings: Settings) -> Values:
 
 
 def _gpus(named: Settings, plan: Plan) -> Values:
-    """Return the GPUs of a job, in a campaign that measures some."""
+    """Return the GPUs of a job; empty if the campaign measures no GPU."""
     if not any(cell.subsystem == "gpu" for cell in plan.cells):
         return {}
     # Otherwise the plugin would start a task for each GPU.
@@ -98,7 +98,7 @@ def _gpus(named: Settings, plan: Plan) -> Values:
 
 
 def shared(cells: Sequence[Cell], plan: Plan) -> Values:
-    """Return what a job shares with others, of which only one may run at a time."""
+    """Return the resources that only one job at a time may use: 1 if this job uses it, else 0."""
     settings = settings_of(plan.config)
     used = {resource_of(cell, settings) for cell in cells if uses_shared_resource(cell, settings)}
     values: Values = {"network": int("pair" in used), "shared_disk": int("disk" in used)}

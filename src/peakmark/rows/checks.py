@@ -79,7 +79,7 @@ def above_limit(measured: RowRuns) -> Messages:
 
 def residual(measured: RowRuns) -> Messages:
     """Report a residual of HPL that is too large for a valid solution."""
-    residuals = measured.known("residual") if measured.row.instrument == "hpl" else []
+    residuals = measured.values_of("residual") if measured.row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
         yield message("residual", Severity.WRONG, residual=max(residuals), allowed=HPL_THRESHOLD)
 
@@ -92,7 +92,7 @@ def scatter(measured: RowRuns) -> Messages:
     """
     runs = measured.clean_runs or measured.in_time
     values = [run.value for run in runs]
-    step = max(measured.known("resolution"), default=0.0)
+    step = max(measured.values_of("resolution"), default=0.0)
     middle = statistics.median(values)
     farthest = max(abs(value - middle) for value in values)
     if farthest < RESOLVED * step:
@@ -217,7 +217,7 @@ def path(measured: RowRuns) -> Messages:
     shapes = sorted(set(measured.texts("shaping")))
     if shapes:
         yield message("shaped", Severity.WRONG, shapes="; ".join(shapes))
-    if measured.row.subsystem == "network" and any(measured.known("loopback")):
+    if measured.row.subsystem == "network" and any(measured.values_of("loopback")):
         yield message("loopback")
 
 

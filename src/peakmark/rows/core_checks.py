@@ -98,7 +98,7 @@ def crowded(measured: RowRuns) -> Messages:
 def waited(measured: RowRuns) -> Messages:
     """Report threads that waited for their CPU, although they only compute."""
     if measured.is_pinned:
-        lost = [1 - share for share in measured.known("cpu_share")]
+        lost = [1 - share for share in measured.values_of("cpu_share")]
         yield from measured.repeated("waited", lost, least=WAITED)
 
 
@@ -117,7 +117,8 @@ def overlap(measured: RowRuns) -> Messages:
 
 def memory_load(measured: RowRuns) -> Messages:
     """Report runs before or after which DRAM was read more slowly than at its best in the campaign."""
-    yield from measured.repeated("memory-load", measured.known("memory_load"))
+    losses = measured.values_of("memory_load")
+    yield from measured.repeated("memory-load", losses)
 
 
 def two_states(measured: RowRuns) -> Messages:
@@ -185,13 +186,13 @@ def seen_clock(measured: RowRuns) -> float | None:
 
     If no run recorded it, use the clocks before and after the work.
     """
-    clocks = [clock for clock in measured.known("clock_work_hz") if clock]
+    clocks = [clock for clock in measured.values_of("clock_work_hz") if clock]
     return median(clocks) if clocks else idle_clock(measured)
 
 
 def idle_clock(measured: RowRuns) -> float | None:
     """Return the median of the clocks before and after the work, Hz; None if no run has one."""
-    every = [*measured.known("clock_before_hz"), *measured.known("clock_after_hz")]
+    every = [*measured.values_of("clock_before_hz"), *measured.values_of("clock_after_hz")]
     clocks = [clock for clock in every if clock]
     return median(clocks) if clocks else None
 
@@ -228,9 +229,9 @@ def concurrency(measured: RowRuns) -> Messages:
     if not measured.is_pinned:
         return
     threads = measured.row.concurrency
-    cpus = min([count for count in measured.known("job_cpus") if count], default=threads)
-    quota = min([share for share in measured.known("cpu_quota") if share], default=threads)
-    cores = min([count for count in measured.known("allowed_cores") if count], default=threads)
+    cpus = min([count for count in measured.values_of("job_cpus") if count], default=threads)
+    quota = min([share for share in measured.values_of("cpu_quota") if share], default=threads)
+    cores = min([count for count in measured.values_of("allowed_cores") if count], default=threads)
     if threads > cpus:
         yield message("oversubscribed", Severity.WRONG, threads=threads, cpus=cpus)
     elif threads > quota:
@@ -244,14 +245,14 @@ def pool_in_cache(measured: RowRuns) -> Messages:
     row = measured.row
     all_caches = measured.fact("cpu", "caches") or ()
     caches = [cache for cache in all_caches if cache["type"] != "instruction"]
-    pools = [size for size in measured.known("working_set_bytes") if size]
+    pools = [size for size in measured.values_of("working_set_bytes") if size]
     is_pool = row.variant in POOLS or row.table == "memory_loaded_latency"
     if not (is_pool and caches and pools):
         return
     last = max(caches, key=lambda cache: int(cache["level"]))
     # If the placement is not known, each thread is assumed to have its own last-level cache.
     assumed = last["size"] * min(last["count"], row.concurrency)
-    held = max(measured.known("placed_cache_bytes"), default=assumed)
+    held = max(measured.values_of("placed_cache_bytes"), default=assumed)
     if min(pools) < POOL * held:
         sizes = {"pool": min(pools), "held": held, "needed": POOL * held}
         texts = {name: format_size(int(size)) for name, size in sizes.items()}

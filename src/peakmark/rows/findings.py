@@ -36,7 +36,7 @@ from peakmark.rows.together import on_disturbed, together_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
 CHANCE = 0.05
-"""Probability that the findings of a campaign without any real difference state a difference."""
+"""Probability of a false finding: nothing differs in the campaign, but a sentence states a difference."""
 TESTED = 3
 """Fewest repetitions of each choice for which a difference is tested."""
 GAPS = {1: 2.0, 2: 0.5}
@@ -108,12 +108,15 @@ class Pair:
 
     @property
     def n(self) -> int:
-        """Number of repetitions of the choice that has fewer."""
+        """Return the number of repetitions of the choice with fewer repetitions."""
         return min(len(self.first), len(self.second))
 
     @property
     def log_arrangements(self) -> float:
-        """Logarithm of the number of ways to divide the values between the two choices."""
+        """Return the logarithm of the number of ways to divide the values between the two choices.
+
+        If nothing differs, all ways are equally likely. The logarithm avoids overflow in products.
+        """
         both = len(self.first) + len(self.second)
         return math.log(math.comb(both, len(self.first)))
 
@@ -159,7 +162,7 @@ class Group:
 
     @property
     def n(self) -> int:
-        """Smallest number of repetitions of a choice at any point."""
+        """Return the smallest number of repetitions of a choice at any point."""
         return min(pair.n for pair in self.pairs)
 
 

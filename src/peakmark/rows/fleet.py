@@ -237,22 +237,25 @@ def judge(
     Returns:
         The slow rows; empty if there are fewer than ``LEAST_NODES`` nodes.
     """
-    lines = _numbered(node for node, _ in values)
-    columns = _numbered(key for _, key in values)
-    if len(lines) < LEAST_NODES:
+    nodes = _numbered(node for node, _ in values)
+    keys = _numbered(key for _, key in values)
+    if len(nodes) < LEAST_NODES:
         return {}
-    # Low end of the interval, median, and high end, by node and key; nan if there is none.
-    logs = np.full((3, len(lines), len(columns)), np.nan)
+    # Better end of the interval, median, and worse end, by node and key; nan without an interval.
+    logs = np.full((3, len(nodes), len(keys)), np.nan)
     for (node, key), repetitions in values.items():
         if len(repetitions) >= LEAST_REPETITIONS:
-            logs[:, lines[node], columns[key]] = _log_interval(repetitions, key in lower_is_better)
+            logs[:, nodes[node], keys[key]] = _log_interval(repetitions, key in lower_is_better)
     worse, p = _compare_with_class(logs)
-    is_time = np.array([key in lower_is_better for key in columns])
+    # Convert logarithms to shares of the class's value: times are longer, rates are lower by them.
+    is_time = np.array([key in lower_is_better for key in keys])
     behind = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
-    is_slow = _is_significant(p, rate) & (behind[0] > delta)
+    # A node is slow only if the better end of its interval is also far behind.
+    better_end = behind[0]
+    is_slow = _is_significant(p, rate) & (better_end > delta)
     slow_rows = {}
     for node, key in values:
-        at = lines[node], columns[key]
+        at = nodes[node], keys[key]
         if is_slow[at]:
             low, middle, high = behind[:, *at].tolist()
             slow_rows[node, key] = SlowRow(behind=middle, low=low, high=high, p=float(p[at]))
@@ -265,11 +268,12 @@ def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
 
 
 def _log_interval(repetitions: Sequence[float], is_time: bool) -> tuple[float, float, float]:
-    """Return the low end, the median and the high end of the interval of a row's median, as logarithms.
+    """Return the median of a row's repetitions between the ends of its interval, as three logarithms.
 
     Rates are inverted first, so that a higher logarithm is slower.
     """
-    logs = np.sort((1 if is_time else -1) * np.log(repetitions))
+    sign = 1 if is_time else -1
+    logs = np.sort(sign * np.log(repetitions))
     rank, _ = statistics.median_rank(len(logs))
     return logs[rank - 1], statistics.median(logs), logs[-rank]
 
@@ -278,7 +282,7 @@ def _compare_with_class(logs: Array) -> tuple[Array, Array]:
     """Return by how much nodes are worse than their class, and the p-value of each median.
 
     Args:
-        logs: logarithms in an array of (low end, median, high end) x nodes x keys; higher is slower.
+        logs: logarithms in an array of (better end, median, worse end) x nodes x keys; higher is slower.
 
     Returns:
         ``logs`` minus the class's value, and one-sided p-values by node and key.

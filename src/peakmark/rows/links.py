@@ -45,7 +45,9 @@ FIRST_GUESS = 0.25
 It is below the median because a slow rack can make most pairs slow. Later passes use the median.
 """
 FASTEST_QUARTER = 0.25
-"""Quantile of a switch's pairs that must be slow for a slow switch: then three quarters are slow."""
+"""A switch is slow if the pair at this quantile, counted from the fastest, is slow: then three quarters
+of the switch's pairs are slow.
+"""
 EFFICIENCY = 0.37
 """Efficiency of the median absolute deviation: n values determine it as well as 0.37 n determine a
 standard deviation. Source: Rousseeuw and Croux, Alternatives to the median absolute deviation, JASA 88
@@ -78,7 +80,7 @@ class SlowPart(NamedTuple):
 
 
 class _Estimate(NamedTuple):
-    """By how much a part is behind, as a logarithm, with the ends of its confidence interval."""
+    """Amount by which a part is behind, with the ends of its confidence interval, as logarithms."""
 
     low: float
     middle: float
@@ -86,10 +88,11 @@ class _Estimate(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """By how much pairs and nodes are behind, as logarithms, and which nodes are healthy.
+    """Amounts by which pairs and nodes are behind, as logarithms, and the healthy nodes.
 
     Attributes:
-        pairs: pair -> by how much the pair is behind the usual pair of its kind, slow nodes included.
+        pairs: pair -> by how much the pair is behind the usual pair of its kind. The effect of slow
+            nodes is part of it.
         nodes: node -> median of ``pairs`` over the node's pairs with healthy nodes.
         healthy: nodes that are behind by at most ``DELTA``.
     """

@@ -67,7 +67,7 @@ def words_of(texts: pd.Series) -> str:
 
 
 def gaps_of_groups(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return the lines without a value, as lines of the first node; equal ones are merged."""
+    """Return the lines without a value as lines of the first node, and merge equal lines."""
     gaps = parts[parts["value"].isna()]
     cells = []
     for line in schema.lines(gaps):
@@ -77,7 +77,7 @@ def gaps_of_groups(parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str, Any]]:
-    """Yield a sentence for each point of a table that several numbers of nodes were measured at."""
+    """Yield a sentence for each point of a table that several nodes measured at one moment."""
     rows = frames.rows[frames.rows["table"].eq(labels.table.name) & frames.rows["n"].gt(0)]
     several = rows[rows["is_own"] & rows["variant"].map(count_of_nodes).gt(0)]
     kinds = several["variant"].map(kind_of)

@@ -46,7 +46,7 @@ class Feature(NamedTuple):
 
 
 NOTHING = Feature("", "")
-"""Feature of a node without the fact or warning."""
+"""Feature of a node that lacks a fact or warning which another node has."""
 Features = dict[str, Feature]
 """Title of a fact, or ``warning CODE`` -> feature of one node."""
 

@@ -71,7 +71,7 @@ class RowRuns:
         """Return whether each thread is pinned to its own CPU."""
         return SUBSYSTEMS[self.row.subsystem].pinned
 
-    def known(self, column: str) -> list[Any]:
+    def values_of(self, column: str) -> list[Any]:
         """Return the values of a column that are not missing, one for each run that has one."""
         values = [getattr(run, column) for run in self.runs]
         return [value for value in values if value is not None]

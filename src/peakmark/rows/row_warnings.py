@@ -240,7 +240,7 @@ def above_limit(point: MeasuredPoint) -> Messages:
 
 
 def check_messages(point: MeasuredPoint) -> Messages:
-    """Report the results of the checks: for references the warnings, for peakmark's kernel notes too."""
+    """Report the warnings and notes of the checks. Notes are reported for peakmark's kernel alone."""
     for program in point.table.series:
         measured = point.measured.get(program.instrument)
         if measured is None:
@@ -272,7 +272,7 @@ def disagreements(point: MeasuredPoint) -> Messages:
 
 def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
     """Return in what two programs that disagree may differ, such as ``buffers, files``."""
-    if point.table.subsystem == "disk" and any(own.known("huge_pages")):
+    if point.table.subsystem == "disk" and any(own.values_of("huge_pages")):
         heading = point.table.own.heading
         return f"buffers ({heading} has huge pages, which a disk fills in fewer pieces), files"
     return SUBSYSTEMS[point.table.subsystem].differs
@@ -346,7 +346,7 @@ def program_warnings(point: MeasuredPoint) -> Messages:
                 continue
             often = message("runs", count=count, n=n) if count < n else ""
             yield message("warning", about=instrument, warning=warning, often=often)
-        if any(measured.known("estimated")):
+        if any(measured.values_of("estimated")):
             yield message("derived", about=instrument)
 
 
@@ -447,11 +447,11 @@ def codes_that_can_show(own: RowRuns) -> set[str]:
     """
     codes = set(SHARED)
     for column, found_by_it in COLUMN_FOR.items():
-        if not any(own.known(column)):
+        if not any(own.values_of(column)):
             codes -= found_by_it
     # With fewer threads than cores no thread has to wait, even on a busy node.
     cores = [run.allowed_cores or run.job_cpus or 0 for run in own.runs]
-    if own.row.concurrency < max(cores) or not own.known("cpu_share"):
+    if own.row.concurrency < max(cores) or not own.values_of("cpu_share"):
         codes -= {"waited"}
     return codes
 

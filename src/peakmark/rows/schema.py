@@ -61,7 +61,7 @@ def _columns(text: str) -> tuple[SchemaColumn, ...]:
 
 
 POINT = ("table", "node", "workload", "variant", "block_bytes", "concurrency", "concurrency_word")
-"""Columns that identify a point; its name joins them."""
+"""Columns that identify a point. The name of the point consists of their values, joined by slashes."""
 
 _POINT = """
 point               text   name of the point: table, node, workload, variant, block, concurrency and word, joined by "/"

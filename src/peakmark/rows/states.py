@@ -74,7 +74,7 @@ def campaign_sentences(frames: CampaignFrames) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class FirstRounds:
-    """How often the first round of a cell was its slowest.
+    """Number of cells whose first round was their slowest, and the number expected by chance.
 
     Attributes:
         slowest: number of cells whose first round was the slowest.
@@ -104,7 +104,10 @@ class FirstRounds:
 
     @property
     def is_warm_up(self) -> bool:
-        """Return whether the first round was the slowest clearly more often than by chance."""
+        """Return whether the machine warmed up.
+
+        It did if the first round was the slowest in clearly more cells than by chance.
+        """
         is_large = self.cells > 0 and self.slowest >= WARM_UP_RATIO * self.expected
         return is_large and self.p_value <= WARM_UP_P
 

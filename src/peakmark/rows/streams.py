@@ -19,7 +19,7 @@ ARRAYS = 3
 Line = Any
 """A line of ``runs``, as ``schema.lines`` yields it."""
 PLACE = ["table", "node", "workload", "variant", "concurrency"]
-"""Columns in which a value of STREAM is equal to the points that show it."""
+"""Columns that are equal in a value of STREAM and in the points that show it."""
 
 
 def cell_of_value(cell: Cell, workload: str) -> Cell:

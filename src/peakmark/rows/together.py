@@ -1,5 +1,6 @@
-"""Write findings on pairs of nodes that were measured at one moment: the sum of their throughputs, and
-the share of its rate by itself that each pair keeps.
+"""Write findings on pairs of nodes that were measured at one moment.
+
+They state the sum of the pairs' throughputs, and compare it with the rates of the pairs measured alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 
 POINT = ["workload", "block_bytes", "concurrency"]
-"""Columns that a row of a pair by itself and its row together with others have in common."""
+"""Columns that are equal in the two rows of a pair: measured alone, and together with other pairs."""
 
 
 def together_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str, Any]]:
@@ -54,7 +55,7 @@ def rounds_of(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs_of_round(of_round: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a line for each pair of a round: its median ``together`` and by itself, ``alone``.
+    """Return a line for each pair of a round: its median ``together`` with others, and ``alone``.
 
     Args:
         of_round: runs of the round, as ``rounds_of`` returns them.

@@ -165,7 +165,7 @@ def watchdog() -> Iterator[None]:
 
 
 def group_started() -> None:
-    """Report the process group that the calling process leads to the watchdog.
+    """Report to the watchdog that the calling process leads a new process group.
 
     A forked child calls this before it executes the program.
     """

@@ -37,7 +37,9 @@ RESERVED_BYTES = 64 << 10
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 
 READY = "ready"
-"""Line by which a held program (``Command.is_held``), or a cell of a job of several, says that it can start."""
+"""Line that a held program (``Command.is_held``) prints when it can start. A cell that waits for other
+cells prints it too.
+"""
 CHECK_S = 1.0
 """Seconds between two checks of a running program: rare enough not to disturb the measurement."""
 LARGEST_WAIT_FACTOR = 10.0

@@ -88,7 +88,8 @@ class Request:
         repeats: largest number of times that a disturbed measurement is repeated.
         wait: function that waits until other nodes may start too, called right before the program.
         announce: function that reports that a held program (``Command.is_held``) waits for its start.
-        shared: folder of all nodes that are measured at the same moment; None for a node by itself.
+        shared: folder for the common files of nodes that are measured at the same moment; None if the
+            node is measured alone.
     """
 
     cell: Cell

@@ -146,7 +146,7 @@ def pool(cell: Cell, cached: int, memory: int) -> int:
 
 
 def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:
-    """Return the command, pinned to as many CPUs as it has streams if it is a network reference.
+    """Return the command, pinned to a CPU for each stream if its tool is a network reference.
 
     An unpinned network tool migrates and wakes sleeping CPUs. Other tools are not pinned here:
 

@@ -1,5 +1,6 @@
-"""Measure several cells at one moment, in one Slurm job that has the nodes of all: the pairs of a round,
-or nodes that share a file system.
+"""Measure several cells at one moment, in one Slurm job that has the nodes of all cells.
+
+The cells are the pairs of a round, or nodes that share a file system.
 
 The job's first node starts ``peakmark measure --wait`` for each cell, on the node of the cell. The
 process prints ``ready`` when the server of its pair runs, or the files of its disk cell are filled, and
@@ -77,7 +78,7 @@ def waiting(request: Request, shared: Path | None) -> Request:
     """Return a request that starts together with the other cells of its job.
 
     Args:
-        request: request to measure a cell by itself.
+        request: request to measure a cell alone.
         shared: folder that all nodes of the job must see; None if they share none.
     """
     return replace(

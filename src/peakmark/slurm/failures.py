@@ -128,7 +128,7 @@ def refusal(error: SlurmError) -> str:
 
 
 def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
-    """Return why Slurm refuses a job or would never start it; None if it would.
+    """Return why Slurm refuses a job or would never start it; None if the job can start.
 
     Args:
         wanted: options of sbatch by name: ``partition``, ``time`` in minutes and ``nodes``.

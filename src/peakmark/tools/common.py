@@ -215,7 +215,10 @@ def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
 
 
 def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
-    """Return a warning if a command that ``pinned`` prefixed had fewer CPUs than threads."""
+    """Return a warning if a command ran on fewer CPUs than threads.
+
+    The CPUs are those that ``pinned`` put at the start of the command.
+    """
     if argv[:1] != ("taskset",):
         return ()
     cpus = len(argv[2].split(","))
@@ -430,15 +433,18 @@ class Kernel(Instrument):
         unit = next(iter(metrics(cell.subsystem, cell.workload).values()))
         wanted = {"instrument": self.name, "workload": cell.workload, "unit": unit}
         output.expect({**wanted, "threads": cell.concurrency})
-        threads, warnings = output[self.parts], output["warnings"]
-        if not isinstance(threads, list) or len(threads) != cell.concurrency:
+        # Check the types of the entries that all kernels print.
+        parts = output[self.parts]
+        if not isinstance(parts, list) or len(parts) != cell.concurrency:
             raise ParseError(f"{self.name}: {self.parts} does not hold {cell.concurrency} entries")
-        if not isinstance(warnings, list) or not isinstance(output["version"], str):
+        if not isinstance(output["warnings"], list) or not isinstance(output["version"], str):
             raise ParseError(f"{self.name}: warnings is no list, or version no text")
+        # A single rate must be the work divided by the time. Times, matrices and curves are no such rate.
         value, work, seconds = map(output.number, ("value", "work", "seconds"))
         if unit != "s" and cell.workload not in SHAPES:
-            bits = 8 if unit == "bit/s" else 1
-            self.check_rate(output, value, bits * work / seconds)
+            if unit == "bit/s":
+                work *= 8
+            self.check_rate(output, value, work / seconds)
         return output
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:

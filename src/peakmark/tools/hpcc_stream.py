@@ -16,7 +16,7 @@ from peakmark.tools.common import Output
 
 STREAM = ByProduct("hpcc-stream", "STREAM (hpcc)", "memory", "TRIAD")
 VARIANT = "pool-temporal"
-"""Variant of the rows, which have ordinary stores too."""
+"""Variant of the rows that show STREAM: STREAM uses ordinary stores, and so does this variant."""
 ELEMENT = 24
 """Bytes that STREAM counts for an element of the triad: two loads and a store of 8 bytes each."""
 _MOST_RATE = 1e16

@@ -279,7 +279,7 @@ def judge(before: Dataset, after: Dataset, rules: Rules = USUAL) -> CampaignComp
 
 
 def report(found: CampaignComparison) -> str:
-    """Return the comparison as text, which three sentences on all of it begin."""
+    """Return the comparison as text. It begins with three sentences on the whole comparison."""
     lines = found.sentences
     if found.facts:
         lines += ["", *fact_lines(found.facts, found.pairs, found.rules.changed)]

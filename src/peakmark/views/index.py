@@ -32,7 +32,7 @@ RESULTS = "results"
 MARK = "peakmark index"
 """Generator that the page names: a file of another generator is never replaced."""
 BEGINNING = 4096
-"""Length in bytes of the beginning of a file in which its generator is looked for."""
+"""Number of bytes at the beginning of a file that are searched for the name of its generator."""
 SUMMARY = "summary.json"
 MOST = 16 << 20
 """Largest summary in bytes that is read; one of 10,000 nodes has 2 MB."""
@@ -44,7 +44,7 @@ PREFERRED = "DRAM copy"
 
 @dataclass(frozen=True)
 class SummaryFile:
-    """What the page takes from ``summary.json``, see ``page_one.build``."""
+    """Values of ``summary.json`` that the page shows, see ``page_one.build``."""
 
     box: list[tuple[str, str]]
     card: list[CardLine]
@@ -53,14 +53,14 @@ class SummaryFile:
 
 @dataclass(frozen=True)
 class CampaignTimes:
-    """What the page takes from the times of a campaign."""
+    """Times of a campaign that the page shows."""
 
     newest: Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 @dataclass(frozen=True)
 class CampaignFile:
-    """What the page takes from ``rows/campaign.json``."""
+    """Values of ``rows/campaign.json`` that the page shows."""
 
     times: CampaignTimes
     missing: int

@@ -61,9 +61,10 @@ def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 
 def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
     """Return the frames with the names of programs in a report, see ``printed_table``."""
-    called = {name: printed_table(layout, table) for name, table in BY_NAME.items()}
-    rows = rename_programs(frames.rows, called)
-    return replace(frames, rows=rows, warnings=rename_warnings(frames.warnings, called))
+    printed_tables = {name: printed_table(layout, table) for name, table in BY_NAME.items()}
+    rows = rename_programs(frames.rows, printed_tables)
+    warnings = rename_warnings(frames.warnings, printed_tables)
+    return replace(frames, rows=rows, warnings=warnings)
 
 
 def printed_table(layout: Layout | None, table: Table) -> Table:
@@ -87,15 +88,15 @@ def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     return rows.iloc[places].reset_index(drop=True)
 
 
-def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
+def rename_programs(rows: pd.DataFrame, printed_tables: Mapping[str, Table]) -> pd.DataFrame:
     """Return rows with the headings of programs in a layout.
 
     Args:
         rows: rows of all tables.
-        called: name of a table -> the same table with the layout's names.
+        printed_tables: name of each table -> the table with the layout's names.
     """
     headings = {}
-    for name, table in called.items():
+    for name, table in printed_tables.items():
         for program in table.series:
             headings[name, program.instrument] = program.heading
     keys = zip(rows["table"], rows["instrument"], strict=True)
@@ -103,33 +104,33 @@ def rename_programs(rows: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataF
     return rows.assign(program=pd.Series(programs, index=rows.index, dtype="str"))
 
 
-def rename_warnings(warnings: pd.DataFrame, called: Mapping[str, Table]) -> pd.DataFrame:
+def rename_warnings(warnings: pd.DataFrame, printed_tables: Mapping[str, Table]) -> pd.DataFrame:
     """Return warnings with the names that programs have in a layout.
 
     Args:
         warnings: frame ``warnings``.
-        called: table -> the same table with the programs' names in the layout.
+        printed_tables: name of each table -> the table with the layout's names.
     """
     named = warnings[warnings["code"].isin(NAMED_IN)]
     found = []
     for line in schema.lines(named):
         table = line.point.partition("/")[0]
-        note = renamed(schema.message_of_line(line), BY_NAME[table], called[table])
+        note = renamed(schema.message_of_line(line), BY_NAME[table], printed_tables[table])
         found.append(schema.line_of_message(note, line.point))
     changed = schema.typed("warnings", pd.DataFrame(found, index=named.index))
     return pd.concat([warnings.drop(named.index), changed]).sort_index()
 
 
-def renamed(note: Message, usual: Table, called: Table) -> Message:
-    """Return a message with the names of programs in the table ``called`` instead of the usual ones."""
+def renamed(note: Message, usual: Table, in_layout: Table) -> Message:
+    """Return a message with the names of programs in the layout's table instead of the usual ones."""
     names = {}
-    for program, other in zip(usual.series, called.series, strict=True):
+    for program, other in zip(usual.series, in_layout.series, strict=True):
         names[program.heading] = other.heading
     values = dict(note.values)
     for name, value in values.items():
         # ``compare`` is a phrase that may contain a heading. Another text is replaced if it is one.
         if name == "compare":
-            values[name] = str(value).replace(usual.own.heading, called.own.heading)
+            values[name] = str(value).replace(usual.own.heading, in_layout.own.heading)
         elif isinstance(value, str):
             values[name] = names.get(value, value)
     return replace(note, values=tuple(values.items()))
@@ -145,10 +146,10 @@ def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
         table: one of ``TABLES``.
         rows: all rows of the table.
     """
-    called = printed_table(layout, table)
+    named_table = printed_table(layout, table)
     if layout is not None:
-        return called
-    return called.fitted(rows.loc[rows["n"].gt(0), "value"])
+        return named_table
+    return named_table.fitted(rows.loc[rows["n"].gt(0), "value"])
 
 
 def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
@@ -186,7 +187,7 @@ def lines(
     Args:
         frames: the campaign, see ``arrange``.
         layout_table: table of the layout.
-        rows: lines of ``frames.rows``, all of each point; the layout table may leave out some points.
+        rows: rows of the campaign, with the rows of all programs. The layout table may leave out points.
     """
     taken = points_of(frames, rows[is_shown(layout_table, rows)])
     runs = runs_by_repetition(frames, layout_table)
@@ -259,13 +260,13 @@ def frame(frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame)
     Args:
         frames: the campaign, see ``arrange``.
         layout_table: table of the layout.
-        rows: lines of ``frames.rows`` of the layout table's table, all of each point.
+        rows: rows of the table that the layout table prints, with the rows of all programs.
     """
     table_lines = lines(frames, layout_table, rows)
     columns: dict[str, list[Any]] = {}
-    where = printed.place_label(points_in(table_lines))
-    if where:
-        columns[where] = [printed.place(line.points) for line in table_lines]
+    heading_of_nodes = printed.place_label(points_in(table_lines))
+    if heading_of_nodes:
+        columns[heading_of_nodes] = [printed.place(line.points) for line in table_lines]
     for column in layout_table.columns:
         columns[column.heading] = [cell(layout_table, column, line) for line in table_lines]
     return pd.DataFrame(columns)
@@ -354,7 +355,7 @@ def tables(
     Args:
         frames: the campaign, see ``arrange``.
         layout: layout of the campaign.
-        rows: lines of ``frames.rows``, all of each point.
+        rows: rows of the campaign, with the rows of all programs.
     """
     found = []
     for layout_table in layout.layout_tables:
@@ -366,31 +367,30 @@ def tables(
 
 
 def table(
-    frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame, called: Table
+    frames: CampaignFrames, layout_table: LayoutTable, rows: pd.DataFrame, named_table: Table
 ) -> PrintedTable:
     """Return a layout table as text, with the remarks on its rows.
 
     Args:
         frames: the campaign, see ``arrange``.
         layout_table: table of the layout.
-        rows: lines of ``frames.rows`` from the table that the layout table prints; each point has all
-            its lines.
-        called: that table, with the headings that the layout gives it, see ``table_of``.
+        rows: rows of the table that the layout table prints, with the rows of all programs.
+        named_table: that table, with the headings that the layout gives it, see ``table_of``.
     """
     table_lines = lines(frames, layout_table, rows)
     points = points_in(table_lines)
     columns = []
-    where = printed.place_label(points)
-    if where:
-        columns.append(Column(label=where, text=lambda line: printed.place(line.points)))
+    heading_of_nodes = printed.place_label(points)
+    if heading_of_nodes:
+        columns.append(Column(label=heading_of_nodes, text=lambda line: printed.place(line.points)))
     columns += [column_of(layout_table, column, table_lines) for column in layout_table.columns]
     return printed.fill(
-        called,
+        named_table,
         columns,
         table_lines,
         [line.points for line in table_lines],
         instruments={column.instrument for column in layout_table.columns},
-        remarks=remarks_on(frames, layout_table, called, points),
+        remarks=remarks_on(frames, layout_table, named_table, points),
         reading=layout_table.remark,
         name=layout_table.name,
         title=layout_table.title,
@@ -448,7 +448,7 @@ def remark_on_formula(column: LayoutColumn, points: Sequence[Point]) -> str:
 
 
 def remarks_on(
-    frames: CampaignFrames, layout_table: LayoutTable, called: Table, points: Sequence[Point]
+    frames: CampaignFrames, layout_table: LayoutTable, named_table: Table, points: Sequence[Point]
 ) -> list[str]:
     """Return the remarks below a layout table on sizes, formulas and gaps."""
     columns, remarks = layout_table.columns, []
@@ -460,4 +460,4 @@ def remarks_on(
             remarks.append(remark_on_formula(column, points))
     shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
     with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
-    return remarks + printed.remarks_on_gaps(frames, called, points, shown, with_limit)
+    return remarks + printed.remarks_on_gaps(frames, named_table, points, shown, with_limit)

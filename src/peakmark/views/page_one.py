@@ -33,9 +33,9 @@ CAUSES = ("power-limited", "hot", "throttled", "cpu-quota", "io-limit", "shaped"
 SATURATED = 0.8
 """DRAM, not the cores, is the limit if one thread reaches at least this share of all threads' rate."""
 WAKING = 2.0
-"""A wake-up shows if a lone round trip takes longer than one of several at once by at least this factor."""
+"""A wake-up shows if a lone round trip takes at least this many times as long as one of several at once."""
 LEVEL = 0.05
-"""Changes of a headline since the last run up to this share are not mentioned."""
+"""Largest change of a headline since the last run, as a share, that is not mentioned."""
 FIRST_RUN = "No earlier run of these rows on this machine."
 
 

@@ -67,7 +67,7 @@ def points_of(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
 
     Args:
         frames: the campaign.
-        rows: lines of ``frames.rows``, all of each point.
+        rows: rows of the campaign. Each point has the rows of all its programs.
     """
     notes = notes_by_point(frames, rows)
     own: dict[str, Line] = {}

@@ -515,7 +515,7 @@ def table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     Args:
         frames: the campaign, see ``layouts.for_print``.
         table: table with the printed unit, names of programs and title, see ``layouts.table_of``.
-        rows: lines of ``frames.rows``, all of each point.
+        rows: rows of the table, with the rows of all programs.
     """
     points = points_of(frames, rows)
     instruments = {program.instrument for program in table.series}

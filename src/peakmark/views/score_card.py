@@ -29,7 +29,7 @@ DIGITS = 3
 
 
 class Trust(StrEnum):
-    """Whether a reader may use a number."""
+    """Verdict on whether a reader may use a number."""
 
     OK = "ok"
     """No warning."""
@@ -41,7 +41,7 @@ class Trust(StrEnum):
 
 @dataclass(frozen=True)
 class Headline:
-    """What a line of the card shows.
+    """A line of the card, before its row is known.
 
     Attributes:
         title: text of the line, with ``{block}`` for the row's block size.

@@ -37,7 +37,7 @@ OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
 """Threads of a rule that takes all cores. Snakemake reduces them to the cores that it was given."""
 TRIGGER = Path(".snakemake/peakmark-again")
-"""Trigger file: a rule that has it among its inputs runs again."""
+"""Trigger file. Each run rewrites it, so Snakemake repeats every rule that has it among its inputs."""
 Callback = Callable[[Any], Any]
 OTHER_EXECUTOR = "this executor starts Snakemake in every job, which costs seconds a cell, and submits no lost job again"
 QUEUE_INSTEAD = ": --profile slurm without --executor avoids both"
@@ -172,7 +172,7 @@ class Run:
 
     @cached_property
     def rerun_trigger(self) -> str:
-        """Write the trigger file, and return its path. A rule with this input runs again.
+        """Write the trigger file, and return its path, which makes a rule with this input run again.
 
         The file is written here and not by a rule, because Snakemake does not make inputs that only
         finished cells need.
@@ -261,7 +261,7 @@ class Run:
 
     @property
     def limited_resources(self) -> list[str]:
-        """Return the resources of which only one job at a time may have any."""
+        """Return the names of the resources that only one job at a time may use."""
         if not self.resources:
             return []
         return list(rule_resources.shared(self.plan.cells[:1], self.plan))
@@ -410,7 +410,7 @@ class Run:
 
 
 class RunInJob(Run):
-    """What the Snakefile needs when it is read inside a job of another executor.
+    """The run as the Snakefile needs it inside a job of another executor.
 
     Such an executor starts Snakemake again in each job. This class takes the plan that the run has
     written. It does not ask Slurm or read records, because the job measures what it was submitted for.
@@ -447,6 +447,7 @@ class RunInJob(Run):
 
     @property
     def limited_resources(self) -> list[str]:
+        """Return no resource: a job runs alone in its own Snakemake."""
         return []
 
     def _resource(self, name: str, wildcards: Any) -> int | str:

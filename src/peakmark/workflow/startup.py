@@ -130,7 +130,7 @@ def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
         memory = job_limits.collect(Host())["memory_bytes"]
         sector = storage.collect(Host(), scratch).get("logical_block_size")
     for row, cell in sorted(rows.items()):
-        reason = plan.impossible.get(row) or _without_memory(cell, memory)
+        reason = plan.impossible.get(row) or _memory_shortage(cell, memory)
         if reason is None and cell.subsystem == "disk" and cell.block:
             refusal = common.sectors_refuse(cell.block, sector, f"the disk of {scratch}")
             if refusal is not None:
@@ -166,15 +166,22 @@ def _check_scratch(plan: Plan) -> Path:
     )
 
 
-def _without_memory(cell: Cell, total: int | None) -> str | None:
+def _memory_shortage(cell: Cell, total: int | None) -> str | None:
     """Return why the memory does not suffice for a cell of a reference tool; None if it suffices.
+
+    Args:
+        cell: the cell.
+        total: bytes of memory that may be used here; None if other machines measure.
 
     Raises:
         ConfigError: the memory does not suffice for a cell of one of peakmark's kernels.
     """
+    # The node that measures fits an automatic pool or block to its memory.
+    has_automatic_pool = cell.variant in POOLS and cell.options.get("pool") == AUTO
+    if total is None or has_automatic_pool or cell.automatic:
+        return None
     need = durations.cost(cell).memory_bytes
-    fitted = (cell.variant in POOLS and cell.options.get("pool") == AUTO) or cell.automatic
-    if fitted or total is None or common.fits_memory(need, total):
+    if common.fits_memory(need, total):
         return None
     reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
     if not REGISTRY[cell.instrument].reference:
@@ -483,7 +490,7 @@ class UserError(ApiError):
 
     @__traceback__.setter
     def __traceback__(self, value: TracebackType | None) -> None:
-        """Do not keep the traceback, which ``raise`` assigns."""
+        """Ignore the traceback that ``raise`` assigns, so that Snakemake prints none."""
 
 
 def as_workflow_error(function: Callable[[], Result]) -> Result:

@@ -57,19 +57,20 @@ class Family(NamedTuple):
 
 def choose(frames: CampaignFrames) -> Suspects:
     """Choose the slow nodes and suspected links, and draw healthy ones of the same family by the seed."""
-    beside: dict[str, list[str]] = {}
+    controls_of: dict[str, list[str]] = {}
     cells: list[Cell] = []
     seed = frames.campaign["config"].get("seed", 1)
-    lot = random.Random(f"{seed}/controls")  # noqa: S311 - not a secret
+    generator = random.Random(f"{seed}/controls")  # noqa: S311 - not a secret
     for family in (*node_families(frames.rows), *link_families(frames)):
         if family.slow.empty:
             continue
         slow = sorted(set(family.slow["node"]))
         healthy = sorted(family.names.difference(slow))
-        controls = lot.sample(healthy, min(CONTROLS, len(healthy)))
-        beside |= {name: list(controls) for name in slow}
+        controls = generator.sample(healthy, min(CONTROLS, len(healthy)))
+        for name in slow:
+            controls_of[name] = list(controls)
         cells += cells_of(family.slow, frames.runs)
-    return Suspects(beside, cells)
+    return Suspects(controls_of, cells)
 
 
 def node_families(rows: pd.DataFrame) -> Iterator[Family]:

@@ -157,7 +157,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
 
 
 def nodes_of(cell: Cell) -> int:
-    """Return the number of nodes that use the disk at the same moment: 1 for a node by itself."""
+    """Return the number of nodes that use the disk at the same moment: 1 if the node is measured alone."""
     return max(1, disk_variant(cell.variant).nodes)
 
 

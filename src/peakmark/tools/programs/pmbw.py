@@ -47,6 +47,10 @@ _STRIDE = 512
 """A thread's part is a multiple of this number of bytes: the widest unrolled loop has 16 accesses of
 32 B.
 """
+_START_S = 0.2
+"""Seconds that pmbw takes to start."""
+_FILL_RATE = 2e9
+"""Rate in B/s at which one thread fills the memory on a slow machine."""
 _SECONDS_PER_ROUTINE = 2.0
 """Seconds of a routine, which pmbw first tries, then runs for 1 to 1.5 s."""
 
@@ -123,16 +127,16 @@ class Pmbw(Instrument):
         return Parsed((row,), version, warnings=common.crowded(done.argv, cell.concurrency))
 
     def estimate(self, cell: Cell) -> Cost:
+        # Each kind has a simple and an unrolled routine (``widest``), except CHASE, which has one.
         kinds = _NEEDS[cell.workload]
         routines = 2 * len(kinds)
         if kinds == (CHASE,):
             routines = 1
+        # Before the first routine, one thread fills all memory.
         memory = memory_for(area_of(cell), cell.concurrency)
-        # One thread fills all memory before the first routine; each routine is tried, then run for
-        # 1.5 s.
         return Cost(
-            fixed_s=0.2 + routines * _SECONDS_PER_ROUTINE,
-            work_s=memory / 2e9,
+            fixed_s=_START_S + routines * _SECONDS_PER_ROUTINE,
+            work_s=memory / _FILL_RATE,
             memory_bytes=memory,
         )
 
