@@ -467,8 +467,8 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
         command = replace(command, cpus=near)
     folder = space.directory / "run0"
     folder.mkdir()
-    # Start the server of a network cell.
     with ExitStack() as stack:
+        # Start the server of a network cell.
         values: Mapping[str, str] = {}
         peer: Peer | None = None
         if cell.subsystem == "network":
@@ -476,51 +476,86 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
             values = peer.values
             context |= {"server_host": peer.host, "server_noise": peer.noise}
             context["network"] = _describe_network(peer)
-
-        is_announced = False
-
-        def trouble() -> Sentence | None:
-            nonlocal is_announced
-            if command.is_held and not is_announced and execute.is_ready(folder):
-                is_announced = True
-                request.announce()
-            if peer:
-                ended = peer.ended()
-                if ended:
-                    return Sentence(f"the server {ended}")
-            return _wrote_too_much(space.directory, cost)
-
+        watch = _Watch(request, command, folder, cost, peer)
         limits = _limits(cost, cell.concurrency)
         if invocation.preparation is not None:
-            _run_preparation(invocation.preparation, folder, trouble, limits)
+            _run_preparation(invocation.preparation, folder, watch.trouble, limits)
         # Run the client, or the only program if the cell has no server.
         kills = job_limits.oom_kills(Host())
         if not command.is_held:
             request.wait()
         try:
-            done = execute.run(command, folder, values, trouble, limits)
+            done = execute.run(command, folder, values, watch.trouble, limits)
         except MeasurementError:
             killed = execute.collect_output(command, folder, command.argv, -signal.SIGKILL)
             attempt.completed.append(killed)
             raise
         attempt.completed.append(done)
         context["commands"].append(_describe_command(command, done))
-        # If the exit code is bad, raise an error with the most specific reason.
-        if done.returncode == NOT_POSSIBLE and NOT_POSSIBLE not in command.ok_codes:
-            refusal = f"{execute.program_name(done.argv)} cannot measure this cell on this machine"
-            raise Unavailable(last_line(done.stderr) or refusal)
-        if done.returncode not in command.ok_codes:
-            how = f"ended with {execute.describe_end(done.returncode)}"
-            met = _out_of_memory(kills) or trouble()
-            core = _wrong_core(done)
-            if met is None and core is not None:
-                context["wrong_core"] = core
-                met = Sentence(
-                    "",
-                    f"run it again; if the core of CPU {core} on {gethostname()} is wrong again,"
-                    " test it or drain the node",
-                )
-            raise execute.failure(done.argv, how, folder, met)
+        _check_exit_code(done, watch, kills, context)
+
+
+@dataclass
+class _Watch:
+    """Watch over the running program of a cell.
+
+    Attributes:
+        request: request to measure the cell.
+        command: command of the program.
+        folder: folder of the program, in the private directory of the cell.
+        cost: expected needs of the cell.
+        peer: server of a network cell; None for other cells.
+        is_announced: whether a held program was announced.
+    """
+
+    request: Request
+    command: Command
+    folder: Path
+    cost: Cost
+    peer: Peer | None
+    is_announced: bool = False
+
+    def trouble(self) -> Sentence | None:
+        """Return a reason to end the program, or None. Announce a held program when it is ready."""
+        if self.command.is_held and not self.is_announced and execute.is_ready(self.folder):
+            self.is_announced = True
+            self.request.announce()
+        if self.peer:
+            ended = self.peer.ended()
+            if ended:
+                return Sentence(f"the server {ended}")
+        return _wrote_too_much(self.folder.parent, self.cost)
+
+
+def _check_exit_code(done: Completed, watch: _Watch, kills: int | None, context: Facts) -> None:
+    """Check the exit code of a cell's program. The error has the most specific reason that is known.
+
+    Args:
+        done: the ended program.
+        watch: watch over the program.
+        kills: number of processes that the system had killed before the program started, if known.
+        context: the record's context, in which a core that computed a wrong result is written.
+
+    Raises:
+        MeasurementError: the exit code is bad.
+        Unavailable: the exit code is ``NOT_POSSIBLE``.
+    """
+    if done.returncode in watch.command.ok_codes:
+        return
+    if done.returncode == NOT_POSSIBLE:
+        refusal = f"{execute.program_name(done.argv)} cannot measure this cell on this machine"
+        raise Unavailable(last_line(done.stderr) or refusal)
+    how = f"ended with {execute.describe_end(done.returncode)}"
+    reason = _out_of_memory(kills) or watch.trouble()
+    core = _wrong_core(done)
+    if reason is None and core is not None:
+        context["wrong_core"] = core
+        reason = Sentence(
+            "",
+            f"run it again; if the core of CPU {core} on {gethostname()} is wrong again,"
+            " test it or drain the node",
+        )
+    raise execute.failure(done.argv, how, watch.folder, reason)
 
 
 def _run_preparation(

@@ -145,7 +145,81 @@ def across(
         MeasurementError: this job has no second node, or the server did not start there.
         Unavailable: neither a scheduler nor the site file names hosts.
     """
-    # Start ``peakmark serve`` on the other node.
+    far_end = _start_far_end(directory, cpus, hosts, peer)
+    load: Json = {}
+    with _helper(far_end.process, load):
+        request: Json = {"server": None, "interface": interface, "client": far_end.client}
+        if server:
+            request["server"] = asdict(server)
+        answer = far_end.ask(request)
+        # Check that the route to the server uses the interface to measure.
+        near = network.interface_towards(answer["address"])
+        if interface not in (None, near):
+            raise MeasurementError(
+                f"{far_end.local} reaches {answer['address']} of {far_end.remote} through {near},"
+                f" not through {interface}",
+                "give the interface an address in one network on all nodes, or change interface:",
+            )
+        yield Peer(**answer, interface=near, ended=far_end.why_ended, noise=load)
+
+
+@dataclass(frozen=True)
+class _FarEnd:
+    """``peakmark serve`` on the second node of this job.
+
+    Attributes:
+        local: name of this node.
+        remote: name of the second node.
+        client: address of this node.
+        starter: program on this node that runs ``peakmark serve`` on the second node: srun or ssh.
+        process: process of this program.
+        folder: folder with the file ``stderr`` of this program.
+    """
+
+    local: str
+    remote: str
+    client: str
+    starter: str
+    process: Popen[bytes]
+    folder: Path
+
+    def ask(self, request: Json) -> Json:
+        """Send a request for a server, and return the answer when the server listens.
+
+        Raises:
+            MeasurementError: the server did not start.
+        """
+        assert self.process.stdin is not None  # noqa: S101 - it is a pipe
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        answer = _line(self.process, START_S)
+        if answer is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(END_S)
+            printed = execute.last_lines(self.folder)
+            if self.starter == "ssh" and self.process.returncode == allocation.NO_CONNECTION:
+                raise MeasurementError(
+                    f"ssh does not reach {self.remote}{printed}",
+                    f"ssh -o BatchMode=yes {self.remote} true must succeed on {self.local}",
+                )
+            answer = {"failed": f"no answer{printed}"}
+        if "failed" in answer:
+            raise MeasurementError(f"the server on {self.remote} did not start: {answer['failed']}")
+        return answer
+
+    def why_ended(self) -> str | None:
+        """Return why the server failed, or None if it still runs."""
+        answer = _line(self.process, 0.0)
+        if answer and "failed" in answer:
+            return f"on {self.remote} {answer['failed']}"
+        if self.process.poll() is None:
+            return None
+        code = f"ended with exit code {self.process.returncode}{execute.last_lines(self.folder)}"
+        return f"on {self.remote} is gone, its {self.starter} {code}"
+
+
+def _start_far_end(directory: Path, cpus: int, hosts: Sequence[str], peer: str) -> _FarEnd:
+    """Start ``peakmark serve`` on the second node of this job. ``across`` explains the arguments."""
     if os.environ.get("SLURM_JOB_ID"):
         local, remote = _both_nodes(os.environ["SLURM_JOB_ID"], peer)
         client = slurm.address(local)
@@ -167,47 +241,7 @@ def across(
             env=environment(),
             start_new_session=True,
         )
-    load: Json = {}
-    with _helper(process, load):
-        # Ask for the server, and wait for its address.
-        request: Json = {"server": None, "interface": interface, "client": client}
-        if server:
-            request["server"] = asdict(server)
-        assert process.stdin is not None  # noqa: S101 - it is a pipe
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(request).encode() + b"\n")
-        answer = _line(process, START_S)
-        if answer is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(END_S)
-            printed = execute.last_lines(folder)
-            if starter == "ssh" and process.returncode == allocation.NO_CONNECTION:
-                raise MeasurementError(
-                    f"ssh does not reach {remote}{printed}",
-                    f"ssh -o BatchMode=yes {remote} true must succeed on {local}",
-                )
-            answer = {"failed": f"no answer{printed}"}
-        if "failed" in answer:
-            raise MeasurementError(f"the server on {remote} did not start: {answer['failed']}")
-        # Check that the route to the server uses the interface to measure.
-        near = network.interface_towards(answer["address"])
-        if interface not in (None, near):
-            raise MeasurementError(
-                f"{local} reaches {answer['address']} of {remote} through {near},"
-                f" not through {interface}",
-                "give the interface an address in one network on all nodes, or change interface:",
-            )
-
-        def ended() -> str | None:
-            answer = _line(process, 0.0)
-            if answer and "failed" in answer:
-                return f"on {remote} {answer['failed']}"
-            if process.poll() is None:
-                return None
-            code = f"ended with exit code {process.returncode}{execute.last_lines(folder)}"
-            return f"on {remote} is gone, its {starter} {code}"
-
-        yield Peer(**answer, interface=near, ended=ended, noise=load)
+    return _FarEnd(local, remote, client, starter, process, folder)
 
 
 def _both_nodes(number: str, peer: str) -> tuple[str, str]:
@@ -286,7 +320,7 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 
 @contextmanager
 def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
-    """After the block, end ``peakmark serve`` and its server by closing the input of the process.
+    """End ``peakmark serve`` and its server after the block, by closing the input of the process.
 
     Add the load that ``peakmark serve`` then reports to ``load``. End srun or ssh if it does not end in
     time.

@@ -465,17 +465,8 @@ def fill(
         remarks, reading, general: see ``PrintedTable``; full stops are added.
         name, title: see ``PrintedTable``; by default those of ``table``.
     """
-    kept, texts, once = [], [], []
-    for column in columns:
-        shown = [column.text(line) for line in lines]
-        if column.once and len(lines) > 1 and len(set(shown)) == 1:
-            if shown[0] not in USUAL:
-                once.append(column.once.format(shown[0]))
-        elif any(shown) or not lines:
-            kept.append(column)
-            texts.append(shown)
-    first_points = [points[0] for points in points_of_lines]
-    places = [(each.own.node, each.own.workload, each.own.variant) for each in first_points]
+    kept, texts, once = fill_columns(columns, lines)
+    # Add the column of remarks. A remark that all lines have becomes a sentence.
     shown_programs = instruments or [program.instrument for program in table.series]
     on_lines = [row_remarks.texts_of(points, table, shown_programs) for points in points_of_lines]
     everywhere = row_remarks.common(on_lines)
@@ -485,6 +476,9 @@ def fill(
     if any(cells):
         kept.append(Column(label="Remark", text=str, kind="remark"))
         texts.append(cells)
+    # Begin a group of lines where the node, the workload or the variant changes.
+    first_points = [points[0] for points in points_of_lines]
+    places = [(each.own.node, each.own.workload, each.own.variant) for each in first_points]
     return PrintedTable(
         table=table,
         name=name or table.name,
@@ -497,6 +491,25 @@ def fill(
         reading=reading and typeset(closed(reading)),
         general=typeset_all(general),
     )
+
+
+def fill_columns(
+    columns: Sequence[Column], lines: Sequence[Any]
+) -> tuple[list[Column], list[list[str]], list[str]]:
+    """Return the columns to print, their texts line by line, and the sentences that replace columns.
+
+    ``fill`` explains which columns are left out.
+    """
+    kept, texts, once = [], [], []
+    for column in columns:
+        shown = [column.text(line) for line in lines]
+        if column.once and len(lines) > 1 and len(set(shown)) == 1:
+            if shown[0] not in USUAL:
+                once.append(column.once.format(shown[0]))
+        elif any(shown) or not lines:
+            kept.append(column)
+            texts.append(shown)
+    return kept, texts, once
 
 
 def typeset_all(sentences: Iterable[str]) -> tuple[str, ...]:
