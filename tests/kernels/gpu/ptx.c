@@ -102,6 +102,23 @@ static const struct {
                {"bra", BRANCH},
                {"ret", END}};
 
+/* Elements of matrices. */
+enum type { F64, F32, S32, TF32, BF16, F16, E4M3, S8 };
+
+static const struct {
+    const char *name;
+    int bits;
+} types[] = {
+    [F64] = {"f64", 64},   [F32] = {"f32", 32}, [S32] = {"s32", 32},  [TF32] = {"tf32", 32},
+    [BF16] = {"bf16", 16}, [F16] = {"f16", 16}, [E4M3] = {"e4m3", 8}, [S8] = {"s8", 8}};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+/* A product of matrices: m rows, n columns, k products an element. */
+struct product {
+    int m, n, k;
+    enum type result, element;
+};
+
 struct operand {
     enum kind kind;
     int id; /* number of the register, also of an address */
@@ -115,6 +132,7 @@ struct line {
     int guard;         /* register of the predicate, or -1 */
     bool unless;
     int target; /* line of a branch */
+    struct product product;
     int count;
     struct operand operand[OPERANDS];
 };
@@ -133,6 +151,10 @@ struct block {
     unsigned index, size, grid;
     int at[THREADS]; /* next line of a thread; `lines` if it has ended */
     uint64_t registers[THREADS][NAMES];
+    /* The last product of wgmma, of these descriptors; NULL once shared memory has changed. */
+    double product[64][COLUMNS];
+    const struct line *multiplied_by;
+    uint64_t multiplied[2];
     _Alignas(1024) unsigned char shared[SHARED];
 };
 
@@ -192,6 +214,32 @@ static void parse_action(struct line *line) {
     line->shared = strstr(line->op, ".shared.") != NULL;
 }
 
+static enum type find_type(const char *name) {
+    for (int type = 0; type < TYPES; type++) {
+        if (strcmp(types[type].name, name) == 0) {
+            return (enum type)type;
+        }
+    }
+    fprintf(stderr, "the tests do not know elements of type %s\n", name);
+    abort();
+}
+
+/* Reads "mma.sync.aligned.mMnNkK.row.col.D.A.B.C" or "wgmma.mma_async.sync.aligned.mMnNkK.D.A.B".
+ */
+static void parse_product(struct line *line) {
+    struct product *product = &line->product;
+    char result[8], element[8];
+    const char *format = line->action == GROUP_PRODUCT
+                             ? "wgmma.mma_async.sync.aligned.m%dn%dk%d.%7[a-z0-9].%7[a-z0-9]"
+                             : "mma.sync.aligned.m%dn%dk%d.row.col.%7[a-z0-9].%7[a-z0-9]";
+    if (sscanf(line->op, format, &product->m, &product->n, &product->k, result, element) != 5) {
+        fprintf(stderr, "the tests cannot read %s\n", line->op);
+        abort();
+    }
+    product->result = find_type(result);
+    product->element = find_type(element);
+}
+
 static void parse_line(struct program *p, char *text) {
     struct line *line = &p->line[p->lines];
     char *rest = text, *word = strtok_r(text, " ,{}\n", &rest);
@@ -206,6 +254,9 @@ static void parse_line(struct program *p, char *text) {
     }
     snprintf(line->op, sizeof line->op, "%s", word);
     parse_action(line);
+    if (line->action == WARP_PRODUCT || line->action == GROUP_PRODUCT) {
+        parse_product(line);
+    }
     while ((word = strtok_r(NULL, " ,{}\n", &rest)) != NULL) {
         if (line->action == BRANCH) {
             line->target = find_name(p->labels, p->label_count, word);
@@ -344,42 +395,41 @@ static double small_of(uint64_t bits, int exponent_bits, int mantissa_bits) {
 
 /* Rounds to the nearest number of FP16, and to the even one of two that are equally near. */
 static uint64_t half_of(double number) {
-    const uint64_t sign = signbit(number) ? 0x8000 : 0;
-    uint64_t low = 0, high = 0x7c00;
-    number = fabs(number);
-    while (high - low > 1) {
-        const uint64_t middle = (low + high) / 2;
-        if (small_of(middle, 5, 10) <= number) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+    const int least = -13; /* exponent of subnormal numbers */
+    int exponent;
+    (void)frexp(number, &exponent);
+    exponent = number == 0 || exponent < least ? least : exponent;
+    const double last_places = nearbyint(ldexp(fabs(number), 11 - exponent));
+    const uint64_t bits = (uint64_t)last_places + ((uint64_t)(exponent - least) << 10);
+    return (signbit(number) ? 0x8000 : 0) | (bits < 0x7c00 ? bits : 0x7c00);
+}
+
+static double element(enum type type, uint64_t bits) {
+    switch (type) {
+    case F64:
+        return double_of(bits);
+    case F32:
+    case TF32:
+        return float_of(bits);
+    case BF16:
+        return float_of(bits << 16);
+    case F16:
+        return small_of(bits & 0xffff, 5, 10);
+    case E4M3:
+        return small_of(bits & 0xff, 4, 3);
+    case S8:
+        return (double)(int8_t)bits;
+    case S32:
+        break;
     }
-    const double below = number - small_of(low, 5, 10), above = small_of(high, 5, 10) - number;
-    return sign | (above < below || (above == below && low % 2 == 1) ? high : low);
-}
-
-static double element(const char *type, uint64_t bits) {
-    return strcmp(type, "f64") == 0    ? double_of(bits)
-           : strcmp(type, "tf32") == 0 ? float_of(bits)
-           : strcmp(type, "bf16") == 0 ? float_of(bits << 16)
-           : strcmp(type, "f16") == 0  ? small_of(bits & 0xffff, 5, 10)
-           : strcmp(type, "e4m3") == 0 ? small_of(bits & 0xff, 4, 3)
-                                       : (double)(int8_t)bits;
-}
-
-static int bits_of(const char *type) {
-    return strcmp(type, "f64") == 0    ? 64
-           : strcmp(type, "tf32") == 0 ? 32
-           : strchr(type, '1') != NULL ? 16
-                                       : 8;
+    return (double)(int32_t)bits;
 }
 
 /* Adds to a result register of type s32, f32 or f64; integers wrap around. */
-static void add_to(uint64_t *bits, const char *type, double sum) {
-    if (strcmp(type, "f64") == 0) {
+static void add_to(uint64_t *bits, enum type type, double sum) {
+    if (type == F64) {
         *bits = of_double(double_of(*bits) + sum);
-    } else if (strcmp(type, "f32") == 0) {
+    } else if (type == F32) {
         *bits = of_float((float)(float_of(*bits) + sum));
     } else {
         *bits = (uint32_t)(*bits + (uint64_t)(int64_t)sum);
@@ -389,13 +439,11 @@ static void add_to(uint64_t *bits, const char *type, double sum) {
 /* One warp of "mma.sync.aligned.mMnNkK.row.col.D.A.B.C d, a, b, c", laid out as the PTX ISA says:
  * lane / 4 is a row of A and a column of B; lane % 4 chooses among four registers' elements. */
 static void multiply_warp(struct block *block, unsigned first, const struct line *line) {
-    int m, n, k;
-    char result[8], type[8];
-    sscanf(line->op, "mma.sync.aligned.m%dn%dk%d.row.col.%7[a-z0-9].%7[a-z0-9]", &m, &n, &k, result,
-           type);
-    const int bits = bits_of(type), held = bits == 64 ? 1 : 32 / bits;
+    const int m = line->product.m, n = line->product.n, k = line->product.k;
+    const enum type type = line->product.element;
+    const int bits = types[type].bits, held = bits == 64 ? 1 : 32 / bits;
     const int results = m * n / 32, left = m * k / 32 / held, right = n * k / 32 / held;
-    static _Thread_local double a[16][32], b[32][8];
+    double a[16][32], b[32][8];
     for (unsigned lane = 0; lane < 32; lane++) {
         const uint64_t *registers = block->registers[first + lane];
         const int group = (int)lane / 4, within = (int)lane % 4;
@@ -420,7 +468,7 @@ static void multiply_warp(struct block *block, unsigned first, const struct line
             for (int at = 0; at < k; at++) {
                 sum += a[row][at] * b[at][column];
             }
-            add_to(&block->registers[first + lane][line->operand[i].id], result, sum);
+            add_to(&block->registers[first + lane][line->operand[i].id], line->product.result, sum);
         }
     }
 }
@@ -428,51 +476,55 @@ static void multiply_warp(struct block *block, unsigned first, const struct line
 /* Returns an element of a matrix in shared memory: cores of 8 rows by 16 bytes, by the descriptor's
  * offsets.
  */
-static double shared_element(const struct block *block, uint64_t descriptor, const char *type,
+static double shared_element(const struct block *block, uint64_t descriptor, enum type type,
                              int row, int column) {
     const uint64_t start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4,
                    stride = (descriptor >> 32 & 0x3fff) << 4;
-    const int bytes = bits_of(type) / 8, at = column * bytes;
+    const int bytes = types[type].bits / 8, at = column * bytes;
+    const unsigned char *from = block->shared + start + (uint64_t)(row / 8) * stride +
+                                (uint64_t)(at / 16) * leading + row % 8 * 16 + at % 16;
     uint64_t bits = 0;
-    memcpy(&bits,
-           block->shared + start + (uint64_t)(row / 8) * stride + (uint64_t)(at / 16) * leading +
-               row % 8 * 16 + at % 16,
-           (size_t)bytes);
+    for (int i = 0; i < bytes; i++) {
+        bits |= (uint64_t)from[i] << 8 * i;
+    }
     return element(type, bits);
 }
 
-/* One group of "wgmma.mma_async.sync.aligned.m64n256kK.D.A.B d, a, b, add, sign of a, ...". The
- * product of the same bytes is computed once. */
+static void multiply_shared(struct block *block, const struct line *line, uint64_t a, uint64_t b) {
+    const enum type type = line->product.element;
+    for (int row = 0; row < 64; row++) {
+        for (int column = 0; column < COLUMNS; column++) {
+            double sum = 0;
+            for (int at = 0; at < line->product.k; at++) {
+                sum += shared_element(block, a, type, row, at) *
+                       shared_element(block, b, type, column, at);
+            }
+            block->product[row][column] = sum;
+        }
+    }
+}
+
+/* One group of "wgmma.mma_async.sync.aligned.m64n256kK.D.A.B d, a, b, add, sign of a, ...". */
 static void multiply_group(struct block *block, unsigned first, const struct line *line) {
-    static _Thread_local double product[64][COLUMNS];
-    static _Thread_local unsigned char of_bytes[SHARED];
-    static _Thread_local char of_op[96];
-    int k;
-    char result[8], type[8];
-    sscanf(line->op, "wgmma.mma_async.sync.aligned.m64n256k%d.%7[a-z0-9].%7[a-z0-9]", &k, result,
-           type);
     const uint64_t a = block->registers[first][line->operand[GROUP].id],
                    b = block->registers[first][line->operand[GROUP + 1].id];
-    if (strcmp(of_op, line->op) != 0 || memcmp(of_bytes, block->shared, SHARED) != 0) {
-        snprintf(of_op, sizeof of_op, "%s", line->op);
-        memcpy(of_bytes, block->shared, SHARED);
-        for (int row = 0; row < 64; row++) {
-            for (int column = 0; column < COLUMNS; column++) {
-                product[row][column] = 0;
-                for (int at = 0; at < k; at++) {
-                    product[row][column] += shared_element(block, a, type, row, at) *
-                                            shared_element(block, b, type, column, at);
-                }
-            }
-        }
+    const bool is_known = block->multiplied_by != NULL &&
+                          strcmp(block->multiplied_by->op, line->op) == 0 &&
+                          block->multiplied[0] == a && block->multiplied[1] == b;
+    if (!is_known) {
+        multiply_shared(block, line, a, b);
+        block->multiplied_by = line;
+        block->multiplied[0] = a;
+        block->multiplied[1] = b;
     }
     const bool minus = line->count > GROUP + 3 && (int64_t)line->operand[GROUP + 3].number < 0;
     for (unsigned thread = 0; thread < GROUP; thread++) {
         for (int i = 0; i < GROUP; i++) {
             const int row = (int)thread / 32 * 16 + (int)thread % 32 / 4 + i / 2 % 2 * 8;
             const int column = i / 4 * 8 + (int)thread % 4 * 2 + i % 2;
-            add_to(&block->registers[first + thread][line->operand[i].id], result,
-                   minus ? -product[row][column] : product[row][column]);
+            const double product = block->product[row][column];
+            add_to(&block->registers[first + thread][line->operand[i].id], line->product.result,
+                   minus ? -product : product);
         }
     }
 }
@@ -507,6 +559,9 @@ static void step_memory(struct block *block, unsigned thread, const struct line 
     const size_t bytes = line->wide ? 8 : 4;
     const uint64_t at = value(block, thread, &line->operand[loads ? line->count - 1 : 0]);
     unsigned char *memory = line->shared ? block->shared + at : (unsigned char *)(uintptr_t)at;
+    if (line->shared && !loads) {
+        block->multiplied_by = NULL;
+    }
     for (int i = 0; i < line->count - 1; i++) {
         uint64_t *held = &block->registers[thread][line->operand[loads ? i : i + 1].id], sum = 0;
         if (loads) {
@@ -606,6 +661,7 @@ static void step_thread(struct block *block, unsigned thread, const struct line 
         break;
     case BULK_LOAD:
         memcpy(block->shared + in[0], (void *)(uintptr_t)in[1], in[2]);
+        block->multiplied_by = NULL;
         break;
     case BULK_STORE:
         memcpy((void *)(uintptr_t)in[0], block->shared + in[1], in[2]);
@@ -649,6 +705,7 @@ bool ptx_run(const char *module, const char *name, unsigned grid, unsigned block
                  parse(program, module, name, parameters);
     for (unsigned i = 0; found && i < grid; i++) {
         memset(state->at, 0, sizeof state->at);
+        state->multiplied_by = NULL;
         state->program = program;
         state->index = i;
         state->size = block;
