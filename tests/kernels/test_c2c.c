@@ -4,6 +4,7 @@
 #include "common/place.h"
 #include "machine_root.h"
 #include "memory/c2c.h"
+#include "process.h"
 
 #define CPUS 256 /* 2 sockets, 4 NUMA nodes each, 2 caches each, 8 cores each, 2 threads each */
 
@@ -100,12 +101,36 @@ static void test_every_pair_or_a_sample_of_each_distance(void **state) {
     free(few);
 }
 
+/* The value is that of the only pair. */
+static void test_two_cpus_hand_a_line_over(void **state) {
+    (void)state;
+    static struct cpu_list allowed;
+    char named[32];
+    int first, second;
+    double seconds;
+    assert_true(place_allowed(&allowed));
+    if (allowed.count < 2) {
+        skip_because("two CPUs are needed");
+    }
+    snprintf(named, sizeof named, "%d,%d", allowed.cpu[0], allowed.cpu[1]);
+    struct process *process = process_run(NULL, ARGV("rambench", "--workload", "C2C", "--threads",
+                                                     "2", "--cpus", named, "--warmup", "0.01"));
+    assert_int_equal(process->status, 0);
+    assert_int_equal(
+        sscanf(json_at(process, "points"), "[[%d, %d, %lf]]", &first, &second, &seconds), 3);
+    assert_int_equal(first + second, allowed.cpu[0] + allowed.cpu[1]);
+    assert_true(seconds > 0 && seconds < 1e-3);
+    assert_true(json_number(process, "value") == seconds);
+    process_free(process);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_neighbours_stand_beside_each_other),
         cmocka_unit_test(test_the_distance_is_that_of_the_nearest_thing_shared),
         cmocka_unit_test(test_what_the_system_does_not_tell_lies_apart),
         cmocka_unit_test(test_every_pair_or_a_sample_of_each_distance),
+        cmocka_unit_test(test_two_cpus_hand_a_line_over),
     };
     return cmocka_run_group_tests(tests, make_machine, remove_root);
 }

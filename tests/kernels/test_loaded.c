@@ -70,7 +70,7 @@ static void each_mix_has_its_points(void **state) {
     (void)state;
     struct process *process = process_run(
         NULL, ARGV("rambench", "--workload", "LOADED", "--threads", "2", "--rates", "2", "--reads",
-                   "75,50", "--seconds", "0.01", "--warmup", "0", "--pool", "32MiB"));
+                   "75,50", "--seconds", "0.01", "--warmup", "0.01", "--pool", "32MiB"));
     assert_int_equal(process->status, 0);
     const char *at = json_at(process, "rows");
     double latency[2][3];

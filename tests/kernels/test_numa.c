@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "memory/numa.h"
+#include "process.h"
 
 #define CPUS 8 /* 2 sockets, 2 NUMA nodes each, 2 CPUs each; nodes 6 and 7 have memory only */
 
@@ -123,11 +124,28 @@ static void every_pair_has_its_value(void **state) {
     }
 }
 
+static void machines_of_one_node_are_refused(void **state) {
+    (void)state;
+    static const char *const workloads[] = {"NUMA-RS", "NUMA-WS", "NUMA-LAT"};
+    for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++) {
+        struct process *process =
+            process_run(NULL, ARGV("rambench", "--workload", workloads[i], "--threads", "2",
+                                   "--pool", "64MiB", "--seconds", "0.05", "--warmup", "0.01"));
+        if (process->status == 0) { /* this machine has more */
+            assert_true(json_number(process, "value") > 0);
+            process_free(process);
+        } else {
+            process_expect(process, 77, "measures from NUMA node to NUMA node");
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_node_has_its_socket),
         cmocka_unit_test(pages_lie_where_the_kernel_says),
         cmocka_unit_test(every_pair_has_its_value),
+        cmocka_unit_test(machines_of_one_node_are_refused),
     };
     return cmocka_run_group_tests(tests, make_machine, remove_root);
 }

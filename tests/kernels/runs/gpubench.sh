@@ -1,5 +1,5 @@
 #!/bin/sh
-# Without a driver gpubench says so; $1 is the folder of the programs. Used under the sanitizers and $RUNNER, an emulator.
+# Without a driver gpubench says so; $1 is the folder of the programs. Used under $RUNNER, an emulator.
 set -eu
 export PEAKMARK_LIBCUDA=/nowhere/libcuda.so.1
 for arguments in --list "--workload FP64" "--workload RWR --gpus all"; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Short real runs of every mode; $1 is the folder of the programs. Used under the sanitizers and $RUNNER, an emulator.
+# Short real runs of every mode; $1 is the folder of the programs. Used under $RUNNER, an emulator.
 set -eu
 export NETBENCH_KEY="a secret of this run"
 log=$(mktemp)

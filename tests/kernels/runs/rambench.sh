@@ -1,5 +1,5 @@
 #!/bin/sh
-# Short real runs of every workload; $1 is the folder of the programs. Used under the sanitizers and $RUNNER, an emulator.
+# Short real runs of every workload; $1 is the folder of the programs. Used under $RUNNER, an emulator.
 set -eu
 for workload in RS WS RWS RR WR RWR TRIAD; do
     for pool in block 4MiB; do
@@ -17,4 +17,4 @@ for workload in NUMA-RS NUMA-WS NUMA-LAT; do
     ${RUNNER:-} "$1/rambench" --workload "$workload" --threads 2 --pool 64MiB --seconds 0.05 --warmup 0.01 >/dev/null || [ $? = 77 ]
 done
 # An architecture without streaming stores has no load.
-${RUNNER:-} "$1/rambench" --workload LOADED --threads 2 --rates 2 --seconds 0.05 --warmup 0.01 >/dev/null || [ $? = 77 ]
+${RUNNER:-} "$1/rambench" --workload LOADED --threads 2 --rates 2 --pool 8MiB --seconds 0.05 --warmup 0.01 >/dev/null || [ $? = 77 ]
