@@ -40,7 +40,7 @@ LOOPBACK_LINK = 20e9
 CONCURRENT_WRITES = 8
 """Largest number of writes that a disk is assumed to process at the same time."""
 UNCERTAINTY = 10.0
-"""Relative uncertainty of an estimate's varying part, as a multiple of the fixed part's."""
+"""Number of times that the varying part of an estimate is less certain than its fixed part."""
 PROGRAMS_MB = 512
 """Memory of Python and of the tool's program, in MB, besides the buffers of a cell."""
 BETWEEN_S = 0.4

@@ -90,7 +90,7 @@ def threads(cells: Sequence[Cell], plan: Plan) -> int:
 
 
 def cpus(cells: Sequence[Cell], plan: Plan, settings: Settings) -> int:
-    """Return the number of CPUs that a job gets on each node: all of a node that it has for itself."""
+    """Return the number of CPUs that a job gets on each node. An exclusive job gets all CPUs of the node."""
     if plan.cluster is not None and settings.get("exclusive", True):
         count, _ = _node_size(cells, plan.cluster)
         return count

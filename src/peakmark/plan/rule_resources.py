@@ -65,7 +65,7 @@ def of_step(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
 
 
 def _memory(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
-    """Return the memory of a job on each node. 0 asks for none, as some sites forbid it."""
+    """Return the memory of a job on each node; 0 at sites that forbid jobs to request memory."""
     how = settings.get("memory", "per_node")
     if how == "none":
         return {"mem_mb": 0}

@@ -241,7 +241,7 @@ def _estimate_of_switch(pairs: pd.Series) -> _Estimate | None:
     """Return by how much a switch is behind; None if it is not slow.
 
     Args:
-        pairs: by how much each pair is behind that crosses the switch's uplink to a healthy node.
+        pairs: pair that crosses the switch's uplink to a healthy node -> by how much it is behind.
     """
     if pairs.size < LEAST_PAIRS or pairs.quantile(FASTEST_QUARTER) <= DELTA:
         return None

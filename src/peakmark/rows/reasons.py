@@ -23,7 +23,9 @@ from peakmark.tools.tables import BY_NAME
 RARE = 0.05
 """Largest p-value of Fisher's test for a fact that slow nodes have more often than healthy ones."""
 ALIKE = 1.25
-"""Lost CPU time explains lost speed if a node's remaining shares of both differ by less than this factor."""
+"""Lost CPU time explains lost speed if both are lost in about the same share: what remains of them, as
+shares of the class, differs by less than this factor.
+"""
 SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({

@@ -30,8 +30,8 @@ ALONE = ("ping",)
 answers its echo requests, while a process answers the other programs.
 """
 STATUS_ORDER = {"ok": 0, "missing": 1, "failed": 2, "unavailable": 3}
-"""Status of a run -> rank; the reason with the highest rank is shown. That the machine cannot run a cell
-explains more than a failed attempt.
+"""Status of a run -> rank; the reason with the highest rank is shown. ``unavailable`` ranks highest,
+because it explains more than a failed attempt: the machine cannot run the cell.
 """
 HEADINGS: dict[str, str] = {}
 """Instrument -> heading of its column in tables."""

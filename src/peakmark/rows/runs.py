@@ -107,8 +107,8 @@ def lines_with_value(results: Results) -> Iterator[Line]:
 def stream_columns(results: Results, line: Line) -> Line:
     """Return the column values in which a line of STREAM differs from the line of a cell.
 
-    STREAM's values come with a record of HPL. The line does not take over the record's warnings, which
-    concern HPL, and its missing block is none that the node chose (``is_automatic``). No table shows the
+    STREAM's values come with a record of HPL. The line does not take over the record's warnings, because
+    they concern HPL. STREAM has no block, so the node chose none (``is_automatic``). No table shows the
     line if caches may have held STREAM's vectors.
     """
     columns: Line = {"is_automatic": False, "program_warnings": "[]"}

@@ -49,7 +49,7 @@ def is_of_memory(working_set_bytes: float, facts: Mapping[str, Any]) -> bool:
 
 
 def cached_by_point(rows: pd.DataFrame, runs: pd.DataFrame) -> Mapping[str, list[Line]]:
-    """Return for each point of the triad the lines of STREAM that it would show if no cache held them.
+    """Return for each point of the triad the hidden lines of STREAM: caches may have held its vectors.
 
     Args:
         rows: frame from ``rows.build_rows``.

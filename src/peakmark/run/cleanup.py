@@ -179,7 +179,7 @@ def group_ended(group: int) -> None:
 
 @contextmanager
 def orphans_ended() -> Iterator[None]:
-    """End every process that programs started in the block leave behind, in any session.
+    """End the processes that are left over after the block from its programs, in any session.
 
     Ending the process group is not enough, because a daemon leaves its group by calling setsid. While
     the block runs, this process is a child subreaper (prctl(2)): it becomes the parent of its descendants'

@@ -97,8 +97,8 @@ class Workspace:
         cpus: CPUs that the job may use, at least one. The first CPUs of all cores come first.
         memory_bytes: memory that the job may use.
         facts: machine facts (``peakmark.machine``); may be empty.
-        shared: folder of all nodes that are measured at the same moment, on the scratch filesystem;
-            None if the node is measured by itself.
+        shared: folder on the scratch filesystem for the common files of nodes that are measured at the
+            same moment; None if the node is measured alone.
     """
 
     directory: Path

@@ -138,7 +138,7 @@ def stopped_by(found: CampaignComparison, title: str) -> int:
 def rows_of(comparisons: Sequence[CampaignComparison]) -> list[list[Any]]:
     """Return the rows with their pair in each comparison, the largest change first.
 
-    The pair is None in a comparison that has not the row.
+    The pair is None if a comparison lacks the row.
     """
     found: dict[int, list[Any]] = {}
     for number, comparison in enumerate(comparisons):

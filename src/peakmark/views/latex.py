@@ -43,7 +43,7 @@ def brief(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> PrintedTa
     Args:
         frames: the campaign, see ``layouts.for_print``.
         table: table with the printed unit and names of programs, see ``layouts.table_of``.
-        rows: at least one line of ``frames.rows``, and all lines of each point.
+        rows: rows of the table, at least one, with the rows of all programs.
     """
     points = every = points_of(frames, rows)
     where = ""

@@ -9,9 +9,8 @@ from peakmark.tools import common
 from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
 
 _CAUTIOUS_RATE = 5e9
-"""Rate of one core in op/s that any processor of the last ten years reaches.
-
-From it follows the longest time of a fixed number of operations.
+"""Rate of one core in op/s that any processor of the last ten years reaches. It gives the longest
+time of a fixed number of operations.
 """
 
 
