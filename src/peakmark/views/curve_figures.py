@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -32,8 +31,8 @@ TREND = (0.91, 1.45)
 """Share of the page's width, and height in inches, of a panel with a row over campaigns."""
 LEVEL: Mapping[str, Any] = {"color": figure_style.INK, "linewidth": 0.9, "linestyle": "dashed"}
 """Look of the limit of a cache level."""
-ROOM = 1.8
-"""Factor by which a ladder's vertical axis begins lower, to make room for words below the limits."""
+ROOM = 0.16
+"""Room for words below the limits, as a share of a ladder's vertical axis."""
 CYCLES = (100, 1000)
 """Numbers on the axis in cycles in addition to the limits of the levels."""
 TO_GIGABYTES = 1e-9
@@ -96,11 +95,11 @@ def draw_cycles(axis: Axes, figure: FigureData) -> None:
         cycles.append(round(limit / cycle))
         axis.hlines(limit, min(areas), max(areas), **LEVEL)
         axis.annotate(
-            f"{level}: {cycles[-1]} cycles", (math.sqrt(min(areas) * max(areas)), limit),
-            xytext=(0, -4), textcoords="offset points", fontsize=figure_style.SMALL,
-            ha="center", va="top",
+            f"{level}: {cycles[-1]} cycles", (min(areas), limit), xytext=(0, -4),
+            textcoords="offset points", fontsize=figure_style.SMALL, va="top",
         )  # fmt: skip
-    axis.set_ylim(axis.get_ylim()[0] / ROOM)
+    low, high = axis.get_ylim()
+    axis.set_ylim(low * (low / high) ** ROOM)
     to_cycles, from_cycles = partial(np.multiply, 1 / cycle), partial(np.multiply, cycle)
     right = axis.secondary_yaxis("right", functions=(to_cycles, from_cycles))
     right.set_yticks([*cycles, *CYCLES])
@@ -242,7 +241,7 @@ def plot_trends(trends: pd.DataFrame) -> Figure:
     """
     labels = {name: figure_style.vertical_label(table) for name, table in BY_NAME.items()}
     shown = trends.assign(panel=trends["row"] + ": " + trends["table"].map(labels))
-    grid = figure_style.facets(shown, ("", ""), TREND, most=1, sharex=True)
+    grid = figure_style.facets(shown, TREND, most=1, sharex=True)
     for title, axis in grid.axes_dict.items():
         draw_trend(axis, shown[shown["panel"].eq(title)])
     figure: Figure = grid.figure

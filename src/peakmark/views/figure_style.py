@@ -38,7 +38,8 @@ QUIET = "#6b6b6b"
 WIDTH = 6.85  # inches; an A4 page between its margins
 LABELS, LEGEND_LINE = 0.3, 0.17  # inches
 MAX_TICKS = 6  # numbers of a logarithmic axis
-NUMBERS = 0.5  # inches; width of the label and the numbers of the vertical axes
+NUMBERS = 0.5  # inches; width of the label and the numbers of the first vertical axis
+MORE_NUMBERS = 0.3  # inches; width of the numbers of another vertical axis
 TITLE_LETTER = 0.072  # inches; width of a letter of a panel's title
 TITLE_LINE = 0.14  # inches; height of a line of such a title
 SPAN = 20  # ratio of the highest to the lowest value above which the vertical axis is logarithmic
@@ -62,7 +63,7 @@ DASHES: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (after Okabe and Ito 2008), marker, and colour of the marker's face.
+    """Colour (after Okabe and Ito 2008), marker, colour of the marker's face, and dashes of the line.
 
     Markers of peakmark's kernels and of workloads are filled; those of references are open.
     """
@@ -70,20 +71,25 @@ class Look:
     colour: str
     marker: str
     face: str
+    dashes: tuple[Any, ...] = (None, None)
 
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#9B3D7E", "#5A5A5A", "#7A5C00")
 MARKERS = "os^DvP"
+LOOK_DASHES: tuple[tuple[Any, ...], ...] = ((None, None), (1.2, 1.2), (5, 1.2, 1.2, 1.2))
+"""Dashes of the lines whose colours occur for the first, second and third time."""
 
 
 def look(position: int, is_open: bool = False) -> Look:
     """Return the look of a program or workload by its position; peakmark's kernel is at position 0.
 
-    From position 6 on, the colours repeat with other markers.
+    From position 6 on, the colours repeat with other markers and dashes.
     """
-    colour = COLOURS[position % len(COLOURS)]
-    marker = MARKERS[(position + position // len(COLOURS)) % len(MARKERS)]
-    return Look(colour, marker, "white" if is_open else colour)
+    often, place = divmod(position, len(COLOURS))
+    colour = COLOURS[place]
+    marker = MARKERS[(position + often) % len(MARKERS)]
+    dashes = LOOK_DASHES[often % len(LOOK_DASHES)]
+    return Look(colour, marker, "white" if is_open else colour, dashes)
 
 
 def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
@@ -118,7 +124,6 @@ def named_lines(names: Sequence[str], width: float, height: float) -> tuple[Figu
 
 def facets(
     shown: pd.DataFrame,
-    labels: tuple[str, str],
     panel: tuple[float, float] = (0.23, 1.02),
     most: int = 4,
     **shared: Any,
@@ -127,7 +132,6 @@ def facets(
 
     Args:
         shown: the data; at least one line.
-        labels: labels of the horizontal and the vertical axis, at the outer panels.
         panel: share of the page's width, and height in inches, of a panel.
         most: largest number of panels side by side.
         shared: ``sharex`` and ``sharey`` of seaborn's ``FacetGrid``.
@@ -140,12 +144,16 @@ def facets(
     axes = {"sharex": False, "sharey": False, **shared}
     grid = sns.FacetGrid(shown, col="panel", col_wrap=columns, **axes)
     plt.close(grid.figure)
-    grid.set_axis_labels(*labels)
     # A title that is wider than its panel takes several lines, for which all panels have room.
-    widest = int((width - NUMBERS) / columns / TITLE_LETTER)
+    of_numbers = NUMBERS
+    if not axes["sharey"]:
+        of_numbers += MORE_NUMBERS * (columns - 1)
+    widest = int((width - of_numbers) / columns / TITLE_LETTER)
     lines = 1
     for title, axis in grid.axes_dict.items():
-        of_title = textwrap.wrap(str(title), widest)
+        of_title: list[str] = []
+        for part in str(title).splitlines():
+            of_title += textwrap.wrap(part, widest)
         axis.set_title("\n".join(of_title))
         lines = max(lines, len(of_title))
     height += TITLE_LINE * (lines - 1)
@@ -155,7 +163,7 @@ def facets(
 
 
 def label_axes(grid: sns.FacetGrid, labels: tuple[str, str]) -> None:
-    """Label the horizontal axes, and the vertical ones once if several lines of panels share a label.
+    """Label the outer axes: the horizontal ones, and the vertical ones once for several lines of panels.
 
     A panel is lower than a label such as ``Throughput (GB/s)`` is long.
     """

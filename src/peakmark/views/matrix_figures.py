@@ -16,6 +16,7 @@ from peakmark.rows.labels import Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
+from peakmark.views.panel_figures import VARIANTS
 
 FEW = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
@@ -96,10 +97,11 @@ def plot_grid(figure: FigureData) -> Figure:
         field = rows.pivot_table("value", "block_bytes", "concurrency") * figure.table.factor
         parts = [labels.workload(members[0])]
         if has_variants:
-            parts.append(figure.table.variant_label(str(variant)))
+            label = figure.table.variant_label(str(variant))
+            parts.append(VARIANTS.get(label, label))
         if has_nodes:
             parts.append(str(node))
-        fields[", ".join(parts)] = field.rename(index=blocks)
+        fields[", ".join(filter(None, parts))] = field.rename(index=blocks)
     threads = f"{Labels(figure.table).noun.capitalize()}s"
     longest = max(len(field) for field in fields.values())
     panel = HALF, LINE * longest + AXIS
@@ -128,7 +130,7 @@ def heat_maps(
         panel = side * 1.15 / figure_style.WIDTH, side
     colours = "viridis_r" if table.lower_is_better else "viridis"
     titles = pd.DataFrame({"panel": list(fields)})
-    grid = figure_style.facets(titles, names, panel, most=2)
+    grid = figure_style.facets(titles, panel, most=2)
     for title, axis in grid.axes_dict.items():
         field = fields[title].rename(index=str, columns=str)
         numbers = field.map(three_digits)

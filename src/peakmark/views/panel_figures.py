@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -54,12 +53,12 @@ SHARE_OF_AXIS = 1 / 50
 SIZE = re.compile(r"(\d) ?([A-Za-z]+)$")
 """End of a size, with or without a space before its unit."""
 VARIANTS = {
-    "pool": "pool (DRAM)",
-    "pool-temporal": "pool (DRAM, ordinary stores)",
-    "block": "one block (cache)",
+    "pool": "",
+    "pool-temporal": "ordinary stores",
+    "block": "in caches",
     "sustained": "",
 }
-"""Variant of a row -> its name in titles of panels; empty for the usual variant."""
+"""Variant of a row -> its name in figures; empty for the usual variant."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """Column of a percentile -> share of the operations that took at most this time."""
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -112,8 +111,8 @@ def draw(
     dashes = dict(zip(dashed, cycle(figure_style.DASHES), strict=False))
     limit_looks = looks if has_own_limits else {}
     has_dots = bool(shown["kind"].eq("run").any())
-    has_lines = False
-    grid = figure_style.facets(shown, labels, **panels)
+    joined: set[str] = set()
+    grid = figure_style.facets(shown, **panels)
     for panel, axis in grid.axes_dict.items():
         of_panel = shown[shown["panel"].eq(panel)]
         paths = of_panel[of_panel["kind"].eq("path")]
@@ -122,15 +121,15 @@ def draw(
         else:
             corners = paths.groupby(["name", "line"])["x"].transform("size")
             lines, single = paths[corners.ge(shortest)], paths[corners.lt(shortest)]
-            has_lines = has_lines or len(lines) > 0
+            joined.update(lines["name"])
             draw_paths(axis, lines, looks, dashes, left_to_right)
             draw_marks(axis, single if has_dots else paths, looks, has_dots)
         draw_dots(axis, of_panel, looks)
         draw_limits(axis, of_panel, limit_looks)
     figure_style.label_axes(grid, labels)
     figure_style.scale_values(list(grid.axes.flat), bool(panels.get("sharey")))
-    entries = entries_of(shown, looks, has_bars)
-    if len(dashes) > 1 and has_lines:
+    entries = entries_of(shown, looks, has_bars, joined)
+    if len(dashes) > 1 and joined:
         entries += [dashes_entry(name, each) for name, each in dashes.items()]
     if shown["kind"].eq("limit").any():
         entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
@@ -156,14 +155,20 @@ def draw_paths(
     dashes: Mapping[str, Any],
     left_to_right: bool,
 ) -> None:
-    """Draw lines in the colours of their names, with the dashes of their ``line``."""
-    if paths.empty:
-        return
-    colours = {name: look.colour for name, look in looks.items()}
-    sns.lineplot(
-        paths, x="x", y="y", hue="name", palette=colours, style="line", dashes=dict(dashes),
-        estimator=None, sort=left_to_right, legend=False, linewidth=1.1, zorder=3, ax=axis,
-    )  # fmt: skip
+    """Draw lines in the colours of their names.
+
+    A line has the dashes of its ``line``, or those of its name if ``line`` is empty.
+    """
+    if left_to_right:
+        paths = paths.sort_values("x", kind="stable")
+    for (name, line), corners in paths.groupby(["name", "line"], sort=False):
+        look = looks[str(name)]
+        pattern = look.dashes
+        if line:
+            pattern = dashes[str(line)]
+        axis.plot(
+            corners["x"], corners["y"], color=look.colour, dashes=pattern, linewidth=1.1, zorder=3
+        )
 
 
 def draw_bars(axis: Axes, paths: pd.DataFrame, looks: Mapping[str, Look]) -> None:
@@ -233,18 +238,18 @@ def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -
 
 
 def entries_of(
-    shown: pd.DataFrame, looks: Mapping[str, Look], has_bars: bool
+    shown: pd.DataFrame, looks: Mapping[str, Look], has_bars: bool, joined: Collection[str]
 ) -> list[Patch | Line2D]:
     """Return one legend entry for each name that is drawn.
 
-    It is a filled patch for a name drawn as bars; otherwise the marker and, if the points of the name
-    are joined, the line.
+    It is a filled patch for a name drawn as bars; otherwise the marker and, for a name in ``joined``,
+    the line.
     """
-    joined = set(shown.loc[shown["kind"].eq("path"), "name"])
+    with_values = set(shown.loc[shown["kind"].eq("path"), "name"])
     drawn = set(shown["name"])
     entries: list[Patch | Line2D] = []
     for name, look in looks.items():
-        if has_bars and name in joined:
+        if has_bars and name in with_values:
             entries.append(Patch(facecolor=look.colour, label=name))
         elif name in drawn:
             entries.append(name_entry(name, look, name in joined))
@@ -253,11 +258,13 @@ def entries_of(
 
 def name_entry(name: str, look: Look, is_joined: bool) -> Line2D:
     """Return the entry of a name in the legend: its marker, on a line if its values are joined."""
-    linestyle: Any = "-" if is_joined else "none"
-    return Line2D(
+    entry = Line2D(
         [], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markersize=4,
-        linewidth=1.1, linestyle=linestyle, label=name,
+        linewidth=1.1, dashes=look.dashes, label=name,
     )  # fmt: skip
+    if not is_joined:
+        entry.set_linestyle("none")
+    return entry
 
 
 def dashes_entry(name: str, dashes: Any) -> Line2D:
@@ -290,7 +297,7 @@ def plot(figure: FigureData) -> Figure:
     name = "full_name" if kind == "together" else "program"
     rows = rows.assign(name=rows[name])
     shown = corners_of(figure, rows, value, kind, looks)
-    names = dict(zip(rows["across"], rows["across_name"], strict=True))
+    names: dict[int, str] = dict(zip(rows["across"], rows["across_name"], strict=True))
     panel = (0.23, panel_height(figure, across))
     most = SLIM if len(names) <= 2 else MAX_COLUMNS
     drawn, axes = draw(
@@ -306,11 +313,7 @@ def plot(figure: FigureData) -> Figure:
         sharex=True,
         sharey=kind != "panels" or figure.table.subsystem != "cpu",
     )
-    for axis in axes.values():
-        axis.set_xscale("log", base=2)
-        axis.margins(x=0.1)
-        axis.set_xticks(sorted(names), tick_labels(sorted(names), names))
-        axis.xaxis.set_minor_locator(NullLocator())
+    scale_places(axes.values(), names)
     return drawn
 
 
@@ -487,12 +490,18 @@ def plot_several(figure: FigureData) -> Figure:
         sharex=True,
         sharey=False,
     )
-    for axis in axes.values():
+    scale_places(axes.values(), {number: str(number) for number in numbers})
+    return drawn
+
+
+def scale_places(axes: Iterable[Axes], names: Mapping[int, str]) -> None:
+    """Scale horizontal axes logarithmically, and write the name of each place below them."""
+    places = sorted(names)
+    for axis in axes:
         axis.set_xscale("log", base=2)
         axis.margins(x=0.1)
-        axis.set_xticks(sorted({*numbers}), [str(number) for number in sorted({*numbers})])
+        axis.set_xticks(places, tick_labels(places, names))
         axis.xaxis.set_minor_locator(NullLocator())
-    return drawn
 
 
 def label_across(table: Table, across: str) -> str:

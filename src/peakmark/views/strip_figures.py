@@ -23,7 +23,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from peakmark.formatting import percent, significant
 from peakmark.rows import schema
@@ -31,7 +31,7 @@ from peakmark.rows.labels import Labels
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 from peakmark.views.figure_style import Look
-from peakmark.views.panel_figures import HOLLOW, scatter
+from peakmark.views.panel_figures import HOLLOW, VARIANTS, scatter
 from peakmark.views.points import Line
 
 HEIGHT, AXIS = 0.13, 0.2
@@ -46,6 +46,11 @@ ROUNDS, LIGHTEST = "viridis", 0.85
 """Colour map of the rounds, and the last round's place in it: early rounds are dark, also in grey print."""
 MARGIN = 1.06
 """End of a linear axis, as a multiple of the highest value."""
+ROOM = 0.04
+"""Room for the marks at each end of an axis that does not begin at zero, as a share of its data."""
+LONG = 10_000
+"""Number from which on there is room for only ``FEW_TICKS`` intervals on an axis."""
+FEW_TICKS = 4
 WIDE = 3
 """The axis of ratios is logarithmic if the highest ratio is above this multiple of the lowest."""
 DENSE = 100
@@ -78,7 +83,7 @@ def plot_shares(figure: FigureData) -> Figure:
         bars = own[own["panel"].eq(number)]
         for place, share in zip(bars["place"], bars["efficiency"], strict=True):
             axis.text(
-                1.02, place, f"{percent(share)}%", transform=axis.get_yaxis_transform(),
+                1.02, place, f"{percent(share)} %", transform=axis.get_yaxis_transform(),
                 fontsize=figure_style.SMALL, va="center",
             )  # fmt: skip
     return drawn
@@ -121,8 +126,10 @@ def plot_ratios(figure: FigureData) -> Figure:
     for axis in axes.values():
         axis.axvline(1, **figure_style.LIMIT)
         if highest > WIDE * lowest:
-            scale(axis, shown["x"])
-        axis.set_xlim(lowest / MARGIN, highest * MARGIN)
+            scale_by_ratios(axis, lowest, highest)
+        else:
+            room = ROOM * (highest - lowest)
+            axis.set_xlim(lowest - room, highest + room)
     return drawn
 
 
@@ -157,7 +164,8 @@ def name_of(labels: Labels, row: Line, has_variants: bool, is_short: bool) -> st
     """Return ``RWS 1 MiB, 2 threads`` or, if short, ``RWS 1 MiB, ×2``; a named node is added."""
     words = [labels.workload(row), labels.block(row)]
     if has_variants:
-        words.insert(1, labels.table.variant_label(row.variant))
+        variant = labels.table.variant_label(row.variant)
+        words.insert(1, VARIANTS.get(variant, variant))
     parts = [" ".join(filter(None, words)), row.concurrency_word]
     if row.concurrency:
         parts[1] = f"×{row.concurrency}" if is_short else labels.many(row.concurrency)
@@ -204,7 +212,8 @@ def draw(figure: FigureData, shown: pd.DataFrame, label: str) -> tuple[Figure, M
     columns = int(shown["panel"].nunique())
     length = int(shown["place"].max()) + 1
     panel = WIDTHS[columns], HEIGHT * length + AXIS
-    grid = figure_style.facets(shown, (label, ""), panel, most=columns, sharex=True)
+    grid = figure_style.facets(shown, panel, most=columns, sharex=True)
+    figure_style.label_axes(grid, (label, ""))
     looks = {}
     for place, program in enumerate(figure.table.series):
         looks[program.heading] = figure_style.look(place, is_open=place > 0)
@@ -276,14 +285,23 @@ def draw_marks(
 def scale(axis: Axes, values: pd.Series) -> None:
     """Scale a horizontal axis: from zero, or logarithmically if the values span too much."""
     lowest, highest = values.min(), values.max()
-    if lowest * figure_style.SPAN > highest:
-        axis.set_xlim(0, MARGIN * highest)
-    else:
-        axis.set_xscale("log")
-        axis.set_xlim(lowest / 1.3, highest * 1.3)
-        steps = (1, 2, 5) if highest < DENSE * lowest else (1,)
-        axis.xaxis.set_major_locator(LogLocator(subs=steps, numticks=figure_style.MAX_TICKS))
-        axis.xaxis.set_minor_locator(NullLocator())
+    if lowest * figure_style.SPAN <= highest:
+        scale_by_ratios(axis, lowest, highest)
+        return
+    axis.set_xlim(0, MARGIN * highest)
+    axis.xaxis.set_major_formatter(figure_style.NUMBER)
+    if highest >= LONG:
+        axis.xaxis.set_major_locator(MaxNLocator(FEW_TICKS))
+
+
+def scale_by_ratios(axis: Axes, lowest: float, highest: float) -> None:
+    """Scale a horizontal axis logarithmically, with room for the marks at both ends."""
+    room = (highest / lowest) ** ROOM
+    axis.set_xscale("log")
+    axis.set_xlim(lowest / room, highest * room)
+    steps = (1, 2, 5) if highest < DENSE * lowest else (1,)
+    axis.xaxis.set_major_locator(LogLocator(subs=steps, numticks=figure_style.MAX_TICKS))
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(figure_style.NUMBER)
 
 

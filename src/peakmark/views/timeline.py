@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
@@ -17,7 +18,7 @@ from peakmark.rows.states import read_probes
 from peakmark.views import figure_style
 from peakmark.views.node_groups import is_many
 
-PROBES = {"dram": ("DRAM (GB/s)", 1e-9), "core-to-core": ("Core to core (ns)", 1e9)}
+PROBES = {"dram": ("DRAM\n(GB/s)", 1e-9), "core-to-core": ("Core to core\n(ns)", 1e9)}
 """Probe -> label of the axis, and factor from SI units to the unit of the axis."""
 PANEL = 0.95
 """Height of a panel, in inches."""
@@ -75,6 +76,7 @@ def draw_readings(axis: Axes, readings: pd.DataFrame, counts: list[int]) -> None
     axis.set_ylabel(label)
     figure_style.scale_values([axis], False)
     axis.grid(axis="y")
+    sns.despine(ax=axis)
 
 
 def draw_cells(axis: Axes, runs: pd.DataFrame) -> None:
@@ -92,3 +94,4 @@ def draw_cells(axis: Axes, runs: pd.DataFrame) -> None:
     axis.set_yticks(range(len(names)), [SUBSYSTEMS[name].resource for name in names])
     axis.set_ylim(len(names) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)
+    sns.despine(ax=axis, left=True)

@@ -75,6 +75,9 @@ def test_a_ladder_has_an_axis_in_cycles_with_the_limits_of_its_levels(ladders):
         assert is_level.any()
         rows.loc[is_level, ["limit", "limit_clock_hz"]] = [limit, 4e9]
     (axis,) = draw(replace(ladders, rows=rows), "memory_ladder_latency").axes
+    for text in axis.texts:
+        if "cycles" in text.get_text():
+            assert text.get_window_extent().y0 > axis.bbox.y0
     (right,) = axis.child_axes
     assert right.get_ylabel() == "Cycles"
     assert list(right.get_yticks())[:2] == [4, 14]

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from matplotlib.text import Text
 from tests.unit import campaign_data as make
@@ -11,7 +12,7 @@ from tests.unit.views.drawn import draw, shown
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.formatting import size
 from peakmark.rows import schema
-from peakmark.views import figures, panel_figures
+from peakmark.views import figure_style, figures, panel_figures
 
 MIB = 1 << 20
 MEMORY = [
@@ -145,8 +146,33 @@ def test_blocks_without_lines_have_their_own_panels_with_whole_titles(tmp_path):
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "1 KiB" not in names
     titles = {axis.get_title("left").replace("\n", " "): axis for axis in figure.axes}
-    assert {"RWS, 1 KiB, pool (DRAM)", "RWS, 1 MiB, pool (DRAM)"} <= set(titles)
+    assert {"RWS, 1 KiB", "RWS, 1 MiB", "TRIAD, 1 MiB, ordinary stores"} <= set(titles)
+    # The entry of a name without a line is its marker alone.
+    (entry, *_) = figure.legends[0].get_lines()
+    assert entry.get_linestyle() == "None" and entry.get_marker() == "o"
     for axis, right in itertools.pairwise(figure.axes):
         texts = [each for each in axis.get_children() if isinstance(each, Text) and each.get_text()]
         room = right.bbox.x0 if right.bbox.x0 > axis.bbox.x0 else figure.bbox.x1
         assert all(each.get_window_extent().x1 <= room for each in texts)
+
+
+def test_more_names_than_colours_have_different_lines_and_markers():
+    looks = [figure_style.look(position) for position in range(13)]
+    assert len({(look.colour, look.dashes) for look in looks}) == 13
+    assert len({(look.colour, look.marker) for look in looks}) == 13
+
+
+def test_a_repeated_colour_is_drawn_with_its_dashes():
+    corners = []
+    for number in range(7):
+        for x in (1, 2, 4):
+            corners.append({"panel": "", "name": str(number), "x": x, "y": number + x})
+    shown = pd.DataFrame(corners).assign(kind="path", line="")
+    figure_style.begin()
+    figure, axes = panel_figures.draw(shown, ("Threads", "Rate"))
+    (axis,) = axes.values()
+    first, *_, seventh = axis.lines
+    assert first.get_color() == seventh.get_color()
+    assert first.get_linestyle() == "-" and seventh.get_linestyle() == "--"
+    first_entry, *_, seventh_entry = figure.legends[0].get_lines()
+    assert first_entry.get_linestyle() == "-" and seventh_entry.get_linestyle() == "--"

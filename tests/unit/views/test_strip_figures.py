@@ -1,5 +1,7 @@
 """Rows as lines of dots: shares of the limit with bars, and every run in the colour of its round."""
 
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
@@ -97,8 +99,30 @@ def test_ratios_are_those_of_each_round(tmp_path):
     assert list(dots_of(axis)[:, 0]) == pytest.approx([0.5, 1.5, 0.5])
     assert [label.get_text() for label in axis.get_yticklabels()] == ["RS 1 MiB, 1 thread, IOZone"]
     assert [1, 1] in [list(line.get_xdata()) for line in axis.lines]
-    low, high = axis.get_xlim()
-    assert low < 0.5 and high > 1.5
+
+
+@pytest.mark.parametrize("rates", [(1e8, 1.1e8, 9.9e7), (2e7, 1e8, 6e8), (1e8, 4e8, 2e8)])
+def test_no_dot_of_the_ratios_is_cut_at_an_edge(tmp_path, rates):
+    records = make.runs("diskbench", "RS", *rates) + make.runs("iozone", "RS", *[1e8] * 3)
+    figure = draw(make.frames(tmp_path / "c", records), "disk_throughput_ratios")
+    (axis,) = figure.axes
+    places = axis.transData.transform(dots_of(axis))[:, 0]
+    room = 2 * figure.dpi / 72  # points
+    assert min(places) - room > axis.bbox.x0 and max(places) + room < axis.bbox.x1
+
+
+def test_long_numbers_of_an_axis_do_not_overlap(tmp_path):
+    """Operations per second have six digits."""
+    records = []
+    for threads in (1, 2):
+        rates = [threads * 7e4, threads * 8e4, threads * 8.7e4]
+        place = {"block": 4096, "concurrency": threads}
+        records += make.runs("diskbench", "RR", *rates, metric="iops", **place)
+    frames = make.frames(tmp_path / "c", records)
+    (axis,) = draw(frames, "disk_iops_rounds").axes
+    boxes = [label.get_window_extent() for label in axis.get_xticklabels() if label.get_text()]
+    assert len(boxes) > 2
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
 def test_no_ratio_without_a_reference(cpu):

@@ -24,7 +24,7 @@ def frames(tmp_path_factory):
 
 def test_each_probe_has_a_panel_above_the_cells(frames):
     *probes, cells = timeline.plot(frames).axes
-    assert [axis.get_ylabel() for axis in probes] == ["DRAM (GB/s)"]
+    assert [axis.get_ylabel() for axis in probes] == ["DRAM\n(GB/s)"]
     (dots,) = (points.get_offsets() for points in probes[0].collections)
     assert len(dots) == 2 * 15 and dots[:, 1].min() == pytest.approx(15)
     names = [label.get_text() for label in cells.get_yticklabels()]
