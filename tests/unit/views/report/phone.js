@@ -11,6 +11,16 @@ const found = {};
 const measure = async () => {
   const narrow = await frame(390);
   found.narrow = narrow.documentElement.scrollWidth;
+  const wider = (one) => one.scrollWidth > one.clientWidth;
+  found.scrolled = [...narrow.querySelectorAll(".scroll")].filter(wider).map((one) => one.getAttribute("aria-label"));
+  found.overlaps = [...narrow.querySelectorAll(".facts th")].filter(wider).map((one) => one.textContent);
+  const input = narrow.getElementById("filter");
+  const style = getComputedStyle(input);
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  const button = 20; // pixels that a field for searching keeps for the button that empties it
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - button;
+  found.hint = pen.measureText(input.placeholder).width / room;
   const wide = await frame(1000);
   found.wide = wide.documentElement.scrollWidth;
   found.bar = wide.querySelector(".bar").getBoundingClientRect().height;
