@@ -11,7 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from peakmark.errors import ConfigError
 
@@ -144,6 +144,11 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
             raise ConfigError("allowed are numbers, names, + - * / and ( )")
 
 
+LOWERCASE = {
+    "peakmark", "cpubench", "rambench", "diskbench", "netbench", "gpubench", "likwid-bench", "pmbw",
+    "hpcc", "fio", "iperf", "iperf3", "qperf", "ping", "n",
+}  # fmt: skip
+"""Names and symbols that have no capital letter at the beginning of a sentence."""
 LISTED = 8
 """Most names that a listing shows."""
 MAX_DECIMALS = 8
@@ -218,9 +223,10 @@ def percent(fraction: float) -> str:
 def capitalised(text: str) -> str:
     """Return the text with a capital first letter: ``GPUs`` stays, and ``threads`` becomes ``Threads``.
 
-    The name ``peakmark`` has no capital letter.
+    Names in ``LOWERCASE`` stay as they are.
     """
-    if text.startswith("peakmark"):
+    first, *_ = text.split(maxsplit=1) or [""]
+    if first.removesuffix("'s") in LOWERCASE:
         return text
     return text[:1].upper() + text[1:]
 
@@ -317,3 +323,9 @@ def duration(seconds: float) -> str:
 def date(when: datetime) -> str:
     """Return a date as text, such as ``21 November 2026``."""
     return f"{when.day} {MONTHS[when.month - 1]} {when.year}"
+
+
+def moment(text: str) -> str:
+    """Return a time in ISO 8601 as it is printed, such as ``21 November 2026, 09:05:30 UTC``."""
+    when = datetime.fromisoformat(text).astimezone(UTC)
+    return f"{date(when)}, {when:%H:%M:%S} UTC"

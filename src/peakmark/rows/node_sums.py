@@ -115,10 +115,10 @@ def sentence(lines: list[Line], labels: Labels, runs: pd.DataFrame) -> str:
         text += f", {base}"
     if one_file:
         text += ", all nodes in one file"
-    text += f": {listed(sums)} at one moment"
+    text += f": {listed(sums)} at the same time"
     if count_of_nodes(lines[0].variant) == 1 and len(lines) > 1:
         share = most.value / lines[0].value / nodes
-        text += f". {plural(nodes, 'node')} reach {100 * share:.0f} % of {nodes} times one node"
+        text += f". With {plural(nodes, 'node')}, a node has {100 * share:.0f} % of its rate alone"
     return f"{text}.{slowest(most, runs)}"
 
 
@@ -136,4 +136,4 @@ def slowest(line: Line, runs: pd.DataFrame) -> str:
     if len(values) < 2:
         return ""
     share = 100 * values.min() / values.mean()
-    return f" The slowest of {len(values)}, {values.idxmin()}, has {share:.0f} % of their mean."
+    return f" The slowest node, {values.idxmin()}, has {share:.0f} % of the mean of the nodes."

@@ -690,11 +690,13 @@ def remarks_on_gaps(
     remarks += without_columns(frames, table, points, instruments)
     reasons = unknown_reasons(points)
     if with_limit and reasons:
-        where = "throughout"
+        where = ""
         if any(point.own.limit is not None for point in points):
-            where = "where no limit stands"
-        reason = reasons[0].fact if len(reasons) == 1 else "report.html gives the reasons"
-        remarks.append(f"Theoretical {table.quantity} unknown {where}: {reason}")
+            where = " in the empty cells"
+        reason = "the HTML report lists the reasons with the formulas"
+        if len(reasons) == 1:
+            reason = reasons[0].fact
+        remarks.append(f"Theoretical {table.quantity} is unknown{where}: {reason}")
     return remarks
 
 

@@ -60,8 +60,8 @@ def test_a_row_has_the_sum_of_its_nodes(tmp_path):
     (text,) = frames.findings.query("topic == 'Several nodes'")["text"]
     assert text == (
         "WS of 1 MiB, 1 thread: 1.010 GB/s with 1 node, 1.818 GB/s with 2 nodes and 1.970 GB/s with "
-        "4 nodes at one moment. 4 nodes reach 49 % of 4 times one node. The slowest of 4, n4, has "
-        "92 % of their mean."
+        "4 nodes at the same time. With 4 nodes, a node has 49 % of its rate alone. The slowest node, "
+        "n4, has 92 % of the mean of the nodes."
     )
 
 

@@ -12,7 +12,7 @@ import yaml
 from peakmark import yamlfile
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout
-from peakmark.formatting import binary, duration, plural, size, typeset
+from peakmark.formatting import binary, duration, moment, plural, size, typeset
 from peakmark.resources import ROOT
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
@@ -102,8 +102,8 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
 
 def program_titles(layout: Layout | None) -> dict[str, str]:
-    """Return titles such as ``diskbench (MyDiskBench)`` for programs with other names in tables."""
-    tables = list(TABLES)
+    """Return titles such as ``diskbench (peakmark)`` for programs with other names in tables."""
+    tables = [layouts.printed_table(None, table) for table in TABLES]
     if layout:
         tables = [layout.called(each.table) for each in layout.layout_tables]
     headings: dict[str, dict[str, None]] = defaultdict(dict)
@@ -203,7 +203,10 @@ def list_problems(frames: CampaignFrames) -> dict[str, Any]:
         what = failure["what"]
         if len(places) > 1:
             what += f" ({len(places)} times)"
-        name = f"{failure['cells']} {who(list(dict.fromkeys(places)))}"
+        name = failure["cells"]
+        named = [place for place in dict.fromkeys(places) if place != "any"]
+        if named:
+            name += f" on {who(named)}"
         lines.append([name, what, failure["reason"]])
     return {"text": TEXT["problems"], "lines": lines}
 
@@ -217,7 +220,7 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     times, jobs = campaign["times"], campaign["jobs"]
     started, slurm = "no record yet", "none: measured without Slurm"
     if times["records"]:
-        started = f"{times['first']} to {times['last']}"
+        started = f"{moment(times['first'])} to {moment(times['last'])}"
     if jobs:
         slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
     done = campaign["cells"] - campaign["missing"]

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import ChainableUndefined, Environment, Template
 
 from peakmark import yamlfile
-from peakmark.formatting import binary, listed, plural, significant, typeset
+from peakmark.formatting import binary, listed, moment, plural, significant, typeset
 from peakmark.resources import ROOT
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
@@ -24,6 +24,8 @@ TEXT = ROOT / "reports" / "machine.yaml"
 BOX = "On page one"
 """Group of templates that the box on page one shows."""
 UNREAD = "What could not be read, and how to supply it"
+HOST = "Host"
+"""Fact that the names of the nodes state already if there are several."""
 UNKNOWN = "unknown"
 """Fact that maps dotted names of unknown facts to how they can be supplied."""
 NAMED = 3
@@ -82,7 +84,7 @@ def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         value, names = next(iter(names_by_value.items()))
         if len(names) == len(nodes):
             groups[title].append([what, value])
-        else:
+        elif what != HOST:
             different.append([what, values_with_nodes(names_by_value)])
     if different:
         groups["What differs between the nodes"] = different
@@ -172,6 +174,7 @@ def templates() -> dict[str, dict[str, Template]]:
     environment.filters |= {
         "binary": binary,
         "listed": listed,
+        "moment": moment,
         "number": typeset_known,
         "pairs": pairs,
         "plural": plural,

@@ -27,11 +27,16 @@ Part = dict[str, Any]
 Formulas = dict[str, list[Any]]
 
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
+ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
 UNTITLED = ("shares", "rounds", "ratios")
 """Kinds of figures whose captions explain only the marks; the title of the table comes before them."""
+WITH_RUNS = ("panels", "together", "several")
+"""Kinds of figures with a dot for each run of each program, also for runs that do not count."""
+WITH_OWN_RUNS = ("shares", "rounds")
+"""Kinds of figures with such dots for the runs of peakmark's kernel."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
 """Origin of a limit -> its name in the list of formulas; other origins have their own name there."""
 
@@ -103,7 +108,8 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
     ]
     part["formulas"] = build_formulas(typical, layout)
     if part["formulas"]["lines"]:
-        whose = f"Of {typical[0].own.node}, the node nearest to the median of all."
+        node = typical[0].own.node
+        whose = f"These are the values of {node}, the node nearest to the median of all nodes."
         part["formulas"]["sources"].insert(0, whose)
     grid = printed.table(frames, called, rows)
     every_node = part_of(replace(grid, title=f"{grid.title}: every node"))
@@ -167,7 +173,10 @@ def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.D
     is_cache = rows["variant"].eq("block")
     caches, others = rows[is_cache], rows[~is_cache]
     if len(others):
-        dram = replace(table, title="Throughput of DRAM", remark=DRAM)
+        remark = DRAM
+        if others["variant"].eq("pool-temporal").any():
+            remark += f" {ORDINARY}"
+        dram = replace(table, title="Throughput of DRAM", remark=remark)
         yield dram if len(caches) else table, others
     if len(caches):
         name = f"{table.name}_block"
@@ -424,16 +433,31 @@ def caption_of(picture: Picture) -> str:
     drawing, rows = picture.drawing, picture.rows
     if drawing is None:
         sentences, parts = [caption(pictures.case_of(picture))], []
+        if picture.kind in ("panels", "several"):
+            parts.append("lines")
         if picture.kind == "rounds" and rows["limit"].notna().any():
-            parts.append("limits")
+            parts.append("limit-ticks")
     else:
         sentences = [f"{drawing.title}.", caption(drawing.kind)]
         parts = parts_of_drawing(drawing, rows)
-    shows_runs = drawing is None or drawing.value == "measured"
-    if shows_runs and rows["measured_again"].gt(0).any():
+    if shows_disturbed(picture):
         parts.append("disturbed")
     sentences += [f"{message('caption-part', case=part).fact}." for part in parts]
     return " ".join(sentences)
+
+
+def shows_disturbed(picture: Picture) -> bool:
+    """Return whether a figure shows runs that were disturbed and measured again."""
+    kind, rows = picture.kind, picture.rows
+    if picture.drawing is not None:
+        kind = picture.drawing.kind
+        if picture.drawing.value != "measured":
+            return False
+    if kind in WITH_OWN_RUNS:
+        rows = rows[rows["is_own"]]
+    elif kind not in WITH_RUNS:
+        return False
+    return bool(rows["measured_again"].gt(0).any())
 
 
 def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:

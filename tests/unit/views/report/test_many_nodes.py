@@ -65,8 +65,8 @@ def test_what_befell_a_row_on_many_nodes_is_one_line(tmp_path):
     ]
     folder = make.write(tmp_path / "c", records, planned=cells[10:])
     refused, missing = appendix.list_problems(build.load(folder))["lines"]
-    assert refused == ["hpl DP_none_x1 10 nodes", "not possible here (10 times)", "no HPL"]
-    assert missing[:2] == ["hpl node11 and node12", "not measured (2 times)"]
+    assert refused == ["hpl DP_none_x1 on 10 nodes", "not possible here (10 times)", "no HPL"]
+    assert missing[:2] == ["hpl on node11 and node12", "not measured (2 times)"]
 
 
 def test_what_machines_have_alike_is_said_once():

@@ -43,7 +43,7 @@ def printed(folder, partial=False, **more):
 
 def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text):
     front = ("Limits", "Jane Dœ", "CS 553", "21 November 2026")
-    programs = ("MyCPUBench", "MyNETBench")
+    programs = ("cpubench (peakmark)", "netbench (peakmark)")
     titles = ("CPU: operations per second", "Memory: latency", "Disk: throughput")
     commands = ("peakmark run sweep.yaml", "peakmark report sweep.zip")
     for words in (*front, *programs, *titles, *commands):
