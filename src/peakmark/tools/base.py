@@ -359,7 +359,7 @@ class Instrument:
             names = choice or " or ".join(self.executables)
             remedy = f"install the package {self.package}"
             if self.package is None:
-                remedy = "give its path in tools:"
+                remedy = "give its path under tools in the configuration"
             raise Unavailable(f"{names} not found on {gethostname()}", remedy)
         return path
 

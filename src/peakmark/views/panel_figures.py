@@ -347,7 +347,12 @@ def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
                 "full_name": full_name(labels, row),
             }
         )
-    return figure.rows.join(pd.DataFrame(names, index=figure.rows.index))
+    named = figure.rows.join(pd.DataFrame(names, index=figure.rows.index))
+    # A layout may write the sizes of its own rows in another way: a place has the name in its first row.
+    for place in ("across", "other_place"):
+        name = place.replace("_place", "") + "_name"
+        named[name] = named.groupby(place)[name].transform("first")
+    return named
 
 
 def full_name(labels: Labels, row: Line) -> str:

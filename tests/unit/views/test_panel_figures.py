@@ -124,6 +124,18 @@ def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path):
         assert [data.labels(row).block(row) for row in schema.lines(data.rows)] == blocks
 
 
+def test_a_block_has_one_panel_though_a_layout_writes_its_size_in_another_way(tmp_path):
+    """The layout's table shows copies, not random copies."""
+    config = {"report": {"tables": "six-core-evaluation"}}
+    records = []
+    for workload, block in (("RWS", 1024), ("RWS", MIB), ("RWR", 1024)):
+        for threads in (1, 2):
+            records += make.runs("rambench", workload, 1e10, block=block, concurrency=threads)
+    figure = draw(make.frames(tmp_path / "c", records, config=config), "memory_operations")
+    titles = [axis.get_title("left") for axis in figure.axes]
+    assert titles == ["1KB", "1MB"]
+
+
 @pytest.mark.parametrize(("places", "names", "labels"), [
     ([1 << 10, 10**6, MIB, 10**7, 10 << 20], size, ["1\nKiB", "1\nMB", "", "10\nMB", ""]),
     ([1 << 10, MIB], {1 << 10: "1KB", MIB: "1MB"}.__getitem__, ["1\nKB", "1\nMB"]),

@@ -12,7 +12,7 @@ import yaml
 from peakmark import yamlfile
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout
-from peakmark.formatting import binary, duration, moment, plural, size, typeset
+from peakmark.formatting import binary, duration, period, plural, size, typeset
 from peakmark.resources import ROOT
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
@@ -220,7 +220,7 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     times, jobs = campaign["times"], campaign["jobs"]
     started, slurm = "no record yet", "none: measured without Slurm"
     if times["records"]:
-        started = f"{moment(times['first'])} to {moment(times['last'])}"
+        started = period(times["first"], times["last"])
     if jobs:
         slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
     done = campaign["cells"] - campaign["missing"]

@@ -149,15 +149,21 @@ def printed_rows(
     """Yield the printed tables of a table's rows: first the layout's, then those of all other rows."""
     rows = rest = rows_of(frames, table)
     called = layouts.table_of(layout, table, rows)
+    titles = set[str]()
     if layout is not None:
         for layout_table in layout.layout_tables:
             shown = rows[layouts.is_shown(layout_table, rows)]
             if len(shown):
                 grid = layouts.table(frames, layout_table, rows, called)
+                titles.add(grid.title)
                 yield PrintedRows(grid, shown, is_of_layout=True)
         rest = layouts.left_over(layout, rows)
     for usual, members in usual_tables(called, rest):
-        yield PrintedRows(printed.table(frames, usual, members), members)
+        title = usual.title
+        if title in titles:
+            title += ", other rows"
+        grid = printed.table(frames, replace(usual, title=title), members)
+        yield PrintedRows(grid, members)
 
 
 def parts_with(
@@ -345,13 +351,17 @@ def name_points(points: Sequence[Point], layout: Layout | None) -> str:
 def add_pictures(
     parts: Sequence[Part], tables: Sequence[PrintedRows], found: Sequence[Picture]
 ) -> None:
-    """Add each figure to the first part whose table has all its points, or to the last part.
+    """Add each figure to the first part whose table has all its points, or to the last one with any.
 
     A figure of the layout without rows becomes a remark in the last part.
     """
     for picture in found:
         if len(picture.rows):
-            fitting = parts_with(picture.rows["point"], parts, tables)
+            points = picture.rows["point"]
+            fitting = parts_with(points, parts, tables)
+            if not fitting:
+                pairs = zip(parts, tables, strict=True)
+                fitting = [part for part, each in pairs if each.points.intersection(points)][-1:]
             part = (fitting or parts[-1:])[0]
             text = caption_of(picture)
             if picture.kind in UNTITLED and picture.drawing is None:

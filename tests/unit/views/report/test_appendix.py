@@ -88,7 +88,7 @@ def test_the_first_start_is_that_of_the_earliest_moment(tmp_path):
     for record, start in zip(records, starts, strict=True):
         record["context"]["started"] = start
     printed = facts(tmp_path / "c", records)["First and last start"]
-    assert printed == "25 October 2026, 00:50:00 UTC to 25 October 2026, 01:10:00 UTC"
+    assert printed == "25 October 2026, 00:50:00 to 01:10:00 UTC"
 
 
 def test_job_numbers_are_numbers(tmp_path):

@@ -78,3 +78,22 @@ def test_brackets_that_formulas_share_are_told_once(tmp_path):
     (source,) = [source for source in formulas["sources"] if "Zen 3" in source]
     number = source.partition(".")[0]
     assert all(number in sources.split(", ") for _, _, _, sources in formulas["lines"])
+
+
+def test_rows_beside_a_layout_have_their_own_title_and_captions(tmp_path):
+    """The layout shows copies in DRAM, and neither reads nor copies in caches."""
+    records = make.runs("rambench", "RWS", 1e10, block=1024)
+    records += make.runs("rambench", "RS", 1e10, block=1 << 20)
+    records += make.runs("rambench", "RWS", 1e11, block=1024, variant="block")
+    records += make.runs("cpubench", "DP", 4e10) + make.runs("cpubench", "FP32", 8e10)
+    config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
+    chapters = judged(tmp_path / "c", records, config=config)["sections"]
+    captions = {}
+    for chapter in chapters:
+        titles = [part["title"] for part in chapter["parts"]]
+        assert len(titles) == len(set(titles))
+        for part in chapter["parts"]:
+            captions |= {figure["name"]: figure["caption"] for figure in part["figures"]}
+    assert "Operations per second, other rows" in [part["title"] for part in chapters[0]["parts"]]
+    assert captions["memory_throughput_pool_rounds"].startswith("Memory: throughput of DRAM.")
+    assert captions["memory_throughput_block_rounds"].startswith("Memory: throughput of caches.")
