@@ -253,7 +253,7 @@ def test_a_latency_of_each_level_of_each_design_is_its_own_and_cites_a_source_of
 def test_threads_share_the_last_cache():
     alone, both = (memory("RS-block", 24 * MIB, n, VM, clock_hz=3e9) for n in (1, 2))
     assert "fits L3" in alone.formula
-    assert "L3 cache and memory" in reason(both)
+    assert "partly in the L3 cache" in reason(both)
     facts = machine(memory={"channels": 2, "speed_mts": 3200})
     far = memory("RS-block", 256 * MIB, 2, facts, clock_hz=3e9)
     assert far.value == pytest.approx(51.2e9)
