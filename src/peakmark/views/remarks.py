@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import Table
 from peakmark.views.points import Line, Point, points_of
 
+NUMBER = re.compile(r"\d+(\.\d+)?")
 MOST = 3
 """Largest number of remarks in a row. A longer list would hide the most severe one: it is cut, and its
 last part counts the others.
@@ -44,14 +46,22 @@ def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]
         table: the table, which gives the programs' names.
         instruments: programs that have a column; remarks on other programs are left out.
     """
-    notes: list[Message] = []
+    families: dict[Any, list[Message]] = defaultdict(list)
     for point in points:
-        notes += [note for note in point.notes if is_shown(note, instruments)]
-    merged = merge(notes)
+        for note in point.notes:
+            if is_shown(note, instruments):
+                words = NUMBER.sub("", note.short)
+                families[note.entry, words, note.about, note.severity].append(note)
+    # Notes with the same words are one remark, though their full texts may name different nodes.
+    merged: dict[Message, Message] = {}
+    for family in families.values():
+        first = family[0]
+        variants = [with_numbers(first, note) for note in family]
+        merged[first] = merge([*family, *variants])[first]
     references = {program.instrument: f"{program.heading} " for program in table.references}
-    of_kernel = {text_of(merged[note]) for note in notes if note.about not in references}
+    of_kernel = {text_of(merged[note]) for note in merged if note.about not in references}
     found = []
-    for note in sorted(notes, key=lambda note: ORDER.index(note.severity)):
+    for note in sorted(merged, key=lambda note: ORDER.index(note.severity)):
         text = text_of(merged[note])
         if text not in of_kernel:
             text = text_of(merged[note], references[note.about])

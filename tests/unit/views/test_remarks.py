@@ -2,9 +2,10 @@
 
 from tests.unit import campaign_data as make
 
+from peakmark.messages import message
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import printed, remarks
-from peakmark.views.points import rows_of
+from peakmark.views.points import Point, rows_of
 from peakmark.views.report import document
 
 
@@ -12,6 +13,14 @@ def test_a_row_shows_three_remarks_and_counts_more():
     assert remarks.cell_of(["a", "b", "c"]) == "a; b; c"
     assert remarks.cell_of(["a", "b", "c", "d"]) == "a; b; 2 more remarks"
     assert remarks.cell_of(["a", "b", "c", "d"], everywhere=["a"]) == "b; c; d"
+
+
+def test_what_befell_client_and_server_is_one_remark():
+    often = message("often", where=message("server", hosts=("node2",)), count=1, n=3)
+    notes = (message("steal", share=0.02, often=""), message("steal", share=0.03, often=often))
+    point = Point(own=None, measured={}, notes=notes)
+    texts = remarks.texts_of([point], BY_NAME["network_throughput"], {"netbench"})
+    assert texts == ["hypervisor took 2 to 3\u00a0%"]
 
 
 def disk(folder):
