@@ -89,8 +89,11 @@ def draw_cells(axis: Axes, runs: pd.DataFrame) -> None:
         lasted = pd.to_timedelta(of_line["cell_seconds"].fillna(0.0), unit="s")
         axis.barh(
             [line] * len(of_line), lasted, left=start, height=0.6, facecolor=figure_style.QUIET,
-            edgecolor="white", linewidth=0.3,
+            edgecolor=figure_style.QUIET, linewidth=0.3,
         )  # fmt: skip
+    # The bars begin at the edge of the panels by default, which would cut the first readings.
+    axis.use_sticky_edges = False
+    axis.margins(x=0.01)
     axis.set_yticks(range(len(names)), [SUBSYSTEMS[name].resource for name in names])
     axis.set_ylim(len(names) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)

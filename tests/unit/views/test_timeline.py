@@ -23,13 +23,20 @@ def frames(tmp_path_factory):
 
 
 def test_each_probe_has_a_panel_above_the_cells(frames):
-    *probes, cells = timeline.plot(frames).axes
+    figure = timeline.plot(frames)
+    *probes, cells = figure.axes
     assert [axis.get_ylabel() for axis in probes] == ["DRAM\n(GB/s)"]
     (dots,) = (points.get_offsets() for points in probes[0].collections)
     assert len(dots) == 2 * 15 and dots[:, 1].min() == pytest.approx(15)
     names = [label.get_text() for label in cells.get_yticklabels()]
     assert names == ["processor", "memory", "disk", "network"]
     assert len(cells.patches) == len(frames.runs.drop_duplicates(["record", "attempt"]))
+    figure.draw_without_rendering()
+    places = probes[0].transData.transform(dots)[:, 0]
+    room = 2 * figure.dpi / 72  # points, within which a reading would be cut at an edge
+    assert min(places) - room > cells.bbox.x0 and max(places) + room < cells.bbox.x1
+    # A cell of a second is a thin line, which a white edge would cover.
+    assert {bar.get_edgecolor() for bar in cells.patches} == {cells.patches[0].get_facecolor()}
 
 
 def test_hosts_have_panels_with_their_names(frames):
