@@ -17,7 +17,7 @@ from peakmark.views import compare, html_page
 from peakmark.views.compare import CLAIMS, DRIFTS, CampaignComparison
 from peakmark.views.datasets import Dataset, describe
 
-DIFFERS, LEVEL, UNJUDGED = "What differs", "What is level", "Not judged"
+DIFFERS, LEVEL, UNJUDGED = "What differs", "No difference shown", "Not judged"
 """Headings of the groups of rows, in their order."""
 COLOURS = {
     "better": "trust-ok",

@@ -42,12 +42,12 @@ def test_what_differs_comes_first_with_the_verdicts_of_the_text():
         shown[heading] = [(line["name"][-2:], line["others"][0]["verdict"]) for line in lines]
     assert shown == {
         "What differs": [("x2", "worse"), ("x3", "better")],
-        "What is level": [("x1", "no difference shown")],
+        "No difference shown": [("x1", "no difference shown")],
         "Not judged": [],
     }
     text = compare.report(found)
     assert text.startswith("\n".join(page["summaries"][0]))
-    for line in (*page["groups"]["What differs"], *page["groups"]["What is level"]):
+    for line in (*page["groups"]["What differs"], *page["groups"]["No difference shown"]):
         other = line["others"][0]
         assert f"{other['change']} " in text and other["interval"] in text
 
@@ -75,7 +75,7 @@ def test_several_campaigns_stand_side_by_side_each_against_the_first():
     assert page["headings"] == ["a (A)", "b (B)", "c (B)"]
     (differs,) = page["groups"]["What differs"]
     assert [other["verdict"] for other in differs["others"]] == ["no difference shown", "better"]
-    (level,) = page["groups"]["What is level"]
+    (level,) = page["groups"]["No difference shown"]
     assert level["others"][1] is None
 
 

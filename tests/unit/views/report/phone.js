@@ -13,7 +13,7 @@ const measure = async () => {
   found.narrow = narrow.documentElement.scrollWidth;
   const wider = (one) => one.scrollWidth > one.clientWidth;
   found.scrolled = [...narrow.querySelectorAll(".scroll")].filter(wider).map((one) => one.getAttribute("aria-label"));
-  found.overlaps = [...narrow.querySelectorAll(".facts th")].filter(wider).map((one) => one.textContent);
+  found.overlaps = [...narrow.querySelectorAll(".facts th, .stacked td")].filter(wider).map((one) => one.textContent);
   const input = narrow.getElementById("filter");
   const style = getComputedStyle(input);
   const pen = document.createElement("canvas").getContext("2d");

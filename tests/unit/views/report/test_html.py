@@ -204,7 +204,7 @@ def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
     found = title_of(in_browser(f"{head}<body><script>{script}</script></body></html>", tmp_path))
     assert found["narrow"] <= 390
     assert not found["scrolled"], "on a telephone the rows of tables are paragraphs"
-    assert not found["overlaps"], "names of facts stay in their column"
+    assert not found["overlaps"], "names of facts and cells stay in their columns"
     assert 0 < found["hint"] <= 1, "the hint in the field of the filter is whole"
     assert found["wide"] <= 1000
     assert found["cut"] == 0, "at 1,200 pixels every table shows all columns"
