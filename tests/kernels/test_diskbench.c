@@ -162,7 +162,7 @@ static void memory_is_labelled(void **state) {
     }
     struct process *process =
         process_run(NULL, ARGV("diskbench", "--workload", "WS", "--size", "1MiB", "--total", "1MiB",
-                               "--directory", "/dev/shm"));
+                               "--warmup", "0", "--directory", "/dev/shm"));
     assert_int_equal(process->status, 0);
     if (strncmp(json_at(process, "filesystem"), "\"tmpfs\"", 7) == 0) {
         assert_non_null(strstr(json_at(process, "warnings"), "RAM: tmpfs"));
@@ -246,7 +246,7 @@ static void queue_of_requests(void **state) {
         struct process *process =
             process_run(NULL, ARGV("diskbench", "--workload", workloads[i], "--engine", "io_uring",
                                    "--depth", "4", "--size", "256KiB", "--threads", "2", "--total",
-                                   "2MiB", "--directory", directory));
+                                   "2MiB", "--warmup", "0.01", "--directory", directory));
         if (process->status == 77) {
             assert_non_null(strstr(process->error, "--engine psync"));
             process_free(process);
@@ -421,8 +421,8 @@ static void programs_of_one_file_wait_until_all_have_filled_it(void **state) {
     for (size_t i = 0; i < 2; i++) {
         processes[i] = start_with_input(
             &lines[i], ARGV("diskbench", "--workload", "WR", "--record", "64KiB", "--size", "1MiB",
-                            "--total", "2MiB", "--threads", "2", "--wait", "--file", path, "--part",
-                            parts[i], "--directory", directory));
+                            "--total", "2MiB", "--warmup", "0.01", "--threads", "2", "--wait",
+                            "--file", path, "--part", parts[i], "--directory", directory));
         assert_true(process_listen(processes[i], "ready\n"));
         assert_int_equal(processes[i]->out_have, 0);
     }

@@ -75,8 +75,9 @@ static void tcp_names_the_congestion_control(void **state) {
     const char *const modes[] = {"TCP", "latency"};
     for (int i = 0; i < 2; i++) {
         struct process *server = serve("127.0.0.1");
-        struct process *client = process_run(
-            KEY, ARGV("netbench", modes[i], "--seconds", "0.05", "--port", port, "127.0.0.1"));
+        struct process *client =
+            process_run(KEY, ARGV("netbench", modes[i], "--seconds", "0.05", "--warmup", "0.01",
+                                  "--port", port, "127.0.0.1"));
         end_well(server);
         assert_int_equal(client->status, 0);
         assert_non_null(strstr(client->output, expected));
@@ -113,8 +114,8 @@ static void expect_server_cpus(const char *mode, int streams, const char *cpus,
     assert_non_null(text);
     snprintf(port, sizeof port, "%d", atoi(text + strlen("listening on port ")));
     struct process *client =
-        process_run(KEY, ARGV("netbench", mode, "--streams", count, "--seconds", "0.05", "--port",
-                              port, "127.0.0.1"));
+        process_run(KEY, ARGV("netbench", mode, "--streams", count, "--seconds", "0.05", "--warmup",
+                              "0.01", "--port", port, "127.0.0.1"));
     process_wait(server);
     process_expect(client, 0, NULL);
     if (strncmp(json_at(server, "cpus"), expected, strlen(expected)) != 0) {
@@ -172,7 +173,7 @@ static void udp_adds_up(void **state) {
     struct process *server = serve("127.0.0.1");
     struct process *client =
         process_run(KEY, ARGV("netbench", "UDP", "--message", "1KiB", "--streams", "2", "--seconds",
-                              "0.3", "--port", port, "127.0.0.1"));
+                              "0.05", "--warmup", "0.01", "--port", port, "127.0.0.1"));
     end_well(server);
     assert_udp_adds_up(client);
 }
@@ -193,8 +194,8 @@ static void udp_with_offload(void **state) {
     (void)state;
     struct process *server = serve("127.0.0.1");
     struct process *client =
-        process_run(KEY, ARGV("netbench", "UDP", "--gso", "--message", "1KiB", "--seconds", "0.3",
-                              "--port", port, "127.0.0.1"));
+        process_run(KEY, ARGV("netbench", "UDP", "--gso", "--message", "1KiB", "--seconds", "0.05",
+                              "--warmup", "0.01", "--port", port, "127.0.0.1"));
     process_wait(server);
     if (client->status == 77 || strstr(client->error, "UDP_GRO") != NULL) {
         process_free(client);
@@ -238,8 +239,8 @@ static void ipv6(void **state) {
         skip_because("no IPv6 on the loopback interface");
         return;
     }
-    struct process *client =
-        process_run(KEY, ARGV("netbench", "UDP", "--seconds", "0.2", "--port", port, "::1"));
+    struct process *client = process_run(KEY, ARGV("netbench", "UDP", "--seconds", "0.05",
+                                                   "--warmup", "0.01", "--port", port, "::1"));
     end_well(server);
     assert_udp_adds_up(client);
 }
@@ -277,8 +278,8 @@ static void strangers_are_turned_away(void **state) {
         process_run("NETBENCH_KEY=another secret of the tests",
                     ARGV("netbench", "TCP", "--seconds", "0.1", "--port", port, "127.0.0.1")),
         1, "NETBENCH_KEY and the version must be the same");
-    struct process *client = process_run(
-        KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port", port, "127.0.0.1"));
+    struct process *client = process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10",
+                                                   "--warmup", "0", "--port", port, "127.0.0.1"));
     process_expect(client, 0, NULL);
     end_well(server);
     close(silent);
@@ -297,8 +298,8 @@ static void another_version_is_refused(void **state) {
     assert_true(recv(client, answer, sizeof answer - 1, 0) > 0);
     assert_memory_equal(answer, "FAILED ", 7);
     assert_non_null(strstr(answer, "version 77"));
-    process_expect(process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port",
-                                         port, "127.0.0.1")),
+    process_expect(process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--warmup",
+                                         "0", "--port", port, "127.0.0.1")),
                    0, NULL);
     process_wait(server);
     process_expect(server, 0, "version 77");
@@ -338,8 +339,8 @@ static void an_overheard_answer_is_refused(void **state) {
     answer.run ^= 1; /* nor does a part of it that was changed on its way */
     assert_int_equal(send(client, &answer, sizeof answer, 0), (int)sizeof answer);
     assert_true(recv(client, &byte, 1, 0) <= 0);
-    process_expect(process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--port",
-                                         port, "127.0.0.1")),
+    process_expect(process_run(KEY, ARGV("netbench", "latency", "--round-trips", "10", "--warmup",
+                                         "0", "--port", port, "127.0.0.1")),
                    0, NULL);
     end_well(server);
     close(client);
