@@ -401,6 +401,7 @@ class PrintedTable:
         body: texts of the cells, line by line.
         breaks: numbers of the lines with a thin rule above them, where the workload changes.
         marks: kinds of warnings of each line, in words.
+        whole_remarks: all remarks of each line whose cell counts some; empty for other lines.
         remarks: sentences about the whole table, such as why a column is empty.
         reading: how to read the table; may be empty.
         general: sentences that hold for other tables too; a report prints them once.
@@ -413,6 +414,7 @@ class PrintedTable:
     body: tuple[tuple[str, ...], ...]
     breaks: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()
+    whole_remarks: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     reading: str = ""
     general: tuple[str, ...] = ()
@@ -472,7 +474,12 @@ def fill(
     everywhere = row_remarks.common(on_lines)
     if everywhere:
         once.append(f"All rows: {'; '.join(everywhere)}.")
-    cells = [row_remarks.cell_of(each, everywhere) for each in on_lines]
+    cells, whole_remarks = [], []
+    for each in on_lines:
+        cell = row_remarks.cell_of(each, everywhere)
+        whole = row_remarks.cell_of(each, everywhere, most=len(each))
+        cells.append(cell)
+        whole_remarks.append(whole if whole != cell else "")
     if any(cells):
         kept.append(Column(label="Remark", text=str, kind="remark"))
         texts.append(cells)
@@ -487,6 +494,7 @@ def fill(
         body=tuple(zip(*texts, strict=True)),
         breaks=tuple(changes(places)),
         marks=tuple(marks_of(points) for points in points_of_lines),
+        whole_remarks=tuple(whole_remarks),
         remarks=(*once, *typeset_all(remarks)),
         reading=reading and typeset(closed(reading)),
         general=typeset_all(general),
@@ -569,7 +577,7 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Pri
         groups,
         [group.every for group in groups],
         remarks=remarks,
-        reading=f"A line for each point: {len(nodes)} {noun}. {table.remark}",
+        reading=f"One line for each point, over {len(nodes)} {noun}. {table.remark}",
         name=f"{table.name}_nodes",
     )
 
@@ -746,6 +754,7 @@ def as_data(grid: PrintedTable) -> dict[str, Any]:
         "breaks": list(grid.breaks),
         "body": list(zip(*cells, strict=True)),
         "marks": list(grid.marks),
+        "whole_remarks": list(grid.whole_remarks),
         "remarks": list(grid.remarks),
         "general": list(grid.general),
     }

@@ -86,17 +86,18 @@ def text_of(note: Message, program: str = "") -> str:
     return typeset(text)
 
 
-def cell_of(texts: Sequence[str], everywhere: Iterable[str] = ()) -> str:
+def cell_of(texts: Sequence[str], everywhere: Iterable[str] = (), most: int = MOST) -> str:
     """Return the remarks of a row as one text: ``spread 17 %; host memory``.
 
     Args:
         texts: see ``texts_of``.
         everywhere: remarks that a sentence below the table states for all rows.
+        most: largest number of remarks; the last part counts further ones.
     """
     own = [text for text in texts if text not in everywhere]
-    if len(own) > MOST:
-        rest = len(own) - MOST + 1
-        own[MOST - 1 :] = [f"{rest} more remarks"]
+    if len(own) > most:
+        rest = len(own) - most + 1
+        own[most - 1 :] = [f"{rest} more remarks"]
     return "; ".join(own)
 
 

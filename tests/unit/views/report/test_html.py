@@ -215,3 +215,21 @@ def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
 def test_code_between_backticks_is_marked_and_escaped():
     assert code("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
     assert code("one ` & more") == "one ` &amp; more"
+
+
+def test_the_pointer_shows_the_remarks_that_a_cell_counts(tmp_path):
+    make.golden("two-nodes", tmp_path / "c")
+    report = documents.collect(tmp_path / "c")
+    page = Page(rendering.write_html(report).read_text(encoding="utf-8"))
+    whole = []
+    for section in report.data["sections"]:
+        for part in section["parts"]:
+            table = part["table"]
+            for line, remarks in zip(table["body"], table["whole_remarks"], strict=True):
+                cell = str(line[-1])
+                assert bool(remarks) == cell.endswith("more remarks")
+                if remarks:
+                    assert remarks.startswith(cell.rpartition("; ")[0])
+                    whole.append(remarks)
+    titles = [each["title"] for tag, each, _ in page.elements if tag == "td" and "title" in each]
+    assert titles == whole and whole
