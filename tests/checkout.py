@@ -13,7 +13,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 300
-LEFT_OUT = (".git", ".venv*", ".snakemake", "results", "build", "tests", "__pycache__", ".*_cache")
+LEFT_OUT = (
+    ".git", ".venv*", ".snakemake", ".hypothesis", ".*_cache",
+    "results", "build", "tests", "__pycache__",
+)  # fmt: skip
 OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "fuzz")
 """What test-kernels leaves with the kernels: much, and needed by no checkout."""
 
@@ -35,6 +38,9 @@ HOSTILE = '-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & "d" é|* > pwned
 
 TO_TABLES = ("--until", "tables")
 """Words for snakemake: without figures and documents, which take most of a tiny campaign's time."""
+
+TO_RECORDS = ("--until", "measure", "measure_job")
+"""Words for snakemake: without tables either, where a test looks at nothing but records."""
 
 
 def copy(directory: Path) -> None:

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.checkout import TINY, TO_TABLES
+from tests.checkout import TINY, TO_RECORDS, TO_TABLES
 from tests.programs import executable
 
 SLURM = {"scontrol", "sinfo", "squeue", "sbatch", "srun"}
@@ -48,10 +48,10 @@ def run(checkout, tmp_path):
     grid = [{"workloads": ["DP"], "concurrency": [1]}]
     values = {**TINY, "cpu": grid, "memory": [], "disk": [], "repetitions": 1}
 
-    def snakemake(code=0, **more):
+    def snakemake(*until, code=0, **more):
         (tmp_path / "jobs").unlink(missing_ok=True)
         config = checkout.write_config("tiny.yaml", values | more)
-        words = ["--jobs", "3", "--configfile", str(config), *TO_TABLES]
+        words = ["--jobs", "3", "--configfile", str(config), *until]
         executor = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", SUBMIT]
         executor += ["--seconds-between-status-checks", "1"]
         done = checkout.run("snakemake", *executor, *words, env={"PATH": str(programs)})
@@ -68,7 +68,7 @@ def jobs(folder, hosts):
 
 
 def test_the_hosts_of_a_pbs_job_measure_network_cells_one_at_a_time(run, checkout, tmp_path):
-    assert "3 cells as jobs of a scheduler other than Slurm" in run()
+    assert "3 cells as jobs of a scheduler other than Slurm" in run(*TO_TABLES)
     records = checkout.records("tiny")
     assert [record["status"] for record in records.values()] == ["ok"] * 3, records
     assert all(record["context"]["job_id"].endswith(".here") for record in records.values())
@@ -83,17 +83,17 @@ def test_network_cells_are_measured_when_a_second_host_is_named_and_reached(
     executable(qsub, qsub.read_text().replace(f"PBS_NODEFILE={tmp_path}/nodes", ""))
     executable(ssh, "#!/bin/sh\nexit 255\n")
     # Nothing names a second host: the rows stay empty.
-    run()
+    run(*TO_RECORDS)
     found = sorted(record["status"] for record in checkout.records("tiny").values())
     assert found == ["ok", "unavailable", "unavailable"]
     # The site file names it, but ssh does not reach it: the cells fail.
     hosts = [socket.gethostname(), "localhost"]
     site = {"schema": 1, "name": "here", "hosts": hosts}
     path = checkout.write_config("site.yaml", site)
-    run(code=1, site=str(path))
+    run(*TO_RECORDS, code=1, site=str(path))
     assert [record["status"] for record in checkout.records("tiny").values()] == ["ok"]
     # ssh reaches it: these cells are measured, and no other.
     executable(ssh, SSH)
-    run(site=str(path))
+    run(*TO_RECORDS, site=str(path))
     assert jobs(tmp_path, 1) == []
     assert [record["status"] for record in checkout.records("tiny").values()] == ["ok"] * 3

@@ -3,9 +3,10 @@
 import json
 import os
 import re
+import shlex
 
 import pytest
-from tests.checkout import TINY, Checkout
+from tests.checkout import TINY, TO_RECORDS, Checkout
 
 from peakmark.messages import captions
 from peakmark.tools.tables import TABLES
@@ -61,7 +62,8 @@ def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout,
     lost.unlink()
     said = elsewhere.run("peakmark", "summary", "results/tiny", env=own).stdout
     (line,) = (line for line in said.splitlines() if line.startswith("to measure what is missing"))
-    again = elsewhere.run("sh", "-c", line.removeprefix("to measure what is missing"), env=own)
+    command = f"{line.removeprefix('to measure what is missing')} -- {shlex.join(TO_RECORDS)}"
+    again = elsewhere.run("sh", "-c", command, env=own)
     assert again.returncode == 0, again.stderr
     assert lost.is_file()
     # Without a configuration of one's own, the checkout's.

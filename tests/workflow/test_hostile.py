@@ -4,7 +4,15 @@ import json
 import shutil
 from pathlib import Path
 
-from tests.checkout import HOSTILE, LIMIT_S, TINY, Checkout, assert_untouched, hostile_config
+from tests.checkout import (
+    HOSTILE,
+    LIMIT_S,
+    TINY,
+    TO_TABLES,
+    Checkout,
+    assert_untouched,
+    hostile_config,
+)
 from tests.programs import needs
 
 
@@ -50,7 +58,8 @@ def test_what_fails_a_run_is_said_and_the_next_one_goes_on(checkout):
     assert not checkout.records("tiny")
 
     kernel.write_bytes(whole)
-    words = ["snakemake", "--cores", "1", "--configfile", str(config)]  # without a profile
+    words = ["snakemake", "--cores", "1", "--configfile", str(config), *TO_TABLES]
+    # Without a profile.
     with Path("/dev/full").open("w") as full, checkout.start(*words, stdout=full) as process:
         said = process.communicate(timeout=LIMIT_S)[1]
     assert process.returncode == 1

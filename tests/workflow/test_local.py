@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.checkout import TINY, TO_TABLES
+from tests.checkout import TINY, TO_RECORDS, TO_TABLES
 from tests.programs import executable, needs
 
 from peakmark.cell import Cell
@@ -49,7 +49,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout):
     kernel = checkout.directory / "build/kernels/netbench"
     source = checkout.directory / "src/kernels/net/netbench.c"
     source.touch()
-    checkout.measure(config, *TO_TABLES)
+    checkout.measure(config, *TO_RECORDS)
     after = checkout.started("tiny")
     assert {name for name in before if after[name] != before[name]} == set(gone)
     assert kernel.stat().st_mtime_ns > source.stat().st_mtime_ns
@@ -57,7 +57,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(checkout):
     # A changed option voids the cells it belongs to and no others.
     kernel.unlink()
     changed = {**TINY, "cpu": [{**TINY["cpu"][0], "seconds": 0.04}]}
-    checkout.measure(checkout.write_config("tiny.yaml", changed), *TO_TABLES)
+    checkout.measure(checkout.write_config("tiny.yaml", changed), *TO_RECORDS)
     newest = checkout.started("tiny")
     assert {name for name in after if newest[name] != after[name]} == {
         name for name in after if name.startswith("cpu/")
@@ -94,7 +94,7 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout, tmp_pa
 
     before = checkout.started("tiny")
     executable(broken, f'#!/bin/sh\nexec {os.environ.get("FIO", "/usr/bin/fio")} "$@"\n')
-    checkout.measure(config, *TO_TABLES)
+    checkout.measure(config, *TO_RECORDS)
     after = checkout.started("tiny")
     assert set(after) - set(before) == {name}
     assert {key: after[key] for key in before} == before

@@ -8,7 +8,7 @@ import signal
 import time
 
 import psutil
-from tests.checkout import TINY, TO_TABLES
+from tests.checkout import TINY, TO_RECORDS, TO_TABLES
 from tests.programs import wait_for
 
 CPU = {**TINY, "memory": [], "disk": [], "network": []}
@@ -138,7 +138,7 @@ def test_a_killed_snakemake_leaves_no_process_and_no_file_and_the_next_run_compl
 
     short = {**long, "cpu": CPU["cpu"], "disk": [{**long["disk"][0], "seconds": 0.05}]}
     checkout.write_config("tiny.yaml", short)
-    checkout.measure(config, *TO_TABLES)
+    checkout.measure(config, *TO_RECORDS)
     after = checkout.started("tiny")
     assert len(after) == 4
     assert {name: after[name] for name in finished} == finished
