@@ -5,7 +5,7 @@ why.
     python tests/parts.py --times 10 --load 8 ...     all of them ten times, however each ends,
                                                       while 8 processes keep the machine busy
 
-Parts that mostly wait, with linters and unit tests, run beside all others; their output is shown whole
+Parts that mostly wait, with linters and workflows, run beside all others; their output is shown whole
 once they have ended. All output is kept in build/tests/. A test that is skipped prints a line of pytest's form, those in C as
 well.
 """
@@ -25,10 +25,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
-BESIDE = (("lint",), ("test-cluster",), ("test-faults", "test-unit"))
+BESIDE = (("lint", "test-workflow"), ("test-cluster",), ("test-faults",))
 """Parts beside the others, each line one after the other. Most of the tests of the cluster and of
-faults is waiting: for Slurm, for killed programs, for slow lines. Linters and unit tests fill the CPU
-that the others leave free. The cluster waits longest, so it starts at once.
+faults is waiting: for Slurm, for killed programs, for slow lines. Linters and workflows fill the CPU
+that the others leave free. The unit tests, which use all CPUs, come last: whichever part is the last
+one, no CPU is idle beside it.
 """
 # It is killed when its parent ends (PR_SET_PDEATHSIG), however that ends.
 BUSY = "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL)\nwhile True: pass"

@@ -36,13 +36,13 @@ def test_tests_that_were_skipped_are_counted_by_their_reason(tmp_path):
 
 MAKEFILE = """
 lint: ; @echo words of lint
-test-unit: ; @echo words of unit
+test-unit: ; @echo words of unit; until [ -e build/tests/test-workflow.log ]; do sleep 0.02; done
 test-kernels: ; @echo words of kernels; until [ -e going -a -e build/tests/test-faults.log ]; do sleep 0.02; done; exit $(KERNELS)
-test-workflow: ; @echo words of workflow; until [ -e build/tests/test-unit.log ]; do sleep 0.02; done
+test-workflow: ; @echo words of workflow
 test-cluster: ; @echo words of cluster; touch going; until [ -e build/tests/test-kernels.log ]; do sleep 0.02; done
 test-faults: ; @echo words of faults
 """
-PARTS = ["lint", "test-unit", "test-kernels", "test-workflow", "test-cluster", "test-faults"]
+PARTS = ["lint", "test-kernels", "test-workflow", "test-unit", "test-cluster", "test-faults"]
 
 
 @pytest.fixture
@@ -59,12 +59,12 @@ def makefile(tmp_path, monkeypatch):
 def test_what_waits_runs_beside_the_others_and_its_words_are_whole(makefile, capfd):
     assert parts.main(PARTS) == 0
     lines = capfd.readouterr().out.splitlines()
-    for part in ("lint", "test-cluster", "test-faults", "test-unit"):
+    for part in ("lint", "test-workflow", "test-cluster", "test-faults"):
         first = lines.index(f"== {part} said:")
         assert lines[first + 1] == f"words of {part.removeprefix('test-')}"
         assert lines[first + 2].startswith(f"== {part}: ")
     shown = [line.split()[-1] for line in lines if line.startswith("words of ")]
-    for first, second in (("kernels", "workflow"), ("lint", "cluster"), ("faults", "unit")):
+    for first, second in (("kernels", "unit"), ("lint", "workflow")):
         assert shown.index(first) < shown.index(second)
     assert {line.split()[0] for line in lines[-8:-2]} == set(PARTS)
 
@@ -73,6 +73,6 @@ def test_after_a_failure_no_part_begins_and_what_runs_is_still_told(makefile, ca
     monkeypatch.setenv("KERNELS", "3")
     assert parts.main(PARTS) == 1
     text = capfd.readouterr().out
-    assert "words of workflow" not in text
+    assert "words of unit" not in text
     assert "== test-cluster said:" in text
     assert re.search(r"^test-kernels +[0-9]+ s  FAILED$", text, re.MULTILINE)
