@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from testcluster import ClusterError
 from testcluster.processes import wait_until
-from tests.checkout import HOSTILE, TO_TABLES, assert_untouched, hostile_config
+from tests.checkout import HOSTILE, TO_RECORDS, TO_TABLES, assert_untouched, hostile_config
 
 from workflow import CPU, DISK, NETWORK, Workflow
 
@@ -140,7 +140,7 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, t
     assert len(numbers) == 2, "all cells of a node in one job"
 
     fail.unlink()
-    workflow.snakemake(MODULEPATH=str(modules))
+    workflow.snakemake(*TO_RECORDS, MODULEPATH=str(modules))
     after = workflow.records()
     assert {name: after[name] for name in before} == before, "what was measured stays"
     assert set(after) - set(before) == theirs
@@ -148,7 +148,6 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, t
         context = after[name]["context"]
         assert context["host"] == name.split("/")[3]
         assert context["tool"]["path"] == str(tool), "the module's tool, not the one of /usr/bin"
-    assert (workflow.results / "report.pdf").read_bytes().startswith(b"%PDF")
     states = site.run(["sacct", "-n", "-X", "--format=State"]).stdout.split()
     assert states.count("COMPLETED") >= 2 and "FAILED" in states, "Slurm's accounts say the same"
 
@@ -162,7 +161,7 @@ def test_batches_of_cells_share_a_job(workflow):
     assert len(records) == 6 and len(numbers) == 2
     lost = sorted(records)[0]
     (workflow.results / "cells" / f"{lost}.json").unlink()
-    workflow.snakemake(*TO_TABLES)
+    workflow.snakemake(*TO_RECORDS)
     after = workflow.records()
     assert {name for name in after if after[name] != records[name]} == {lost}
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests import presets
-from tests.checkout import TO_TABLES
+from tests.checkout import TO_RECORDS
 
 from peakmark.rows.build import judge
 from peakmark.storage.results import Results
@@ -61,7 +61,7 @@ def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow):
     cpu = [{"workloads": ["DP", "SP"], "concurrency": [1, 2]}]
     equal_workflow.configure(cpu=cpu, repetitions=6, seconds=0.3)
     with jobs_of_another_user(equal_workflow.cluster):
-        equal_workflow.snakemake(*TO_TABLES)
+        equal_workflow.snakemake(*TO_RECORDS)
     assert_measured_once_on_both(equal_workflow)
 
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from testcluster.processes import wait_until
-from tests.checkout import TO_TABLES
+from tests.checkout import TO_RECORDS
 
 from workflow import CPU, NETWORK
 
@@ -27,7 +27,7 @@ def test_ctrl_c_twice_ends_all_jobs_without_a_traceback(equal_workflow):
     wait_until(lambda: not workflow.queued(), 60, "no job is left", 0.2)
     before = workflow.started()
     hold.unlink()
-    workflow.snakemake(*TO_TABLES)
+    workflow.snakemake(*TO_RECORDS)
     after = workflow.started()
     assert len(after) == 6 and {name: after[name] for name in before} == before
 

@@ -2,13 +2,14 @@
 
 import csv
 import json
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 import pytest
 from testcluster.config import address
 from testcluster.processes import wait_until
-from tests.checkout import TO_TABLES
+from tests.checkout import TO_RECORDS, TO_TABLES
 
 from conftest import start
 from peakmark.plan.cluster import crossed
@@ -18,6 +19,8 @@ from peakmark.workflow import suspects
 from workflow import Workflow
 
 SLOW = ("node2", "node3")
+ROUNDS, MOMENT = "64KiB", "32KiB"
+"""Blocks of the pairs one after the other, and of those that are together with others too."""
 SHAPE = """qdisc add dev eth0 root handle 1: htb default 10
 class add dev eth0 parent 1: classid 1:10 htb rate 200mbit
 class add dev eth0 parent 1: classid 1:20 htb rate 100mbit
@@ -36,16 +39,35 @@ def four():
         yield cluster
 
 
-def test_the_slow_link_is_named_from_three_rounds(four, tmp_path):
-    workflow = Workflow.make(four, tmp_path / "checkout")
-    grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": {"rounds": 3}}
-    workflow.configure(nodes="all", network=[grid], repetitions=6, seconds=0.3, fan_out="node")
+@pytest.fixture(scope="module")
+def measured(four, tmp_path_factory):
+    """A campaign of all pairs in three rounds, and of the pairs of one round at one moment."""
+    workflow = Workflow.make(four, tmp_path_factory.mktemp("links") / "checkout")
+    usual = {"workloads": ["TCP"], "concurrency": [1]}
+    rounds = {**usual, "blocks": [ROUNDS], "pairs": {"rounds": 3}, "repetitions": 3, "seconds": 0.3}
+    moment = {**usual, "blocks": [MOMENT], "pairs": {"rounds": 1}, "together": True}
+    moment |= {"repetitions": 2, "seconds": 0.5}
+    workflow.configure(nodes="all", network=[rounds, moment], fan_out="node")
     workflow.snakemake()
-    plan = json.loads((workflow.results / "plan.json").read_text())
+    return workflow
+
+
+def ok_records(workflow, block):
+    """The campaign's records of this block size, which are all without an error."""
+    records = []
+    for name, record in workflow.records().items():
+        if f"_{block}_" in name:
+            assert record["status"] == "ok", record["reason"]
+            records.append(record)
+    return records
+
+
+def test_the_slow_link_is_named_from_three_rounds(measured):
+    plan = json.loads((measured.results / "plan.json").read_text())
     leaves = {"leaf1": ["node1", "node2"], "leaf2": ["node3", "node4"]}
     assert plan["cluster"]["switches"] == leaves
-    records = [record for record in workflow.records().values() if record["status"] == "ok"]
-    assert len(records) == 36
+    records = ok_records(measured, ROUNDS)
+    assert len(records) == 18
     known = {name: frozenset(nodes) for name, nodes in leaves.items()}
     crossing = []
     for record in records:
@@ -54,43 +76,19 @@ def test_the_slow_link_is_named_from_three_rounds(four, tmp_path):
         if crossed((cell["node"], cell["peer"]), known):
             begin = datetime.fromisoformat(context["started"]).timestamp()
             crossing.append((begin, begin + context["seconds"]))
-    assert len(crossing) == 24
+    assert len(crossing) == 12
     crossing.sort()
     assert all(end <= begin for (_, end), (begin, _) in pairwise(crossing))
-    with (workflow.results / "rows" / "fleet.csv").open() as stream:
+    with (measured.results / "rows" / "fleet.csv").open() as stream:
         links = [line["name"] for line in csv.DictReader(stream) if line["kind"] == "link"]
     # Where others use this machine more may be slow; that this link is, they do not change.
     assert len([link for link in links if {*link.split("+")} == {*SLOW}]) == 1, links
-    assert (workflow.results / "report.pdf").exists()
+    assert (measured.results / "report.pdf").exists()
 
 
-def test_a_suspected_link_is_measured_again_beside_two_others(four, tmp_path):
-    workflow = Workflow.make(four, tmp_path / "checkout")
-    grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "pairs": "all"}
-    workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.3)
-    workflow.snakemake(*TO_TABLES)
-    frames = build.load(workflow.results)
-    suspected = suspects.choose(frames)
-    (link,) = (name for name in suspected.beside if {*name.split("+")} == {*SLOW})
-    assert len(suspected.beside[link]) == 2
-    config = suspects.configuration(frames, suspected)
-    workflow.campaign = config["campaign"]
-    workflow.configure(**config)
-    workflow.snakemake(*TO_TABLES)
-    again = fleet_report.of_kind(build.load(workflow.results), "suspect").set_index("name")
-    assert again.loc[link, "confirmed"], again
-    assert workflow.planned() == set()
-
-
-def test_the_pairs_of_a_round_start_at_one_moment(four, tmp_path):
-    workflow = Workflow.make(four, tmp_path / "checkout")
-    grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "together": True}
-    grid["pairs"] = {"rounds": 1}
-    workflow.configure(nodes="all", network=[grid], repetitions=2, seconds=0.5, fan_out="node")
-    workflow.snakemake()
+def test_the_pairs_of_a_round_start_at_one_moment(measured):
     jobs = {}
-    for record in workflow.records().values():
-        assert record["status"] == "ok", record["reason"]
+    for record in ok_records(measured, MOMENT):
         if record["cell"]["variant"] == "together":
             jobs.setdefault(record["context"]["job_id"], []).append(record)
     assert [len(pairs) for pairs in jobs.values()] == [2, 2]
@@ -103,12 +101,26 @@ def test_the_pairs_of_a_round_start_at_one_moment(four, tmp_path):
             begin = datetime.fromisoformat(context["started"]).timestamp()
             spans.append((begin, begin + context["seconds"]))
         assert max(begin for begin, _ in spans) < min(end for _, end in spans)
-    frames = build.load(workflow.results)
+    frames = build.load(measured.results)
     (text,) = frames.findings[frames.findings["topic"].eq("Together")]["text"]
     assert "2 pairs at one moment move" in text and "of the sum of their rates alone" in text
     # A pair that is together with others is no reason to call a link slow.
     assert not frames.fleet["point"].str.contains("together").any()
-    assert (workflow.results / "report.pdf").exists()
+    assert measured.planned() == set()
+
+
+def test_a_suspected_link_is_measured_again_beside_two_others(measured):
+    frames = build.load(measured.results)
+    suspected = suspects.choose(frames)
+    (link,) = (name for name in suspected.beside if {*name.split("+")} == {*SLOW})
+    assert len(suspected.beside[link]) == 2
+    config = suspects.configuration(frames, suspected)
+    workflow = replace(measured, campaign=config["campaign"])
+    # Each pair is a job of its own here, as where nothing is said about it.
+    workflow.configure(**{**config, "fan_out": "cell"})
+    workflow.snakemake(*TO_RECORDS)
+    again = fleet_report.of_kind(build.load(workflow.results), "suspect").set_index("name")
+    assert again.loc[link, "confirmed"], again
     assert workflow.planned() == set()
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from testcluster.processes import wait_until
-from tests.checkout import TO_TABLES
+from tests.checkout import TO_RECORDS
 
 from workflow import CPU, NETWORK
 
@@ -120,7 +120,7 @@ def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(site_work
         assert workflow.queued("--states=all") <= before
         assert "QOSMaxNodePerJobLimit" in refused and "slurm.account" not in refused
         assert "--config network=[]" in refused
-        workflow.snakemake("--config", "network=[]", *TO_TABLES)
+        workflow.snakemake("--config", "network=[]", *TO_RECORDS)
     assert {name.split("/")[0] for name in workflow.records()} == {"cpu"}
 
 

@@ -39,12 +39,14 @@ CPU = {"workloads": ["DP"], "concurrency": [1]}
 NETWORK = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1]}
 DISK = {"workloads": ["WS"], "blocks": ["64KiB"], "concurrency": [1], "size": "1MiB"}
 
-# A reference tool that takes as long as a test wants: while the file `hold` is there, it waits.
+# A reference tool that takes as long as a test wants. One that has found the file `hold` waits until
+# it is ended; while the file `wait` is there, it waits and then measures.
 HOLDING = """#!/bin/sh
 here=$(dirname "$0")
 case "$*" in --version*) exec {tool} "$@" ;; esac
 [ -e "$here/fail" ] && {{ echo no luck >&2; exit 9; }}
 [ -e "$here/hold" ] && exec sleep 600
+while [ -e "$here/wait" ]; do sleep 0.2; done
 exec {tool} "$@"
 """
 
@@ -72,7 +74,7 @@ class Workflow:
         return str(path)
 
     def holding(self, tool: str, name: str = "") -> str:
-        """Path of a tool that waits while the file ``hold`` is beside it, and fails while ``fail`` is."""
+        """Path of a tool that waits while ``hold`` or ``wait`` is beside it, and fails while ``fail`` is."""
         path = self.directory / (name or Path(tool).name)
         return str(executable(path, HOLDING.format(tool=tool)))
 
@@ -165,14 +167,14 @@ class Workflow:
         """Numbers of the jobs in the queue."""
         return set(self.cluster.run(["squeue", "-h", "-o", "%i", *options]).stdout.split())
 
-    def busy_fio(self, blocks: Sequence[str], **values: Any) -> Path:
+    def busy_fio(self, blocks: Sequence[str], file: str = "hold", **values: Any) -> Path:
         """Configure cells of diskbench and of a fio that waits while the file which is returned is
-        there. On two nodes, the first two cells are ones of fio.
+        there (see ``HOLDING``). On two nodes, the first two cells are ones of fio.
         """
         tool = self.holding("/usr/bin/fio")
         grid = {**DISK, "blocks": list(blocks), "references": {"fio": {"seconds": 0.1}}}
         self.configure(**{"disk": [grid], "seed": 4, "tools": {"fio": tool}, **values})
-        hold = self.directory / "hold"
+        hold = self.directory / file
         hold.touch()
         return hold
 
