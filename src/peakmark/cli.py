@@ -785,15 +785,15 @@ def status(options: argparse.Namespace) -> None:
 
 
 def tables(options: argparse.Namespace) -> None:
-    from peakmark.workflow import documents
+    from peakmark.workflow import csv_files
 
-    documents.write_tables(options.campaign)
+    csv_files.write_tables(options.campaign)
 
 
 def rows(options: argparse.Namespace) -> None:
-    from peakmark.workflow import documents
+    from peakmark.workflow import csv_files
 
-    documents.write_rows(options.campaign)
+    csv_files.write_rows(options.campaign)
 
 
 def figures(options: argparse.Namespace) -> None:

@@ -168,11 +168,11 @@ def drift(values: Values) -> Drift | None:
 
     The slope is the Theil-Sen estimate [Sen], and p comes from Kendall's tau [Ken].
     """
-    from scipy import stats
-
     array = checked(values)
     if array.size < 4:
         return None
+    from scipy import stats
+
     p = _trend_p(tuple(np.unique(array, return_inverse=True)[1].tolist()))
     if math.isnan(p):  # all values are equal
         return Drift(0.0, 1.0)

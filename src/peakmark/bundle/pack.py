@@ -27,7 +27,7 @@ from peakmark.rows.names import FOLDER
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.views.report import document, rendering
-from peakmark.workflow import documents
+from peakmark.workflow import csv_files, documents
 
 SUMS = "SHA256SUMS"
 """File of a bundle that lists the checksums of all other files."""
@@ -80,7 +80,7 @@ def write(campaign: Path, target: Path | None = None, *, partial: bool = False) 
 def build_all(campaign: Path, partial: bool) -> Path:
     """Build tables, figures, PDF and HTML report of a campaign. Return the path of the PDF."""
     report = documents.collect(campaign, partial)
-    documents.write_tables(campaign)
+    csv_files.write_tables(campaign)
     rendering.write_html(report)
     return rendering.write_pdf(report)
 

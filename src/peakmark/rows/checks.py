@@ -112,9 +112,10 @@ def widest(n: int) -> float:
     A row has at least two runs. The sample variance of normal values is distributed as chi-squared with
     n - 1 degrees of freedom.
     """
-    from scipy import stats
+    from scipy import special  # not scipy.stats, which takes longer to import than these checks
 
-    return QUIET * math.sqrt(float(stats.chi2.ppf(0.98, n - 1)) / (n - 1))
+    quantile = 2 * float(special.gammaincinv((n - 1) / 2, 0.98))
+    return QUIET * math.sqrt(quantile / (n - 1))
 
 
 def is_wide(values: Sequence[float]) -> bool:

@@ -25,7 +25,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from peakmark import statistics
 from peakmark.plan.cluster import Behind, crossed
@@ -136,6 +135,8 @@ def slow_parts(
         lower_is_better: whether the repetitions are times.
         known: switch or uplink -> nodes behind it.
     """
+    from scipy import stats  # late: most campaigns measure no pairs of nodes
+
     network = _Network.of(measured, lower_is_better, known)
     switches, behind = _slow_switches(network, known)
     fit = _fit(behind, network)
@@ -364,6 +365,8 @@ def _significantly_slow(
         errors: standard errors of ``behind``, in the same order.
         count: number of values from which the errors were estimated.
     """
+    from scipy import stats
+
     freedom = max(1, int(EFFICIENCY * count))
     errors = np.maximum(errors, np.finfo(float).eps)
     half = pd.Series(stats.t.ppf(0.975, freedom) * errors, index=behind.index)

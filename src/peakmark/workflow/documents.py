@@ -1,4 +1,4 @@
-"""Make the rows of a campaign, then tables and figures from the rows, and the report from all three."""
+"""Make the figures of a campaign from its rows, and the report from both."""
 
 from __future__ import annotations
 
@@ -11,33 +11,18 @@ from peakmark.config import texts
 from peakmark.errors import PeakmarkError, sentence
 from peakmark.rows import build
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import figures, index, page_one, tables
+from peakmark.views import figures, index, page_one
 from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
+from peakmark.workflow import csv_files
 
 STATE = ".state"
 """File in the folder of figures that holds the state of the campaign that the figures show."""
 
 
-def write_rows(campaign: Path) -> CampaignFrames:
-    """Write the files in ``rows/`` (see ``rows.schema``) unless they are up to date. Return their frames.
-
-    Raises:
-        RecordError: the folder holds no campaign, or a record is damaged.
-        PeakmarkError: the files cannot be written.
-    """
-    return build.load(campaign)
-
-
-def write_tables(campaign: Path) -> None:
-    """Write the tables of a campaign. Errors: see ``write_rows``."""
-    frames = write_rows(campaign)
-    tables.write_tables(frames, files.made_folder(campaign, tables.FOLDER))
-
-
 def write_figures(campaign: Path) -> None:
-    """Draw the figures of a campaign. Errors: see ``write_rows``."""
-    frames = write_rows(campaign)
+    """Draw the figures of a campaign. Errors: see ``csv_files.write_rows``."""
+    frames = csv_files.write_rows(campaign)
     folder = files.made_folder(campaign, figures.FOLDER)
     figures.draw_figures(frames, folder)
     files.write_text(folder / STATE, state_of(frames))

@@ -1,0 +1,29 @@
+"""Write the CSV files of a campaign: its rows, and tables from the rows.
+
+They are apart from ``documents``, because importing matplotlib takes longer than writing all of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from peakmark import files
+from peakmark.rows import build
+from peakmark.rows.schema import CampaignFrames
+from peakmark.views import tables
+
+
+def write_rows(campaign: Path) -> CampaignFrames:
+    """Write the files in ``rows/`` (see ``rows.schema``) unless they are up to date. Return their frames.
+
+    Raises:
+        RecordError: the folder holds no campaign, or a record is damaged.
+        PeakmarkError: the files cannot be written.
+    """
+    return build.load(campaign)
+
+
+def write_tables(campaign: Path) -> None:
+    """Write the tables of a campaign. Errors: see ``write_rows``."""
+    frames = write_rows(campaign)
+    tables.write_tables(frames, files.made_folder(campaign, tables.FOLDER))
