@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import tempfile
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,13 +85,25 @@ def report(swept):
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
     """The folder of a small campaign of a preset, by its name, with tables; tests must not change it."""
-    folder = tmp_path_factory.mktemp("presets")
 
-    @cache
     def made(name):
-        campaign = small_campaign(folder, name)
-        make.tables(campaign)
-        return campaign
+        def make_in(folder):
+            make.tables(small_campaign(folder.parent, name))
+
+        return made_once(tmp_path_factory, f"presets/{name}", make_in)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory):
+    """The folder of a real campaign, by its name, with the files of its rows; tests must not change it."""
+
+    def made(name):
+        def make_in(folder):
+            build.load(make.golden(name, folder))
+
+        return made_once(tmp_path_factory, f"golden/{name}", make_in)
 
     return made
 

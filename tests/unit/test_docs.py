@@ -5,6 +5,7 @@ import email
 import importlib.util
 import re
 import shlex
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from peakmark import cli, messages
 from peakmark.config import schemas
 from peakmark.errors import ExitCode
 from peakmark.resources import ROOT
-from peakmark.rows import build, schema
+from peakmark.rows import schema
 from peakmark.storage.results import Results
 from peakmark.tools import references
 
@@ -155,9 +156,8 @@ def test_links_of_pages_outside_the_site_lead_somewhere():
                 assert anchor in slugs, f"{link}#{anchor}"
 
 
-def test_the_figure_of_ones_own_is_drawn(tmp_path, monkeypatch):
-    campaign = make.golden("two-nodes", tmp_path / "results" / "quick")
-    build.load(campaign)
+def test_the_figure_of_ones_own_is_drawn(golden, tmp_path, monkeypatch):
+    shutil.copytree(golden("two-nodes"), tmp_path / "results" / "quick")
     page = (ROOT / "docs/howto/draw-your-own-figure.md").read_text()
     (script,) = re.findall(r'```python title="figure.py"\n(.*?)```', page, re.DOTALL)
     monkeypatch.chdir(tmp_path)

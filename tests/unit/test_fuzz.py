@@ -118,7 +118,7 @@ def test_a_changed_cell_stays_in_its_campaign(chance):
     assert Cell.from_json(json.loads(cell.spec())) == cell
 
 
-@settings(max_examples=EXAMPLES // 2, suppress_health_check=FOLDER, derandomize=True)
+@settings(max_examples=EXAMPLES // 5, suppress_health_check=FOLDER, derandomize=True)
 @given(file=st.sampled_from(("plan.json", "cells", "machine")), chance=CHANCES)
 def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
     """Sealed as it is now, so that nothing but its values tells."""

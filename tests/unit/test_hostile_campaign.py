@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import zipfile
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
@@ -70,11 +69,14 @@ ENDS = {
 }
 """File of a campaign -> the exit code of commands where it is broken."""
 FILES = dict(zip(("plan", "record", "output", "facts"), ENDS, strict=True))
-MISSING = {"a named pipe": "a named pipe", "a folder": "a folder", "/dev/zero": "a device"}
-BROKEN = [
-    *tables("campaign")["test_a_broken_file_is_one_sentence_of_each_command"][1:],
-    *((file, kind, words) for file in FILES for kind, words in MISSING.items()),
+KINDS = {"a named pipe": "a named pipe", "a folder": "a folder", "/dev/zero": "a device"}
+"""What stands in the place of a file -> how a sentence calls it."""
+NO_FILES = [
+    *((file, kind, words) for file in FILES for kind, words in KINDS.items()),
     *((file, HUGE, "") for file in ("plan", "record", "facts")),
+]
+BROKEN_VALUES = [
+    *tables("campaign")["test_a_broken_value_is_one_sentence"][1:],
     ("plan", {"cells": [CELL.to_json()] * 2}, ""),
     ("facts", {"memory": {"total": 10**400}}, "total"),
     ("record", {"measured": {"value": 10**400}}, "value"),
@@ -82,18 +84,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("file", "broken", "word"), BROKEN, ids=str)
-def test_a_broken_file_is_one_sentence_of_each_command(
-    file, broken, word, campaign, precious, peakmark
-):
-    name = FILES[file]
-    raw = campaign / RAW
-    raw.parent.mkdir()
-    raw.touch()
-    stored(campaign, raw={"0.raw/0.stdout": hashlib.sha256().hexdigest()})
-    facts.write(campaign / FACTS, make.VM)
-    spoil(campaign, name, broken)
-    for command, code in ENDS[name].items():
+def check_sentences(peakmark, campaign, name, word, ends):
+    """Each of these commands ends with its exit code, and names the broken file in one sentence."""
+    for command, code in ends.items():
         with in_time():
             done = peakmark(command, campaign)
         said = done.stdout + done.stderr
@@ -104,36 +97,63 @@ def test_a_broken_file_is_one_sentence_of_each_command(
         elif command != "summary":
             assert str(campaign / name) in said and word in said
             assert ("collects the facts again" in said) == ((name, command) == (FACTS, "tables"))
+
+
+@pytest.fixture
+def whole(campaign):
+    """A campaign with facts of its machine and a raw output."""
+    raw = campaign / RAW
+    raw.parent.mkdir()
+    raw.touch()
+    stored(campaign, raw={"0.raw/0.stdout": hashlib.sha256().hexdigest()})
+    facts.write(campaign / FACTS, make.VM)
+    return campaign
+
+
+@pytest.mark.parametrize(("file", "kind", "word"), NO_FILES, ids=str)
+def test_what_is_no_file_is_one_sentence_of_each_command(
+    file, kind, word, whole, precious, peakmark
+):
+    spoil(whole, FILES[file], kind)
+    check_sentences(peakmark, whole, FILES[file], word, ENDS[FILES[file]])
     assert untouched(precious)
 
 
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
-        ("tables", "tables"), ("figures", "figures"), ("report", "cells"), ("tables", "tables/cpu.csv"),
-        ("tables", "tables/runs.csv"), ("figures", "figures/cpu_rounds.svg"),
-        ("report", "report.pdf"), ("html", "report.html"),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("kind", ["a file", "a link"])
-def test_nothing_is_written_over_a_file_or_through_a_link(
-    command, name, kind, campaign, precious, peakmark
-):
+@pytest.mark.parametrize(("file", "broken", "word"), BROKEN_VALUES, ids=str)
+def test_a_broken_value_is_one_sentence(file, broken, word, whole, precious, peakmark):
+    """Every command reads plan, records and facts alike, which the test before tries."""
+    spoil(whole, FILES[file], broken)
+    check_sentences(peakmark, whole, FILES[file], word, {"status": ENDS[FILES[file]]["status"]})
+    assert untouched(precious)
+
+
+@pytest.mark.parametrize(("command", "name"), [
+    ("tables", "tables"), ("figures", "figures"), ("report", "cells"),
+    ("tables", "tables/cpu.csv"), ("tables", "tables/runs.csv"), ("tables", "rows/checksums.txt"),
+    ("figures", "figures/.state"), ("figures", "figures/cpu_rounds.svg"),
+    ("report", "report.pdf"), ("html", "report.html"),
+])  # fmt: skip
+def test_nothing_is_written_through_a_link(command, name, campaign, precious, peakmark):
     path = campaign / name
     if path.is_dir():
         path.rename(campaign / "moved")
     path.parent.mkdir(exist_ok=True)
-    if kind == "a file":
-        path.write_text(WORDS)
-    else:
-        path.symlink_to(precious / ("notes.txt" if path.suffix else "tables"))
+    path.symlink_to(
+        precious / ("tables" if path.name in ("tables", "figures", "cells") else "notes.txt")
+    )
     done = peakmark(command, campaign)
-    if kind == "a link" or not path.suffix:
-        assert done.returncode == 4
-        refused(done.stderr, str(campaign))
-    if kind == "a file" and not path.suffix:
-        assert path.read_text() == WORDS
+    assert done.returncode == 4
+    refused(done.stderr, str(campaign))
     assert untouched(precious)
+
+
+@pytest.mark.parametrize(("command", "name"), [("tables", "tables"), ("figures", "figures")])
+def test_a_file_in_the_place_of_a_folder_stays(command, name, campaign, peakmark):
+    (campaign / name).write_text(WORDS)
+    done = peakmark(command, campaign)
+    assert done.returncode == 4
+    refused(done.stderr, str(campaign))
+    assert (campaign / name).read_text() == WORDS
 
 
 @pytest.mark.parametrize("folder", ["cells", "attempts"])
@@ -148,16 +168,30 @@ def test_raw_output_lies_beside_its_record(folder, campaign, precious, tmp_path,
     assert untouched(precious)
 
 
-def test_a_file_with_another_name_leaves_that_as_it_is(campaign, precious, tmp_path, peakmark):
-    """As in a copy that was made with ``cp -l``; a list of what was written may be a link too."""
-    (campaign / "tables").mkdir()
-    (campaign / "tables" / "cpu.csv").hardlink_to(precious / "notes.txt")
-    assert peakmark("tables", campaign).returncode == 0
+HARD_LINKS = """written.sha256 config.json machine repetitions/0.json attempts rows/checksums.txt rows/rows.csv
+tables/cpu.csv figures/cpu_rounds.svg figures/.state"""
+
+
+def test_files_with_another_name_leave_that_as_it_is(campaign, precious, tmp_path, peakmark):
+    """As in a copy that was made with ``cp -l``."""
+    for name in HARD_LINKS.split():
+        path = campaign / name
+        path.parent.mkdir(exist_ok=True)
+        path.hardlink_to(precious / "notes.txt")
+    for words in (["tables"], ["figures"], ["html", "-o", tmp_path / "r.html"]):
+        assert peakmark(*words, campaign).returncode == 0
     assert (campaign / "tables" / "cpu.csv").read_text() != WORDS
-    for link in (Path.symlink_to, Path.hardlink_to):
-        (campaign / "written.sha256").unlink(missing_ok=True)
-        link(campaign / "written.sha256", precious / "notes.txt")
-        assert peakmark("html", campaign, "-o", tmp_path / "r.html").returncode == 0
+    assert untouched(precious)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "machine", "attempts", "written.sha256"])
+def test_links_in_the_place_of_what_is_read_are_not_written(
+    name, campaign, precious, tmp_path, peakmark
+):
+    (campaign / name).unlink(missing_ok=True)
+    (campaign / name).symlink_to(precious / "notes.txt")
+    done = peakmark("html", campaign, "-o", tmp_path / "r.html")
+    assert done.returncode == (4 if name == "plan.json" else 0)
     assert untouched(precious)
 
 

@@ -136,8 +136,7 @@ main()
 
 
 @pytest.mark.parametrize("words", [
-    [], ["--profile", "slurm"], ["--profile", "local"], ["--cores", "1"], ["--lint"],
-    ["--cores", "1", "--workflow-profile", "none"], ["--cores", "1", "-s", "workflow/Snakefile"],
+    [], ["--profile", "slurm"], ["--lint"], ["--cores", "1", "-s", "workflow/Snakefile"],
 ], ids=" ".join)  # fmt: skip
 def test_snakemake_without_the_package_says_what_is_missing(words):
     argv = [sys.executable, "-c", BARE, *words]

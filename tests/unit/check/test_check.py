@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from benchmarks.check import made
 from tests.programs import executable
-from tests.unit.campaign_data import golden
 
 from peakmark import cli
 from peakmark.check import command, expected, tries, verdict
@@ -19,7 +18,6 @@ from peakmark.check.tries import Try
 from peakmark.check.verdict import CheckedRow
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
-from peakmark.rows import build
 
 KERNELS = ROOT / "build" / "kernels"
 CHECK = ROOT / "src" / "peakmark" / "check"
@@ -28,12 +26,10 @@ LEAST, MOST = 1.0, 1e14
 DP = made.dp(1)
 
 
-@pytest.fixture(scope="module")
-def golden_fleet(tmp_path_factory):
+@pytest.fixture
+def golden_fleet(golden):
     """Eight nodes of one class, judged."""
-    folder = golden("fleet", tmp_path_factory.mktemp("fleet"))
-    build.load(folder)
-    return folder
+    return golden("fleet")
 
 
 @pytest.fixture(autouse=True)

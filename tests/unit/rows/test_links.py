@@ -113,13 +113,14 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, cas
     assert [each.name for each in drawn if len(each.rows)] == ["network_throughput_links"]
 
 
-def configured(folder):
-    frames = build.load(folder)
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    """The configuration that measures a suspected link again."""
+    frames = build.load(campaign(tmp_path_factory.mktemp("suspects") / "c", 1, ("n2", "n3")))
     return configuration.complete(suspects.configuration(frames, suspects.choose(frames)))
 
 
-def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(tmp_path):
-    config = configured(campaign(tmp_path / "c", 1, ("n2", "n3")))
+def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(config):
     ((suspect, beside),) = config["suspects"].items()
     assert suspect == "n2+n3" and len({*beside}) == 2 and {*beside} < {"n1+n3", "n1+n4", "n2+n4"}
     (grid,) = config["network"]
@@ -137,8 +138,7 @@ def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(tmp_path):
         (0.5, 0.5, "Not confirmed"),  # All were slower meanwhile.
     ],
 )
-def test_the_campaign_of_suspects_confirms_a_link_or_not(link, others, case, tmp_path):
-    config = configured(campaign(tmp_path / "c", 1, ("n2", "n3")))
+def test_the_campaign_of_suspects_confirms_a_link_or_not(config, link, others, case, tmp_path):
     cells = plan.make_completed({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
     factors = {**dict.fromkeys(EVERY, others), ("n2", "n3"): link}
     folder = tmp_path / config["campaign"]

@@ -3,7 +3,6 @@
 import csv
 import re
 
-import pytest
 from tests.unit import campaign_data as make
 
 LINK = 3.934e9
@@ -26,18 +25,12 @@ def numbers_behind(sign, peakmark, folder):
     return [float(number) for number in found]
 
 
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.45])
-def test_a_bound_of_which_less_than_half_is_reached_is_not_printed(peakmark, tmp_path, share):
-    folder = beside_link(tmp_path / "c", share)
-    assert not numbers_behind("[≤≥]", peakmark, folder)
+def test_a_bound_of_which_less_than_half_is_reached_is_not_printed(peakmark, tmp_path):
+    assert not numbers_behind("[≤≥]", peakmark, beside_link(tmp_path / "c", 0.45))
 
 
-def test_a_bound_of_which_half_is_reached_is_printed(peakmark, tmp_path):
-    assert numbers_behind("≤", peakmark, beside_link(tmp_path / "c", 0.6))
-
-
-def test_an_upper_bound_is_rounded_up(peakmark, tmp_path):
-    shown = numbers_behind("≤", peakmark, beside_link(tmp_path / "c", 0.8))
+def test_an_upper_bound_of_which_half_is_reached_is_printed_rounded_up(peakmark, tmp_path):
+    shown = numbers_behind("≤", peakmark, beside_link(tmp_path / "c", 0.6))
     assert shown and all(LINK / 1e9 <= number < 1.01 * LINK / 1e9 for number in shown)
 
 

@@ -6,7 +6,6 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
 
-from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
 from peakmark.views import compare
 from peakmark.views.datasets import dataset_of
@@ -132,26 +131,32 @@ def test_another_link_is_not_judged(tmp_path):
     assert "A has" not in compare.report(compare.judge(before, before))
 
 
-@pytest.mark.parametrize(("subsystem", "workload", "option", "values", "difference"), [
-    ("cpu", "DP", "isa", ("auto", "scalar"), ("instruction set", "auto", "scalar")),
-    ("cpu", "DP", "placement", ("compact", "scatter"), ("placement", "compact", "scatter")),
-    ("memory", "RS", "pool", (1 << 28, 1 << 30), ("pool", "256 MiB", "1 GiB")),
-    ("memory", "RS", "huge_pages", ("try", "never"), ("huge pages", "try", "never")),
-    ("disk", "RS", "size", (1 << 26, 1 << 28), ("file size", "64 MiB", "256 MiB")),
-    ("disk", "RS", "engine", ("psync", "io_uring"), ("engine", "psync", "io_uring")),
-    ("disk", "RS", "depth", (1, 8), ("queue depth", "1", "8")),
-    ("network", "TCP", "interface", ("eth0", "eth1"), ("interface", "eth0", "eth1")),
-])  # fmt: skip
-def test_a_choice_that_differs_is_said(tmp_path, subsystem, workload, option, values, difference):
-    kernel = KERNELS[subsystem]
-    before, after = (
-        side(tmp_path / name, make.runs(kernel, workload, *make.near(value), **{option: setting}))
-        for name, value, setting in zip("ab", (1e9, 5e8), values, strict=True)
-    )
-    (found,) = lines(before, after)
-    said = "{}: A has {}, B has {}".format(*difference)
-    assert (found.verdict, differences(found)) == ("not alike", [said])
-    assert said in compare.report(compare.judge(before, after))
+CHOICES = [
+    ("cpubench", "DP", "isa", ("auto", "scalar"), ("instruction set", "auto", "scalar")),
+    ("cpubench", "SP", "placement", ("compact", "scatter"), ("placement", "compact", "scatter")),
+    ("rambench", "RS", "pool", (1 << 28, 1 << 30), ("pool", "256 MiB", "1 GiB")),
+    ("rambench", "WS", "huge_pages", ("try", "never"), ("huge pages", "try", "never")),
+    ("diskbench", "RS", "size", (1 << 26, 1 << 28), ("file size", "64 MiB", "256 MiB")),
+    ("diskbench", "RR", "engine", ("psync", "io_uring"), ("engine", "psync", "io_uring")),
+    ("diskbench", "WS", "depth", (1, 8), ("queue depth", "1", "8")),
+    ("netbench", "TCP", "interface", ("eth0", "eth1"), ("interface", "eth0", "eth1")),
+]
+"""Kernel, workload and an option; its values in A and B, and how the comparison calls them."""
+
+
+def test_each_choice_that_differs_is_said(tmp_path):
+    records = {"a": [], "b": []}
+    for kernel, workload, option, settings, _ in CHOICES:
+        for name, value, setting in zip("ab", (1e9, 5e8), settings, strict=True):
+            more = {option: setting}
+            records[name] += make.runs(kernel, workload, *make.near(value), **more)
+    before, after = (side(tmp_path / name, of_side) for name, of_side in records.items())
+    found = {(one.instrument, one.workload): one for one in lines(before, after)}
+    assert len(found) == len(CHOICES)
+    for kernel, workload, *_, difference in CHOICES:
+        row = found[kernel, workload]
+        said = "{}: A has {}, B has {}".format(*difference)
+        assert (row.verdict, differences(row)) == ("not alike", [said])
 
 
 def test_a_word_that_meant_another_number_is_not_alike(tmp_path):

@@ -9,6 +9,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.errors import ConfigError
+from peakmark.rows import build
 from peakmark.views import compare
 from peakmark.views.datasets import KEY, Dataset, dataset_of, describe
 
@@ -33,6 +34,15 @@ def disk(folder, factor=1.0, *, node="any", limited=False, hour=4):
         time = {"metric": "latency", "unit": "s", "value": 1e-4 / factor * value}
         records.append(each | {"measurements": [iops, iops | time]})
     return dataset_of(folder.name, make.frames(folder, records))
+
+
+@pytest.fixture(scope="module")
+def disks(tmp_path_factory):
+    """The folder of disks that several tests compare; tests must not change them."""
+    folder = tmp_path_factory.mktemp("disks")
+    disk(folder / "a"), disk(folder / "slower", 0.9), disk(folder / "copy")
+    disk(folder / "later", hour=8), disk(folder / "later-slower", 0.9, hour=8)
+    return folder
 
 
 def sides(rows, table="cpu", *, at_one_time=False):
@@ -131,9 +141,10 @@ def test_two_campaigns_row_by_row(tmp_path):
     assert facts == "Facts that differ: node." and "A has n1, B has other" in fact
 
 
-def test_a_campaign_beside_its_copy_is_one_measurement(tmp_path):
-    first, copy = disk(tmp_path / "first"), disk(tmp_path / "copy")
-    second = disk(tmp_path / "second", hour=5)
+def test_a_campaign_beside_its_copy_is_one_measurement(disks):
+    first, copy, second = (
+        dataset_of(name, build.load(disks / name)) for name in ("a", "copy", "later")
+    )
     assert "A and B are one measurement" in compare.report(compare.judge(first, copy))
     assert "A and B are one measurement" not in compare.report(compare.judge(first, second))
 
@@ -155,9 +166,8 @@ def test_nothing_in_common_is_said(tmp_path):
         compare.judge(side, disk(tmp_path / "other"))
 
 
-def test_exit_codes_are_fit_for_ci(tmp_path, capsys):
-    a, slower, nothing = (str(tmp_path / name) for name in ("a", "b", "nothing"))
-    disk(tmp_path / "a"), disk(tmp_path / "b", 0.9)
+def test_exit_codes_are_fit_for_ci(disks, capsys):
+    a, slower, nothing = (str(disks / name) for name in ("a", "slower", "nothing"))
     fail = ["--fail-on", "worse"]
     assert cli.main(["compare", a, a, *fail]) == 0
     assert cli.main(["compare", a, slower]) == 0
@@ -169,9 +179,8 @@ def test_exit_codes_are_fit_for_ci(tmp_path, capsys):
     assert nothing in capsys.readouterr().err
 
 
-def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(tmp_path, capsys):
-    a, later, same = (str(tmp_path / name) for name in ("a", "b", "c"))
-    disk(tmp_path / "a"), disk(tmp_path / "b", 0.9, hour=8), disk(tmp_path / "c", hour=8)
+def test_a_change_that_may_be_drift_fails_only_where_that_is_asked_for(disks, capsys):
+    a, later, same = (str(disks / name) for name in ("a", "later-slower", "later"))
     assert cli.main(["compare", a, later, "--fail-on", "worse"]) == 0
     assert "3 rows" in capsys.readouterr().err
     assert cli.main(["compare", a, later, "--fail-on", "drift"]) == 1
@@ -190,39 +199,36 @@ def test_without_a_verdict_a_comparison_that_may_fail_cannot_tell(tmp_path, caps
         assert "cannot tell" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("instrument", "workload", "value", "printed"), [
-    ("rambench", "LAT", 9.376e-10, "0.9376 ns"), ("rambench", "LAT", 1.2e-7, "120.0 ns"),
-    ("rambench", "RS", 6.082e10, "60.82 GB/s "), ("rambench", "RS", 1.23e12, "1.230 TB/s "),
-    ("diskbench", "RS", 3.2e9, "3.200 GB/s "),
-])  # fmt: skip
-def test_values_have_the_unit_that_people_would_use(
-    instrument, workload, value, printed, tmp_path, capsys
-):
-    folder = make.write(
-        tmp_path / "c", make.runs(instrument, workload, *[value] * 6, block=1 << 20)
-    )
+def test_values_have_the_unit_that_people_would_use(tmp_path, capsys):
+    records = []
+    for place, (instrument, workload, value) in enumerate((
+        ("rambench", "LAT", 9.376e-10), ("rambench", "LAT", 1.2e-7), ("rambench", "RS", 6.082e10),
+        ("rambench", "RS", 1.23e12), ("diskbench", "RS", 3.2e9),
+    )):  # fmt: skip
+        records += make.runs(instrument, workload, *[value] * 6, block=1 << (20 + place))
+    folder = make.write(tmp_path / "c", records)
     assert cli.main(["compare", str(folder), str(folder)]) == 0
     text = capsys.readouterr().out
-    assert printed in text and "/sec" not in text
+    for printed in ("0.9376 ns", "120.0 ns", "60.82 GB/s ", "1.230 TB/s ", "3.200 GB/s "):
+        assert printed in text, printed
+    assert "/sec" not in text
 
 
-def many(folder, seed, slow=-1):
-    """Forty rows of six noisy values of one machine; one at four fifths of the rate."""
+def noisy(seed, slow=-1):
+    """Six noisy values of each of forty rows; one row at four fifths of the rate."""
     random = np.random.default_rng(seed)
-    records = []
-    for row in range(40):
-        values = 4e8 * (0.8 if row == slow else 1.0) * random.lognormal(0, 0.02, 6)
-        records += make.runs("diskbench", "RS", *values.tolist(), block=4096 * (row + 1))
-    return dataset_of(folder.name, make.frames(folder, records))
+    rates = [4e8 * (0.8 if row == slow else 1.0) for row in range(40)]
+    return [(rate * random.lognormal(0, 0.02, 6)).tolist() for rate in rates]
 
 
-def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is(tmp_path):
-    before = many(tmp_path / "a", 1)
+def test_of_many_unchanged_rows_none_is_called_worse_and_one_changed_row_is():
     for seed in (2, 3, 4):
-        found = lines(before, many(tmp_path / f"b{seed}", seed), tolerance=0.0)
+        before, after = sides(list(zip(noisy(1), noisy(seed), strict=True)), at_one_time=True)
+        found = lines(before, after, tolerance=0.0)
         assert not [one for one in found if one.verdict in compare.CLAIMS]
-    found = lines(before, many(tmp_path / "c", 5, slow=7))
-    assert [one.block_bytes for one in found if one.verdict == "worse"] == [8 * 4096]
+    before, after = sides(list(zip(noisy(1), noisy(5, slow=7), strict=True)), at_one_time=True)
+    found = lines(before, after, tolerance=0.0)
+    assert [one.threads for one in found if one.verdict == "worse"] == ["8"]
 
 
 @pytest.mark.parametrize(("beside", "verdict"), [(0, "better"), (109, SAME)])
@@ -274,11 +280,9 @@ def test_interleave_names_what_took_its_place(capsys):
     assert "--interleave was removed: measure A, B, A and B again" in line
 
 
-def test_a_folder_with_rows_alone_is_compared_like_its_campaign(tmp_path, capsys):
-    disk(tmp_path / "a"), disk(tmp_path / "b", 0.9)
-    a, b, rows = (str(tmp_path / name) for name in ("a", "b", "elsewhere/b"))
-    assert cli.main(["compare", a, b]) == 0
+def test_a_folder_with_rows_alone_is_compared_like_its_campaign(disks, tmp_path, capsys):
+    assert cli.main(["compare", str(disks / "a"), str(disks / "slower")]) == 0
     text = capsys.readouterr().out
-    shutil.copytree(tmp_path / "b" / "rows", tmp_path / "elsewhere" / "b" / "rows")
-    assert cli.main(["compare", a, rows]) == 0
+    shutil.copytree(disks / "slower" / "rows", tmp_path / "slower" / "rows")
+    assert cli.main(["compare", str(disks / "a"), str(tmp_path / "slower")]) == 0
     assert capsys.readouterr().out == text

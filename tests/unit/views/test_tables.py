@@ -1,7 +1,5 @@
 """Tables as CSV: what belongs together, under which heading, in which unit and order."""
 
-import shutil
-
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
@@ -207,15 +205,3 @@ def test_a_value_that_stands_beside_several_rows_is_one_run(tmp_path):
     assert (printed_values > 0).all(axis=None) and len(printed_values) == 2
     runs = tables.runs_frame(frames)
     assert list(runs["workload"]) == ["LAT-TCP", "LAT-UDP", "LAT-ICMP"]
-
-
-def test_tables_need_no_record(tmp_path):
-    """The files below ``rows`` have all."""
-    folder = make.golden("two-nodes", tmp_path / "c")
-    make.tables(folder)
-    before = {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
-    for name in ("cells", "machine", "tables"):
-        shutil.rmtree(folder / name)
-    (folder / "plan.json").unlink()
-    make.tables(folder)
-    assert {path.name: path.read_bytes() for path in (folder / "tables").iterdir()} == before

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit import campaign_data as make
 from tests.unit.rows import mutated
 from tests.unit.rows.mutated import Campaign
 
@@ -45,10 +44,10 @@ def test_hosts_have_panels_with_their_names(frames):
     assert [axis.get_title(loc="left") for axis in figure.axes] == ["node1", "node2", ""]
 
 
-def test_the_report_has_it_where_there_are_probes(frames, tmp_path):
+def test_the_report_has_it_where_there_are_probes(frames, golden):
     assert document.build(frames)["timeline"]["name"] == "timeline"
     assert "timeline" in sections.figure_names(frames)
-    without = build.judge(Results.read(make.golden("two-nodes", tmp_path)))
+    without = build.load(golden("two-nodes"))
     assert timeline.plot(without) is None
     assert document.build(without)["timeline"] is None
     assert "timeline" not in sections.figure_names(without)

@@ -8,7 +8,6 @@ import hashlib
 import shutil
 
 import pytest
-from tests.unit import campaign_data as make
 
 from peakmark.resources import ROOT
 
@@ -77,8 +76,10 @@ def everything(peakmark, folder):
 
 
 @pytest.mark.parametrize("name", ["two-nodes", "fleet"])
-def test_every_view_is_the_same_where_nothing_but_the_rows_is_left(tmp_path, peakmark, name):
-    folder = make.golden(name, tmp_path / name)
+def test_every_view_is_the_same_where_nothing_but_the_rows_is_left(
+    tmp_path, peakmark, golden, name
+):
+    folder = shutil.copytree(golden(name), tmp_path / name)
     before = everything(peakmark, folder)
     assert before["report"][0] == 0 and before["summary"][0] == 0
     assert len(before) > len(SHOWN) + 10

@@ -3,12 +3,12 @@ never changes without a reason.
 """
 
 import re
+import shutil
 import subprocess
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit import pdf
-from tests.unit.presets import small_campaign
 
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
@@ -29,9 +29,10 @@ def text(swept):
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory):
+def long(preset, tmp_path_factory):
     """The report of a preset whose tables take several pages."""
-    folder = small_campaign(tmp_path_factory.mktemp("results"), "four-subsystems-2018-prometheus")
+    name = "four-subsystems-2018-prometheus"
+    folder = shutil.copytree(preset(name), tmp_path_factory.mktemp("results") / name)
     return rendering.write_pdf(documents.collect(folder))
 
 
