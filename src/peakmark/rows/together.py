@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import TOGETHER
-from peakmark.formatting import node_or_link, plural, quantity
+from peakmark.formatting import node_or_link, quantity
 from peakmark.plan.cluster import Behind, crossed, read_behind
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
@@ -102,7 +102,7 @@ def on_disturbed(rows: pd.DataFrame) -> str:
     count = int(rows["disturbances"].ne("").sum())
     if not count:
         return ""
-    return f" Behind it: {plural(len(rows), 'row')}, {count} of them disturbed."
+    return f" Disturbed rows behind it: {count} of {len(rows)}."
 
 
 def switches(pairs: Sequence[str], known: Behind) -> str:
