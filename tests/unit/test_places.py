@@ -41,8 +41,8 @@ WITHOUT_PACKAGE = {
     "cublas": "gpubench opens NVIDIA's library",
     "cuda-memcpy": "gpubench calls NVIDIA's driver",
 }
-PARTS_WITHOUT_TEXT = {"schema", "unknown"}
-"""What the facts hold that is no fact of a node."""
+PARTS_WITHOUT_TEXT = {"schema", "unknown", "tools"}
+"""Parts of the facts without a line in the chapter Machine. The chapter Method lists the tools."""
 ONLY_IN_THE_FILE = {
     "memory.available",  # of one moment
     "storage.mount_point",  # where others are from
