@@ -31,6 +31,8 @@ def without_slurm(folder):
     """A folder for PATH with links to the machine's programs, apart from those of Slurm."""
     folder.mkdir()
     for name in os.environ["PATH"].split(":"):
+        if not os.access(name, os.R_OK | os.X_OK):
+            continue  # missing, or of another user
         for program in Path(name).glob("*"):
             if program.name not in SLURM and not (folder / program.name).exists():
                 (folder / program.name).symlink_to(program)
