@@ -1,4 +1,4 @@
-"""Executors other than peakmark's run the same Snakefile: two cells each, of which one needs both nodes."""
+"""Executors other than peakmark's run the same Snakefile: six cells each, of which one needs both nodes."""
 
 import pytest
 from tests.checkout import TO_TABLES
@@ -25,15 +25,15 @@ OPTIONS = {
 
 @pytest.mark.parametrize("executor", OPTIONS)
 def test_another_executor_measures_every_cell(workflow, executor):
-    cpu = [{"workloads": ["DP"], "concurrency": [1]}]
+    cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": 5}]
     workflow.configure(cpu=cpu, network=[NETWORK])
-    options = ["--executor", executor, *OPTIONS[executor], "--jobs", "2"]
+    options = ["--executor", executor, *OPTIONS[executor], "--jobs", "6"]
     said = workflow.snakemake(*options, *TO_TABLES)
     assert said.count("this executor starts Snakemake in every job") == 1
     records = workflow.records()
-    assert [record["status"] for record in records.values()] == ["ok"] * 2, records
+    assert [record["status"] for record in records.values()] == ["ok"] * 6, records
     numbers = {record["context"]["job_id"] for record in records.values()}
-    assert len(numbers) == 2 and None not in numbers
+    assert len(numbers) == 6 and None not in numbers
     (context,) = (one["context"] for name, one in records.items() if name.startswith("network/"))
     assert {context["host"], context["server_host"]} == {"node1", "node2"}
     # peakmark's executor finds nothing left to do.
