@@ -489,19 +489,19 @@ def sentence(table: Table, statements: Sequence[Statement], total: int) -> dict[
         pairs += statement.group.pairs
     where = covered_points(statements, len(pairs), total)
     prefix = f"{group.working_set}, " if group.working_set else ""
-    runs = ""
+    confirmed = ""
     # The report's method says that other differences hold in every repetition.
     if group.n < TESTED:
-        runs = f", {certainty}"
+        confirmed = f", {certainty}"
     if direction == 0:
         text = f"{better} and {worse} are level{where}"
     elif table.lower_is_better:
-        text = f"{worse} {longer(worse, factors)} {better}{where}{runs}"
+        text = f"{worse} {longer(worse, factors)} {better}{where}{confirmed}"
     elif group.topic == "Reference" and direction < 0:
         # Keep peakmark's kernel as the subject of the sentence.
-        text = f"{worse} is {percents([1 - 1 / factor for factor in factors])} slower than {better}{where}{runs}"
+        text = f"{worse} is {percents([1 - 1 / factor for factor in factors])} slower than {better}{where}{confirmed}"
     else:
-        text = f"{better} {faster(better, factors)} {worse}{where}{runs}"
+        text = f"{better} {faster(better, factors)} {worse}{where}{confirmed}"
     text = prefix + text
     return {
         "topic": group.topic,

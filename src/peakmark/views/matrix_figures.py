@@ -16,7 +16,7 @@ from peakmark.rows.labels import Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
-from peakmark.views.panel_figures import VARIANTS
+from peakmark.views.panel_figures import variant_name
 
 FEW = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
@@ -97,8 +97,7 @@ def plot_grid(figure: FigureData) -> Figure:
         field = rows.pivot_table("value", "block_bytes", "concurrency") * figure.table.factor
         parts = [labels.workload(members[0])]
         if has_variants:
-            label = figure.table.variant_label(str(variant))
-            parts.append(VARIANTS.get(label, label))
+            parts.append(variant_name(figure.table, str(variant)))
         if has_nodes:
             parts.append(str(node))
         fields[", ".join(filter(None, parts))] = field.rename(index=blocks)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -58,7 +59,7 @@ VARIANTS = {
     "block": "in caches",
     "sustained": "",
 }
-"""Variant of a row -> its name in figures; empty for the usual variant."""
+"""Printed variant of a row -> its shorter name in figures, see ``variant_name``."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """Column of a percentile -> share of the operations that took at most this time."""
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -355,6 +356,12 @@ def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
     return named
 
 
+def variant_name(table: Table, variant: str) -> str:
+    """Return the name of a row's variant in figures; empty for the usual variant."""
+    label = table.variant_label(variant)
+    return VARIANTS.get(label, label)
+
+
 def full_name(labels: Labels, row: Line) -> str:
     """Return the workload of a row, with the variant of a memory row and the node if it has a name.
 
@@ -394,7 +401,7 @@ def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFram
     if is_split:
         parts.append(rows["other_name"])
     if kind != "together" and figure.table.variant and rows["variant"].nunique() > 1:
-        parts.append(rows["variant"].map(figure.table.variant_label).replace(VARIANTS))
+        parts.append(rows["variant"].map(partial(variant_name, figure.table)))
     if kind != "together" and rows["node"].nunique() > 1:
         parts.append(rows["node"])
     panels = [", ".join(filter(None, each)) for each in zip(*parts, strict=True)]

@@ -55,9 +55,7 @@ def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]
     # Notes with the same words are one remark, though their full texts may name different nodes.
     merged: dict[Message, Message] = {}
     for family in families.values():
-        first = family[0]
-        variants = [with_numbers(first, note) for note in family]
-        merged[first] = merge([*family, *variants])[first]
+        merged[family[0]] = with_ranges(family[0], family)
     references = {program.instrument: f"{program.heading} " for program in table.references}
     of_kernel = {text_of(merged[note]) for note in merged if note.about not in references}
     found = []
@@ -136,12 +134,17 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         rows: dict[str, Line] = {}
         for lines in of_entry.values():
             rows |= lines
-        variants = [with_numbers(note, each) for each in of_entry]
-        merged = merge([*of_entry, *variants])[note]
+        merged = with_ranges(note, of_entry)
         texts = typeset(merged.short), typeset(merged.full_sentence)
         found.append((ORDER.index(note.severity), -len(rows), [*rows.values()], *texts))
     ordered = sorted(found, key=itemgetter(0, 1))
     return [Explanation(short, rows, text) for _, _, rows, short, text in ordered]
+
+
+def with_ranges(note: Message, variants: Collection[Message]) -> Message:
+    """Return a message with the ranges of the numbers of all its variants, of which it is one."""
+    same_words = [with_numbers(note, variant) for variant in variants]
+    return merge([*variants, *same_words])[note]
 
 
 def with_numbers(note: Message, variant: Message) -> Message:

@@ -31,7 +31,7 @@ from peakmark.rows.labels import Labels
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
 from peakmark.views.figure_style import Look
-from peakmark.views.panel_figures import HOLLOW, VARIANTS, scatter
+from peakmark.views.panel_figures import HOLLOW, scatter, variant_name
 from peakmark.views.points import Line
 
 HEIGHT, AXIS = 0.13, 0.2
@@ -164,8 +164,7 @@ def name_of(labels: Labels, row: Line, has_variants: bool, is_short: bool) -> st
     """Return ``RWS 1 MiB, 2 threads`` or, if short, ``RWS 1 MiB, ×2``; a named node is added."""
     words = [labels.workload(row), labels.block(row)]
     if has_variants:
-        variant = labels.table.variant_label(row.variant)
-        words.insert(1, VARIANTS.get(variant, variant))
+        words.insert(1, variant_name(labels.table, row.variant))
     parts = [" ".join(filter(None, words)), row.concurrency_word]
     if row.concurrency:
         parts[1] = f"×{row.concurrency}" if is_short else labels.many(row.concurrency)
