@@ -268,7 +268,7 @@ def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
 
 
 def _log_interval(repetitions: Sequence[float], is_time: bool) -> tuple[float, float, float]:
-    """Return the median of a row's repetitions between the ends of its interval, as three logarithms.
+    """Return the better end, the median and the worse end of a row's interval, as logarithms.
 
     Rates are inverted first, so that a higher logarithm is slower.
     """

@@ -171,9 +171,9 @@ class _FarEnd:
         local: name of this node.
         remote: name of the second node.
         client: address of this node.
-        starter: program on this node that runs ``peakmark serve`` on the second node: srun or ssh.
-        process: process of this program.
-        folder: folder with the file ``stderr`` of this program.
+        starter: program on this node that starts ``peakmark serve`` on the second node: srun or ssh.
+        process: process of the starter.
+        folder: folder in which the starter's standard error is written.
     """
 
     local: str

@@ -17,7 +17,7 @@ from peakmark.views.points import Line, Point, points_of
 
 NUMBER = re.compile(r"\d+(\.\d+)?")
 MOST = 3
-"""Largest number of remarks in a row. A longer list would hide the most severe one: it is cut, and its
+"""Usual largest number of remarks in a row. A longer list would hide the most severe one: it is cut, and its
 last part counts the others.
 """
 
@@ -52,7 +52,7 @@ def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]
             if is_shown(note, instruments):
                 words = NUMBER.sub("", note.short)
                 families[note.entry, words, note.about, note.severity].append(note)
-    # Notes with the same words are one remark, though their full texts may name different nodes.
+    # Notes whose short texts differ only in numbers are one remark, although their full texts may differ.
     merged: dict[Message, Message] = {}
     for family in families.values():
         merged[family[0]] = with_ranges(family[0], family)

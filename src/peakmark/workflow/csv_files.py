@@ -1,6 +1,7 @@
 """Write the CSV files of a campaign: its rows, and tables from the rows.
 
-They are apart from ``documents``, because importing matplotlib takes longer than writing all of them.
+These functions are not in ``documents``, which imports matplotlib: the import takes longer than writing
+all CSV files.
 """
 
 from __future__ import annotations
