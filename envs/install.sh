@@ -177,7 +177,7 @@ why_pip() {
 # The checker of PDF/A and PDF/UA for the tests of the report, which skip what needs it when it cannot be had.
 verapdf() {
     local folder=.venv/verapdf stamp
-    stamp=$folder/$(cat envs/verapdf/* | sha256sum | cut -c1-16)
+    stamp=$folder/$(cat dev/verapdf/* | sha256sum | cut -c1-16)
     [ ! -f "$stamp" ] || return 0
     # As with packages that could not be had: once a day.
     [ -n "$again" ] || [ -z "$(find "$own/no-verapdf" -mtime -1 2>/dev/null)" ] || return 0
@@ -189,9 +189,9 @@ verapdf() {
     fi
     say "veraPDF into $folder"
     rm -rf "$folder"
-    if LC_ALL=C.UTF-8 MAVEN_OPTS="${MAVEN_OPTS:-} -XX:-UsePerfData" mvn --quiet --batch-mode -f envs/verapdf/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    if LC_ALL=C.UTF-8 MAVEN_OPTS="${MAVEN_OPTS:-} -XX:-UsePerfData" mvn --quiet --batch-mode -f dev/verapdf/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
         "-Dmaven.repo.local=$own/maven" "-DoutputDirectory=$PWD/$folder" >>"$own/maven.log" 2>&1 &&
-        (cd "$folder" && sha256sum --quiet --check --strict ../../envs/verapdf/SHA256SUMS); then
+        (cd "$folder" && sha256sum --quiet --check --strict ../../dev/verapdf/SHA256SUMS); then
         touch "$stamp"
         rm -rf "$own/maven"
     else

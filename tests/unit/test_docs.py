@@ -65,7 +65,7 @@ def test_the_commands_of_a_page_can_be_typed(page):
 @pytest.fixture(scope="module")
 def reference():
     """The hook that writes the generated pages."""
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "dev" / "reference.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -27,7 +27,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="makes namespaces and m
 
 def checkout_in(folder):
     """What install.sh reads, in a folder that everybody may write."""
-    for name in ("envs", "src/peakmark/tools/programs"):
+    for name in ("dev", "envs", "src/peakmark/tools/programs"):
         shutil.copytree(ROOT / name, folder / name)
     for name in ("pyproject.toml", "README.md", "Snakefile"):
         shutil.copy(ROOT / name, folder)
@@ -119,7 +119,7 @@ def test_names_that_cannot_work_are_told_before_anything_is_done(tmp_path, name)
     folder = checkout_in(tmp_path / name)
     assert "move it" in refusal(install(folder))
     assert sorted(path.name for path in folder.iterdir()) == [
-        "README.md", "Snakefile", "envs", "pyproject.toml", "src",
+        "README.md", "Snakefile", "dev", "envs", "pyproject.toml", "src",
     ]  # fmt: skip
 
 

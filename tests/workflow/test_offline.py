@@ -16,7 +16,7 @@ ALONE = ["unshare", "--net", "--mount", "bash", "-c", f'{HIDE}; exec "$@"', "bas
 @pytest.mark.packages
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace as root")
 def test_an_archive_is_installed_and_measures_without_a_network(tmp_path):
-    argv = [sys.executable, str(ROOT / "envs/offline.py"), "--folder", str(tmp_path)]
+    argv = [sys.executable, str(ROOT / "dev/offline.py"), "--folder", str(tmp_path)]
     subprocess.run(argv, check=True, timeout=2 * LIMIT_S)
     (path,) = tmp_path.glob("*.tar")
     subprocess.run(["tar", "-xf", path, "-C", tmp_path], check=True)

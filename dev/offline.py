@@ -22,7 +22,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-REQUIREMENTS = ("requirements", "requirements-offline")
+REQUIREMENTS = {"requirements": "envs", "requirements-offline": "dev"}
+"""Pinned requirements that an archive holds -> their folder."""
 COPIED = {
     "offline-install.sh": "install.sh",
     "offline_check.py": "check.py",
@@ -49,9 +50,9 @@ def needed(text: str, python: str, machine: str) -> str:
 def download(folder: Path, python: str, platforms: list[str]) -> None:
     """Put a wheel of each pinned package into a folder; what comes as source only is built here."""
     machine = "x86_64" if "x86_64" in platforms[0] else "aarch64"
-    for name in REQUIREMENTS:
+    for name, source in REQUIREMENTS.items():
         path = folder / f"{name}.txt"
-        path.write_text(needed((ROOT / "envs" / f"{name}.txt").read_text(), python, machine))
+        path.write_text(needed((ROOT / source / f"{name}.txt").read_text(), python, machine))
         words = [
             "--no-deps",
             "--require-hashes",
@@ -136,7 +137,7 @@ def main() -> None:
         sources = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
         subprocess.run([*sources, "--directory", name], cwd=ROOT, check=True)
         for own, copied in COPIED.items():
-            shutil.copy(ROOT / "envs" / own, Path(name) / copied)
+            shutil.copy(ROOT / "dev" / own, Path(name) / copied)
         (Path(name) / "packages.txt").write_text(packages())
         (Path(name) / "python").write_text(f"{options.python}\n")
         files = sorted(path for path in Path(name).rglob("*") if path.is_file())

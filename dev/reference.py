@@ -31,7 +31,7 @@ from peakmark.tools.tables import TABLES, Table
 from peakmark.views import tables
 from peakmark.workflow import doctor
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
 SCHEMAS: dict[str, type] = {
     "config": Campaign,
     "site": Site,
