@@ -8,6 +8,7 @@ rule rows:
     output:
         [f"{RUN.folder}/rows/{name}.csv" for name in names.FRAMES],
         f"{RUN.folder}/rows/{names.CAMPAIGN}",
+        f"{RUN.folder}/rows/{names.CHECK}",
     log:
         f"{RUN.folder}/logs/rows.log",
     localrule: True

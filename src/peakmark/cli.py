@@ -23,7 +23,7 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from peakmark import __version__, files, output, resources
-from peakmark.check import arguments as check_arguments
+from peakmark.check import command as check_command
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, RecordError, Terminated, sentence
 from peakmark.formatting import plural
 from peakmark.run import build, cleanup
@@ -434,8 +434,10 @@ def _add_fleet(commands: Commands, heading: str) -> None:
 
 
 def _add_check(commands: Commands, heading: str) -> None:
-    command = commands.add(heading, "check", check, check_arguments.HELP, check_arguments.DETAILS)
-    check_arguments.add_arguments(command)
+    command = commands.add(
+        heading, "check", check_command.run, check_command.HELP, check_command.DETAILS
+    )
+    check_command.add_arguments(command)
 
 
 def _add_history(commands: Commands, heading: str) -> None:
@@ -858,7 +860,6 @@ def bundle(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
-    from peakmark.check import command
     from peakmark.rows import build
     from peakmark.views import export
 
@@ -866,7 +867,7 @@ def export(options: argparse.Namespace) -> None:
     if options.form == "openmetrics":
         replaceable = export.OPENMETRICS_FILE
     if options.form == "nhc":
-        text = f"{command.nhc_line(options.campaign)}\n"
+        text = f"{check_command.nhc_line(options.campaign)}\n"
     else:
         write: Callable[[CampaignFrames], str] = getattr(export, options.form)
         with pack.opened(options.campaign) as folder:
@@ -961,12 +962,6 @@ def _write_suspects(frames: CampaignFrames, campaign: Path, target: Path) -> lis
     text = yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=100)
     files.write_document(target, text.encode(), campaign)
     return ["To measure them again:", shlex.join(["peakmark", "run", str(target), "--slurm"])]
-
-
-def check(options: argparse.Namespace) -> int:
-    from peakmark.check import command
-
-    return command.run(options)
 
 
 def history(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Measure a row once on this node, and find out whether something disturbed it."""
+"""Measure a row of a class once on this node, and find out whether something disturbed it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from peakmark.catalogue import NOT_POSSIBLE
-from peakmark.check.expected import ClassRow, Recipe
 from peakmark.errors import MeasurementError, Unavailable
 from peakmark.formatting import percent, quantity
 from peakmark.machine import job_limits
@@ -19,6 +18,50 @@ from peakmark.run import noise
 
 LOWERED = 0.99
 """Share of the class's limit of the clock below which this node's limit counts as lowered."""
+
+
+class ClassRow(NamedTuple):
+    """A row that good nodes of this class reach, as ``rows.expectations`` lists it.
+
+    Attributes:
+        name: name in messages and for ``--rows``, such as ``cpu DP xcores``.
+        workload: workload.
+        cache_level: level that a memory row measures, L1 to DRAM; empty if it is unknown.
+        block: block size in bytes, or None.
+        threads: number of threads.
+        unit: SI unit of the values; lower values are better if it is s.
+        highest: highest end of the intervals of the nodes' medians.
+        bound: value that every good node reaches.
+        is_cpu: whether the row is proportional to the CPU time of its threads.
+        is_private: whether the row uses only the cores of its threads, and no memory of the whole node.
+        argv: name of the kernel, and its options without the amount of work.
+        cpus: CPUs that the threads are pinned to.
+        overhead_s: seconds of the command besides measuring.
+        clock_limit_hz: lowest limit of these CPUs' clocks (``scaling_max_freq``), if known.
+        is_headline: whether the row is checked by default.
+    """
+
+    name: str
+    workload: str
+    cache_level: str
+    block: int | None
+    threads: int
+    unit: str
+    highest: float
+    bound: float
+    is_cpu: bool
+    is_private: bool
+    argv: list[str]
+    cpus: list[int]
+    overhead_s: float
+    clock_limit_hz: float | None
+    is_headline: bool
+
+    def is_reached_by(self, value: float) -> bool:
+        """Return whether a value is at least as good as ``bound``."""
+        if self.unit == "s":
+            return value <= self.bound
+        return value >= self.bound
 
 
 class Try(NamedTuple):
@@ -52,12 +95,11 @@ def find_kernel(folder: Path, name: str) -> Path:
     )
 
 
-def measure(row: ClassRow, recipe: Recipe, kernel: Path, seconds: float, limit_s: float) -> Try:
+def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
     """Measure a row once.
 
     Args:
         row: the row.
-        recipe: command of the row.
         kernel: path of the kernel.
         seconds: time to measure.
         limit_s: seconds after which the kernel is killed.
@@ -66,8 +108,8 @@ def measure(row: ClassRow, recipe: Recipe, kernel: Path, seconds: float, limit_s
         Unavailable: this machine cannot measure the row, or not within the time.
         MeasurementError: the kernel failed.
     """
-    argv = [str(kernel), *recipe.argv[1:], "--seconds", f"{seconds:.3f}"]
-    before = noise.read(recipe.cpus)
+    argv = [str(kernel), *row.argv[1:], "--seconds", f"{seconds:.3f}"]
+    before = noise.read(tuple(row.cpus))
     try:
         done = subprocess.run(
             argv,
@@ -80,10 +122,10 @@ def measure(row: ClassRow, recipe: Recipe, kernel: Path, seconds: float, limit_s
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"{row.instrument} did not measure {row.name} in time") from None
+        raise Unavailable(f"{kernel.name} did not measure {row.name} in time") from None
     except OSError as error:
         raise Unavailable(f"{kernel} cannot be executed ({error.strerror})") from error
-    after = noise.read(recipe.cpus)
+    after = noise.read(tuple(row.cpus))
     printed = _printed(done.stdout)
     if printed.get("wrong_cpus"):
         return Try(0.0, wrong_cpu=printed["wrong_cpus"][0])
@@ -93,22 +135,20 @@ def measure(row: ClassRow, recipe: Recipe, kernel: Path, seconds: float, limit_s
     if done.returncode or not isinstance(value, float | int) or value <= 0:
         said = done.stderr.strip().splitlines()[-1:] or ["no message"]
         raise MeasurementError(
-            f"{row.instrument} failed in {row.name} with exit code {done.returncode}: {said[0]}"
+            f"{kernel.name} failed in {row.name} with exit code {done.returncode}: {said[0]}"
         )
     quota = _quota(row)
     during = noise.between(before, after) or {}
-    disturbances = _disturbances(row, recipe, printed, during, quota)
-    cap = _lowered_clock(before.state["clock_limit_hz"], recipe.clock_limit_hz)
+    disturbances = _disturbances(row, printed, during, quota)
+    cap = _lowered_clock(before.state["clock_limit_hz"], row.clock_limit_hz)
     return Try(float(value), " and ".join(filter(None, [*disturbances, cap])), quota)
 
 
 def _printed(text: str) -> Mapping[str, Any]:
-    """Return the JSON object that a kernel printed; empty if there is none."""
+    """Return the JSON object that a kernel printed; empty if it printed none."""
     try:
-        printed = json.loads(text)
+        printed: Mapping[str, Any] = json.loads(text)
     except ValueError:
-        return {}
-    if not isinstance(printed, dict):
         return {}
     return printed
 
@@ -116,17 +156,13 @@ def _printed(text: str) -> Mapping[str, Any]:
 def _quota(row: ClassRow) -> float | None:
     """Return the CPUs whose time the control group allows, if they are fewer than the threads."""
     quota: float | None = job_limits.collect(Host())["cpu_quota"]
-    if quota and quota < row.concurrency:
+    if quota and quota < row.threads:
         return quota
     return None
 
 
 def _disturbances(
-    row: ClassRow,
-    recipe: Recipe,
-    printed: Mapping[str, Any],
-    during: Mapping[str, Any],
-    quota: float | None,
+    row: ClassRow, printed: Mapping[str, Any], during: Mapping[str, Any], quota: float | None
 ) -> list[str]:
     """Return in words how other programs and the hypervisor disturbed a try.
 
@@ -134,10 +170,10 @@ def _disturbances(
     """
     context = {
         "noise": {"during": during},
-        "placed": {"threads": row.concurrency, "cpus": recipe.cpus},
+        "placed": {"threads": row.threads, "cpus": row.cpus},
         "allowed": {"cpu_quota": quota},
     }
-    amounts = noise.find(row.subsystem, context, printed)
+    amounts = noise.find("cpu" if row.is_cpu else "memory", context, printed)
     disturbances = []
     if "other-load" in amounts:
         disturbances.append(f"other programs used {amounts['other-load']:.1f} CPUs")
@@ -151,12 +187,7 @@ def _disturbances(
 
 
 def _lowered_clock(limit_hz: float | None, usual_hz: float | None) -> str:
-    """Return a sentence part if this node's clock limit is below the one of its class; else an empty text.
-
-    Args:
-        limit_hz: highest clock that the OS kernel of this node allows, if known.
-        usual_hz: highest clock that it allows on the nodes of the class, if known.
-    """
+    """Return a sentence part if this node's clock limit (Hz) is below the one of its class, else nothing."""
     if not limit_hz or not usual_hz or limit_hz >= LOWERED * usual_hz:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Decide whether this node is as good as its class was.
+"""Decide whether this node is as good as its class was in a campaign.
 
 A row is good if one of its tries reaches the bound of the class. It is slow if none of ``TRIES`` tries does
 and nothing disturbed them. Everything else cannot be told.
@@ -6,20 +6,21 @@ and nothing disturbed them. Everything else cannot be told.
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from peakmark.check import expected
-from peakmark.check.expected import ClassRow, NodeFacts, Recipe
-from peakmark.check.tries import Try, find_kernel, measure
-from peakmark.equipment import Equipment
-from peakmark.errors import ExitCode, Unavailable
+from peakmark.check.tries import ClassRow, Try, find_kernel, measure
+from peakmark.equipment import Equipment, equipment_of
+from peakmark.errors import ConfigError, ExitCode, RecordError, Unavailable
 from peakmark.formatting import plural, quantity
+from peakmark.machine import hardware
 from peakmark.machine.host import Host
+from peakmark.rows.names import CHECK, FOLDER
 
 TRIES = 3
 """Most tries of a row. A short disturbance does not last for all of them."""
@@ -33,13 +34,22 @@ LATE_S = 0.2
 """Seconds by which a running kernel may exceed the time of the check before it is killed."""
 
 
-class Verdict(NamedTuple):
-    """Outcome of a check.
+class NodeFacts(NamedTuple):
+    """Facts of the node that is checked.
 
     Attributes:
-        code: exit code.
-        text: one line that gives the reason.
+        name: name of the host without its domain.
+        equipment: equipment in words.
+        is_virtual: whether a hypervisor runs the node, so that unseen guests may share its memory.
     """
+
+    name: str
+    equipment: Equipment
+    is_virtual: bool
+
+
+class Verdict(NamedTuple):
+    """Outcome of a check: its exit code, and one line that gives the reason."""
 
     code: ExitCode
     text: str
@@ -51,26 +61,17 @@ class CheckedRow:
 
     Attributes:
         row: the row.
-        recipe: command that measures it.
         tries: its tries so far.
         reason: why it was not measured often enough; empty if it was.
     """
 
     row: ClassRow
-    recipe: Recipe
     tries: list[Try] = field(default_factory=list)
     reason: str = ""
 
     @property
     def is_good(self) -> bool:
-        """Return whether one of the repeated measurements reached the bound that the check demands."""
         return any(self.row.is_reached_by(each.value) for each in self.tries)
-
-    @property
-    def best(self) -> float:
-        """Return the best value of the tries."""
-        values = [each.value for each in self.tries]
-        return min(values) if self.row.is_time else max(values)
 
     def uncertainty(self, node: NodeFacts) -> str:
         """Return why a row that is not good may belong to a good node; empty if it is slow."""
@@ -91,12 +92,11 @@ class CheckedRow:
     def _is_slow_by_quota(self, each: Try) -> bool:
         """Return whether the quota of the control group alone keeps a good node below the bound.
 
-        Then other programs and the number of tries do not matter. Only CPU rows are proportional to the
-        CPU time.
+        Then other programs and the number of tries do not matter.
         """
-        if each.quota is None or self.row.subsystem != "cpu":
+        if each.quota is None or not self.row.is_cpu:
             return False
-        return not self.row.is_reached_by(self.row.highest * each.quota / self.row.concurrency)
+        return not self.row.is_reached_by(self.row.highest * each.quota / self.row.threads)
 
 
 def check(campaign: Path, kernels: Path, seconds: float, names: Sequence[str]) -> Verdict:
@@ -113,13 +113,9 @@ def check(campaign: Path, kernels: Path, seconds: float, names: Sequence[str]) -
         PeakmarkError: the campaign or the kernels are damaged, or ``names`` are wrong.
     """
     deadline = time.monotonic() + seconds
-    node = expected.read_node(Host())
-    equipment, members = expected.find_class(campaign, node)
-    rows = expected.read_rows(campaign, members)
-    chosen = expected.headline_rows(rows)
-    if names:
-        chosen = expected.named_rows(rows, names)
-    checked = _measurable(campaign, chosen)
+    node = read_node(Host())
+    equipment, rows = read_class(campaign, node)
+    checked = _measurable(campaign, choose(rows, names))
     planned, try_s = plan(checked, seconds)
     for _ in range(TRIES):
         for each in planned:
@@ -130,25 +126,87 @@ def check(campaign: Path, kernels: Path, seconds: float, names: Sequence[str]) -
     return _verdict(campaign, node, equipment, planned)
 
 
-def _measurable(campaign: Path, rows: Sequence[ClassRow]) -> list[CheckedRow]:
-    """Return the rows whose CPUs this process may use.
+def read_node(host: Host) -> NodeFacts:
+    """Read the facts of this node by which nodes count as equal."""
+    system = os.uname()
+    cpu = hardware.collect_cpu(host)
+    facts = {
+        "cpu": cpu,
+        "memory": {"total": host.meminfo().get("MemTotal")},
+        "os": {"kernel": system.release},
+    }
+    name = system.nodename.partition(".")[0]
+    return NodeFacts(name, equipment_of(facts), is_virtual=cpu["virtualised"] is not None)
+
+
+def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRow]]:
+    """Return the equipment and the rows of this node's class in a campaign.
+
+    A class has the CPU of this node. Of several classes it is the one that has most in common with the
+    node: other memory or another kernel may be the fault.
 
     Raises:
-        Unavailable: there is none.
+        RecordError: the campaign has no list of classes, or it is damaged.
+        Unavailable: no node of the campaign has this CPU.
     """
+    path = campaign / FOLDER / CHECK
+    again = f"`peakmark tables {campaign}` writes it where the campaign was measured"
+    try:
+        classes = [_class(known) for known in json.loads(path.read_bytes())]
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read ({error.strerror}): {again}") from error
+    except (ValueError, TypeError, LookupError) as error:
+        raise RecordError(f"{path} is damaged ({error}): {again}") from error
+    matching = [known for known in classes if known[0].cpu == node.equipment.cpu]
+    if not matching:
+        others = " or ".join(sorted({known.cpu for known, _ in classes if known.cpu}))
+        raise Unavailable(
+            f"{node.name} belongs to no class of {campaign}: its CPU is {node.equipment.cpu or 'unknown'},"
+            f" and theirs is {others or 'unknown'}"
+        )
+    return max(matching, key=lambda known: _in_common(known[0], node.equipment))
+
+
+def _class(known: Mapping[str, Any]) -> tuple[Equipment, list[ClassRow]]:
+    """Return equipment and rows of a class. Errors: TypeError, LookupError."""
+    return Equipment(**known["equipment"]), [ClassRow(**row) for row in known["rows"]]
+
+
+def _in_common(one: Equipment, other: Equipment) -> int:
+    """Return the number of equal properties."""
+    return sum(own == its for own, its in zip(one, other, strict=True))
+
+
+def choose(rows: Sequence[ClassRow], names: Sequence[str]) -> list[ClassRow]:
+    """Return the rows whose name has all words of one of ``names``; without names the headline rows.
+
+    Raises:
+        ConfigError: no row has the words of a name.
+    """
+    if not names:
+        return [row for row in rows if row.is_headline]
+    chosen: dict[str, ClassRow] = {}
+    for name in names:
+        words = set(name.split())
+        matching = [row for row in rows if words <= set(row.name.split())]
+        if not matching or not words:
+            known = ", ".join(row.name for row in rows) or "none"
+            raise ConfigError(f"--rows {name!r}: the campaign has no such row; it has {known}")
+        for row in matching:
+            chosen.setdefault(row.name, row)
+    return list(chosen.values())
+
+
+def _measurable(campaign: Path, rows: Sequence[ClassRow]) -> list[CheckedRow]:
+    """Return the rows whose CPUs this process may use. Errors: Unavailable, if there is none."""
     allowed = os.sched_getaffinity(0)
-    checked = []
-    reason = (
-        f"{campaign} has no row of this node's class with {expected.LEAST_VALUES} values or more"
-    )
-    for row in rows:
-        recipe = expected.read_recipe(campaign, row)
-        if allowed.issuperset(recipe.cpus):
-            checked.append(CheckedRow(row, recipe))
-        else:
-            reason = f"{row.name} needs {plural(len(recipe.cpus), 'CPU')}, and this process may use {len(allowed)}"
+    checked = [CheckedRow(row) for row in rows if allowed.issuperset(row.cpus)]
+    if not checked and not rows:
+        raise Unavailable(f"{campaign} has no row of this node's class with enough values")
     if not checked:
-        raise Unavailable(reason)
+        raise Unavailable(
+            f"{rows[0].name} needs {plural(len(rows[0].cpus), 'CPU')}, and this process may use {len(allowed)}"
+        )
     return checked
 
 
@@ -159,12 +217,12 @@ def plan(rows: Sequence[CheckedRow], seconds: float) -> tuple[list[CheckedRow], 
     """
     round_s = (USED * seconds - RESERVED_S) / TRIES
     planned = list(rows[:1])
-    overhead_s = rows[0].recipe.overhead_s
+    overhead_s = rows[0].row.overhead_s
     for each in rows[1:]:
-        needed_s = overhead_s + each.recipe.overhead_s + LEAST_TRY_S * (len(planned) + 1)
+        needed_s = overhead_s + each.row.overhead_s + LEAST_TRY_S * (len(planned) + 1)
         if needed_s <= round_s:
             planned.append(each)
-            overhead_s += each.recipe.overhead_s
+            overhead_s += each.row.overhead_s
     try_s = (round_s - overhead_s) / len(planned)
     return planned, min(MOST_TRY_S, max(LEAST_TRY_S, try_s))
 
@@ -172,12 +230,12 @@ def plan(rows: Sequence[CheckedRow], seconds: float) -> tuple[list[CheckedRow], 
 def _try(each: CheckedRow, kernels: Path, try_s: float, deadline: float) -> None:
     """Measure a row once more, unless the time is too short."""
     left_s = deadline - time.monotonic()
-    if left_s < try_s + each.recipe.overhead_s:
+    if left_s < try_s + each.row.overhead_s:
         each.reason = f"the time was too short for {TRIES} tries of {each.row.name}"
         return
-    kernel = find_kernel(kernels, each.row.instrument)
+    kernel = find_kernel(kernels, each.row.argv[0])
     try:
-        each.tries.append(measure(each.row, each.recipe, kernel, try_s, left_s + LATE_S))
+        each.tries.append(measure(each.row, kernel, try_s, left_s + LATE_S))
     except Unavailable as error:
         each.reason = str(error)
 
@@ -210,10 +268,13 @@ def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[
     """Return the sentence on a slow node: row, value, expected value, tries, and possible reasons."""
     first = slow[0]
     row = first.row
-    word = "at most" if row.is_time else "at least"
-    tries = ", ".join(quantity(each.value, row.unit) for each in first.tries)
+    values = [each.value for each in first.tries]
+    best, word = max(values), "at least"
+    if row.unit == "s":
+        best, word = min(values), "at most"
+    tries = ", ".join(quantity(value, row.unit) for value in values)
     text = (
-        f"slow: {node.name} in {row.name}: {quantity(first.best, row.unit)}, expected {word}"
+        f"slow: {node.name} in {row.name}: {quantity(best, row.unit)}, expected {word}"
         f" {quantity(row.bound, row.unit)} as in {campaign} (tries: {tries})"
     )
     if len(slow) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,11 @@ from peakmark import files
 from peakmark.errors import RecordError
 from peakmark.plan.cluster import read_behind
 from peakmark.resources import code_digest
-from peakmark.rows import findings, schema
+from peakmark.rows import expectations, findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
 from peakmark.rows.fleet import add_verdicts, count_judged, list_nodes, list_slow_nodes
 from peakmark.rows.links import list_slow_parts
-from peakmark.rows.names import FOLDER
+from peakmark.rows.names import CHECK, FOLDER
 from peakmark.rows.reasons import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
@@ -88,6 +89,8 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
     if keep:
         schema.write(campaign, found)
         files.write_text(campaign / FOLDER / CHECKSUMS, results.checksum_list)
+        classes = json.dumps(expectations.list_classes(found, results), indent=1)
+        files.write_text(campaign / FOLDER / CHECK, f"{classes}\n")
     return found
 
 

@@ -8,5 +8,7 @@ NOT_PLANNED = "the plan holds no cell of it"
 """Reason in ``campaign.json`` for a program without values that the campaign does not measure."""
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
 """Codes of the warnings that runs were disturbed."""
+CHECK = "check.json"
+"""File of what good nodes of each class reach, for ``peakmark check``."""
 CAMPAIGN = "campaign.json"
 """File of the title, authors, configuration, times, failures and programs of a campaign."""

@@ -2,9 +2,9 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,13 @@ from benchmarks.check import made
 from tests.programs import executable
 
 from peakmark import cli
-from peakmark.check import command, expected, tries, verdict
-from peakmark.check.expected import ClassRow, Recipe
-from peakmark.check.tries import Try
+from peakmark.check import command, tries, verdict
+from peakmark.check.tries import ClassRow, Try
 from peakmark.check.verdict import CheckedRow
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
+from peakmark.rows import build, expectations
+from peakmark.storage.results import Results
 
 KERNELS = ROOT / "build" / "kernels"
 CHECK = ROOT / "src" / "peakmark" / "check"
@@ -109,18 +110,17 @@ def test_wrong_options_are_usage_errors(words, said, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("words", "code"), [((), 4), (("--for", "health"), 0)])
-def test_damaged_rows_are_an_error(words, code, tmp_path, capsys):
+@pytest.mark.parametrize("text", ["{", '[{"rows": []}]', '[{"equipment": {}, "rows": [{}]}]'])
+def test_a_damaged_list_of_classes_is_an_error(text, words, code, tmp_path, capsys):
     made.write(tmp_path, {DP: LEAST})
-    (tmp_path / "rows" / "rows.csv").write_text("node,place\n")
+    (tmp_path / "rows" / "check.json").write_text(text)
     found, line = checked(capsys, tmp_path, *words)
-    assert found == code and "rows.csv is damaged" in line
+    assert found == code and "check.json is damaged" in line and "peakmark tables" in line
 
 
-def test_a_record_of_the_class_must_be_there(tmp_path, capsys):
-    made.write(tmp_path, {DP: LEAST})
-    shutil.rmtree(tmp_path / "cells")
+def test_a_folder_without_rows_is_an_error(tmp_path, capsys):
     code, line = checked(capsys, tmp_path)
-    assert code == 4 and "no record of cpu DP x1" in line
+    assert code == 4 and "check.json cannot be read" in line
 
 
 def test_a_wrong_result_is_worse_than_slow(tmp_path, capsys):
@@ -181,29 +181,24 @@ def test_the_line_for_nhc_calls_the_check(tmp_path, capsys):
 # -- the rule
 
 
-def row(lowest=99.0, highest=101.0, **changed):
-    known = {
-        "name": "cpu DP x2", "subsystem": "cpu", "instrument": "cpubench", "workload": "DP",
-        "variant": "", "block": None, "concurrency": 2, "asked": "2", "cache_level": "",
-        "unit": "op/s", "lowest": lowest, "highest": highest, "values": 6, "node": "any",
-    }  # fmt: skip
+def row(**changed):
+    known = made.expected(made.dp(2), 100.0) | {"highest": 101.0, "bound": 90.0}
     return ClassRow(**{**known, **changed})
 
 
-@pytest.mark.parametrize(("lowest", "highest", "unit", "bound"), [
-    (99.0, 101.0, "op/s", 90.0),
-    (80.0, 100.0, "op/s", 64.0),
-    (99.0, 101.0, "s", 111.1),
-    (80.0, 100.0, "s", 125.0),
+@pytest.mark.parametrize(("lowest", "highest", "is_time", "bound"), [
+    (99.0, 101.0, False, 90.0),
+    (80.0, 100.0, False, 64.0),
+    (99.0, 101.0, True, 111.1),
+    (80.0, 100.0, True, 125.0),
 ])  # fmt: skip
-def test_the_bound_is_as_far_beyond_the_interval_as_that_is_wide(lowest, highest, unit, bound):
-    assert row(lowest, highest, unit=unit).bound == pytest.approx(bound)
+def test_the_bound_is_as_far_beyond_the_interval_as_that_is_wide(lowest, highest, is_time, bound):
+    assert expectations.bound(lowest, highest, is_time=is_time) == pytest.approx(bound)
 
 
-NODE = expected.NodeFacts("node1", expected.Equipment(), is_virtual=False)
+NODE = verdict.NodeFacts("node1", verdict.Equipment(), is_virtual=False)
 GUEST = NODE._replace(is_virtual=True)
-RECIPE = Recipe(("cpubench",), (0, 1), 0.1)
-COPY = {"subsystem": "memory", "cache_level": "DRAM", "name": "memory RWS pool x2"}
+COPY = {"is_cpu": False, "is_private": False, "name": "memory RWS pool x2"}
 
 
 @pytest.mark.parametrize(("of", "tried", "node", "good", "why"), [
@@ -221,7 +216,7 @@ COPY = {"subsystem": "memory", "cache_level": "DRAM", "name": "memory RWS pool x
     (row(), [Try(30.0)] * 3, GUEST, False, ""),
 ])  # fmt: skip
 def test_a_row_is_slow_only_if_nothing_else_explains_it(of, tried, node, good, why):
-    each = CheckedRow(of, RECIPE, tried)
+    each = CheckedRow(of, tried)
     assert each.is_good == good
     if not good:
         found = each.uncertainty(node)
@@ -230,7 +225,7 @@ def test_a_row_is_slow_only_if_nothing_else_explains_it(of, tried, node, good, w
 
 @pytest.mark.parametrize(("seconds", "count"), [(20.0, 3), (2.0, 2), (1.0, 1)])
 def test_rows_are_left_out_if_the_time_is_short(seconds, count):
-    rows = [CheckedRow(row(), RECIPE._replace(overhead_s=each)) for each in (0.1, 0.1, 0.6)]
+    rows = [CheckedRow(row(overhead_s=each)) for each in (0.1, 0.1, 0.6)]
     planned, _ = verdict.plan(rows, seconds)
     assert planned == rows[:count]
 
@@ -238,12 +233,12 @@ def test_rows_are_left_out_if_the_time_is_short(seconds, count):
 @pytest.mark.parametrize(("seconds", "try_s"), [(60.0, 1.0), (7.0, 0.9), (1.0, 0.1)])
 def test_a_try_takes_its_share_of_the_time(seconds, try_s, monkeypatch):
     monkeypatch.setattr(verdict, "MOST_TRY_S", 1.0)
-    rows = [CheckedRow(row(), RECIPE) for _ in range(2)]
+    rows = [CheckedRow(row(overhead_s=0.1)) for _ in range(2)]
     assert verdict.plan(rows, seconds)[1] == pytest.approx(try_s)
 
 
 def test_a_row_is_not_measured_without_time_for_it(tmp_path):
-    each = CheckedRow(row(), RECIPE)
+    each = CheckedRow(row(overhead_s=0.1))
     verdict._try(each, tmp_path, 0.1, deadline=0.0)
     assert not each.tries and "time was too short" in each.uncertainty(NODE)
 
@@ -251,50 +246,52 @@ def test_a_row_is_not_measured_without_time_for_it(tmp_path):
 # -- what it reads
 
 
-def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(tmp_path):
-    made.write(tmp_path, {DP: 100.0}, nodes=("node1", "node2", "node3", "node4"))
-    path = tmp_path / "rows" / "rows.csv"
-    lines = path.read_text().splitlines()
-    for number, (old, new) in enumerate(
-        [(",False,", ",True,"), (",True,False,", ",True,False,wrong"), (",cpubench,", ",hpl,")], 1
-    ):
-        lines[number] = lines[number].replace(old, new).replace("99.0", "1.0")
-    path.write_text("\n".join(lines) + "\n")
-    (found,) = expected.read_rows(tmp_path, {"node1", "node2", "node3", "node4"})
-    assert found.lowest == 99.0 and found.values == 6 and found.node == "node4"
-
-
 def test_of_two_classes_with_this_processor_the_one_with_most_in_common_counts(tmp_path):
-    node = expected.read_node(Host())
-    made.write(tmp_path, {DP: 100.0}, nodes=("node1",), memory="1 GiB", kernel="0.1")
-    path = tmp_path / "rows" / "nodes.csv"
-    equal = path.read_text().splitlines()[1]
-    equal = equal.replace("node1,,", "node2,B,").replace("1 GiB", node.equipment.memory)
-    path.write_text(f"{path.read_text()}{equal}\n")
-    _, members = expected.find_class(tmp_path, node)
-    assert members == {"node2"}
+    node = verdict.read_node(Host())
+    made.write(tmp_path, {DP: 100.0}, memory="1 GiB", kernel="0.1")
+    path = tmp_path / "rows" / "check.json"
+    (other,) = json.loads(path.read_text())
+    equal = {"equipment": {**other["equipment"], "memory": node.equipment.memory}, "rows": []}
+    path.write_text(json.dumps([other, equal]))
+    assert verdict.read_class(tmp_path, node)[1] == []
 
 
-def test_the_rows_of_a_real_campaign_have_names_and_commands(golden_fleet):
-    rows = expected.read_rows(golden_fleet, {f"node{number}" for number in range(1, 9)})
-    headlines = expected.headline_rows(rows)
+@pytest.fixture
+def listed(golden_fleet):
+    """What the rows of eight equal nodes are compared with, after a change of the frame of rows."""
+    results = Results.read(golden_fleet)
+
+    def do(change=lambda rows: rows):
+        frames = build.load(golden_fleet)
+        rows = change(frames.rows.copy())
+        (known,) = expectations.list_classes(replace(frames, rows=rows), results)
+        return known["rows"]
+
+    return do
+
+
+def test_the_rows_of_a_real_campaign_have_names_and_commands(listed):
+    rows = [ClassRow(**known) for known in listed()]
+    headlines = verdict.choose(rows, [])
     assert [each.name for each in headlines] == ["cpu DP x2", "cpu DP x1"]
-    assert {each.values for each in headlines} == {24}
-    recipe = expected.read_recipe(golden_fleet, headlines[0])
-    assert recipe.argv[0] == "cpubench" and recipe.cpus == (0, 1)
-    assert "--seconds" not in recipe.argv and "0.2" not in recipe.argv
-    assert [each.name for each in expected.named_rows(rows, ["LAT"])] == [
-        "memory_latency LAT 1MiB x1"
-    ]
+    assert headlines[0].argv[0] == "cpubench" and headlines[0].cpus == [0, 1]
+    assert "--seconds" not in headlines[0].argv and "0.2" not in headlines[0].argv
+    assert [each.name for each in verdict.choose(rows, ["LAT"])] == ["memory_latency LAT 1MiB x1"]
 
 
-def test_records_that_cannot_be_read_are_passed_over(golden_fleet, tmp_path):
-    (each,) = expected.named_rows(expected.read_rows(golden_fleet, {"node1"}), ["DP x1"])
-    copy = tmp_path / "copy"
-    shutil.copytree(golden_fleet, copy)
-    damaged = next((copy / "cells/cpu/cpubench").glob("DP*_x1/node1/0.json"))
-    damaged.write_text(json.dumps({"status": "ok"}))
-    assert expected.read_recipe(copy, each).cpus == (0,)
+def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(listed):
+    def change(rows):
+        is_dp = rows["workload"].eq("DP") & rows["concurrency"].eq(1)
+        for node, column, value in [
+            ("node1", "is_slow", True), ("node2", "severity", "wrong"), ("node3", "is_own", False),
+        ]:  # fmt: skip
+            chosen = is_dp & rows["node"].eq(node)
+            rows.loc[chosen, column] = value
+            rows.loc[chosen, "low"] = 1.0
+        return rows
+
+    (known,) = (each for each in listed(change) if each["name"] == "cpu DP x1")
+    assert known["bound"] > 1e6
 
 
 @pytest.mark.parametrize(("quota", "kept"), [(None, None), (2.0, None), (1.5, 1.5)])
@@ -314,8 +311,8 @@ def test_a_clock_that_is_limited_more_than_that_of_the_class_is_a_disturbance(li
 
 def test_lost_cpu_time_is_a_disturbance_unless_a_quota_explains_it():
     printed = {"cpu_share": 0.5}
-    assert "waited for a CPU 50.0 %" in tries._disturbances(row(), RECIPE, printed, {}, None)[0]
-    assert tries._disturbances(row(), RECIPE, printed, {}, 1.0) == []
+    assert "waited for a CPU 50.0 %" in tries._disturbances(row(), printed, {}, None)[0]
+    assert tries._disturbances(row(), printed, {}, 1.0) == []
 
 
 def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):

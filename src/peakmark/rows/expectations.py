@@ -1,0 +1,192 @@
+"""List for ``peakmark check`` what good nodes of each class reach: ``rows/check.json``.
+
+The check itself runs in a prolog, where Python has its standard library alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from peakmark.catalogue import KERNELS, SHAPES, is_together
+from peakmark.formatting import format_size
+from peakmark.machine.host import parse_cpu_list
+from peakmark.rows.schema import CampaignFrames
+from peakmark.storage.results import Results, StoredRecord
+
+LEAST_MARGIN = 1.1
+"""Least factor between the class's interval and the value of a slow node.
+
+Other programs may take 5 % of the CPUs unnoticed (``noise.MATTERS``), and good nodes vary by up to 5 %
+from day to day.
+"""
+LEAST_VALUES = 3
+"""Fewest values of a class in a row. If nothing has changed, the best of three new values is worse than
+all three of the class with a probability of 1/20; six values make it 1/84.
+"""
+INSTRUMENTS = (KERNELS["cpu"], KERNELS["memory"])
+"""Programs whose rows are checked. They write no files and use no network."""
+WORK = ("--seconds", "--operations", "--total", "--accesses")
+"""Options of these programs that set the amount of work."""
+LEAST_OVERHEAD_S, MOST_OVERHEAD_S = 0.1, 5.0
+"""Plausible seconds that a program takes besides measuring: start, warm-up, and filling its memory."""
+PRIVATE_CACHES = ("L1", "L2")
+"""Cache levels that the core of a thread has for itself."""
+EQUIPMENT = ["cpu", "memory", "network", "kernel", "clock"]
+"""Columns of ``nodes.csv`` in which the nodes of a class are equal."""
+
+
+class HeadlineKind(NamedTuple):
+    """A kind of row that is checked by default.
+
+    Attributes:
+        workloads: workloads, the preferred one first.
+        cache_level: level that the row measures; empty for the CPU.
+        is_full: whether the row with most threads is checked, else the one with fewest.
+    """
+
+    workloads: tuple[str, ...]
+    cache_level: str
+    is_full: bool
+
+
+HEADLINES = (
+    HeadlineKind(("DP", "FP32", "SP", "HP"), "", is_full=True),
+    HeadlineKind(("DP", "FP32", "SP", "HP"), "", is_full=False),
+    HeadlineKind(("QP", "QPDOT", "HP"), "", is_full=True),
+    HeadlineKind(("RWS", "RS", "WS", "RR"), "L1", is_full=False),
+    HeadlineKind(("RWS", "RS", "WS", "RR", "RWR"), "DRAM", is_full=True),
+    HeadlineKind(("LAT",), "DRAM", is_full=False),
+)
+"""Rows that are checked by default, the quickest first."""
+
+
+def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any]]:
+    """Return each class of equal nodes with its rows: their commands, and the values of good nodes."""
+    commands = _commands(results)
+    rows = _usable(frames.rows)
+    classes = []
+    for _, nodes in frames.nodes.groupby("class", sort=False):
+        own = rows[rows["node"].isin(nodes["node"])]
+        points = [_row(lines, commands) for _, lines in own.groupby("place", sort=False)]
+        known = [point for point in points if point is not None]
+        equipment = nodes.iloc[0][EQUIPMENT].fillna("").to_dict()
+        classes.append({"equipment": equipment, "rows": _headlines_first(known)})
+    return classes
+
+
+def _usable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the checked kernels, without slow nodes, wrong rows, matrices and curves."""
+    is_measured = rows["is_own"] & rows["n"].gt(0) & rows["low"].gt(0)
+    is_right = rows["severity"].ne("wrong") & rows["is_slow"].ne(True)
+    is_point = ~rows["workload"].isin(SHAPES) & ~rows["variant"].map(is_together)
+    is_checked = rows["instrument"].isin(INSTRUMENTS)
+    return rows[is_measured & is_right & is_point & is_checked]
+
+
+def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:
+    """Return a good record of each (instrument, workload, variant, block in bytes, concurrency, node)."""
+    found: dict[tuple[Any, ...], StoredRecord] = {}
+    for record in results.records:
+        cell = record.cell
+        if record.ok and cell.instrument in INSTRUMENTS:
+            block = record.data["measurements"][0]["block"]
+            asked = cell.word or str(cell.concurrency)
+            key = (cell.instrument, cell.workload, cell.variant, block, asked, cell.node)
+            found.setdefault(key, record)
+    return found
+
+
+def _row(
+    lines: pd.DataFrame, commands: Mapping[tuple[Any, ...], StoredRecord]
+) -> dict[str, Any] | None:
+    """Return what a check needs of one point of a class; None if too few values or no command are known."""
+    first = lines.iloc[0]
+    asked = str(first["concurrency_word"] or first["concurrency"])
+    block = None if pd.isna(first["block_bytes"]) else int(first["block_bytes"])
+    record = commands.get(
+        (first["instrument"], first["workload"], first["variant"], block, asked, first["node"])
+    )
+    if lines["n"].sum() < LEAST_VALUES or record is None:
+        return None
+    table = first["place"].partition("/")[0]
+    size = "" if block is None else format_size(block)
+    words = [table, first["workload"], first["variant"], size, f"x{asked}"]
+    lowest, highest = float(lines["low"].min()), float(lines["high"].max())
+    is_cpu = first["subsystem"] == "cpu"
+    return {
+        "name": " ".join(filter(None, words)),
+        "workload": first["workload"],
+        "cache_level": first["cache_level"],
+        "block": block,
+        "threads": int(first["concurrency"]),
+        "unit": first["unit"],
+        "highest": highest,
+        "bound": bound(lowest, highest, is_time=first["unit"] == "s"),
+        "is_cpu": is_cpu,
+        "is_private": is_cpu or first["cache_level"] in PRIVATE_CACHES,
+        **_recipe(first["instrument"], record),
+    }
+
+
+def bound(lowest: float, highest: float, *, is_time: bool) -> float:
+    """Return the value that every good node reaches.
+
+    It is as far beyond the worst end of the class's interval as the interval is wide, and at least
+    ``LEAST_MARGIN``.
+    """
+    factor = max(LEAST_MARGIN, highest / lowest)
+    if is_time:
+        return highest * factor
+    return lowest / factor
+
+
+def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
+    """Return the command of a record without its amount of work, its CPUs, and what it takes besides."""
+    command = record.data["context"]["commands"][0]
+    words = [instrument]
+    arguments = command["argv"][1:]
+    for option, value in zip(arguments[::2], arguments[1::2], strict=True):  # each has a value
+        if option not in WORK:
+            words += [option, value]
+    overhead_s = command["seconds"] - record.data["measurements"][0]["details"]["seconds"]
+    before = (record.data["context"].get("noise") or {}).get("before") or {}
+    return {
+        "argv": words,
+        "cpus": parse_cpu_list(words[words.index("--cpus") + 1]),
+        "overhead_s": min(MOST_OVERHEAD_S, max(LEAST_OVERHEAD_S, overhead_s)),
+        "clock_limit_hz": before.get("clock_limit_hz"),
+    }
+
+
+def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with the mark ``is_headline``, the headlines first and in their order."""
+    chosen: dict[str, dict[str, Any]] = {}
+    for headline in HEADLINES:
+        row = _headline(headline, rows)
+        if row is not None:
+            chosen.setdefault(row["name"], {**row, "is_headline": True})
+    others = [{**row, "is_headline": False} for row in rows if row["name"] not in chosen]
+    return [*chosen.values(), *others]
+
+
+def _headline(kind: HeadlineKind, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the row of a headline: of its first workload that was measured, with most or fewest threads.
+
+    Of several block sizes, the largest is used in DRAM and the smallest in a cache.
+    """
+    for workload in kind.workloads:
+        matching = [
+            row
+            for row in rows
+            if row["workload"] == workload and row["cache_level"] == kind.cache_level
+        ]
+        if matching:
+            threads = [row["threads"] for row in matching]
+            wanted = max(threads) if kind.is_full else min(threads)
+            matching = [row for row in matching if row["threads"] == wanted]
+            matching.sort(key=lambda row: row["block"] or 0)
+            return matching[-1] if kind.cache_level == "DRAM" else matching[0]
+    return None
