@@ -198,8 +198,6 @@ def tools() -> str:
             f"{SUBSYSTEMS[row.subsystem].title} {', '.join(row.workloads)}"
             for row in instrument.rows
         ]
-        for product in instrument.by_products:
-            rows.append(f"{SUBSYSTEMS[product.subsystem].title} {product.workload}")
         lines += [f"## {instrument.heading}", "", f"`{name}` measures {'; '.join(rows)}.", ""]
         lines += [f"Home page: {' '.join(f'<{page}>' for page in instrument.homes)}", ""]
         ways = [(place, f"`{line}`") for place, line in doctor.ways(instrument)]

@@ -131,17 +131,6 @@ def runs(
     return made
 
 
-def of_hpcc(rate=4e11, vector=40 << 20, concurrency=1, threads=1, **place):
-    """A record of HPL, with the triad of hpcc's STREAM: of vectors beyond the cache of ``VM``, 32 MiB."""
-    of = cell("hpl", "DP", subsystem="cpu", concurrency=concurrency, **place)
-    triad = measurement(of, "rate", 2.5e10) | {
-        "workload": "TRIAD", "variant": "pool-temporal", "metric": "throughput", "unit": "B/s",
-        "concurrency": threads, "details": {"store": "temporal", "working_set_bytes": 3 * vector},
-    }  # fmt: skip
-    rate = measurement(of, "rate", rate)
-    return record(of, [rate, triad], warnings=["HPL is small"])
-
-
 def near(value, n=6):
     """Repetitions of one value, within one per cent of it: six of them are told from others."""
     return [value * factor for factor in (1.0, 1.01, 0.99, 1.004, 0.996, 1.002)[:n]]

@@ -173,7 +173,7 @@ def empty_reasons(results: Results) -> dict[str, str]:
     """Return for each instrument of the tables the reason to show if it has no values."""
     reasons = {}
     for table in TABLES:
-        for program in table.programs_with_columns(()):
+        for program in table.series:
             reasons[program.instrument] = empty_reason(results, program.instrument)
     return reasons
 

@@ -17,9 +17,9 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import binary, size
+from peakmark.formatting import size
 from peakmark.messages import Message, Scope, Severity, WarningKind, message, worst
-from peakmark.rows import checks, schema, streams
+from peakmark.rows import checks, schema
 from peakmark.rows.clocks import add_clocks
 from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.point_limits import messages_of
@@ -27,7 +27,6 @@ from peakmark.rows.row_runs import Line, Messages, RowRuns, severity_of
 from peakmark.rows.settings import deviations
 from peakmark.statistics import median
 from peakmark.storage.results import Results
-from peakmark.tools.hpcc_stream import STREAM
 from peakmark.tools.tables import BY_NAME, Table
 
 DISAGREEMENT = 1.5
@@ -91,15 +90,12 @@ class MeasuredPoint:
         measured: instrument -> its row and runs, sorted by name, for instruments with values.
         failures: lines of ``runs`` for failed attempts of peakmark's kernel.
         runs_above: instrument -> its lines of ``runs`` above the limit.
-        cached_streams: lines of ``runs`` of hpcc's STREAM that no table shows, as caches may have held
-            its vectors.
     """
 
     own_line: Line
     measured: Mapping[str, RowRuns]
     failures: Sequence[Line]
     runs_above: Mapping[str, Sequence[Line]]
-    cached_streams: Sequence[Line]
 
     @property
     def name(self) -> str:
@@ -137,7 +133,6 @@ def measured_points(
     above: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
     for run in schema.lines(runs[runs["above_limit"]]):
         above[run.point][run.instrument].append(run)
-    cached = streams.cached_by_point(rows, runs)
     own_lines: dict[str, Line] = {}
     measured: dict[str, dict[str, RowRuns]] = defaultdict(dict)
     for row in schema.lines(rows):
@@ -156,7 +151,6 @@ def measured_points(
                 measured=by_name,
                 failures=failures[name],
                 runs_above=above[name],
-                cached_streams=cached[name],
             )
         )
     return points
@@ -189,7 +183,6 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *substitutes(point),
         *setting_deviations(point),
         *ping_streams(point),
-        *cached_streams(point),
         *program_warnings(point),
         *limit_remarks(point),
     ]
@@ -316,21 +309,6 @@ def ping_streams(point: MeasuredPoint) -> Messages:
     wanted = point.own_line.concurrency
     if streams and streams != {wanted}:
         yield message("ping-streams", about="ping", echoes=min(streams), streams=wanted)
-
-
-def cached_streams(point: MeasuredPoint) -> Messages:
-    """Report that the row lacks the value of hpcc's STREAM, because caches may have held its vectors."""
-    if STREAM.name in point.measured or point.own is None:
-        return
-    sizes = [(run.working_set_bytes or 0) / streams.ARRAYS for run in point.cached_streams]
-    if not sizes:
-        return
-    cache = streams.last_level_bytes(point.own.facts)
-    if cache is None:
-        yield message("stream-in-cache", case="unknown")
-        return
-    vector = binary(max(sizes)) or ""
-    yield message("stream-in-cache", vector=vector, cache=binary(cache) or "")
 
 
 def program_warnings(point: MeasuredPoint) -> Messages:

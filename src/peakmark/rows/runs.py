@@ -19,10 +19,9 @@ import pandas as pd
 
 from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, metrics
 from peakmark.cell import Cell
-from peakmark.rows import node_sums, schema, streams
+from peakmark.rows import node_sums, schema
 from peakmark.run import noise
 from peakmark.storage.results import Results, StoredRecord
-from peakmark.tools.hpcc_stream import STREAM
 from peakmark.tools.programs import hpl
 from peakmark.tools.tables import subsystem_tables
 
@@ -59,8 +58,6 @@ def read_runs(results: Results) -> pd.DataFrame:
         .pipe(copy_gaps_to_rows_of_shapes)
         # An echo is a value of ping, which the tables of TCP and UDP latencies show.
         .pipe(copy_echoes_to_points)
-        # A stream is a value of STREAM of hpcc, which is shown in the rows of the triad.
-        .pipe(streams.copy_streams_to_points)
         # The clock of each run, during its work or before and after it.
         .pipe(add_clock)
     )
@@ -87,8 +84,7 @@ def lines_with_value(results: Results) -> Iterator[Line]:
                 threads = execution.context["host"], measurement["concurrency"]
                 # If DRAM is slower than its best rate, another program may use it.
                 context = {**execution.context, "dram_compared": best_dram_rates[threads]}
-                cell = streams.cell_of_value(record.cell, measurement["workload"])
-                line = line_of(results, cell, measurement, context)
+                line = line_of(results, record.cell, measurement, context)
                 line |= {
                     "cell": record.cell.id,
                     "record": record.path,
@@ -99,23 +95,7 @@ def lines_with_value(results: Results) -> Iterator[Line]:
                     "disturbed": " ".join(execution.left_out),
                     "program_warnings": warnings,
                 }
-                if cell.instrument == STREAM.name:
-                    line |= stream_columns(results, line)
                 yield line
-
-
-def stream_columns(results: Results, line: Line) -> Line:
-    """Return the column values in which a line of STREAM differs from the line of a cell.
-
-    STREAM's values come with a record of HPL. The line does not take over the record's warnings, because
-    they concern HPL. STREAM has no block, so the node chose none (``is_automatic``). No table shows the
-    line if caches may have held STREAM's vectors.
-    """
-    columns: Line = {"is_automatic": False, "program_warnings": "[]"}
-    facts = results.facts_for(line["node"], line["host"])
-    if not streams.is_of_memory(line["working_set_bytes"] or 0, facts):
-        columns["table"] = ""
-    return columns
 
 
 def find_best_dram_rates(results: Results) -> dict[tuple[str, int], float]:

@@ -29,7 +29,6 @@ from peakmark.cell import Cell
 from peakmark.errors import UNREADABLE, PeakmarkError, RecordError, Sentence, UnreadableError
 from peakmark.formatting import natural
 from peakmark.storage.types import Record
-from peakmark.tools import by_product_of
 from peakmark.validation import convert
 
 SCHEMA_VERSION = 1
@@ -280,9 +279,6 @@ def check_answer(path: Path, data: Mapping[str, Any]) -> None:
     for measurement in data["measurements"]:
         workload, metric, unit = measurement["workload"], measurement["metric"], measurement["unit"]
         subsystem = data["cell"]["subsystem"]
-        by_product = by_product_of(data["cell"]["instrument"], workload)
-        if by_product is not None:
-            subsystem = by_product.subsystem
         if metrics(subsystem, workload).get(metric) != unit:
             raise RecordError(f"the record {path} gives {workload} as {metric} in {unit}", AGAIN)
         if workload in POINTS and not _are_points(workload, measurement["details"].get("points")):

@@ -59,26 +59,6 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class ByProduct:
-    """Rows of another subsystem that a tool measures in passing, such as STREAM in hpcc before HPL.
-
-    No grid can ask for them. Tables show them as a separate program, whose columns are left out if they
-    are empty.
-
-    Attributes:
-        name: name of the program in rows.
-        heading: heading of its columns.
-        subsystem: subsystem of the rows.
-        workload: workload of the rows.
-    """
-
-    name: str
-    heading: str
-    subsystem: str
-    workload: str
-
-
-@dataclass(frozen=True)
 class Tool:
     """A program on this machine. Its version is ``unknown`` if the program does not print one."""
 
@@ -299,7 +279,6 @@ class Instrument:
         options: keys of the configuration that the tool uses, besides the keys of all references.
         unused: options of a cell that the tool does not use.
         instead: substitute, which measures rows whose blocks are too large for the tool's build.
-        by_products: rows of other subsystems that its executions fill too.
     """
 
     name: str
@@ -319,7 +298,6 @@ class Instrument:
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
     instead: str | None = None
-    by_products: tuple[ByProduct, ...] = ()
 
     @property
     def executables(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from peakmark.catalogue import KERNELS
 from peakmark.errors import PeakmarkError
-from peakmark.tools.base import ByProduct, Instrument, Tool
+from peakmark.tools.base import Instrument, Tool
 
 
 class _Registry(Mapping[str, Instrument]):
@@ -46,16 +46,6 @@ REFERENCES = tuple(name for name in REGISTRY if name not in KERNELS.values())
 def references() -> dict[str, Instrument]:
     """Return the reference tools by name."""
     return {name: REGISTRY[name] for name in REFERENCES}
-
-
-def by_product_of(instrument: str, workload: str) -> ByProduct | None:
-    """Return the by-product of an instrument to which a value belongs, None for the cell's own rows."""
-    tool = REGISTRY.get(instrument)
-    if tool is not None:
-        for by_product in tool.by_products:
-            if by_product.workload == workload:
-                return by_product
-    return None
 
 
 def present(kernels: Path) -> dict[str, Tool]:

@@ -6,7 +6,7 @@ reports lack (interval, notes) are on the right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -41,14 +41,10 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Program:
-    """An instrument, and its name in the headings of columns.
-
-    The columns of a by-product (``ByProduct``) are left out if they are empty.
-    """
+    """An instrument, and its name in the headings of columns."""
 
     instrument: str
     heading: str
-    is_by_product: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,18 +89,6 @@ class Table:
     def series(self) -> tuple[Program, ...]:
         """Return peakmark's kernel, followed by the reference tools."""
         return (self.own, *self.references)
-
-    def programs_with_columns(self, measured: Collection[str]) -> list[Program]:
-        """Return the programs that have columns in files: all except by-products without values.
-
-        Args:
-            measured: instruments that have values.
-        """
-        return [
-            program
-            for program in self.series
-            if program.instrument in measured or not program.is_by_product
-        ]
 
     @property
     def is_optional(self) -> bool:
@@ -183,16 +167,11 @@ class Table:
 
 
 def _references(subsystem: str, metric: str) -> Iterator[Program]:
-    """Yield the reference tools that measure a metric, in the order of their columns, by-products last."""
+    """Yield the reference tools that measure a metric, in the order of their columns."""
     for tool in sorted(references().values(), key=attrgetter("place")):
         for row in tool.rows:
             if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0]):
                 yield Program(tool.name, tool.heading)
-    for tool in references().values():
-        for by_product in tool.by_products:
-            of_product = metrics(by_product.subsystem, by_product.workload)
-            if by_product.subsystem == subsystem and metric in of_product:
-                yield Program(by_product.name, by_product.heading, is_by_product=True)
 
 
 def _table(name: str, title: str, **keys: Any) -> Table:

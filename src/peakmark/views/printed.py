@@ -663,7 +663,7 @@ def without_columns(
         return []
     empty = set(instruments) - measured_instruments(points)
     sentences = []
-    for program in table.programs_with_columns(()):
+    for program in table.series:
         if program.instrument in empty:
             why = frames.campaign["empty"][program.instrument]
             if why != NOT_PLANNED:

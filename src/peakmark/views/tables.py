@@ -180,7 +180,7 @@ def columns_of(table: Table, rows: pd.DataFrame, warnings: pd.DataFrame) -> list
     """Return the columns of a table's CSV file; ``frame`` explains the arguments."""
     own = rows[rows["is_own"]].set_index("point")
     columns = [*key_columns(table, own)]
-    programs = table.programs_with_columns(set(rows["instrument"]))
+    programs = table.series
     columns += [measured_column(table, program, rows, own) for program in programs]
     theoretical = of_quantity(table, "Theoretical")
     meaning = "Theoretical limit; empty where it is unknown."

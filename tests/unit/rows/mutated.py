@@ -385,12 +385,3 @@ def gpus(folder):
     values = [32e12, 29e12, 32e12, 32.1e12]
     made += gpu_data.records("gpubench", "FP32", values, context=noise, **unwell)
     return make.write(folder, made, machines={"node1": gpu_data.facts(folder, 4)})
-
-
-def stream(folder):
-    """Write triads beside the STREAM of hpcc: with one thread its vectors fit the cache, with two not."""
-    made = []
-    for threads, vector in ((1, 30 << 20), (2, 40 << 20)):
-        made += make.runs("rambench", "TRIAD", 3e10, variant="pool-temporal", concurrency=threads)
-        made.append(make.of_hpcc(vector=vector, threads=threads, repetition=threads))
-    return make.write(folder, made, facts=make.VM)

@@ -54,7 +54,6 @@ def made(folder):
         yield f"{name}-shaken", campaign.write(folder / f"{name}-shaken" / "campaign")
     yield "shapes", mutated.shapes(folder / "shapes")
     yield "gpus", mutated.gpus(folder / "gpus")
-    yield "stream", mutated.stream(folder / "stream")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.unit.tools import samples
 
 from peakmark.catalogue import SHAPES
 from peakmark.errors import ParseError, Unavailable
-from peakmark.tools import REGISTRY, by_product_of, hpcc_stream
+from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
 from peakmark.tools.programs import hpl
 
@@ -42,8 +42,7 @@ def test_values(case):
     parsed = samples.parse(case)
     cell, _ = samples.load(case)
     assert samples.values(parsed) == pytest.approx(GOOD[case], rel=1e-9, abs=0)
-    own = [row for row in parsed.measurements if not by_product_of(cell.instrument, row.workload)]
-    for row in own:
+    for row in parsed.measurements:
         throughput = "bit/s" if cell.subsystem == "network" else "B/s"
         assert row.unit == UNITS.get(row.metric, throughput)
         assert (row.block, row.concurrency) == (cell.block, cell.concurrency)
@@ -91,17 +90,10 @@ def damaged(text):
 
 @pytest.mark.parametrize("case", GOOD)
 def test_a_damaged_output_never_gives_other_numbers(case):
-    """A by-product may be left out, as the cell's row does not depend on it."""
     parsed = [attempt(case, text) for text in damaged(samples.text_of(case))]
     assert None in parsed
     expected = samples.values(samples.parse(case))
-    instrument = case.partition("/")[0]
-    for one in parsed:
-        if one is not None:
-            found = samples.values(one)
-            left_out = [workload for workload, _ in expected.keys() - found.keys()]
-            assert expected | found == expected
-            assert all(by_product_of(instrument, workload) for workload in left_out)
+    assert all(samples.values(one) == expected for one in parsed if one is not None)
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -186,24 +178,6 @@ def test_hpl_says_what_a_small_matrix_lacks_for_a_share_of_the_limit():
 ])  # fmt: skip
 def test_a_matrix_is_small_by_its_size_or_its_time(n, seconds, is_small):
     assert hpl.is_too_small({"N": n, "seconds": seconds}) is is_small
-
-
-@cases("tools")
-def test_a_triad_that_hpcc_cannot_have_measured_is_left_out(old, new):
-    """HPL's own result remains."""
-    text = samples.text_of("hpl/hpcc-x2")
-    assert old in text
-    (row,) = samples.parse("hpl/hpcc-x2", text.replace(old, new)).measurements
-    assert row.workload == "DP"
-
-
-def test_hpcc_on_several_processes_has_a_triad_of_one_and_of_all():
-    text = samples.text_of("hpl/hpcc-x2").replace("CommWorldProcs=1", "CommWorldProcs=4")
-    one, every = hpcc_stream.triads(text.replace("STREAM_Threads=1", "STREAM_Threads=2"))
-    assert (one.concurrency, one.value) == (2, pytest.approx(24.3812e9))
-    assert (every.concurrency, every.value) == (8, pytest.approx(4 * 24.3812e9))
-    assert {one.variant, every.variant} == {"pool-temporal"}
-    assert one.details["working_set_bytes"] == 24 * 2408448
 
 
 def test_hpl_names_the_blas_and_hpcc_without_its_file_the_reason():

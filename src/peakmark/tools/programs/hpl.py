@@ -19,7 +19,7 @@ from peakmark import data
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import gigabytes
-from peakmark.tools import base, common, hpcc_stream
+from peakmark.tools import base, common
 from peakmark.tools.base import (
     Completed,
     Cost,
@@ -94,10 +94,7 @@ _MPI_UPDATE_S, _MPI_LIMIT_S, _LOCAL_UPDATE_S, _OTHER_TESTS = 1.4e-7, 60.0, 3.5e-
 
 
 class Hpl(Instrument):
-    """HPL. It measures cpu DP in op/s. A fused multiply-add counts as two, as in cpubench.
-
-    hpcc also runs STREAM, whose triad is shown in rows of the memory.
-    """
+    """HPL. It measures cpu DP in op/s. A fused multiply-add counts as two, as in cpubench."""
 
     name = "hpl"
     rows = (Coverage("cpu", ("DP",)),)
@@ -112,7 +109,6 @@ class Hpl(Instrument):
     )
     homes = ("https://netlib.org/benchmark/hpl/", "https://hpcchallenge.org/hpcc/")
     options = ("budget_s", "nb")
-    by_products = (hpcc_stream.STREAM,)
 
     def find(self, path: str) -> Tool:
         """Return the program, after a check that its shared libraries are found.
@@ -203,10 +199,8 @@ class Hpl(Instrument):
                 "install an optimised BLAS: apt-get install libopenblas0-pthread"
             )
         version = common.found(r"^HPL(?:inpack|-NVIDIA) +(\S+)", text)
-        rows = [Measurement.of(cell, "rate", rate, details)]
-        if hpcc:
-            rows += hpcc_stream.triads(text)
-        return Parsed(tuple(rows), version, library, tuple(warnings))
+        row = Measurement.of(cell, "rate", rate, details)
+        return Parsed((row,), version, library, tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
         budget = _budget(cell)

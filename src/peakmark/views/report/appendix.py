@@ -83,7 +83,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
     known: dict[str, list[list[str]]] = defaultdict(list)
     for table in TABLES:
         if table.subsystem in subsystems:
-            for program in table.programs_with_columns(()):
+            for program in table.series:
                 known[program.instrument] = []
     # Programs that a layout does not ask for are not missing.
     chosen = set(known)
