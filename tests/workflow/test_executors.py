@@ -1,11 +1,10 @@
 """A scheduler that is not Slurm, by Snakemake's executor cluster-generic."""
 
 import os
-import socket
 from pathlib import Path
 
 import pytest
-from tests.checkout import TINY, TO_RECORDS, TO_TABLES
+from tests.checkout import TINY, TO_TABLES
 from tests.programs import executable
 
 SLURM = {"scontrol", "sinfo", "squeue", "sbatch", "srun"}
@@ -13,13 +12,9 @@ QSUB = """#!/bin/sh
 # Like PBS on one node: run the script, which is the last word, at once, and print the job's number.
 echo "began $2" >> {folder}/jobs
 for last; do :; done
-export PBS_JOBID=$$.here PBS_NODEFILE={folder}/nodes
+export PBS_JOBID=$$.here
 (setsid sh "$last"; echo "ended $2" >> {folder}/jobs) > {folder}/said.$$ 2>&1 &
 echo $$.here
-"""
-SSH = """#!/bin/sh
-for last; do :; done
-exec sh -c "$last"
 """
 SUBMIT = (
     "qsub -l select={resources.nodes}:ncpus={resources.cpus_per_task}:mem={resources.mem_mb}mb"
@@ -41,12 +36,9 @@ def without_slurm(folder):
 
 @pytest.fixture
 def run(checkout, tmp_path):
-    """Run a campaign of one CPU cell and two network cells as jobs of a PBS with two hosts."""
+    """Run a campaign of one CPU cell and two network cells as jobs of a PBS."""
     programs = without_slurm(tmp_path / "programs")
-    (programs / "ssh").unlink(missing_ok=True)
-    executable(programs / "ssh", SSH)
     executable(programs / "qsub", QSUB.format(folder=tmp_path))
-    (tmp_path / "nodes").write_text(f"{socket.gethostname()}\nlocalhost\n")
     grid = [{"workloads": ["DP"], "concurrency": [1]}]
     values = {**TINY, "cpu": grid, "memory": [], "disk": [], "repetitions": 1}
 
@@ -69,33 +61,13 @@ def jobs(folder, hosts):
     return [line.split()[0] for line in lines if f"select={hosts}:" in line]
 
 
-def test_the_hosts_of_a_pbs_job_measure_network_cells_one_at_a_time(run, checkout, tmp_path):
+def test_a_scheduler_without_slurm_measures_what_one_node_can_do(run, checkout, tmp_path):
     assert "3 cells as jobs of a scheduler other than Slurm" in run(*TO_TABLES)
     records = checkout.records("tiny")
-    assert [record["status"] for record in records.values()] == ["ok"] * 3, records
+    found = sorted(record["status"] for record in records.values())
+    assert found == ["ok", "unavailable", "unavailable"], records
+    reasons = {record["reason"] for record in records.values() if record["status"] != "ok"}
+    assert all("two nodes of one Slurm job" in reason for reason in reasons)
     assert all(record["context"]["job_id"].endswith(".here") for record in records.values())
     assert jobs(tmp_path, 1) == ["began", "ended"]
     assert jobs(tmp_path, 2) == ["began", "ended"] * 2
-
-
-def test_network_cells_are_measured_when_a_second_host_is_named_and_reached(
-    run, checkout, tmp_path
-):
-    qsub, ssh = tmp_path / "programs" / "qsub", tmp_path / "programs" / "ssh"
-    executable(qsub, qsub.read_text().replace(f"PBS_NODEFILE={tmp_path}/nodes", ""))
-    executable(ssh, "#!/bin/sh\nexit 255\n")
-    # Nothing names a second host: the rows stay empty.
-    run(*TO_RECORDS)
-    found = sorted(record["status"] for record in checkout.records("tiny").values())
-    assert found == ["ok", "unavailable", "unavailable"]
-    # The site file names it, but ssh does not reach it: the cells fail.
-    hosts = [socket.gethostname(), "localhost"]
-    site = {"schema": 1, "name": "here", "hosts": hosts}
-    path = checkout.write_config("site.yaml", site)
-    run(*TO_RECORDS, code=1, site=str(path))
-    assert [record["status"] for record in checkout.records("tiny").values()] == ["ok"]
-    # ssh reaches it: these cells are measured, and no other.
-    executable(ssh, SSH)
-    run(*TO_RECORDS, site=str(path))
-    assert jobs(tmp_path, 1) == []
-    assert [record["status"] for record in checkout.records("tiny").values()] == ["ok"] * 3

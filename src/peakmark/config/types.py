@@ -50,7 +50,6 @@ ModuleName = Annotated[
     ),
 ]
 Text = Annotated[str, Meta(min_length=1)]
-HostName = Annotated[str, allowed("the name of a host", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
 Words = Annotated[list[str], UNIQUE]
 Positive = Annotated[float, Meta(gt=0)]
 Seconds = Annotated[float, Meta(gt=0, le=86400)]
@@ -567,7 +566,6 @@ class SiteValues(TypedDict, total=False):
     gpus: SiteGpus
     nodes: list[NodeKind]
     shared: dict[Text, Annotated[list[Text], Meta(min_length=1)]]
-    hosts: Annotated[list[HostName], Meta(min_length=2)]
     slurm: SiteSlurm
 
 
@@ -581,8 +579,6 @@ class Site(SiteValues):
         shared: Name of an uplink or a switch -> patterns of the nodes behind it, such as
             rack1-[0-9]*. Two pairs of nodes that both cross it are never measured at once. Default:
             as in Slurm's topology. {}: nothing is shared.
-        hosts: Hosts that ssh reaches from every node. On one of them a network cell starts its
-            server where no Slurm, PBS, LSF or Flux lists the hosts of the job.
         slurm: Options of jobs on this cluster. --default-resources on the command line does the
             same.
     """

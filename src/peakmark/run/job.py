@@ -49,7 +49,6 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         kernels,
         tool=tool or None,
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
-        hosts=tuple((config.get("site_facts") or {}).get("hosts", ())),
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
         repeats=repeats,

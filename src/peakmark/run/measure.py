@@ -81,7 +81,6 @@ class Request:
         kernels: folder of the compiled kernels.
         tool: configured path of a reference tool; None to search PATH.
         pair: whether the server runs on the second node of this job instead of this machine.
-        hosts: key ``hosts`` of the site file.
         modules: environment modules that provide the tool.
         node_bytes: memory of this node as Slurm reports it, if the plan holds it.
         far_end: function that starts the server on another machine; None to start it on this machine.
@@ -98,7 +97,6 @@ class Request:
     kernels: Path
     tool: str | None = None
     pair: bool = False
-    hosts: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     node_bytes: int | None = None
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
@@ -430,9 +428,7 @@ def _bring_up_peer(
     if request.pair:
         interface = str(cell.options.get("interface") or "") or None
         cpus = max(1, min(cell.concurrency, len(space.cpus)))
-        return stack.enter_context(
-            pair.across(server, space.directory, interface, cpus, request.hosts, cell.peer)
-        )
+        return stack.enter_context(pair.across(server, space.directory, interface, cpus, cell.peer))
     if server is None:
         return pair.target()
     if request.far_end is not None:

@@ -1,8 +1,7 @@
 """Run the server of a network cell, on this machine or on the second node of a job.
 
 On one machine client and server communicate over loopback. In a job of two nodes, ``peakmark serve``
-runs on the second node: srun starts it in a Slurm job, ssh in a job of another scheduler. Its protocol
-has these steps:
+runs on the second node, where srun starts it. Its protocol has these steps:
 
 - It reads a request, one line of JSON, and starts the server.
 - When the server listens, it answers with one line.
@@ -22,7 +21,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -31,9 +30,9 @@ from subprocess import Popen
 from typing import Any
 
 from peakmark import files, resources, slurm
-from peakmark.errors import ExitCode, MeasurementError, PeakmarkError
+from peakmark.errors import ExitCode, MeasurementError, PeakmarkError, Unavailable
 from peakmark.machine import network
-from peakmark.run import allocation, cleanup, execute, noise
+from peakmark.run import cleanup, execute, noise
 from peakmark.tools.base import Command
 
 Json = dict[str, Any]
@@ -41,7 +40,7 @@ LOOPBACK = "127.0.0.1"
 READY_S = 20.0
 """Longest time, in seconds, that a server may take until it listens."""
 START_S = 60.0
-"""Longest time, in seconds, that srun or ssh, Python and the server may take to start on the other node."""
+"""Longest time, in seconds, that srun, Python and the server may take to start on the other node."""
 END_S = 15.0
 """Longest time, in seconds, that ``peakmark serve`` may take to end."""
 WATCH_S = 0.2
@@ -129,7 +128,6 @@ def across(
     directory: Path,
     interface: str | None,
     cpus: int,
-    hosts: Sequence[str] = (),
     peer: str = "",
 ) -> Iterator[Peer]:
     """Run a server on the second node of this job while the block runs, and yield its ``Peer``.
@@ -138,14 +136,13 @@ def across(
         server: command of the server; None if the cell needs only the peer's address.
         interface: interface of both nodes; None for the interface on the route between them.
         cpus: number of CPUs that the server may use.
-        hosts: key ``hosts`` of the site file.
         peer: node of the server, if this Slurm job has more than two nodes.
 
     Raises:
         MeasurementError: this job has no second node, or the server did not start there.
-        Unavailable: neither a scheduler nor the site file names hosts.
+        Unavailable: this process runs in no Slurm job.
     """
-    far_end = _start_far_end(directory, cpus, hosts, peer)
+    far_end = _start_far_end(directory, cpus, peer)
     load: Json = {}
     with _helper(far_end.process, load):
         request: Json = {"server": None, "interface": interface, "client": far_end.client}
@@ -171,15 +168,13 @@ class _FarEnd:
         local: name of this node.
         remote: name of the second node.
         client: address of this node.
-        starter: program on this node that starts ``peakmark serve`` on the second node: srun or ssh.
-        process: process of the starter.
-        folder: folder in which the starter's standard error is written.
+        process: process of srun, which starts ``peakmark serve`` there.
+        folder: folder in which srun's standard error is written.
     """
 
     local: str
     remote: str
     client: str
-    starter: str
     process: Popen[bytes]
     folder: Path
 
@@ -196,13 +191,7 @@ class _FarEnd:
         if answer is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_S)
-            printed = execute.last_lines(self.folder)
-            if self.starter == "ssh" and self.process.returncode == allocation.NO_CONNECTION:
-                raise MeasurementError(
-                    f"ssh does not reach {self.remote}{printed}",
-                    f"ssh -o BatchMode=yes {self.remote} true must succeed on {self.local}",
-                )
-            answer = {"failed": f"no answer{printed}"}
+            answer = {"failed": f"no answer{execute.last_lines(self.folder)}"}
         if "failed" in answer:
             raise MeasurementError(f"the server on {self.remote} did not start: {answer['failed']}")
         return answer
@@ -215,21 +204,21 @@ class _FarEnd:
         if self.process.poll() is None:
             return None
         code = f"ended with exit code {self.process.returncode}{execute.last_lines(self.folder)}"
-        return f"on {self.remote} is gone, its {self.starter} {code}"
+        return f"on {self.remote} is gone, its srun {code}"
 
 
-def _start_far_end(directory: Path, cpus: int, hosts: Sequence[str], peer: str) -> _FarEnd:
+def _start_far_end(directory: Path, cpus: int, peer: str) -> _FarEnd:
     """Start ``peakmark serve`` on the second node of this job. ``across`` explains the arguments."""
-    if os.environ.get("SLURM_JOB_ID"):
-        local, remote = _both_nodes(os.environ["SLURM_JOB_ID"], peer)
-        client = slurm.address(local)
-        argv = [*step(remote, cpus), *resources.command("serve")]
-    else:
-        local, remote = allocation.both_hosts(hosts)
-        client = network.local_address(remote)
-        argv = allocation.on_host(remote, resources.command("serve"))
-    starter = argv[0]
-    folder = directory / starter
+    number = os.environ.get("SLURM_JOB_ID")
+    if not number:
+        raise Unavailable(
+            "this row needs two nodes of one Slurm job, and other schedulers start none",
+            "run it with --profile slurm",
+        )
+    local, remote = _both_nodes(number, peer)
+    client = slurm.address(local)
+    argv = [*step(remote, cpus), *resources.command("serve")]
+    folder = directory / "srun"
     folder.mkdir()
     with (folder / "stderr").open("wb") as stream:
         process = subprocess.Popen(
@@ -241,7 +230,7 @@ def _start_far_end(directory: Path, cpus: int, hosts: Sequence[str], peer: str) 
             env=environment(),
             start_new_session=True,
         )
-    return _FarEnd(local, remote, client, starter, process, folder)
+    return _FarEnd(local, remote, client, process, folder)
 
 
 def _both_nodes(number: str, peer: str) -> tuple[str, str]:
@@ -322,7 +311,7 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
     """End ``peakmark serve`` and its server after the block, by closing the input of the process.
 
-    Add the load that ``peakmark serve`` then reports to ``load``. End srun or ssh if it does not end in
+    Add the load that ``peakmark serve`` then reports to ``load``. End srun if it does not end in
     time.
     """
     with process:

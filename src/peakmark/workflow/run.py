@@ -223,8 +223,7 @@ class Run:
         cell = self.cells[wildcards.cell]
         words = ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan)]
         if self.plan.cluster and two_nodes(cell):
-            facts = self.plan.config.get("site_facts") or {}
-            words += ["--pair", *facts.get("hosts", ())]
+            words.append("--pair")
         return shlex.join(words)
 
     def job_fingerprint(self, wildcards: Any) -> str:

@@ -1,19 +1,12 @@
-import os
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
 
 import pytest
-from tests.programs import executable
-from tests.unit.hostile import KERNELS
 
-from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, Unavailable
-from peakmark.machine import job_limits
-from peakmark.run import allocation, pair
-from peakmark.run.measure import Request, measure
+from peakmark.run import pair
 from peakmark.tools.base import Command
 
 SERVER = """
@@ -95,83 +88,8 @@ def test_without_loopback_or_with_ipv6_alone_it_is_a_sentence(tmp_path, words):
     assert "no IPv4 route to 192.0.2.1" in way
 
 
-SSH = """#!/bin/sh
-# What ssh is given, and a login's environment on the other host.
-for last; do :; done
-exec env -i HOME="$HOME" sh -c "$last"
-"""
-
-
-@pytest.fixture
-def job_without_slurm(tmp_path, monkeypatch):
-    """An environment of no job, with an ssh that stays on this machine."""
-    for name in (*job_limits.JOB_NUMBERS, "PBS_NODEFILE", "LSB_HOSTS", "FLUX_URI"):
-        monkeypatch.delenv(name, raising=False)
-    executable(tmp_path / "programs" / "ssh", SSH)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:{os.environ['PATH']}")
-    return monkeypatch
-
-
-def test_pbs_lsf_and_the_site_file_name_the_host_that_ssh_starts_the_server_on(
-    tmp_path, job_without_slurm
-):
-    here = socket.gethostname()
-    (tmp_path / "nodes").write_text(f"{here}\n{here}\nlocalhost\n")
-    ways = (("PBS_NODEFILE", str(tmp_path / "nodes")), ("LSB_HOSTS", f"{here} localhost"))
-    for name, value in ways:
-        with job_without_slurm.context() as job:
-            job.setenv(name, value)
-            assert allocation.both_hosts(()) == (here.partition(".")[0], "localhost")
-    folder = tmp_path / "cell"
-    folder.mkdir()
-    with pair.across(server(SERVER), folder, None, 1, [here, "localhost"]) as peer:
-        where = (peer.address, int(peer.values["port"]))
-        with socket.create_connection(where, timeout=5) as connection:
-            assert connection.recv(5) == b"hello"
-    assert set(peer.noise) == {"before", "during", "after"}
-
-
-def test_flux_names_its_hosts(tmp_path, job_without_slurm):
-    executable(tmp_path / "programs" / "flux", "#!/bin/sh\necho 'other[7-8]'\n")
-    job_without_slurm.setenv("FLUX_URI", "local:///run/flux")
-    assert allocation.both_hosts(())[1] == "other7"
-
-
-def test_without_a_list_of_hosts_the_cell_is_not_possible(job_without_slurm):
-    with pytest.raises(Unavailable, match=r"hosts: \[HOST, HOST\] into the site file"):
-        allocation.both_hosts(())
-
-
-@pytest.mark.parametrize(("variable", "value", "words"), [
-    ("PBS_NODEFILE", "/no/such/file", "PBS_NODEFILE cannot be read: .*No such file"),
-    ("FLUX_URI", "local:///run/flux", "Flux does not list the hosts of this job: .*flux"),
-    ("LSB_HOSTS", socket.gethostname(), r"only the host .*{resources.nodes} hosts"),
-])  # fmt: skip
-def test_a_job_without_a_second_host_is_a_failure(variable, value, words, job_without_slurm):
-    job_without_slurm.setenv(variable, value)
-    with pytest.raises(MeasurementError, match=words):
-        allocation.both_hosts([socket.gethostname(), "localhost"])
-
-
-NETWORK = Cell("network", "netbench", "TCP", "", 1024, 1, "any", 0, {"seconds": 0.02})
-
-
-@pytest.mark.parametrize(("ssh", "words"), [
-    ("echo 'Permission denied' >&2; exit 255", "ssh does not reach localhost: Permission denied"),
-    ("exit 1", "the server on localhost did not start"),
-])  # fmt: skip
-def test_a_cell_whose_server_did_not_start_has_no_record_and_is_measured_later(
-    ssh, words, known, tmp_path, job_without_slurm
-):
-    campaign = tmp_path / "results" / "c"
-    shutil.copytree(known, campaign / "machine")
-    output = campaign / "cells" / f"{NETWORK.id}.json"
-    hosts = (socket.gethostname(), "localhost")
-    request = Request(NETWORK, output, campaign, KERNELS, pair=True, hosts=hosts)
-    program = executable(tmp_path / "programs" / "ssh", f"#!/bin/sh\n{ssh}\n")
-    with pytest.raises(MeasurementError, match=words):
-        measure(request)
-    assert not output.exists()
-    assert (campaign / "attempts" / NETWORK.id / "0.json").exists()
-    executable(program, SSH)
-    assert measure(request)["status"] == "ok"
+def test_two_nodes_outside_of_a_slurm_job_are_not_possible(tmp_path, monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    words = "needs two nodes of one Slurm job"
+    with pytest.raises(Unavailable, match=words), pair.across(server(SERVER), tmp_path, None, 1):
+        pass
