@@ -473,19 +473,12 @@ def _add_bundle(commands: Commands, heading: str) -> None:
         "bundle",
         bundle,
         "Pack a campaign into one zip file, from which its report can be built elsewhere",
-        "The file holds records, raw outputs, plan, configuration, machine facts, rows, tables, report, requirements and checksums. "
-        "`peakmark report FILE.zip` rebuilds the same PDF.",
+        "The file holds rows, tables, plan, records, raw outputs and machine facts, and the report if it was made. "
+        "`peakmark report FILE.zip` makes the report from the rows in it.",
     )
     _add_campaign(command)
     _add_output(
         command, "file to write; default: next to the campaign's folder", metavar="FILE.zip"
-    )
-    _add_partial(command)
-    _add_removed(command, "--license", "state the licence where you publish the bundle")
-    _add_removed(
-        command,
-        "--anonymise",
-        "replace the names in the host and node columns of the campaign's rows/, then publish rows/",
     )
 
 
@@ -805,22 +798,25 @@ def figures(options: argparse.Namespace) -> None:
 
 
 def report(options: argparse.Namespace) -> None:
+    from peakmark.bundle import pack
     from peakmark.views.report import rendering
     from peakmark.workflow import documents
 
-    if options.campaign.is_file():
-        from peakmark.bundle import pack
-
-        path, comparison = pack.rebuild(options.campaign, options.output, options.partial)
-        output.say(f"{path}: {comparison}")
-        return
-    content = documents.collect(options.campaign, options.partial)
-    output.say(str(rendering.write_pdf(content, options.output)))
-    if options.output is None:
-        rendering.write_summaries(content)
-    if options.html:
-        output.say(str(rendering.write_html(content)))
-    documents.refresh_index(options.campaign)
+    target = options.output
+    is_bundle = options.campaign.is_file()
+    if target is None and is_bundle:
+        target = options.campaign.with_suffix(".pdf")
+    with pack.opened(options.campaign) as folder:
+        content = documents.collect(folder, options.partial)
+        output.say(str(rendering.write_pdf(content, target)))
+        if target is None:
+            rendering.write_summaries(content)
+        if options.html and target is None:
+            output.say(str(rendering.write_html(content)))
+        elif options.html:
+            output.say(str(rendering.write_html(content, target.with_suffix(".html"))))
+    if not is_bundle:
+        documents.refresh_index(options.campaign)
 
 
 def html(options: argparse.Namespace) -> None:
@@ -855,7 +851,7 @@ def summary(options: argparse.Namespace) -> None:
 def bundle(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
 
-    output.say(str(pack.write(options.campaign, options.output, partial=options.partial)))
+    output.say(str(pack.write(options.campaign, options.output)))
 
 
 def export(options: argparse.Namespace) -> None:

@@ -102,13 +102,6 @@ def test_without_a_command_the_whole_help_is_printed(capsys):
     assert code == 2 and not out and "Measure:" in text and "  run  " in text
 
 
-def test_a_removed_option_is_one_sentence_that_says_what_to_do(capsys):
-    code, _, text = printed(capsys, "bundle", "results/x", "--license")
-    (line,) = text.splitlines()
-    assert code == 2 and "--license was removed" in line and "publish the bundle" in line
-    assert "--license" not in printed(capsys, "bundle", "--help")[1]
-
-
 EXPORT = ["export", "--json-lines"]
 OF_A_CAMPAIGN = [
     ["status"], ["summary"], ["rows"], ["tables"], ["figures"], ["report"], ["html"], ["bundle"],

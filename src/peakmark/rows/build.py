@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,11 @@ import pandas as pd
 from peakmark import files
 from peakmark.errors import RecordError
 from peakmark.plan.cluster import read_behind
-from peakmark.resources import code_digest
 from peakmark.rows import expectations, findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
 from peakmark.rows.fleet import add_verdicts, count_judged, list_nodes, list_slow_nodes
 from peakmark.rows.links import list_slow_parts
-from peakmark.rows.names import CHECK, FOLDER
+from peakmark.rows.names import CAMPAIGN, CHECK, FOLDER
 from peakmark.rows.reasons import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
@@ -73,44 +73,38 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
         RecordError: the folder holds no campaign, or a record is damaged.
         PeakmarkError: the frames cannot be written.
     """
-    if not (campaign / "plan.json").is_file() and (campaign / FOLDER).is_dir():
-        return schema.read(campaign)
-    # Taken before the records are read: a record that arrives meanwhile makes the frames outdated.
-    state = state_of(campaign)
-    try:
-        known = schema.read(campaign)
-    except RecordError:
-        known = None
-    if known is not None and known.campaign.get("state") == state:
-        return known
+    if is_current(campaign):
+        try:
+            return schema.read(campaign)
+        except RecordError:
+            if not (campaign / "plan.json").is_file():
+                raise
+    began = time.time()
     results = Results.read(campaign)
     found = judge(results)
-    found = replace(found, campaign={**found.campaign, "state": state})
     if keep:
         schema.write(campaign, found)
         files.write_text(campaign / FOLDER / CHECKSUMS, results.checksum_list)
         classes = json.dumps(expectations.list_classes(found, results), indent=1)
         files.write_text(campaign / FOLDER / CHECK, f"{classes}\n")
+        # A record that arrived meanwhile is newer than the rows, which lack it.
+        os.utime(campaign / FOLDER / CAMPAIGN, (began, began))
     return found
 
 
-def state_of(campaign: Path) -> str:
-    """Return a digest of peakmark's code and of the name, size and time of each source file.
-
-    Frames with another digest in ``campaign.json`` are outdated.
-    """
-    digest = hashlib.sha256(code_digest().encode())
-    for path in sorted(sources_of(campaign)):
-        status = path.lstat()
-        name = path.relative_to(campaign)
-        digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+def is_current(campaign: Path) -> bool:
+    """Return whether a campaign has rows, and no file of which they are made is newer."""
+    rows = campaign / FOLDER / CAMPAIGN
+    if not rows.is_file():
+        return False
+    made = rows.stat().st_mtime_ns
+    return all(path.stat().st_mtime_ns <= made for path in sources_of(campaign))
 
 
 def sources_of(campaign: Path) -> Iterator[Path]:
-    """Yield the files that ``SOURCES`` names, and all files in the folders that it names."""
+    """Yield the files and folders of ``SOURCES`` and all below them: a folder is newer without a file."""
     for name in SOURCES:
         source = campaign / name
-        for path in (source, *source.rglob("*")):
-            if path.is_file():
-                yield path
+        if source.exists():
+            yield source
+        yield from source.rglob("*")

@@ -87,11 +87,13 @@ def _usable(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:
-    """Return a good record of each (instrument, workload, variant, block in bytes, concurrency, node)."""
+    """Return a record with pinned threads of each (instrument, workload, variant, block, concurrency, node)."""
     found: dict[tuple[Any, ...], StoredRecord] = {}
     for record in results.records:
         cell = record.cell
-        if record.ok and cell.instrument in INSTRUMENTS:
+        if not record.ok or cell.instrument not in INSTRUMENTS:
+            continue
+        if "--cpus" in record.data["context"]["commands"][0]["argv"]:
             block = record.data["measurements"][0]["block"]
             asked = cell.word or str(cell.concurrency)
             key = (cell.instrument, cell.workload, cell.variant, block, asked, cell.node)
@@ -151,7 +153,8 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
     for option, value in zip(arguments[::2], arguments[1::2], strict=True):  # each has a value
         if option not in WORK:
             words += [option, value]
-    overhead_s = command["seconds"] - record.data["measurements"][0]["details"]["seconds"]
+    measured_s = record.data["measurements"][0]["details"].get("seconds", 0.0)
+    overhead_s = command["seconds"] - measured_s
     before = (record.data["context"].get("noise") or {}).get("before") or {}
     return {
         "argv": words,

@@ -10,14 +10,12 @@ from peakmark import files, output
 from peakmark.config import texts
 from peakmark.errors import PeakmarkError, sentence
 from peakmark.rows import build
+from peakmark.rows.names import CAMPAIGN, FOLDER
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figures, index, page_one
 from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
 from peakmark.workflow import csv_files
-
-STATE = ".state"
-"""File in the folder of figures that holds the state of the campaign that the figures show."""
 
 
 def write_figures(campaign: Path) -> None:
@@ -25,7 +23,6 @@ def write_figures(campaign: Path) -> None:
     frames = csv_files.write_rows(campaign)
     folder = files.made_folder(campaign, figures.FOLDER)
     figures.draw_figures(frames, folder)
-    files.write_text(folder / STATE, state_of(frames))
 
 
 def collect(campaign: Path, partial: bool = False, command: str = "report") -> ReportContent:
@@ -71,18 +68,14 @@ def refresh_index(campaign: Path) -> None:
         output.tell(f"{results / index.NAME} is not refreshed: {sentence(error)}")
 
 
-def state_of(frames: CampaignFrames) -> str:
-    """Return a text that changes with the records and with the layout of the report."""
-    layout = texts.digest(frames.campaign["config"].get("report") or {})
-    return f"{frames.campaign.get('state', '')} {layout}"
-
-
 def has_figures(frames: CampaignFrames, campaign: Path) -> bool:
-    """Return whether all figures of a campaign exist and are up to date."""
-    folder = campaign / figures.FOLDER
-    try:
-        state = files.read_bytes(folder / STATE).decode()
-    except (OSError, ValueError):
+    """Return whether all figures of a campaign exist and are newer than its rows and its layout."""
+    figure_paths = [
+        campaign / figures.FOLDER / f"{name}.svg" for name in sections.figure_names(frames)
+    ]
+    named = texts.named_files(frames.campaign["config"].get("report") or {})
+    sources = [campaign / FOLDER / CAMPAIGN, *named]
+    if not all(path.is_file() for path in figure_paths):
         return False
-    names = sections.figure_names(frames)
-    return state == state_of(frames) and all((folder / f"{name}.svg").is_file() for name in names)
+    newest = max(path.stat().st_mtime_ns for path in sources if path.is_file())
+    return all(path.stat().st_mtime_ns >= newest for path in figure_paths)
