@@ -20,7 +20,7 @@ from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from peakmark import __version__, files, output, resources
 from peakmark.check import command as check_command
@@ -67,12 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed("terminated", 128 + signal.SIGTERM)
     except KeyboardInterrupt:
         return _failed("interrupted", 128 + signal.SIGINT)
-
-
-REMOVED = {
-    "decide": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures slow nodes again",
-}
-"""Command of earlier versions -> its replacement."""
 
 
 def _execute(words: list[str]) -> int:
@@ -167,13 +161,10 @@ class Commands:
         """Check that the first word of a command line is a command or an option.
 
         Raises:
-            ConfigError: the word is neither. The message suggests the most similar command, or the
-                replacement of a removed command.
+            ConfigError: the word is neither. The message suggests the most similar command.
         """
         if word.startswith("-") or word in self.parsers:
             return
-        if word in REMOVED:
-            raise ConfigError(f"the command {word} was removed: {REMOVED[word]}")
         from peakmark.validation import did_you_mean
 
         known = list(chain.from_iterable(self.groups.values()))
@@ -321,11 +312,6 @@ def _add_reading(commands: Commands, heading: str) -> None:
     _add_partial(command)
     _add_output(command)
     command.add_argument("--html", action="store_true", help="make report.html too")
-    _add_removed(
-        command,
-        "--artifact",
-        "peakmark bundle has what an artifact appendix names: records, requirements and checksums",
-    )
 
     command = commands.add(
         heading, "html", html, "Make report.html, one file, from tables and figures"
@@ -381,11 +367,6 @@ def _add_compare(commands: Commands, heading: str) -> None:
         type=Path,
         metavar="FILE",
         help="also write the comparison as a page of one file, with bars and intervals",
-    )
-    _add_removed(
-        command,
-        "--interleave",
-        "measure A, B, A and B again with peakmark run under four names, and compare the campaigns",
     )
     command.add_argument(
         "--confidence",
@@ -565,18 +546,6 @@ def _add_kernels(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kernels", type=_kernels, default="", help="folder of the compiled kernels"
     )
-
-
-def _add_removed(command: argparse.ArgumentParser, option: str, instead: str) -> None:
-    """Add an option of an earlier version. Its use fails with a message that names the replacement."""
-    command.add_argument(option, action=_Removed, nargs=0, const=instead, help=argparse.SUPPRESS)
-
-
-class _Removed(argparse.Action):
-    """Action of an option of an earlier version, whose constant names the replacement."""
-
-    def __call__(self, *_: object) -> NoReturn:
-        raise ConfigError(f"{self.option_strings[0]} was removed: {self.const}")
 
 
 def _add_form(group: Any, name: str, help: str) -> None:

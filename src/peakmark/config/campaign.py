@@ -5,7 +5,6 @@ Files and ``--config`` words override ``config/config.yaml``. Every error is one
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import re
@@ -18,7 +17,6 @@ import msgspec
 from peakmark import validation, yamlfile
 from peakmark.catalogue import (
     AUTO,
-    CHAPTERS,
     GPUS,
     SHAPES,
     SUBSYSTEMS,
@@ -184,23 +182,6 @@ def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
     return values
 
 
-REMOVED = {
-    "repeat_suspects": "peakmark fleet results/NAME --suspects FILE writes the campaign that measures "
-    "slow nodes again",
-    "formula_set": "limits are computed from the facts of the machine and of the site file",
-    "certify": "docs/method.md states how often the verdict on nodes is wrong",
-    "report.summary": "tables show the median; rows/rows.csv also has the mean",
-    "report.publisher": "state the publisher where you publish the bundle",
-    "report.authors.orcid": "a bundle has no description of its authors",
-    "report.bibliography": "write the sources into a chapter, such as conclusion.md",
-    "report.kernels": "the report has a chapter on the kernels if the author has written chapters",
-    "report.logo": "the first page has title, authors and course",
-    "report.date_language": "the report is in English, including dates",
-    "report.decimal_mark": "numbers have a decimal point; tables/ has them as CSV for other programs",
-    "report.published": "the published numbers are in reports/published",
-}
-"""Key of earlier versions -> text about its replacement."""
-
 NO_TOOL = ("false", "none", "no", "off")
 """Words that leave a tool out.
 
@@ -215,7 +196,6 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: a value is not allowed. The message names its key and the allowed values.
     """
     plain = _plain(config)
-    _check_removed(plain)
     validation.read(plain, Campaign)
     completed = merged([msgspec.to_builtins(Campaign()), plain])
     tools = completed["tools"]
@@ -233,51 +213,6 @@ def complete(config: Mapping[str, Any]) -> dict[str, Any]:
             "start with peakmark run quick"
         )
     return completed
-
-
-def _check_removed(plain: Mapping[str, Any]) -> None:
-    """Check that there are no removed keys. Errors: ConfigError that names the replacement."""
-    for key, instead in REMOVED.items():
-        *sections, name = key.split(".")
-        within: Sequence[Mapping[str, Any]] = [plain]
-        for section in sections:
-            within = parts_of(within, section)
-        if any(name in part for part in within):
-            raise ConfigError(f"the key {key} was removed: delete it; {instead}")
-    if any(isinstance(report.get("text"), dict) for report in parts_of([plain], "report")):
-        raise ConfigError(
-            "report.text with a file for each chapter was removed: name the folder of the chapters, "
-            f"Markdown files such as {CHAPTERS[0]}.md"
-        )
-
-
-def parts_of(mappings: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Return all mappings under ``key`` in the given mappings, including the members of a list."""
-    values: list[Any] = []
-    for mapping in mappings:
-        value = mapping.get(key)
-        if isinstance(value, list):
-            values += value
-        else:
-            values.append(value)
-    return [value for value in values if isinstance(value, dict)]
-
-
-def without_removed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of an earlier version's plan without the keys that were removed since."""
-    kept = copy.deepcopy(dict(config))
-    for key in REMOVED:
-        *sections, name = key.split(".")
-        within: list[dict[str, Any]] = [kept]
-        for section in sections:
-            within = parts_of(within, section)
-        for part in within:
-            part.pop(name, None)
-    # The key report.text remains, but it no longer takes a mapping with a file for each chapter.
-    for report in parts_of([kept], "report"):
-        if isinstance(report.get("text"), dict):
-            report["text"] = None
-    return kept
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,8 +15,8 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from peakmark import yamlfile
-from peakmark.catalogue import KERNELS, WORKLOADS
-from peakmark.config.types import Positive, Size, Subsystem, TableName, Text
+from peakmark.catalogue import KERNELS
+from peakmark.config.types import Positive, Size, TableName, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import evaluate, format_size, parse_size, size
 from peakmark.resources import ROOT
@@ -42,12 +41,6 @@ Part = Literal["workload", "concurrency", "block"]
 ORDER: tuple[Part, ...] = ("workload", "concurrency", "block")
 Words = Annotated[tuple[str, ...], UNIQUE]
 Order = Annotated[tuple[Part, ...], UNIQUE]
-Pair = Annotated[
-    tuple[str, ...], Meta(min_length=2, max_length=2, extra_json_schema={"uniqueItems": True})
-]
-Pairs = Annotated[
-    tuple[Pair, ...], allowed("a list of pairs of workloads such as [[RS, RR], [RS, WS]]")
-]
 
 
 class _Rows(Keys):
@@ -173,7 +166,6 @@ class LayoutTable(_Rows, kw_only=True, dict=True):
             bytes (in B), of 1024 bytes (in KB), or of 1024 x 1024 bytes (in MB).
         factor: Factor between the SI value and the printed value. Default: that of the table.
         labels: Workloads and blocks that this layout prints under other names.
-        compare: Pairs of workloads that the text compares. Default: those of the layout.
         remark: Remark that is printed below the table.
     """
 
@@ -189,7 +181,6 @@ class LayoutTable(_Rows, kw_only=True, dict=True):
     sizes: Literal["IEC", "KB", "in B", "in KB", "in MB"] = "IEC"
     factor: Positive = 0.0
     label_list: tuple[Label, ...] = field(default=(), name="labels")
-    compare: Pairs | None = None
     remark: Text = ""
 
     @cached_property
@@ -223,8 +214,6 @@ class Layout(Keys, kw_only=True):
         name: Name of the layout, and of the folder of its tables below tables/.
         fits: Width of the LaTeX tables: a page (default), with notes below the table, or one column
             of a paper, with stars that mark warnings.
-        compare: Subsystem -> pairs of workloads that the text compares over all rows, instead of the
-            usual pairs.
         figures: Figures of the layout. They replace the usual figures of the tables that they draw.
     """
 
@@ -234,7 +223,6 @@ class Layout(Keys, kw_only=True):
     ]
     description: Text = ""
     fits: Literal["page", "column"] = "page"
-    compare: dict[Subsystem, Pairs] = field(default_factory=dict)
     drawings: Annotated[tuple[Drawing, ...], Meta(min_length=1)] = field(default=(), name="figures")
     layout_tables: Annotated[tuple[LayoutTable, ...], Meta(min_length=1)] = field(name="tables")
 
@@ -360,23 +348,11 @@ def _load(path: Path) -> Layout:
     """Read a layout file, check it, and fill in its defaults."""
     layout = read(yamlfile.read(path, "layout"), Layout, f"layout {path}: ")
     try:
-        for subsystem, pairs in layout.compare.items():
-            _check_pairs(subsystem, pairs)
         _check_names(layout)
-        printed = tuple(_completed(layout, one) for one in layout.layout_tables)
+        printed = tuple(_completed(one) for one in layout.layout_tables)
     except ConfigError as error:
         raise ConfigError(f"layout {path}: {error}") from error
     return replace(layout, layout_tables=printed)
-
-
-def _check_pairs(subsystem: str, pairs: Pairs) -> None:
-    """Check that the pairs to compare consist of workloads of the subsystem."""
-    for workload in chain.from_iterable(pairs):
-        if workload not in WORKLOADS[subsystem]:
-            allowed_words = ", ".join(WORKLOADS[subsystem])
-            raise ConfigError(
-                f"compare.{subsystem} names {workload!r}: allowed are {allowed_words}"
-            )
 
 
 def _check_names(layout: Layout) -> None:
@@ -412,15 +388,13 @@ def _usual_figures(replaced: Table) -> set[str]:
     return usual
 
 
-def _completed(layout: Layout, printed: LayoutTable) -> LayoutTable:
+def _completed(printed: LayoutTable) -> LayoutTable:
     """Return a layout table with defaults for the keys that the layout file leaves out."""
-    compared = {str(subsystem): pairs for subsystem, pairs in layout.compare.items()}
     return replace(
         printed,
         columns=tuple(_column(printed, column) for column in printed.columns),
         order=tuple(dict.fromkeys((*printed.order, *ORDER))),
         factor=printed.factor or printed.table.factor,
-        compare=printed.compare or compared.get(printed.table.subsystem),
     )
 
 

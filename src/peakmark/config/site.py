@@ -39,13 +39,6 @@ Files = Path | str | Sequence[str]
 """Path of a site file, or paths of several site files."""
 
 
-REMOVED = {
-    "formulas": "the numbers that reports print as theoretical are in reports/published",
-    "formula_set": "limits are computed from the facts; state known values under cpu, memory, disk and network",
-}
-"""Key of earlier versions -> text about its replacement."""
-
-
 def load(files: Files) -> dict[str, Any]:
     """Read one or several site files, check them, and merge them. Later files override earlier ones.
 
@@ -87,11 +80,6 @@ def _paths(files: Files) -> list[str]:
 def _read(path: str) -> dict[str, Any]:
     """Read a site file, and check it. Errors: ConfigError."""
     site = yamlfile.read(path, "site file")
-    for key in REMOVED:
-        if key in site:
-            raise ConfigError(
-                f"site file {path}: the key {key} was removed: delete it; {REMOVED[key]}"
-            )
     read(site, Site, f"site file {path}: ")
     _check_extra(path, str((site.get("slurm") or {}).get("extra", "")))
     return site

@@ -78,12 +78,9 @@ def read(path: Path) -> dict[str, Any]:
         RecordError: there is no plan, or it is damaged.
     """
     # Late: jobs do not check the configuration.
-    from peakmark.config.campaign import without_removed
     from peakmark.config.types import Planned
 
     plan = _read(path)
-    if plan.get("config"):
-        plan["config"] = without_removed(plan["config"])
     convert(plan.get("config") or {}, Planned, f"{path} is damaged: config", ANEW)
     return plan
 

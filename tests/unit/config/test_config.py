@@ -70,15 +70,6 @@ def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change
     refuses(lambda: plan.make({**CPU, **change}), *words)
 
 
-@pytest.mark.parametrize("key", campaign.REMOVED)
-def test_a_removed_key_names_what_is_there_in_its_place(key):
-    change = True
-    for name in reversed(key.split(".")):
-        change = [{name: change}] if name == "orcid" else {name: change}
-    with pytest.raises(ConfigError, match=f"the key {key} was removed: delete it; .+"):
-        config.complete({**CPU, **change})
-
-
 def test_later_files_win_by_key(tmp_path):
     (tmp_path / "a.yaml").write_text("campaign: a\nreport: {title: A, author: B}\n")
     (tmp_path / "b.yaml").write_text("report: {title: C}\ncpu: [x]")

@@ -26,12 +26,6 @@ def test_every_site_file_is_valid(path):
     assert site.load(path)["name"] == path.stem
 
 
-@pytest.mark.parametrize("key", site.REMOVED)
-def test_a_removed_key_names_what_is_there_in_its_place(key, tmp_path):
-    path = written(tmp_path / "site.yaml", **{key: "x"})
-    refuses(lambda: site.load(path), f"{path}: the key {key} was removed: delete it; ")
-
-
 @cases("limits")
 def test_the_limits_of_a_published_machine_are_computed(row, value):
     limit = limits.for_row(limits.Question(*row, {}, site.load(SITES / "hyperion.yaml")))

@@ -4,11 +4,9 @@ import json
 import os
 
 import pytest
-from tests.unit import campaign_data as make
 from tests.unit.hostile import refuses
 
 from peakmark.cell import Cell
-from peakmark.config.campaign import REMOVED
 from peakmark.storage import planfile
 
 OPTIONS = {"scratch": '"id":"x",', "seconds": 0.02}
@@ -54,15 +52,3 @@ def test_what_is_no_plan_is_a_sentence(tmp_path, text, cell, words):
     if text is not None:
         path.write_text(text)
     refuses(lambda: planfile.cell(path, cell), str(path), words)
-
-
-@pytest.mark.parametrize("key", REMOVED)
-def test_a_plan_of_an_earlier_version_is_read_without_the_keys_that_were_removed(tmp_path, key):
-    *sections, name = key.split(".")
-    old, kept = {name: "x"}, {}
-    for section in reversed(sections):
-        if section == "authors":
-            old, kept = [{"name": "Jane Doe", **old}], [{"name": "Jane Doe", **kept}]
-        old, kept = {section: old}, {section: kept}
-    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=old)
-    assert planfile.read(folder / "plan.json")["config"] == kept

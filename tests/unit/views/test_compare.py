@@ -274,12 +274,6 @@ def test_rows_stand_in_the_order_of_their_change(tmp_path):
     ]
 
 
-def test_interleave_names_what_took_its_place(capsys):
-    assert cli.main(["compare", "--interleave", "a.yaml", "b.yaml"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "--interleave was removed: measure A, B, A and B again" in line
-
-
 def test_a_folder_with_rows_alone_is_compared_like_its_campaign(disks, tmp_path, capsys):
     assert cli.main(["compare", str(disks / "a"), str(disks / "slower")]) == 0
     text = capsys.readouterr().out

@@ -75,7 +75,6 @@ def figure(**keys):
     (column(text="{block.unit}"), ["X", "{block.unit}", "{concurrency}"]),
     (column(text="{block[unit]}"), ["X", "{block[unit]}", "{concurrency}"]),
     (column(value="efficiency", formula="import os"), ["X", "arithmetic"]),
-    ({"compare": {"cpu": [["QP", "RS"]]}}, ["compare.cpu names 'RS': allowed are QP, HP"]),
     (figure(kind="panels", value="deviation"), ["'mine'", "kind panels", "together or bars"]),
     (figure(name="fleet"), ["two figures are called 'fleet'"]),
     (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),

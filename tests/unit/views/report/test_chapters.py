@@ -129,19 +129,6 @@ def test_a_folder_that_is_not_there_is_refused_by_the_plan(tmp_path):
         plan.make({**GRID, "report": {"text": str(tmp_path / "none")}})
 
 
-@pytest.mark.parametrize(("section", "sentence"), [
-    ({"text": {"design": "design.md"}}, "name the folder of the chapters"),
-    ({"logo": "logo.svg"}, r"report\.logo was removed.*title"),
-    ({"bibliography": "refs.bib"}, r"report\.bibliography was removed.*chapter"),
-    ({"kernels": True}, r"report\.kernels was removed"),
-    ({"decimal_mark": ","}, r"report\.decimal_mark was removed.*point"),
-    ({"date_language": "de"}, r"report\.date_language was removed.*English"),
-])  # fmt: skip
-def test_a_key_of_earlier_versions_names_what_is_there_instead(section, sentence):
-    with pytest.raises(ConfigError, match=sentence):
-        plan.make({**GRID, "report": section})
-
-
 def test_images_are_one_sentence():
     with pytest.raises(ConfigError, match=r"intro\.md shows an image, 'a\.png'"):
         chapters.parse_markdown("![a](a.png)", "intro.md")
