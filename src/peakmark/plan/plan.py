@@ -76,8 +76,8 @@ class Plan:
 
     @cached_property
     def durations(self) -> Durations:
-        """Return how long the cells take; the campaign's records correct the estimates."""
-        return durations.of(self.config, self.cluster, self.results.findings)
+        """Return how long the cells take."""
+        return durations.of(self.config, self.cluster)
 
     @cached_property
     def longest(self) -> float:

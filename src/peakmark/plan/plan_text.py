@@ -42,7 +42,7 @@ class Load(NamedTuple):
 def describe(plan: Plan, every_cell: bool = False) -> str:
     """Describe the cells, reference tools, disk space and expected time of a plan."""
     times, cluster = plan.durations, plan.cluster
-    unmeasured = [cell for cell in plan.cells if not times.is_measured(cell)]
+    missing = plan.results.missing
     fillers: dict[str, set[str]] = defaultdict(set)
     for cell in plan.cells:
         fillers[str(cell.options.get("instead_of"))].add(cell.instrument)
@@ -51,11 +51,8 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         "plan": plan,
         "times": times,
         "every_cell": every_cell,
-        "unmeasured": unmeasured,
-        "measured": len(plan.cells) - len(unmeasured),
-        "estimates": sum(map(times.is_estimate, unmeasured)),
-        "assumes_link": times.link_bps is None and any(map(two_nodes, unmeasured)),
-        "ORDINARY_LINK": durations.ORDINARY_LINK,
+        "missing": missing,
+        "measured": len(plan.cells) - len(missing),
         "SUBSYSTEMS": SUBSYSTEMS,
         "points": _points,
         "fillers": fillers,
