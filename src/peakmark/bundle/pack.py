@@ -38,7 +38,9 @@ def write(campaign: Path, target: Path | None = None) -> Path:
     csv_files.write_tables(campaign)
     folder = campaign.resolve()
     target = target or folder.with_name(f"{folder.name}.zip")
-    found = {path for pattern in PACKED for path in folder.glob(pattern) if path.is_file()}
+    found: set[Path] = set()
+    for pattern in PACKED:
+        found.update(filter(Path.is_file, folder.glob(pattern)))
     with zipfile.ZipFile(target, "w") as archive:
         for path in sorted(found):
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), OLDEST)

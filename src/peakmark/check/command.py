@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from socket import gethostname
-from typing import NamedTuple
 
 from peakmark import output
 from peakmark.check.verdict import Verdict, check
@@ -18,22 +14,10 @@ from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Unavailable, s
 from peakmark.resources import PACKAGE
 from peakmark.run import build
 
-
-class Caller(NamedTuple):
-    """Times of a program that calls the check.
-
-    Attributes:
-        usual_s: seconds that a check may take unless ``--seconds`` is given.
-        most_s: most seconds that ``--seconds`` may set.
-    """
-
-    usual_s: float
-    most_s: float
-
-
-BY_HAND = Caller(20.0, 3600.0)
-CALLERS = {"prolog": Caller(5.0, 60.0), "health": Caller(20.0, 55.0), "nhc": Caller(10.0, 28.0)}
-"""Program -> times of its check.
+BY_HAND = (20.0, 3600.0)
+"""Seconds that a check may take unless ``--seconds`` is given, and the most that it may set."""
+CALLERS = {"prolog": (5.0, 60.0), "health": (20.0, 55.0), "nhc": (10.0, 28.0)}
+"""Program that calls the check -> these seconds.
 
 A job waits for its prolog. slurmd kills HealthCheckProgram after 60 s, and NHC ends itself after 30 s.
 """
@@ -42,8 +26,6 @@ DETAILS = (
     "Exit code 1 means slow, 3 means cannot tell. Python's standard library suffices:"
     " python3 -IBS .../peakmark/check results/NAME does the same without an environment."
 )
-SCONTROL_LIMIT_S = 4.0
-"""Seconds that scontrol may take to drain the node."""
 NHC_LIMIT_S = 29
 """Seconds after which NHC ends the check."""
 
@@ -75,11 +57,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="for Slurm's prolog or HealthCheckProgram, or for NHC: exit with 0 unless the node is slow (1)",
     )
     command.add_argument(
-        "--drain",
-        action="store_true",
-        help="with --for health: drain a slow node by scontrol, with the reason; default: never",
-    )
-    command.add_argument(
         "--kernels", type=Path, help="folder of the compiled kernels; default: of this installation"
     )
 
@@ -97,8 +74,6 @@ def run(options: argparse.Namespace) -> int:
     try:
         verdict = _verdict(options)
         output.say(verdict.text)
-        if options.drain and verdict.code == ExitCode.DIFFERENT:
-            _drain(verdict.text)
         code = verdict.code
     except ConfigError as error:
         code = _failed(str(error), ExitCode.USAGE)
@@ -122,41 +97,17 @@ def _failed(text: str, code: ExitCode) -> ExitCode:
 
 def _verdict(options: argparse.Namespace) -> Verdict:
     """Check the options, then the node."""
-    caller = CALLERS.get(options.caller, BY_HAND)
+    usual_s, most_s = CALLERS.get(options.caller, BY_HAND)
     seconds = options.seconds
     if seconds is None:
-        seconds = caller.usual_s
-    if not 1 <= seconds <= caller.most_s:
-        raise ConfigError(f"--seconds {seconds:g} is not allowed: give 1 to {caller.most_s:g}")
-    if options.drain and options.caller != "health":
-        raise ConfigError(
-            "--drain needs --for health: Slurm itself drains nodes whose prolog fails"
-        )
+        seconds = usual_s
+    if not 1 <= seconds <= most_s:
+        raise ConfigError(f"--seconds {seconds:g} is not allowed: give 1 to {most_s:g}")
     kernels = options.kernels or build.folder()
     try:
         return check(options.campaign, kernels, seconds, options.rows)
     except Unavailable as error:
         return Verdict(ExitCode.CANNOT_TELL, f"cannot tell: {error}")
-
-
-def _drain(reason: str) -> None:
-    """Drain this node in Slurm. If that fails, print why."""
-    node = os.environ.get("SLURMD_NODENAME") or gethostname().partition(".")[0]
-    argv = ["scontrol", "update", f"nodename={node}", "state=drain", f"reason=peakmark: {reason}"]
-    try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SCONTROL_LIMIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        output.tell(f"{node} is not drained: {error}")
-        return
-    if done.returncode:
-        output.tell(f"{node} is not drained: {done.stderr.strip()}")
 
 
 def nhc_line(campaign: Path) -> str:

@@ -102,7 +102,6 @@ def test_fewer_cpus_than_the_row_needs_cannot_be_told(tmp_path, capsys):
     (("--rows", "HPL"), "it has cpu DP x1"),
     (("--seconds", "0.1"), "give 1 to 3600"),
     (("--seconds", "59", "--for", "health"), "give 1 to 55"),
-    (("--drain",), "--drain needs --for health"),
 ])  # fmt: skip
 def test_wrong_options_are_usage_errors(words, said, tmp_path, capsys):
     code, line = checked(capsys, made.write(tmp_path, {DP: LEAST}), *words)
@@ -137,21 +136,6 @@ def test_a_kernel_that_hangs_keeps_the_time(tmp_path, capsys):
         capsys, tmp_path / "campaign", "--kernels", str(tmp_path), "--seconds", "1"
     )
     assert code == 3 and "did not measure cpu DP x1 in time" in line
-
-
-def test_a_slow_node_is_drained_only_on_request(quiet, tmp_path, monkeypatch, capsys):
-    made.write(tmp_path / "campaign", {DP: MOST})
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("SLURMD_NODENAME", "node3")
-    executable(tmp_path / "scontrol", f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/asked\n')
-    asked = tmp_path / "asked"
-    assert checked(capsys, tmp_path / "campaign", "--for", "health")[0] == 1
-    assert not asked.exists()
-    code, line = checked(capsys, tmp_path / "campaign", "--for", "health", "--drain")
-    assert code == 1
-    assert asked.read_text().splitlines() == [
-        "update", "nodename=node3", "state=drain", f"reason=peakmark: {line}"
-    ]  # fmt: skip
 
 
 def test_the_standard_library_alone_is_enough(tmp_path):
