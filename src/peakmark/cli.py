@@ -406,12 +406,6 @@ def _add_fleet(commands: Commands, heading: str) -> None:
     command.add_argument(
         "--fail-on", choices=["slow"], help="exit with 1 (for cron) if a node is slow"
     )
-    command.add_argument(
-        "--suspects",
-        type=Path,
-        metavar="FILE",
-        help="write a campaign that measures slow nodes and suspected links again, together with healthy ones",
-    )
 
 
 def _add_check(commands: Commands, heading: str) -> None:
@@ -896,8 +890,6 @@ def fleet(options: argparse.Namespace) -> int:
         slow = fleet_report.slow_nodes(frames)
         if slow:
             lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
-        if options.suspects:
-            lines += ["", *_write_suspects(frames, folder, options.suspects)]
     output.say("\n".join(lines))
     if not options.fail_on:
         return ExitCode.GOOD
@@ -912,21 +904,6 @@ def _drain(nodes: list[str], campaign: str) -> str:
 
     names, reason = slurm.hostlist(nodes), f"reason=peakmark: slow in {campaign}"
     return shlex.join(["scontrol", "update", f"nodename={names}", "state=drain", reason])
-
-
-def _write_suspects(frames: CampaignFrames, campaign: Path, target: Path) -> list[str]:
-    """Write a campaign that measures the suspects again, and return lines with the command to run it."""
-    import yaml
-
-    from peakmark.workflow import suspects
-
-    chosen = suspects.choose(frames)
-    if not chosen.beside:
-        return [f"No node or link is slow: {target} is not written."]
-    config = suspects.configuration(frames, chosen)
-    text = yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=100)
-    files.write_document(target, text.encode(), campaign)
-    return ["To measure them again:", shlex.join(["peakmark", "run", str(target), "--slurm"])]
 
 
 def history(options: argparse.Namespace) -> None:

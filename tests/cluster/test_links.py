@@ -2,20 +2,17 @@
 
 import csv
 import json
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 import pytest
 from testcluster.config import address
 from testcluster.processes import wait_until
-from tests.checkout import TO_RECORDS, TO_TABLES
+from tests.checkout import TO_TABLES
 
 from conftest import start
 from peakmark.plan.cluster import crossed
 from peakmark.rows import build
-from peakmark.views import fleet_report
-from peakmark.workflow import suspects
 from workflow import Workflow
 
 SLOW = ("node2", "node3")
@@ -107,21 +104,6 @@ def test_the_pairs_of_a_round_start_at_one_moment(measured):
     # A pair that is together with others is no reason to call a link slow.
     assert not frames.fleet["point"].str.contains("together").any()
     assert measured.planned() == set()
-
-
-def test_a_suspected_link_is_measured_again_beside_two_others(measured):
-    frames = build.load(measured.results)
-    suspected = suspects.choose(frames)
-    (link,) = (name for name in suspected.beside if {*name.split("+")} == {*SLOW})
-    assert len(suspected.beside[link]) == 2
-    config = suspects.configuration(frames, suspected)
-    workflow = replace(measured, campaign=config["campaign"])
-    # Each pair is a job of its own here, as where nothing is said about it.
-    workflow.configure(**{**config, "fan_out": "cell"})
-    workflow.snakemake(*TO_RECORDS)
-    again = fleet_report.of_kind(build.load(workflow.results), "suspect").set_index("name")
-    assert again.loc[link, "confirmed"], again
-    assert workflow.planned() == set()
 
 
 def test_a_cancelled_round_leaves_no_process_behind(four, tmp_path):

@@ -46,7 +46,6 @@ def simulated(only: str | None, quick: bool) -> Counts:
         yield from states.warm_up(20 if quick else 1000)
     if only in (None, "fleets"):
         yield from fleets.slow_nodes(64 if quick else 4000)
-        yield from fleets.suspected_nodes(64 if quick else 4000)
         yield from fleets.slow_links(64 if quick else 2000)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
 from peakmark.plan.cluster import Behind, crossed, rounds
-from peakmark.rows import fleet, links, suspects
+from peakmark.rows import fleet, links
 from peakmark.rows.fleet import Place
 
 Values = NDArray[np.float64]
@@ -107,31 +107,6 @@ def slow_nodes(nodes: int, seed: int = 1) -> Counts:
         if of.slow:
             every = campaigns * of.slow
             yield f"slow nodes not found, {of}", Count(every - found, every)
-
-
-SUSPECTS = (
-    *(Fleet(3, 0, noise, kind) for noise in (0.01, 0.03) for kind in ("", "heavy tails")),
-    *(Fleet(3, 1, noise, kind) for noise in (0.01, 0.03) for kind in ("", "heavy tails")),
-    Fleet(3, 1, rows=1),
-)
-"""A suspect, which may be slow, and two healthy nodes."""
-
-
-def suspected_nodes(many: int, seed: int = 1) -> Counts:
-    """Count the healthy suspects that a second measurement confirms, and the slow ones that it does
-    not; ``many``: how many suspects are judged.
-    """
-    for of in SUSPECTS:
-        lot = np.random.default_rng((seed, *str(of).encode()))
-        confirmed = 0
-        for _ in range(many):
-            suspect, *healthy = of.values(lot)[:, :ROWS]
-            rows = zip(suspect, *healthy, strict=True)
-            confirmed += any(suspects.lag_of(own, others, False).is_slow for own, *others in rows)
-        if of.slow:
-            yield f"slow suspects not confirmed, {of}", Count(many - confirmed, many)
-        else:
-            yield f"healthy suspects confirmed, {of}", Count(confirmed, many)
 
 
 @dataclass(frozen=True)

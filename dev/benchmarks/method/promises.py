@@ -10,8 +10,6 @@ from benchmarks import results
 
 PROMISED = (
     (["called slow", "turbo"], None),
-    (["healthy suspects confirmed"], 0.01),
-    (["slow suspects not confirmed", "noise of 1%"], 0.1),
     (["called slow"], 0.001),
     (["slow nodes not found by pairs", "noise of 1%"], 0.1),
     (["slow nodes not found", "8% behind", "noise of 1%", "of 64 "], 0.1),

@@ -28,13 +28,6 @@ NodeName = Annotated[
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z",
     ),
 ]
-NodeOrLink = Annotated[
-    str,
-    allowed(
-        "the name of a node, or of a link: client+server",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*([+][A-Za-z0-9][A-Za-z0-9._-]*)?\Z",
-    ),
-]
 InterfaceName = Annotated[
     str,
     allowed(
@@ -284,9 +277,6 @@ class Campaign(Keys):
         reference_repetitions: Repetitions of each cell of a reference tool.
         repeat_disturbed: How often at most a repetition is measured again because other programs,
             the hypervisor, lost CPU time or a changing clock disturbed it. 0: never.
-        suspects: Slow nodes and links of an earlier campaign -> the healthy ones to measure with
-            them. A link is client+server. peakmark fleet --suspects writes this key; afterwards
-            peakmark fleet of this campaign reports whether they are slow again.
         placement: Threads take one core each before they share cores. compact fills a last-level
             cache, a NUMA node and a socket before the next one; spread takes sockets, NUMA nodes
             and caches in turn. numa and socket are always compact.
@@ -332,7 +322,6 @@ class Campaign(Keys):
     repetitions: Repetitions = 3
     reference_repetitions: Repetitions = 1
     repeat_disturbed: Annotated[int, Meta(ge=0, le=100)] = 2
-    suspects: dict[NodeOrLink, list[NodeOrLink]] = field(default_factory=dict)
     placement: Literal["compact", "spread"] = "compact"
     isa: InstructionSet = "auto"
     scratch: Text | None = None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from peakmark.catalogue import (
     ARRAYS,
@@ -30,7 +30,7 @@ from peakmark.catalogue import (
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
-from peakmark.formatting import format_size, parse_size
+from peakmark.formatting import parse_size
 from peakmark.machine import gpu, topology
 from peakmark.machine.host import Host
 from peakmark.plan.cluster import ANY, Groups, Settings, Turns
@@ -141,38 +141,6 @@ def _grid_cells(
                 f"{_coverage_text(name, subsystem)}; remove it, or add a grid with these rows"
             )
         yield from planned
-
-
-_POINT_KEYS = ("workloads", "concurrency", "variants", "blocks", "references", "repetitions")
-"""Keys of a grid that are not options of a single point: lists of points, references, repetitions."""
-
-
-def narrowed(config: Settings, cell: Cell) -> dict[str, Any]:
-    """Return the grid to which a cell of peakmark's kernels belongs, reduced to the cell's point.
-
-    The result has no references and no repetitions. Without pmbw among the references, an automatic pool
-    need not be a power of two.
-
-    Raises:
-        ConfigError: no grid of the configuration has this point.
-    """
-    point = _GridPoint(cell.workload, cell.variant, cell.block, cell.asked)
-    for keys in config[cell.subsystem]:
-        is_paired = cell.subsystem == "network" and "pairs" in keys
-        if is_paired != bool(cell.peer) or point not in _points(cell.subsystem, keys):
-            continue
-        own = {"workloads": [cell.workload], "concurrency": [cell.asked]}
-        grid = {key: value for key, value in keys.items() if key not in _POINT_KEYS}
-        if cell.variant:
-            own["variants"] = [cell.variant]
-        if cell.block is not None:
-            own["blocks"] = [format_size(cell.block)]
-        elif cell.automatic:
-            own["blocks"] = [AUTO]
-        elif "blocks" in keys:
-            own["blocks"] = keys["blocks"]
-        return own | grid
-    raise ConfigError(f"no grid of {cell.subsystem} asks for {cell.row}")
 
 
 def check_number(config: Settings, nodes: int, turns: Turns, groups: Groups) -> None:

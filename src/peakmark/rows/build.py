@@ -25,7 +25,6 @@ from peakmark.rows.rows import build_rows
 from peakmark.rows.runs import read_runs
 from peakmark.rows.schema import CampaignFrames
 from peakmark.rows.states import add_states
-from peakmark.rows.suspects import list_suspects
 from peakmark.storage.results import Results
 
 CHECKSUMS = "checksums.txt"
@@ -43,8 +42,7 @@ def judge(results: Results) -> CampaignFrames:
     nodes = count_judged(nodes, rows)
     campaign = campaign_of(results)
     behind = read_behind(campaign)
-    suspects = list_suspects(rows, runs, results.config.get("suspects") or {})
-    slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind), suspects]
+    slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind)]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, runs, warnings, nodes, results)
     frames = CampaignFrames(
         runs=schema.typed("runs", runs),

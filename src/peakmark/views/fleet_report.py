@@ -14,11 +14,10 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import counted, listed, natural, node_or_link, percent, plural, typeset
+from peakmark.formatting import counted, natural, percent, plural, typeset
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
-from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import printed
 
@@ -64,20 +63,13 @@ def headline(frames: CampaignFrames) -> str:
 
 
 def is_judged(frames: CampaignFrames) -> bool:
-    """Return whether any node or suspect was judged."""
-    suspects = of_kind(frames, "suspect")
-    return bool(frames.nodes["judged"].gt(0).any() or suspects["judged"].gt(0).any())
+    """Return whether any node was judged."""
+    return bool(frames.nodes["judged"].gt(0).any())
 
 
 def slow_nodes(frames: CampaignFrames) -> list[str]:
-    """Return the slow nodes. A second measurement overrides the verdict on the nodes that it measured."""
-    slow = set(of_kind(frames, "node")["name"])
-    for suspect in schema.lines(of_kind(frames, "suspect")):
-        if suspect.confirmed and "+" not in suspect.name:
-            slow.add(suspect.name)
-        elif suspect.judged and not suspect.confirmed:
-            slow.discard(suspect.name)
-    return sorted(slow, key=natural)
+    """Return the slow nodes."""
+    return sorted(set(of_kind(frames, "node")["name"]), key=natural)
 
 
 def of_kind(frames: CampaignFrames, kind: str) -> pd.DataFrame:
@@ -89,8 +81,8 @@ def of_kind(frames: CampaignFrames, kind: str) -> pd.DataFrame:
 
 
 def slow_paragraphs(frames: CampaignFrames) -> list[str]:
-    """Return the paragraphs of page one on the slow nodes of a campaign, or on its suspects."""
-    if len(frames.nodes) < 2 and of_kind(frames, "suspect").empty:
+    """Return the paragraphs of page one on the slow nodes of a campaign."""
+    if len(frames.nodes) < 2:
         return []
     groups = alike(frames)
     paragraphs = [" ".join(classes(frames)), *fewer_gpus(frames), *slow_gpus(frames)]
@@ -104,7 +96,6 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     judged = int(frames.nodes["judged"].gt(0).sum())
     if judged and of_kind(frames, "node").empty:
         paragraphs.append(f"Of {plural(judged, 'node')} that were judged none is slow in any row.")
-    paragraphs += second_verdicts(frames)
     paragraphs.append(" ".join(unjudged(frames)))
     beyond = frames.campaign["rule"]["beyond"]
     paragraphs.append(
@@ -190,29 +181,6 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
             f"GPU {index} of {node} ({worst['name']}, {worst['pci']}) is up to {worst['behind']:.1%}"
             f" slower than the other GPUs of the node, in {plural(len(rows), 'row')}."
         )
-
-
-def second_verdicts(frames: CampaignFrames) -> Iterator[str]:
-    """Yield a sentence for each suspect of a second measurement: slow again, not slow, or not judged."""
-    for suspect in schema.lines(of_kind(frames, "suspect")):
-        name = node_or_link(suspect.name)
-        others = listed([node_or_link(other) for other in json.loads(suspect.beside)])
-        if not suspect.judged:
-            yield (
-                f"Neither confirmed nor not: no row has {ENOUGH} repetitions on {name} and on one of"
-                f" {others}: run this campaign again to measure what is missing."
-            )
-        elif suspect.confirmed:
-            yield (
-                f"Confirmed: {name} is slow again in {suspect.rows} of"
-                f" {plural(suspect.judged, 'row')}, by {suspect.behind:.1%}, measured beside {others}."
-            )
-        else:
-            yield (
-                f"Not confirmed: {name} is slow again in none of {plural(suspect.judged, 'row')}"
-                f" measured beside {others}; it may be slow at times: measure it again before draining"
-                " it."
-            )
 
 
 def unjudged(frames: CampaignFrames) -> Iterator[str]:

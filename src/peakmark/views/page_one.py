@@ -158,11 +158,6 @@ def steps(frames: CampaignFrames) -> Iterator[tuple[str, str]]:
             f"{command} -- --config campaign=again",
             "measures everything again: do it when nothing else uses the machine",
         )
-    if frames.fleet["kind"].eq("node").any():
-        yield (
-            f"peakmark fleet {folder} --suspects suspects.yaml",
-            "writes the campaign that measures the slow nodes again",
-        )
     if own["loopback"].any() and not campaign["on_cluster"]:
         yield f"{command} --slurm", "measures the network between two nodes of a cluster"
     if len(own) and own["n"].max() < ENOUGH and campaign["preset"]:

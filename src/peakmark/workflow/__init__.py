@@ -1,1 +1,1 @@
-"""Run a campaign, show its progress and failures, and plan how to measure suspects again."""
+"""Run a campaign, and show its progress and failures."""

@@ -1,8 +1,5 @@
 """Pairs of nodes: which node, switch or link is slow, and what the campaign says of it."""
 
-import re
-from collections import Counter
-
 import pandas as pd
 import pytest
 from benchmarks.method.fleets import PAIRED, Paired
@@ -11,15 +8,12 @@ from tests.unit.campaign_data import frames as make_frames
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
 
-from peakmark import plan
 from peakmark.cell import Cell
-from peakmark.config import campaign as configuration
 from peakmark.rows import build, links
 from peakmark.storage import planfile
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import fleet_report
 from peakmark.views.report.pictures import pictures_of
-from peakmark.workflow import suspects
 
 RATE = 9.4e9
 LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}
@@ -106,49 +100,9 @@ def test_a_slow_link_is_a_suspect_until_its_repetitions_show_it(repetitions, cas
     assert (found.kind, found.name, found.confirmed) == ("link", "n2+n3", case == "link")
     (said,) = frames.findings.query("topic == 'Links'")["text"]
     assert ("n2 → n3" in said) and said.startswith("Suspect") == (case == "suspect")
-    chosen = suspects.choose(frames)
-    assert {*chosen.beside} == ({"n2+n3"} if case == "suspect" else set())
     assert len(frames.nodes) == 4
     drawn = pictures_of(frames, BY_NAME["network_throughput"], None)
     assert [each.name for each in drawn if len(each.rows)] == ["network_throughput_links"]
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    """The configuration that measures a suspected link again."""
-    frames = build.load(campaign(tmp_path_factory.mktemp("suspects") / "c", 1, ("n2", "n3")))
-    return configuration.complete(suspects.configuration(frames, suspects.choose(frames)))
-
-
-def test_a_suspected_link_is_measured_again_beside_two_of_its_kind(config):
-    ((suspect, beside),) = config["suspects"].items()
-    assert suspect == "n2+n3" and len({*beside}) == 2 and {*beside} < {"n1+n3", "n1+n4", "n2+n4"}
-    (grid,) = config["network"]
-    assert {"+".join(pair) for pair in grid["pairs"]} == {suspect, *beside}
-    cells = plan.make_completed({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
-    assert Counter(cell.place for cell in cells) == dict.fromkeys((suspect, *beside), 6)
-    assert {cell.point for cell in cells} == {"TCP_1MiB_x1"}
-
-
-@pytest.mark.parametrize(
-    ("link", "others", "case"),
-    [
-        (0.5, 1, "Confirmed"),
-        (1, 1, "Not confirmed"),
-        (0.5, 0.5, "Not confirmed"),  # All were slower meanwhile.
-    ],
-)
-def test_the_campaign_of_suspects_confirms_a_link_or_not(config, link, others, case, tmp_path):
-    cells = plan.make_completed({**config, "tools_on": "nodes"}, CLUSTER_OF_FOUR).cells
-    factors = {**dict.fromkeys(EVERY, others), ("n2", "n3"): link}
-    folder = tmp_path / config["campaign"]
-    frames = make_frames(folder, records(cells, factors), config=config)
-    (said,) = fleet_report.second_verdicts(frames)
-    assert said.startswith(f"{case}: n2 → n3 is slow again in ")
-    if case == "Confirmed":
-        behind = re.search(r"by ([0-9.]+)%", said)
-        assert float(behind[1]) == pytest.approx(50, abs=2)
-    assert fleet_report.slow_nodes(frames) == []  # no node is
 
 
 def test_a_node_that_slows_its_pairs_down_is_a_slow_node(tmp_path):

@@ -10,9 +10,6 @@ from tests.unit.rows.fleets import SLOW, campaign, write
 from peakmark.rows import build
 from peakmark.views import fleet_report
 
-GRID = {"workloads": ["QP", "HP", "SP", "DP"], "concurrency": [1]}
-MEMORY = {"workloads": ["RS", "WS"], "variants": ["pool"], "blocks": ["1MiB"]}
-
 
 def test_slow_nodes_are_named_with_their_rows(tmp_path):
     frames = campaign(tmp_path / "twelve", 12, SLOW)
@@ -65,17 +62,14 @@ def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
 
 
 def test_the_files_of_the_rows_are_enough(tmp_path, peakmark):
-    config = {"seed": 1, "cpu": [GRID], "memory": [GRID | MEMORY]}
-    folder = write(tmp_path / "c", 12, SLOW, config=config)
+    folder = write(tmp_path / "c", 12, SLOW)
     build.load(folder)
-    said = [peakmark("fleet", folder, "--suspects", tmp_path / "before.yaml").stdout]
+    before = peakmark("fleet", folder).stdout
     for name in ("cells", "machine"):
         shutil.rmtree(folder / name, ignore_errors=True)
     (folder / "plan.json").unlink()
-    said.append(peakmark("fleet", folder, "--suspects", tmp_path / "after.yaml").stdout)
-    before, after = (tmp_path / f"{name}.yaml" for name in ("before", "after"))
-    assert before.read_text() == after.read_text() and "node10: [" in before.read_text()
-    assert said[0].replace("before", "after") == said[1]
+    assert peakmark("fleet", folder).stdout == before
+    assert "node10" in before
 
 
 def test_one_node_has_no_verdict_on_page_one(tmp_path):
