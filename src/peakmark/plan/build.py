@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -13,7 +12,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
-from peakmark.errors import ConfigError, PeakmarkError
+from peakmark.errors import ConfigError
 from peakmark.machine import gpu
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
@@ -27,7 +26,6 @@ from peakmark.plan.cluster import (
 from peakmark.plan.job_groups import two_nodes
 from peakmark.plan.plan import Plan, Reference
 from peakmark.tools import REGISTRY
-from peakmark.tools.programs import iozone
 
 
 def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
@@ -63,21 +61,17 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     # Collect the cells, except cells of reference tools that were not found.
     left_out = _left_out(completed, cluster)
     tools = _named_references(completed, left_out)
-    largest = {name: tool.largest for name, tool in tools.items() if tool.largest is not None}
     cells: dict[str, Cell] = {}
     planned = []
     for node in nodes:
         has_gpus = not left_out and (cluster is None or cluster.gpus_of(node) > 0)
-        planned.append(grids.cells(completed, node, cluster is None, largest, has_gpus))
-    planned.append(grids.group_cells(completed, groups, largest))
-    planned.append(grids.pair_cells(completed, turns, largest))
+        planned.append(grids.cells(completed, node, cluster is None, has_gpus))
+    planned.append(grids.group_cells(completed, groups))
+    planned.append(grids.pair_cells(completed, turns))
     for cell in chain(*planned):
         name = cell.instrument
-        if REGISTRY[name].reference:
-            if name not in tools:  # a substitute, which measures rows of another tool
-                tools[name] = _reference(completed, name)
-            if tools[name].path is None:
-                continue
+        if REGISTRY[name].reference and tools[name].path is None:
+            continue
         _add(cells, cell)
     if left_out and not cells:
         raise ConfigError(f"there is nothing to measure: {left_out['gpu']}")
@@ -171,21 +165,4 @@ def _reference(config: Settings, name: str) -> Reference:
         path = instrument.on_path(choice)
         if path is None:
             reason = f"{' or '.join(names)} not found{where}"
-    largest = None
-    if name == iozone.Iozone.name and path is not None:
-        largest = _largest_record(path, config["tools_on"] == "here")
-    return Reference(name, instrument.executables[0], path, reason, instrument.package, largest)
-
-
-def _largest_record(path: str, local: bool) -> int:
-    """Return the largest record in bytes that a build of IOZone takes.
-
-    Args:
-        path: path of IOZone.
-        local: whether the path is on this machine, so that IOZone can be run to find the limit.
-            Otherwise the usual limit is assumed.
-    """
-    with suppress(PeakmarkError):  # its cells report the reason
-        if local:
-            return iozone.Iozone().largest(path)
-    return iozone.USUAL_LARGEST
+    return Reference(name, instrument.executables[0], path, reason, instrument.package)

@@ -55,7 +55,6 @@ def cells(
     config: Settings,
     node: str,
     on_this_machine: bool,
-    largest: Mapping[str, int],
     has_gpus: bool,
 ) -> Iterator[Cell]:
     """Yield the cells of a completed configuration on one node, except cells of several nodes.
@@ -64,7 +63,6 @@ def cells(
         config: the completed configuration.
         node: name of the node, or ``any``.
         on_this_machine: whether this machine resolves the words of ``concurrency``.
-        largest: reference tool -> largest block in bytes that its build takes.
         has_gpus: whether GPUs of the node are measured.
 
     Raises:
@@ -78,32 +76,32 @@ def cells(
             has_groups = subsystem == "disk" and "together" in keys
             if not has_pairs and not has_groups:
                 place = f"{subsystem}[{index}]"
-                yield from _grid_cells(config, place, keys, node, on_this_machine, largest)
+                yield from _grid_cells(config, place, keys, node, on_this_machine)
 
 
-def pair_cells(config: Settings, turns: Turns, largest: Mapping[str, int]) -> Iterator[Cell]:
+def pair_cells(config: Settings, turns: Turns) -> Iterator[Cell]:
     """Yield the cells of the network grids with ``pairs``; ``cells`` explains arguments and errors."""
     for place, pairs in turns.items():
         keys = config["network"][int(place[8:-1])]
-        for cell in _grid_cells(config, place, keys, ANY, False, largest):
+        for cell in _grid_cells(config, place, keys, ANY, False):
             for client, server in pairs:
                 yield replace(cell, node=client, peer=server)
         if keys.get("together"):
             alone = {key: value for key, value in keys.items() if key != "references"}
-            for cell in _grid_cells(config, place, alone, ANY, False, largest):
+            for cell in _grid_cells(config, place, alone, ANY, False):
                 for (client, server), turn in pairs.items():
                     options = {**cell.options, "round": turn}
                     yield replace(cell, node=client, peer=server, variant=TOGETHER, options=options)
 
 
-def group_cells(config: Settings, groups: Groups, largest: Mapping[str, int]) -> Iterator[Cell]:
+def group_cells(config: Settings, groups: Groups) -> Iterator[Cell]:
     """Yield the cells of the disk grids with ``together``; ``cells`` explains arguments and errors.
 
     The option ``first`` names the first node of a group, and ``part`` is the place of a cell's node in it.
     """
     for place, several in groups.items():
         keys = config["disk"][int(place[5:-1])]
-        for cell in _grid_cells(config, place, keys, ANY, False, largest):
+        for cell in _grid_cells(config, place, keys, ANY, False):
             for nodes in several:
                 one_file = bool(keys.get("one_file"))
                 variant = disk_variant(cell.variant)._replace(nodes=len(nodes), one_file=one_file)
@@ -113,12 +111,7 @@ def group_cells(config: Settings, groups: Groups, largest: Mapping[str, int]) ->
 
 
 def _grid_cells(
-    config: Settings,
-    place: str,
-    keys: Settings,
-    node: str,
-    on_this_machine: bool,
-    largest: Mapping[str, int],
+    config: Settings, place: str, keys: Settings, node: str, on_this_machine: bool
 ) -> Iterator[Cell]:
     subsystem = place.partition("[")[0]
     aliases = concurrency_aliases(keys["concurrency"], on_this_machine)
@@ -134,7 +127,7 @@ def _grid_cells(
         if "concurrency" in changes:
             chosen = [aliases.get(value, value) for value in changes["concurrency"]]
             narrowed["concurrency"] = list(dict.fromkeys(chosen))
-        planned = list(grid.reference_cells(name, narrowed, largest.get(name)))
+        planned = list(grid.reference_cells(name, narrowed))
         if not planned:
             raise ConfigError(
                 f"{place}.references has {name}, which can measure none of the grid's rows: "
@@ -338,30 +331,8 @@ class _Grid:
             options = self._options(point, point.workload, self.keys) | self._total(point)
             yield from self._repetitions(count, KERNELS[self.subsystem], point, options)
 
-    def reference_cells(self, name: str, changes: Settings, largest: int | None) -> Iterator[Cell]:
-        """Yield the cells of one reference tool.
-
-        Blocks that are too large for the tool's build are measured by its substitute (``instead``),
-        with the same amount of data, unless the grid names the substitute too.
-        """
-        blocks = changes.get("blocks", self.keys.get("blocks", ()))
-        above = []
-        if largest is not None:
-            above = [block for block in blocks if block != AUTO and parse_size(block) > largest]
-        fitting = [block for block in blocks if block not in above]
-        if not above:
-            yield from self._covered_cells(name, changes)
-        elif fitting:
-            yield from self._covered_cells(name, {**changes, "blocks": fitting})
-        instead = REGISTRY[name].instead
-        if above and instead is not None and instead not in self.keys["references"]:
-            shared = {key: value for key, value in changes.items() if key not in ("ops", "seconds")}
-            for cell in self._covered_cells(instead, {**shared, "blocks": above}):
-                options = {**cell.options, "total": cell.options["size"], "instead_of": name}
-                yield replace(cell, options=options)
-
-    def _covered_cells(self, name: str, changes: Settings) -> Iterator[Cell]:
-        """Yield the cells for the points that the tool can measure. One cell may measure several points."""
+    def reference_cells(self, name: str, changes: Settings) -> Iterator[Cell]:
+        """Yield the cells of one reference tool, each for one or several points of the grid."""
         grid = dict(self.keys)
         for key in ("workloads", "concurrency", "blocks", "variants"):
             if key in changes:

@@ -28,7 +28,6 @@ class Reference:
         path: path of the program; None if it was not found, so that its column stays empty.
         reason: why the program was not found.
         package: Debian package of the tool.
-        largest: largest block in bytes that the tool's build takes; None without a limit.
     """
 
     instrument: str
@@ -36,7 +35,6 @@ class Reference:
     path: str | None
     reason: str | None
     package: str | None
-    largest: int | None = None
 
 
 @dataclass(frozen=True)

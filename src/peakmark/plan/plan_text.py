@@ -43,9 +43,6 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
     """Describe the cells, reference tools, disk space and expected time of a plan."""
     times, cluster = plan.durations, plan.cluster
     missing = plan.results.missing
-    fillers: dict[str, set[str]] = defaultdict(set)
-    for cell in plan.cells:
-        fillers[str(cell.options.get("instead_of"))].add(cell.instrument)
     disk, memory = durations.largest(plan.cells)
     values = {
         "plan": plan,
@@ -55,7 +52,6 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         "measured": len(plan.cells) - len(missing),
         "SUBSYSTEMS": SUBSYSTEMS,
         "points": _points,
-        "fillers": fillers,
         "disk": disk,
         "memory": memory,
     }

@@ -17,7 +17,6 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import size
 from peakmark.messages import Message, Scope, Severity, WarningKind, message, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.clocks import add_clocks
@@ -180,9 +179,7 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *check_messages(point),
         *disagreements(point),
         *small_solves(point),
-        *substitutes(point),
         *setting_deviations(point),
-        *ping_streams(point),
         *program_warnings(point),
         *limit_remarks(point),
     ]
@@ -279,20 +276,6 @@ def small_solves(point: MeasuredPoint) -> Messages:
             yield message("small-solve", about=instrument, seconds=median(small))
 
 
-def substitutes(point: MeasuredPoint) -> Messages:
-    """Report a program that replaced a reference, because the reference cannot use the block size.
-
-    The column ``instead_of`` names the replaced reference.
-    """
-    headings = {program.instrument: program.heading for program in point.table.series}
-    for instrument, measured in point.measured.items():
-        replaced = measured.row.instead_of
-        if replaced:
-            block = size(measured.row.block_bytes)
-            heading = headings.get(replaced, replaced)
-            yield message("filled", about=instrument, other=heading, size=block)
-
-
 def setting_deviations(point: MeasuredPoint) -> Messages:
     """Report references that compute or write in another way than peakmark's kernel was asked to."""
     own = json.loads(point.own.row.settings) if point.own else {}
@@ -300,15 +283,6 @@ def setting_deviations(point: MeasuredPoint) -> Messages:
         differ = deviations(own, instrument, json.loads(measured.row.settings))
         if differ and not measured.row.is_own:
             yield message("otherwise", about=instrument, ways="; ".join(differ))
-
-
-def ping_streams(point: MeasuredPoint) -> Messages:
-    """Report that ping ran with another number of streams than the row has."""
-    ping = point.measured.get("ping")
-    streams = {run.measured_concurrency for run in ping.runs} if ping else set()
-    wanted = point.own_line.concurrency
-    if streams and streams != {wanted}:
-        yield message("ping-streams", about="ping", echoes=min(streams), streams=wanted)
 
 
 def program_warnings(point: MeasuredPoint) -> Messages:

@@ -247,7 +247,6 @@ def find_details(kept: pd.DataFrame) -> pd.DataFrame:
         resolution=("resolution", "max"),
         joules=("joules", "median"),
         watts=("watts", "median"),
-        instead_of=("instead_of", "first"),
         isa=("isa", "first"),
         loopback=("loopback", "any"),
         hosts=("host", names_of),

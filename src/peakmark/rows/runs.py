@@ -206,7 +206,6 @@ def identity(cell: Cell, measurement: Known) -> Line:
         "first_node": cell.options.get("first") or "",
         "metric": metric,
         "unit": measurement["unit"],
-        "instead_of": cell.options.get("instead_of"),
         "chosen_isa": cell.options.get("isa"),
     }
 
@@ -427,10 +426,9 @@ def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
-    """Copy ping's lines to each point of TCP and UDP latencies, whose tables show ping too.
+    """Copy ping's lines to each point of TCP and UDP latencies: its one value stands for the node.
 
-    A point gets ping's lines with the same number of streams; if there are none, those with the fewest
-    streams. Lines that no point gets are kept without a table.
+    Lines that no point gets are kept without a table.
     """
     is_echo = runs["workload"].eq(ECHO) & runs["table"].ne("")
     others, echoes = runs[~is_echo], runs[is_echo]
@@ -439,12 +437,8 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
     points = others.loc[is_shown, columns].drop_duplicates()
     usable = echoes[echoes["disturbed"].eq("")]
     copies = points.merge(usable, on=["table", "node"], suffixes=("", "_of_echo"))
-    streams = copies["concurrency_of_echo"]
-    distance = streams.mask(streams.eq(copies["concurrency"]), 0)
-    nearest = distance.groupby(copies["point"]).transform("min")
-    chosen = copies.loc[distance.eq(nearest), list(runs)]
-    unused = echoes[~echoes["record"].isin(chosen["record"])].assign(table="")
-    return pd.concat([others, chosen, unused], ignore_index=True)
+    unused = echoes[~echoes["record"].isin(copies["record"])].assign(table="")
+    return pd.concat([others, copies[list(runs)], unused], ignore_index=True)
 
 
 def add_clock(runs: pd.DataFrame) -> pd.DataFrame:

@@ -182,7 +182,6 @@ longest             float  longest time of an operation, s
 histogram           text   number of operations by time in ns, 128 buckets for each power of two
 joules              float  energy of processors and memory during the measurement, J
 watts               float  mean power, W
-instead_of          text   instrument that this one replaces, because its build cannot use the block size
 chosen_isa          text   instruction set that the configuration asks for
 points              json   points of a matrix or curve: [place, place, value], or [place, value, ...]
 order               json   CPUs in the order of the topology
@@ -251,7 +250,6 @@ ratio               float  value of peakmark's kernel divided by this row's valu
 ratio_low           float  lowest ratio of these rounds
 ratio_high          float  highest ratio of these rounds
 unequal_nodes       text   facts in which the nodes of the row differ; empty if they are equal
-instead_of          text   instrument that this one replaces
 clock_hz            float  median clock during the work, over undisturbed repetitions, Hz
 clock_share         float  share of the highest clock known for the same work
 hosts               json   hosts that measured

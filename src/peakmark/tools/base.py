@@ -278,7 +278,6 @@ class Instrument:
         homes: web page of each executable.
         options: keys of the configuration that the tool uses, besides the keys of all references.
         unused: options of a cell that the tool does not use.
-        instead: substitute, which measures rows whose blocks are too large for the tool's build.
     """
 
     name: str
@@ -297,7 +296,6 @@ class Instrument:
     homes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
-    instead: str | None = None
 
     @property
     def executables(self) -> tuple[str, ...]:

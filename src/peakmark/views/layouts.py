@@ -26,7 +26,7 @@ from peakmark.views.printed import NOT_MEASURED, Column, PrintedTable
 
 KERNEL = "peakmark"
 """Name of peakmark's kernels in a report without a layout."""
-NAMED_IN = ("disagreement", "filled")
+NAMED_IN = ("disagreement",)
 """Codes of warnings whose values contain headings of programs."""
 
 
@@ -313,7 +313,7 @@ def point_of(column: LayoutColumn, line: LayoutLine) -> Point | None:
 
 def si_value(column: LayoutColumn, point: Point, line: LayoutLine) -> float | None:
     """Return the number of a column at a point, in SI units or in percent; None if it is unknown."""
-    limit, program = point.own.limit, point.in_column_of(column.instrument)
+    limit, program = point.own.limit, point.measured.get(column.instrument)
     if column.value == "theoretical":
         return limit  # type: ignore[no-any-return]  # of a line of a frame
     if program is None:
@@ -426,7 +426,7 @@ def text_of(layout_table: LayoutTable, column: LayoutColumn, line: LayoutLine) -
         return percent(number / 100)
     if column.value == "deviation":
         return significant(number, 3)
-    program = point.in_column_of(column.instrument)
+    program = point.measured.get(column.instrument)
     step = 0.0
     if program and program.resolution:
         step = program.resolution * layout_table.factor

@@ -50,17 +50,6 @@ class Point:
         pairs = zip(clients, servers, strict=True)
         return tuple(pair for pair in pairs if pair[0] != pair[1])
 
-    def in_column_of(self, instrument: str) -> Line | None:
-        """Return the line in an instrument's column: the instrument's line or, without one, that of the
-        program that replaced it.
-        """
-        if instrument in self.measured:
-            return self.measured[instrument]
-        for line in self.measured.values():
-            if line.instead_of == instrument:
-                return line
-        return None
-
 
 def points_of(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
     """Return the points of rows, in their order.

@@ -1,7 +1,6 @@
 """Configurations -> cells with their options, reference tools and order."""
 
 import os
-import re
 
 import pytest
 from tests.programs import executable
@@ -64,32 +63,14 @@ def test_own_cells_are_the_whole_grid_in_a_seeded_order():
 
 def test_references_stand_only_beside_rows_they_can_measure(every_tool):
     made = make(disk=[DISK])
-    # One execution fills all patterns, records end at 16 MiB.
-    assert points(made, "iozone") == ["ALL-psync_1MiB_x1", "ALL-psync_1MiB_x2"]
+    # One execution fills all patterns. Whether a build takes large records shows when it runs.
+    sizes = ("100MiB_x1", "100MiB_x2", "1MiB_x1", "1MiB_x2")
+    assert points(made, "iozone") == [f"ALL-psync_{size}" for size in sizes]
     assert len(points(made, "fio")) == 8
     ways = ["LAT-TCP", "LAT-UDP"]
     made = make(network=[{**PINGED, "workloads": ways, "concurrency": [1, 2]}])
     assert points(made, "ping") == ["LAT-ICMP_none_x1"]
     assert points(made, "qperf") == ["ALL_1B_x1"]
-
-
-def test_fio_fills_the_rows_whose_records_this_build_of_iozone_refuses(every_tool):
-    limit = "maximum record size 1048576 kB is greater than maximum buffer size 4096 kB"
-    (every_tool / "iozone").write_text(f"#!/bin/sh\necho 'Error: {limit}'\n")
-    grid = {**DISK, "blocks": ["4MiB", "8MiB"], "concurrency": [2]}
-    grid["references"] = {"iozone": {"repetitions": 1}}
-    made = make(3, disk=[grid])
-    assert points(made, "iozone") == ["ALL-psync_4MiB_x2"]
-    assert points(made, "fio") == ["RS-psync_8MiB_x2", "WS-psync_8MiB_x2"]
-    for cell in made.cells:
-        if cell.instrument == "fio":
-            assert (cell.repetition, cell.options["instead_of"]) == (0, "iozone")
-            assert cell.options["total"] == cell.options["size"]  # As much data as IOZone moves.
-    assert re.search("4MiB; larger .*fio", plan_text.describe(made))
-    both = make(disk=[{**grid, "references": {"iozone": {}, "fio": {}}}])
-    assert not any("instead_of" in cell.options for cell in both.cells)
-    for left_out in ("iozone", "fio"):
-        assert "fio" not in instruments(make(disk=[grid], tools={left_out: False}))
 
 
 def test_a_setting_that_a_program_does_not_heed_changes_no_cell_of_it(every_tool):

@@ -182,7 +182,6 @@ def spoil_memory(campaign):
     held_up = {"probe_before": 5e9, "probe_after": 4e9}
     campaign.of("rambench/RS-pool_1MiB_x1/")[0]["measurements"][0]["details"] |= held_up
     change(campaign, "rambench/RWS-pool_1MiB_x1/", {"store": "streaming"})
-    change(campaign, "likwid-bench/RWS-pool_1MiB_x1/", options={"instead_of": "pmbw"})
     change(campaign, "likwid-bench/RS-pool_1MiB_xcores", {"estimate": "half of a copy"})
     change(campaign, "likwid-bench/RWS-pool_1MiB_xcores", {"store": "libc"})
     change(campaign, "rambench/WS-pool_1MiB_x1/", factor=1000)

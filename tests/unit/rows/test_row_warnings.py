@@ -30,13 +30,6 @@ def shared_warnings(frames, row):
     return list(heavy["code"])
 
 
-def test_echoes_of_fewer_streams_say_so(tmp_path):
-    own = make.runs("netbench", "LAT-TCP", 3e-5, block=1, concurrency=4)
-    frames = make.frames(tmp_path / "c", own + make.runs("ping", "LAT-ICMP", 3e-5))
-    (note,) = notes(frames, "ping-streams")
-    assert contains(values_of(note), {"echoes": 1, "streams": 4})
-
-
 def test_a_reference_that_cannot_do_as_ours_was_asked_to_says_so(tmp_path):
     records = make.runs("diskbench", "WR", 4e8, fill="new")
     records += make.runs("iozone", "WR", 4e8, details={"fill": "overwrite"}, fill="new")

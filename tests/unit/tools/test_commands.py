@@ -17,7 +17,6 @@ from peakmark.storage.types import RecordContext
 from peakmark.tools import REGISTRY, base, common
 from peakmark.tools.base import Completed
 from peakmark.tools.programs import hpl, likwid_bench, ping, pmbw
-from peakmark.tools.programs.iozone import USUAL_LARGEST, Iozone
 
 MIB = 1 << 20
 
@@ -126,16 +125,6 @@ def test_a_record_that_this_build_of_iozone_refuses_is_no_failure():
     assert 23 in run.ok_codes
     with pytest.raises(Unavailable, match="16MiB, the cell's is 100MiB"):
         REGISTRY["iozone"].parse(of, Completed(run.argv, 23, REFUSED, ""))
-
-
-@pytest.mark.parametrize(("answer", "largest"), [
-    (REFUSED.replace("16384", "4096"), 4 * MIB),
-    ("iozone: help mode\n\n    Usage: iozone [-s filesize_kB]\n", 1024 * MIB),
-    ("Segmentation fault\n", USUAL_LARGEST),
-])  # fmt: skip
-def test_largest_record_of_a_build(answer, largest, monkeypatch):
-    monkeypatch.setattr(base, "ask", lambda *_: answer)
-    assert Iozone().largest("iozone") == largest
 
 
 BY_SECTORS = [("iozone", "ALL"), ("fio", "RR")]

@@ -1,7 +1,6 @@
 """The real programs, where they are installed: found, run for a moment as prepared, and read."""
 
 import os
-import shutil
 from contextlib import ExitStack
 
 import pytest
@@ -11,10 +10,8 @@ from tests.unit.tools import samples
 from tests.unit.tools.samples import cell
 
 from peakmark.errors import Unavailable
-from peakmark.formatting import format_size
 from peakmark.run import execute, pair
 from peakmark.tools import REGISTRY
-from peakmark.tools.programs.iozone import Iozone
 
 MIB = 1 << 20
 CPUS = (min(os.sched_getaffinity(0)),)
@@ -54,20 +51,6 @@ def test_the_real_tool(of, tmp_path):
     known = {cell.workload, "RS", "WS", "RR", "WR", "LAT-TCP", "LAT-UDP", "LAT-ICMP"}
     assert {row.workload for row in parsed.measurements} <= known
     assert all(row.value > 0 for row in parsed.measurements)
-
-
-def test_largest_record_of_the_real_iozone(tmp_path):
-    path = shutil.which("iozone")
-    if path is None:
-        pytest.skip("iozone is not here")
-    largest = Iozone().largest(path)
-    assert largest >= MIB
-    if largest > 64 * MIB:
-        pytest.skip("this build takes records that are too large for a test")
-    below, above = (cell("iozone", "ALL", "psync", n, 1, size=n) for n in (largest, 2 * largest))
-    run(below, tmp_path)
-    with pytest.raises(Unavailable, match=format_size(largest)):
-        run(above, tmp_path)
 
 
 def test_a_missing_instruction_set_is_no_failure(tmp_path):

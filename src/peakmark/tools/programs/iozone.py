@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import format_size
-from peakmark.tools import base, common
+from peakmark.tools import common
 from peakmark.tools.base import (
     Completed,
     Cost,
@@ -98,19 +98,6 @@ class Iozone(Instrument):
     homes = ("https://www.iozone.org/",)
     version = ("-v", _VERSION)
     options = ("ops", "size")
-    instead = "fio"
-
-    def largest(self, path: str) -> int:
-        """Return the largest record in bytes that this build accepts.
-
-        IOZone is run with a record of 1 GiB and ``-h``, so that it checks the record but measures
-        nothing. Errors: Unavailable if IOZone cannot be executed.
-        """
-        answer = base.ask(path, "-r", "1g", "-h")
-        default = USUAL_LARGEST
-        if "Usage: iozone" in answer:  # the build accepts 1 GiB
-            default = 1 << 30
-        return _largest(answer) or default
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
