@@ -89,17 +89,14 @@ def _option(action: argparse.Action) -> str:
 
 
 def configuration() -> str:
-    """Every key of a campaign, a site file and a layout, with default and meaning."""
-    lines = ["# Configuration", ""]
-    lines += ["You write three kinds of files: campaigns, site files and layouts.", ""]
+    """Return ``config/README.md``, and every key of a layout with its default and meaning."""
+    text = (DOCS.parent / "config" / "README.md").read_text().replace("](../docs/", "](../")
     links = [f"[{name}](../schemas/{name}.schema.json)" for name in SCHEMAS]
-    lines += [f"JSON schemas of these and other files: {', '.join(links)}.", ""]
-    titles = {"config": "Campaign", "site": "Site file", "layout": "Layout"}
-    for name, title in titles.items():
-        of_file = schemas.schema(name, SCHEMAS[name])
-        lines += [f"## {title}", "", of_file["description"], "", *_keys(of_file), ""]
-        for part, definition in of_file["$defs"].items():
-            lines += [f"### {part}", "", definition["description"], "", *_keys(definition), ""]
+    lines = [text, f"JSON schemas of these and other files: {', '.join(links)}.", ""]
+    of_layout = schemas.schema("layout", SCHEMAS["layout"])
+    lines += ["## Layout", "", of_layout["description"], "", *_keys(of_layout), ""]
+    for part, definition in of_layout["$defs"].items():
+        lines += [f"### {part}", "", definition["description"], "", *_keys(definition), ""]
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ bench-method: setup-test kernels # count false and missed verdicts of the method
 bench-check: setup-test kernels # count false alarms of peakmark check beside other programs; ARGS="--calls 24", see docs/method.md
 	@PYTHONPATH=src:dev python -m benchmarks.check $(ARGS)
 
-bench-workflow: setup-test kernels # measure the cost of planning, jobs and report; ARGS="--only planning", see docs/workflow.md
+bench-workflow: setup-test kernels # measure the cost of planning, jobs and report; ARGS="--only planning", see docs/performance.md
 	@PYTHONPATH=src:dev python -m benchmarks.workflow $(ARGS)
 
 TIMES ?= 10

@@ -1,1 +1,1 @@
-"""What the workflow itself costs: planning, jobs, tables, report. See docs/workflow.md."""
+"""What the workflow itself costs: planning, jobs, tables, report. See docs/performance.md."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.workflow``: measure, print, write. See docs/workflow.md."""
+"""``python -m benchmarks.workflow``: measure, print, write. See docs/performance.md."""
 
 from __future__ import annotations
 

@@ -13,16 +13,8 @@ from peakmark.config.types import Campaign, Site
 from peakmark.resources import ROOT
 
 README = ROOT / "config" / "README.md"
-HEAD = """# Configuration
-
-peakmark reads `config/config.yaml` first, then the presets of `config/presets` or the files that `peakmark run` names. `peakmark init`
-writes a configuration and a site file for you to edit. `docs/campaigns.md` explains how keys work together. This page is generated from
-the types in `peakmark.config.types`: `PEAKMARK_GOLDEN=1 pytest tests/unit/config/test_readme.py`.
-
-In a folder that snakedeploy has made, install peakmark in the environment of Snakemake (`pip install CHECKOUT`). Then
-`snakemake --cores all` measures this machine with `config/config.yaml` for one to two hours, and
-`snakemake --cores all --configfile config/presets/quick.yaml` for some minutes. `peakmark run --slurm` runs every cell as a Slurm job.
-"""
+FIRST = "## A campaign"
+"""Heading of the generated part: what is above it is written by hand."""
 EXAMPLES = """
 {affiliation: TU Wien, author: Jane Doe, authors: [{name: Jane Doe}],
 batch: 20, bytes_per_transfer: 8, campaign: node,
@@ -114,7 +106,7 @@ def table(part, known, above):
 
 def generated():
     """The text of the page."""
-    lines = [HEAD]
+    lines = [README.read_text().partition(FIRST)[0].rstrip(), ""]
     for name, kind, title in (("config", Campaign, "A campaign"), ("site", Site, "A site file")):
         schema = schemas.schema(name, kind)
         parts = {title: schema, **schema["$defs"]}
