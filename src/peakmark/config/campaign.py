@@ -353,9 +353,8 @@ def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
     if subsystem == "disk":
         _check_nodes_together(where, grid)
     elif grid.get("together"):
-        has_rounds = "pairs" in grid and not isinstance(grid["pairs"], list)
         is_plain = set(grid["workloads"]) <= {"TCP", "UDP"} and "variants" not in grid
-        if not has_rounds or not is_plain or grid["together"] is not True:
+        if "pairs" not in grid or not is_plain or grid["together"] is not True:
             raise ConfigError(
                 f"{where}.together needs pairs in rounds, such as pairs: {{rounds: 3}}, TCP or UDP "
                 "without variants, and the value true: put other workloads in a separate grid"

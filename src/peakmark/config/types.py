@@ -163,8 +163,8 @@ class CampaignGrid(TypedDict, total=False):
         size: disk: total size of all files.
         pairs: memory: all measures C2C between all pairs of CPUs. Default: all pairs on up to 64
             CPUs, a sample of each distance on more. network: the pairs of nodes to measure, each a
-            row of client and server: all, {rounds: 5} of disjoint pairs, or [[node1, node2]].
-            Default: each node measures to the node that peers selects.
+            row of client and server: all, or {rounds: 5} of disjoint pairs. Default: each node
+            measures to the next one.
         together: network: with pairs in rounds, also measure all pairs of a round at one moment, as rows
             of their own. Default: false. disk: numbers of nodes, such as [1, 2, 4, all], that start
             at one moment on a shared file system; a row has the sum of its nodes. Both need
@@ -195,15 +195,7 @@ class CampaignGrid(TypedDict, total=False):
     reads: Annotated[list[Literal[100, 75, 50]], UNIQUE]
     rates: Annotated[int, Meta(ge=1, le=64)]
     size: Size
-    pairs: Annotated[
-        Literal["all"]
-        | Rounds
-        | Annotated[
-            list[Annotated[list[NodeName], Meta(min_length=2, max_length=2)]],
-            Meta(min_length=1),
-        ],
-        allowed("all, {rounds: 5}, or pairs of nodes such as [[node1, node2]]"),
-    ]
+    pairs: Annotated[Literal["all"] | Rounds, allowed("all, or {rounds: 5}")]
     together: Annotated[
         bool | Annotated[list[NodeCount], UNIQUE],
         allowed("true for network, or numbers of nodes for disk, such as [1, 2, 4, all]"),
@@ -259,9 +251,6 @@ class Campaign(Keys):
             all of the partition, or {sample: 3} of them.
         fan_out: On a cluster: cell submits a job for every cell; node submits one job per node,
             which measures its cells one after the other; {batch: 20} submits jobs of 20 cells.
-        peers: On a cluster of several named nodes: the other node to which the network of each node
-            is measured. ring: the next one; fixed: always the first; random: the next in an order
-            that the seed decides.
         give_up_after: How long a job may wait for a node that is drained or down before its cells
             are reported as failed, such as 90 s, 30 min or 2 h.
         retries: How often a cell is resubmitted after its node was lost (NODE_FAIL, BOOT_FAIL) or
@@ -312,7 +301,6 @@ class Campaign(Keys):
     fan_out: Annotated[Literal["cell", "node"] | Batch, allowed("cell, node, or {batch: 20}")] = (
         "cell"
     )
-    peers: Literal["ring", "fixed", "random"] = "ring"
     give_up_after: Duration = "1 h"
     retries: Annotated[int, Meta(ge=0, le=100)] = 2
     interface: InterfaceName | None = None
@@ -554,7 +542,6 @@ class SiteValues(TypedDict, total=False):
     network: SiteNetwork
     gpus: SiteGpus
     nodes: list[NodeKind]
-    shared: dict[Text, Annotated[list[Text], Meta(min_length=1)]]
     slurm: SiteSlurm
 
 
@@ -565,9 +552,6 @@ class Site(SiteValues):
     Attributes:
         nodes: Values for some nodes. The first entry whose pattern matches the host name overrides
             the values above.
-        shared: Name of an uplink or a switch -> patterns of the nodes behind it, such as
-            rack1-[0-9]*. Two pairs of nodes that both cross it are never measured at once. Default:
-            as in Slurm's topology. {}: nothing is shared.
         slurm: Options of jobs on this cluster. --default-resources on the command line does the
             same.
     """

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -18,10 +16,9 @@ from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
     Cluster,
     Settings,
-    Turns,
     groups_together,
     local_nodes,
-    pair_turns,
+    pair_rounds,
 )
 from peakmark.plan.job_groups import two_nodes
 from peakmark.plan.plan import Plan, Reference
@@ -55,9 +52,9 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
 def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     """Return the plan of a completed configuration. Errors: ConfigError before anything runs."""
     nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
-    turns = pair_turns(completed, nodes)
+    rounds = pair_rounds(completed, nodes)
     groups = groups_together(completed, cluster)
-    grids.check_number(completed, len(nodes), turns, groups)
+    grids.check_number(completed, len(nodes), rounds, groups)
     # Collect the cells, except cells of reference tools that were not found.
     left_out = _left_out(completed, cluster)
     tools = _named_references(completed, left_out)
@@ -67,7 +64,7 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
         has_gpus = not left_out and (cluster is None or cluster.gpus_of(node) > 0)
         planned.append(grids.cells(completed, node, cluster is None, has_gpus))
     planned.append(grids.group_cells(completed, groups))
-    planned.append(grids.pair_cells(completed, turns))
+    planned.append(grids.pair_cells(completed, rounds))
     for cell in chain(*planned):
         name = cell.instrument
         if REGISTRY[name].reference and tools[name].path is None:
@@ -79,7 +76,7 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     ordered = grids.interleaved(cells.values(), completed["seed"])
     if cluster is not None:
         # Two-node cells come last, because a job that waits for a second free node keeps one idle.
-        ordered.sort(key=partial(_turn, turns, completed["seed"]))
+        ordered.sort(key=_order)
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
         gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
@@ -111,23 +108,13 @@ def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
     return {"gpu": f"no GPU is measured: {reason}"}
 
 
-def _turn(turns: Turns, seed: int, cell: Cell) -> tuple[float, ...]:
-    """Return the sort key of a cell: single-node cells, two-node cells, then cells of named pairs.
-
-    Pairs and nodes that are measured together come last.
-
-    Cells of named pairs are sorted by repetition, then by turn (see ``Turns``), then in a random order of
-    points, which is the same for all pairs of a turn. A pair that is in the schedules of several grids
-    takes its earliest turn.
-    """
-    if not cell.peer:
-        return (3 if cell.is_together else two_nodes(cell),)
-    pair = cell.node, cell.peer
-    turn = min(schedule[pair] for schedule in turns.values() if pair in schedule)
-    # The key leaves out the pair, so that all pairs of a turn have their points in the same order.
-    key = f"{seed}/{cell.repetition}/{turn}/{cell.instrument}/{cell.point}"
-    kind = 3 if cell.is_together else 2
-    return kind, cell.repetition, turn, random.Random(key).random()  # noqa: S311 - not a secret
+def _order(cell: Cell) -> int:
+    """Return the sort key of a cell: single-node cells, two-node cells, named pairs, nodes together."""
+    if cell.is_together:
+        return 3
+    if cell.peer:
+        return 2
+    return int(two_nodes(cell))
 
 
 def _add(cells: dict[str, Cell], cell: Cell) -> None:

@@ -1,7 +1,6 @@
 """Find the nodes of a cluster, classify them, and choose those that a campaign measures.
 
-Also compute the pairs of nodes that a network grid measures, their order, and the uplinks that pairs
-share.
+Also compute the pairs of nodes that a network grid measures.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fnmatch import fnmatchcase
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 from peakmark import slurm
 from peakmark.equipment import node_class
 from peakmark.errors import ConfigError
-from peakmark.formatting import listed, natural, plural
+from peakmark.formatting import natural, plural
 from peakmark.storage import facts
 
 ANY = "any"
@@ -390,23 +388,11 @@ def local_nodes(requested: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def peers(nodes: Sequence[str], order: str, seed: int) -> dict[str, str]:
-    """Return a mapping from each node to its peer in network cells; empty for less than two nodes.
-
-    Args:
-        nodes: names in the plan's order.
-        order: ``ring`` pairs each node with the next one, ``random`` with the next one in a random
-            order. ``fixed`` pairs all nodes with the first, and the first with the second.
-        seed: seed of the random order.
-    """
+def peers(nodes: Sequence[str]) -> dict[str, str]:
+    """Return each node -> the next one, to which its network is measured; empty for less than two nodes."""
     if len(nodes) < 2:
         return {}
-    if order == "fixed":
-        return {**dict.fromkeys(nodes, nodes[0]), nodes[0]: nodes[1]}
-    ring = list(nodes)
-    if order == "random":
-        random.Random(f"{seed}/peers").shuffle(ring)  # noqa: S311 - not a secret
-    return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
+    return dict(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
 
 
 def settings_of(config: Settings) -> dict[str, Any]:
@@ -416,13 +402,8 @@ def settings_of(config: Settings) -> dict[str, Any]:
 
 Pair = tuple[str, str]
 """Node of the client and node of the server."""
-Turns = Mapping[str, Mapping[Pair, int]]
-"""Network grid -> schedule of its pairs: pair -> turn, a number from 0.
-
-The key is the grid's place in the configuration, such as ``network[0]``. The pairs of one turn share no
-node, so that they can be measured at the same time. Pairs that the configuration lists are all in turn 0, even if
-they share nodes.
-"""
+Rounds = Mapping[str, Sequence[Sequence[Pair]]]
+"""Network grid, such as ``network[0]`` -> its rounds of pairs. The pairs of one round share no node."""
 Behind = Mapping[str, frozenset[str]]
 """Name of a switch or an uplink -> the nodes behind it."""
 
@@ -433,22 +414,29 @@ def read_behind(campaign: Mapping[str, Any]) -> Behind:
     return {name: frozenset(nodes) for name, nodes in stated.items()}
 
 
-def pair_turns(config: Settings, nodes: Sequence[str]) -> Turns:
-    """Return the schedules of all network grids that measure pairs of nodes.
+def pair_rounds(config: Settings, nodes: Sequence[str]) -> Rounds:
+    """Return the rounds of all network grids that measure pairs of nodes.
 
     Raises:
-        ConfigError: there are less than two named nodes, or a pair has another node.
+        ConfigError: there are less than two named nodes.
     """
-    turns = {}
+    found = {}
     for index, grid in enumerate(config["network"]):
-        if "pairs" in grid:
-            place = f"network[{index}]"
-            if grid.get("together") and config["fan_out"] == "cell":
-                raise ConfigError(
-                    f"{place}.together measures several pairs in one job: set fan_out to node"
-                )
-            turns[place] = _turns(place, grid["pairs"], nodes, config["seed"])
-    return turns
+        if "pairs" not in grid:
+            continue
+        place = f"network[{index}]"
+        if grid.get("together") and config["fan_out"] == "cell":
+            raise ConfigError(
+                f"{place}.together measures several pairs in one job: set fan_out to node"
+            )
+        if len(nodes) < 2:
+            raise ConfigError(
+                f"{place}.pairs needs two named nodes of a cluster: set nodes to all, a list "
+                "or {sample: 64}, and use --profile slurm"
+            )
+        count = len(nodes) if grid["pairs"] == "all" else grid["pairs"]["rounds"]
+        found[place] = list(islice(rounds(nodes, config["seed"]), count))
+    return found
 
 
 Groups = Mapping[str, Sequence[tuple[str, ...]]]
@@ -497,32 +485,6 @@ def _first_nodes(counts: Iterable[int | str], cluster: Cluster) -> list[tuple[st
     return list(groups)
 
 
-def _turns(where: str, pairs: Any, nodes: Sequence[str], seed: int) -> dict[Pair, int]:
-    if len(nodes) < 2:
-        what = "there is one"
-        if nodes[0] == ANY:
-            what = "Slurm chooses"
-        raise ConfigError(
-            f"{where}.pairs needs two named nodes of a cluster, and {what}: set nodes to all, a list "
-            "or {sample: 64}, and use --profile slurm"
-        )
-    if isinstance(pairs, list):
-        for client, server in pairs:
-            if client == server or not {client, server} <= {*nodes}:
-                raise ConfigError(
-                    f"{where}.pairs has [{client}, {server}]: a pair is two different nodes of "
-                    f"{listed(nodes[:8])}{' and so on' * (len(nodes) > 8)}"
-                )
-        return {(pair[0], pair[1]): 0 for pair in pairs}
-    count = len(nodes)
-    if pairs != "all":
-        count = pairs["rounds"]
-    schedule: dict[Pair, int] = {}
-    for turn, disjoint in enumerate(islice(rounds(nodes, seed), count)):
-        schedule |= dict.fromkeys(disjoint, turn)
-    return schedule
-
-
 def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
     """Yield sets of disjoint pairs in random order, until every pair of nodes has occurred.
 
@@ -550,18 +512,9 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
         yield disjoint
 
 
-def behind(config: Settings, cluster: Cluster) -> Behind:
-    """Return the nodes behind each uplink, from the site file or, by default, from Slurm's topology."""
-    stated = (config.get("site_facts") or {}).get("shared")
-    if stated is None:
-        return {name: frozenset(nodes) for name, nodes in cluster.switches.items()}
-    shared = {}
-    for name, patterns in stated.items():
-        nodes: set[str] = set()
-        for pattern in patterns:
-            nodes |= {node for node in cluster.nodes if fnmatchcase(node, pattern)}
-        shared[name] = frozenset(nodes)
-    return shared
+def behind(cluster: Cluster) -> Behind:
+    """Return the nodes behind each uplink, by Slurm's topology."""
+    return {name: frozenset(nodes) for name, nodes in cluster.switches.items()}
 
 
 def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
@@ -570,14 +523,3 @@ def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
     return frozenset(
         name for name, nodes in known.items() if (client in nodes) != (server in nodes)
     )
-
-
-def shares(pair: Pair, config: Settings, known: Behind) -> frozenset[str]:
-    """Return the uplinks and nodes that no other pair may use while this pair is measured.
-
-    The pair's nodes are included only if jobs may share nodes.
-    """
-    uplinks = crossed(pair, known)
-    if settings_of(config).get("exclusive", True):
-        return uplinks
-    return uplinks | set(pair)

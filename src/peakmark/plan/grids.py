@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.formatting import parse_size
 from peakmark.machine import gpu, topology
 from peakmark.machine.host import Host
-from peakmark.plan.cluster import ANY, Groups, Settings, Turns
+from peakmark.plan.cluster import ANY, Groups, Rounds, Settings
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 
@@ -79,19 +79,22 @@ def cells(
                 yield from _grid_cells(config, place, keys, node, on_this_machine)
 
 
-def pair_cells(config: Settings, turns: Turns) -> Iterator[Cell]:
+def pair_cells(config: Settings, rounds: Rounds) -> Iterator[Cell]:
     """Yield the cells of the network grids with ``pairs``; ``cells`` explains arguments and errors."""
-    for place, pairs in turns.items():
+    for place, turns in rounds.items():
         keys = config["network"][int(place[8:-1])]
         for cell in _grid_cells(config, place, keys, ANY, False):
-            for client, server in pairs:
+            for client, server in chain.from_iterable(turns):
                 yield replace(cell, node=client, peer=server)
         if keys.get("together"):
             alone = {key: value for key, value in keys.items() if key != "references"}
             for cell in _grid_cells(config, place, alone, ANY, False):
-                for (client, server), turn in pairs.items():
-                    options = {**cell.options, "round": turn}
-                    yield replace(cell, node=client, peer=server, variant=TOGETHER, options=options)
+                for turn, pairs in enumerate(turns):
+                    together = replace(
+                        cell, variant=TOGETHER, options={**cell.options, "round": turn}
+                    )
+                    for client, server in pairs:
+                        yield replace(together, node=client, peer=server)
 
 
 def group_cells(config: Settings, groups: Groups) -> Iterator[Cell]:
@@ -136,14 +139,16 @@ def _grid_cells(
         yield from planned
 
 
-def check_number(config: Settings, nodes: int, turns: Turns, groups: Groups) -> None:
+def check_number(config: Settings, nodes: int, rounds: Rounds, groups: Groups) -> None:
     """Check that a campaign has at most ``MOST_CELLS`` cells. Errors: ConfigError."""
     count = 0
     for subsystem in SUBSYSTEMS:
         for index, keys in enumerate(config[subsystem]):
             repeated = keys.get("repetitions", config["repetitions"])
             place = f"{subsystem}[{index}]"
-            places = len(turns.get(place, range(nodes)))
+            places = nodes
+            if place in rounds:
+                places = sum(map(len, rounds[place]))
             if place in groups:
                 places = sum(map(len, groups[place]))
             elif keys.get("together"):

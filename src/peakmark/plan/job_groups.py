@@ -16,11 +16,8 @@ def two_nodes(cell: Cell) -> bool:
 
 
 def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
-    """Return whether the cell uses the network or a shared disk, so that it must run alone.
-
-    The result is False for named pairs of nodes, because ``Plan.shares`` lists what each pair shares.
-    """
-    return resource_of(cell, settings) != "own" and not cell.peer
+    """Return whether the cell uses the network or a shared disk, so that it must run alone."""
+    return resource_of(cell, settings) != "own"
 
 
 def resource_of(cell: Cell, settings: Settings) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.plan import durations, job_groups
-from peakmark.plan.cluster import Behind, Cluster, Settings, behind, peers, shares
+from peakmark.plan.cluster import Behind, Cluster, Settings, behind, peers
 from peakmark.plan.durations import Durations
 from peakmark.storage.results import Results
 
@@ -94,27 +94,14 @@ class Plan:
         """Return node -> the other node of its network cells; empty if Slurm chooses the nodes."""
         if self.cluster is None:
             return {}
-        return peers(self.cluster.nodes, str(self.config["peers"]), int(self.config["seed"]))
+        return peers(self.cluster.nodes)
 
     @cached_property
     def behind(self) -> Behind:
         """Return the nodes behind each uplink that nodes share; empty without a cluster."""
         if self.cluster is None:
             return {}
-        return behind(self.config, self.cluster)
-
-    def shares(self, cell: Cell) -> frozenset[str]:
-        """Return the uplinks and nodes that no other pair may use while the cell of a pair runs."""
-        if not cell.peer:
-            return frozenset()
-        if cell.is_together and self.cluster is not None:
-            return frozenset(self.behind) | frozenset(self.cluster.nodes)
-        return shares((cell.node, cell.peer), self.config, self.behind)
-
-    @cached_property
-    def shared_by_pairs(self) -> list[str]:
-        """Return all uplinks and nodes that ``shares`` names for a cell."""
-        return sorted(set().union(*map(self.shares, self.cells)))
+        return behind(self.cluster)
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:

@@ -28,15 +28,11 @@ class Load(NamedTuple):
         wall: seconds from the start of the first job to the end of the last.
         one_at_a_time: seconds of cells that run one after the other: they use the network or a shared
             disk.
-        together: seconds in which all named pairs are measured, several at once.
-        pairs: number of named pairs.
     """
 
     node_seconds: float
     wall: float
     one_at_a_time: float
-    together: float
-    pairs: int
 
 
 def describe(plan: Plan, every_cell: bool = False) -> str:
@@ -60,6 +56,7 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
             "nodes": node_names(cluster),
             "jobs": len(plan.jobs) or len(plan.cells),
             "load": _load(plan, cluster),
+            "pairs": len({cell.place for cell in plan.cells if cell.peer}),
             "too_small": list(_too_small(plan, cluster)),
             "left_out": [f"{name} ({state})" for name, state in cluster.left_out.items()],
         }
@@ -102,18 +99,8 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
     overhead = CELL_S + JOB_S * jobs / max(1, len(plan.cells))
     one_at_a_time = node_seconds = 0.0
     per_node: dict[str, float] = defaultdict(float)
-    free: dict[str, float] = defaultdict(float)
-    known = {}
-    for cell in plan.cells:
-        if cell.peer and not cell.is_together:
-            known[cell.node, cell.peer] = plan.shares(cell)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
-        if cell.peer:
-            used = {cell.node, cell.peer}
-            if not cell.is_together:
-                used |= known[cell.node, cell.peer]
-            free |= dict.fromkeys(used, max(free[name] for name in used) + seconds)
         if uses_shared_resource(cell, settings) and not cell.options.get("part"):
             one_at_a_time += seconds
         node_seconds += seconds
@@ -122,9 +109,8 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
         if cell.node == ANY:
             seconds /= usable
         per_node[cell.node] += seconds
-    together = max(free.values(), default=0.0)
-    wall = max([one_at_a_time + together, *per_node.values()])
-    return Load(node_seconds, wall, one_at_a_time, together, len(known))
+    wall = max([one_at_a_time, *per_node.values()])
+    return Load(node_seconds, wall, one_at_a_time)
 
 
 def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, int]]:

@@ -101,8 +101,4 @@ def shared(cells: Sequence[Cell], plan: Plan) -> Values:
     """Return the resources that only one job at a time may use: 1 if this job uses it, else 0."""
     settings = settings_of(plan.config)
     used = {resource_of(cell, settings) for cell in cells if uses_shared_resource(cell, settings)}
-    values: Values = {"network": int("pair" in used), "shared_disk": int("disk" in used)}
-    crossed = plan.shares(cells[0])
-    for number, name in enumerate(plan.shared_by_pairs):
-        values[f"link_{number}"] = int(name in crossed)
-    return values
+    return {"network": int("pair" in used), "shared_disk": int("disk" in used)}

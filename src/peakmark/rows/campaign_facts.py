@@ -291,7 +291,7 @@ def nodes_behind(results: Results) -> dict[str, list[str]]:
     known = results.plan.get("cluster")
     if not known:
         return {}
-    nodes = behind(results.config, Cluster.from_json(known))
+    nodes = behind(Cluster.from_json(known))
     return {switch: sorted(names, key=natural) for switch, names in nodes.items()}
 
 

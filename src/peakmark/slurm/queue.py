@@ -43,8 +43,6 @@ PAIRS_S = 2.0
 jobs in another order than the plan's. A job of two nodes that was submitted too early would keep its
 first node idle until the second is free.
 """
-SHARED_S = 0.2
-"""Seconds until the next submission if each waiting job shares a link with an active job."""
 NODES_S = 10.0
 """Longest time between two queries of the states of nodes, in seconds."""
 IDLE_S = 600.0
@@ -73,7 +71,6 @@ class Task:
         options: options of sbatch.
         nodes: nodes on which Slurm may run the job, which takes ``node_count`` of them.
         before: time at which an earlier job wrote the output, in ns; None without an earlier output.
-        shares: links and nodes that no two active jobs may use at once.
         present: file in which a job of several cells names the cell that it measures.
         number: number that Slurm has given the job.
         misses: number of consecutive answers of Slurm that lack the job.
@@ -90,7 +87,6 @@ class Task:
     script: str
     nodes: tuple[str, ...] = ()
     node_count: int = 1
-    shares: frozenset[str] = frozenset()
     before: int | None = None
     present: Path | None = None
     number: str = ""
@@ -273,8 +269,6 @@ class Queue:
             room = min(BATCH, self.max_jobs - len(self.active))
             tasks = self._take(room)
             if not tasks:
-                if self.waiting:
-                    self._submit_at = self.clock() + SHARED_S
                 return
             silence = self._find_unanswered(tasks)
             if silence is not None:
@@ -301,19 +295,10 @@ class Queue:
         return failures.passes(refusal, has_jobs=bool(self.active))
 
     def _take(self, room: int) -> list[Task]:
-        """Remove and return the next jobs of the plan that share no link with an active job."""
-        busy = set().union(*(task.shares for task in self.active.values()))
+        """Remove and return the next jobs of the plan."""
         taken: list[Task] = []
-        blocked: list[Task] = []
         while len(taken) < room and self._is_next_due():
-            task = heapq.heappop(self.waiting)
-            if busy.isdisjoint(task.shares):
-                taken.append(task)
-                busy |= task.shares
-            else:
-                blocked.append(task)
-        for task in blocked:
-            heapq.heappush(self.waiting, task)
+            taken.append(heapq.heappop(self.waiting))
         return taken
 
     def _activate(self, task: Task, number: str) -> None:

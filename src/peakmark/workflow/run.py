@@ -314,7 +314,6 @@ class Run:
             script=f"#!/bin/bash\n{shell_prefix()}\n{command}\n",
             nodes=nodes,
             node_count=count,
-            shares=self.plan.shares(cells[0]),
             before=before,
             present=present,
         )

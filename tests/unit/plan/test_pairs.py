@@ -1,4 +1,4 @@
-"""Pairs of nodes: rounds, jobs, and what two pairs may not share."""
+"""Pairs of nodes: rounds and jobs."""
 
 from itertools import combinations, islice
 from pathlib import Path
@@ -45,38 +45,21 @@ def test_each_pair_is_a_row_of_client_and_server(planned):
         assert cell.row.endswith(f"/{cell.node}+{cell.peer}")
         assert Cell.from_json(cell.to_json()) == cell
         assert f"--nodelist={cell.node},{cell.peer}" in jobs.options([cell], one, {})
-        assert not {"--dependency=singleton"} & {*jobs.options([cell], one, {})}
-    first = {name for cell in one.cells[:2] for name in (cell.node, cell.peer)}
-    assert first == set(NODES), "the pairs of a round stand one after the other"
-    named = planned(where(nodes=NODES), network=grid([["n1", "n2"], ["n2", "n1"]]))
-    assert {cell.place for cell in named.cells} == {"n1+n2", "n2+n1"}
+        # Pairs are measured one after the other.
+        assert "--dependency=singleton" in jobs.options([cell], one, {})
+        assert jobs.name(one, [cell], {}) == f"{one.campaign}.pair"
     jobs_of = planned(where(nodes=NODES), network=grid("all"), fan_out="node")
     planfile.write(Path("plan.json"), jobs_of.to_json())
     for name, cells in jobs_of.jobs.items():
         assert planfile.job(Path("plan.json"), name).cells == (*cells,)
     every = planned(where(nodes=NODES), network=grid("all"))
-    assert len(every.cells) == 6 and "pairs         6, in" in plan_text.describe(every)
+    assert len(every.cells) == 6 and "pairs         6" in plan_text.describe(every)
 
 
-@pytest.mark.parametrize(("site", "n1_n2", "n1_n3"), [
-    ("", set(), {"leaf1", "leaf2"}),
-    ("shared: {}", set(), set()),
-    ("shared: {rack: ['n[13]']}", {"rack"}, set()),
-    ("slurm: {exclusive: false}", {"n1", "n2"}, {"leaf1", "leaf2", "n1", "n3"}),
-])  # fmt: skip
-def test_pairs_share_the_uplinks_that_they_cross(site, n1_n2, n1_n3, planned):
-    Path("site.yaml").write_text(f"{{schema: 1, name: here, {site}}}")
-    asked = grid([["n1", "n2"], ["n1", "n3"]])
-    one = planned(where(nodes=NODES, switches=LEAVES), network=asked, site="site.yaml")
-    assert {cell.peer: set(one.shares(cell)) for cell in one.cells} == {"n2": n1_n2, "n3": n1_n3}
-
-
-@pytest.mark.parametrize(("nodes", "asked"), [
-    (("any",), "all"), (("n1",), "all"), (NODES, [["n1", "x"]]), (NODES, [["n1", "n1"]]),
-])  # fmt: skip
-def test_pairs_need_two_named_nodes(nodes, asked, planned):
+@pytest.mark.parametrize("nodes", [("any",), ("n1",)])
+def test_pairs_need_two_named_nodes(nodes, planned):
     with pytest.raises(ConfigError, match=r"network\[0\]\.pairs"):
-        planned(where(nodes=nodes), network=grid(asked))
+        planned(where(nodes=nodes), network=grid("all"))
 
 
 def test_switches_that_have_all_nodes_tell_nothing(monkeypatch):
@@ -105,7 +88,7 @@ def test_the_pairs_of_a_round_together_are_one_job(planned):
         assert "--nodes=4" in options
         assert f"--nodelist={','.join(name for pair in pairs for name in pair)}" in options
         # No other pair may run meanwhile.
-        assert one.shares(cells[0]) == {*NODES, *LEAVES}
+        assert "--dependency=singleton" in options
     alone = [cell for cell in one.cells if not cell.variant]
     assert [*one.cells[: len(alone)]] == alone, "each pair is first measured by itself"
     assert {cell.row for cell in alone} == {
@@ -115,7 +98,6 @@ def test_the_pairs_of_a_round_together_are_one_job(planned):
 
 @pytest.mark.parametrize(("keys", "fan_out", "words"), [
     ({}, "cell", "set fan_out to node"),
-    ({"pairs": [["n1", "n2"]]}, "node", "needs pairs in rounds"),
     ({"workloads": ["LAT-TCP"]}, "node", "TCP or UDP"),
     ({"variants": ["gso"], "workloads": ["UDP"]}, "node", "without variants"),
 ])  # fmt: skip

@@ -1,7 +1,5 @@
 """Resources of the rules, from which other executors than peakmark's submit a job."""
 
-from pathlib import Path
-
 import pytest
 from tests.unit.plan.planned import CPU, DISK, NETWORK, where
 from tests.unit.plan.test_jobs import LARGE, SMALL, site
@@ -48,20 +46,6 @@ def test_what_must_not_run_at_once_is_a_resource(planned):
     used = {name: (one["network"], one["shared_disk"]) for name, one in found.items()}
     assert used == {"cpu": (0, 0), "disk": (0, 1), "network": (1, 0)}
     assert "dependency" not in found["network"]["slurm_extra"]
-
-
-def test_pairs_behind_one_uplink_share_a_resource(planned):
-    names = ("n1", "n2", "n3", "n4")
-    text = "{schema: 1, name: here, shared: {left: [n1, n2], right: [n3, n4]}}"
-    Path("site.yaml").write_text(text)
-    pairs = [["n1", "n2"], ["n1", "n3"]]
-    plan = planned(where(nodes=names), network=[{**NETWORK, "pairs": pairs}], site="site.yaml")
-    found = {}
-    for cell in plan.cells:
-        resources = rule_resources.of_job([cell], plan, {})
-        assert resources["network"] == 0
-        found[cell.peer] = {resources["link_0"], resources["link_1"]}
-    assert found == {"n2": {0}, "n3": {1}}
 
 
 def test_a_scheduler_that_lists_no_nodes_gets_any(planned):

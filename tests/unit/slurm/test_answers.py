@@ -223,7 +223,7 @@ def test_a_campaign_in_two_partitions_has_each_node_once(programs, tmp_path, mon
         there = cluster.find({**config, "site_facts": {"slurm": {"partition": "a, b"}}}, None)
         assert there.nodes == ("n01", "n02", "n03") and (there.count, there.limit) == (3, 2880)
         assert there.partition == "a,b" and cluster.Cluster.from_json(there.to_json()) == there
-        peers = cluster.peers(there.nodes, "ring", 1)
+        peers = cluster.peers(there.nodes)
         assert all(node != peer for node, peer in peers.items())
     site = tmp_path / "site.yaml"
     site.write_text("schema: 1\nname: x\nslurm: {partition: 'a, b', runtime_factor: 1000}\n")

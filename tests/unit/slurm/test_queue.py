@@ -55,19 +55,6 @@ def test_jobs_of_two_nodes_follow_those_of_one_in_whichever_order_they_come(site
     assert list(site.comments.values()) == comments(site)
 
 
-def test_jobs_that_share_something_are_never_in_the_queue_together(site):
-    first, other = {"shares": frozenset(["leaf1"])}, {"shares": frozenset(["leaf2"])}
-    queue = site.queue(site.task(0, **first), site.task(1, **first), site.task(2, **other))
-    site.steps(3)
-    submitted = comments(site)
-    assert list(site.comments.values()) == [submitted[0], submitted[2]]
-    queue.step()
-    assert queue.waiting and not queue.may_submit
-    site.states["1"] = ("COMPLETED", "None")
-    site.steps(5)
-    assert list(site.comments.values()) == [submitted[0], submitted[2], submitted[1]]
-
-
 def test_jobs_of_several_cells_name_the_present_one(tmp_path, monkeypatch):
     nodes = where(nodes=("n1", "n2"))
     planned = made(tmp_path, monkeypatch, nodes, cpu=[CPU], repetitions=3, fan_out="node")
