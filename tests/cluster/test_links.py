@@ -59,7 +59,7 @@ def ok_records(workflow, block):
     return records
 
 
-def test_the_slow_link_is_named_from_three_rounds(measured):
+def test_the_slow_pair_is_named_from_three_rounds(measured):
     plan = json.loads((measured.results / "plan.json").read_text())
     leaves = {"leaf1": ["node1", "node2"], "leaf2": ["node3", "node4"]}
     assert plan["cluster"]["switches"] == leaves
@@ -77,8 +77,8 @@ def test_the_slow_link_is_named_from_three_rounds(measured):
     crossing.sort()
     assert all(end <= begin for (_, end), (begin, _) in pairwise(crossing))
     with (measured.results / "rows" / "fleet.csv").open() as stream:
-        links = [line["name"] for line in csv.DictReader(stream) if line["kind"] == "link"]
-    # Where others use this machine more may be slow; that this link is, they do not change.
+        links = [line["name"] for line in csv.DictReader(stream) if line["kind"] == "pair"]
+    # Where others use this machine more may be slow; that this pair is, they do not change.
     assert len([link for link in links if {*link.split("+")} == {*SLOW}]) == 1, links
     assert (measured.results / "report.pdf").exists()
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
-from peakmark.plan.cluster import Behind, crossed, rounds
+from peakmark.plan.cluster import Behind, rounds
 from peakmark.rows import fleet, links
 from peakmark.rows.fleet import Place
 
@@ -117,8 +117,7 @@ class Paired:
     Attributes:
         nodes: behind leaves of ``leaf`` each.
         slow: how many nodes are slow by ``by``; the first ones, as in a rack.
-        link: by what share one link is slow.
-        switch: by what share the second leaf's uplink is slow.
+        link: by what share one pair is slow.
         times: whether round-trip times are measured, else rates.
         known: whether the topology is known.
     """
@@ -129,7 +128,6 @@ class Paired:
     noise: float = 0.01
     repetitions: int = 3
     link: float = 0.0
-    switch: float = 0.0
     times: bool = False
     known: bool = False
 
@@ -140,8 +138,7 @@ class Paired:
     def __str__(self) -> str:
         parts = [f"{'round trips' if self.times else 'rates'} of 5 rounds of {self.nodes} nodes"]
         parts += [f"{self.slow} {self.by:.0%} behind"] * bool(self.slow)
-        parts += [f"a link {self.link:.0%} behind"] * bool(self.link)
-        parts += [f"an uplink {self.switch:.0%} behind"] * bool(self.switch)
+        parts += [f"a pair {self.link:.0%} behind"] * bool(self.link)
         return ", ".join([*parts, f"noise of {self.noise:.0%}, n = {self.repetitions}"])
 
     def measured(self, seed: int) -> tuple[dict[str, list[float]], Behind, set[tuple[str, str]]]:
@@ -155,13 +152,11 @@ class Paired:
         every = [pair for turn in islice(rounds(names, seed), 5) for pair in turn]
         slow = {"node": dict.fromkeys(names[: self.slow], self.by)}
         place = int(lot.integers(len(every)))
-        slow["link"] = {"+".join(every[place]): self.link} if self.link else {}
-        slow["switch"] = {"leaf1": self.switch} if self.switch else {}
+        slow["pair"] = {"+".join(every[place]): self.link} if self.link else {}
         values = {}
         for pair in every:
             parts = [slow["node"].get(node, 0.0) for node in pair]
-            parts.append(slow["link"].get("+".join(pair), 0.0))
-            parts += [slow["switch"].get(name, 0.0) for name in crossed(pair, leaves)]
+            parts.append(slow["pair"].get("+".join(pair), 0.0))
             usual = 1 + sum(parts) if self.times else 1 - max(parts)
             noise = np.exp(lot.normal(0, self.noise, self.repetitions))
             values["+".join(pair)] = (usual * noise).tolist()
@@ -175,7 +170,7 @@ EVERY = (
     Paired(slow=2, repetitions=1),
     Paired(slow=2, noise=0.03),
     Paired(link=0.2, repetitions=6),
-    Paired(switch=0.1, known=True),
+    Paired(known=True),
 )
 PAIRED = [
     *(replace(each, nodes=n, slow=each.slow * n // 64) for n in (64, 1000) for each in EVERY),
@@ -185,7 +180,7 @@ PAIRED += [replace(each, times=True) for each in PAIRED]
 
 
 def slow_links(nodes: int, seed: int = 1) -> Counts:
-    """Of each fleet the healthy nodes, links and switches that are called slow, per node, and the
+    """Of each fleet the healthy nodes and pairs that are called slow, per node, and the
     slow ones that are not; ``nodes``: how many nodes are judged, at least.
     """
     for of in PAIRED:
@@ -194,7 +189,7 @@ def slow_links(nodes: int, seed: int = 1) -> Counts:
         for number in range(campaigns):
             values, leaves, slow = of.measured(seed * 1000 + number)
             found = links.slow_parts(values, of.times, leaves)
-            named = {(each.kind, each.name) for each in found if each.confirmed}
+            named = {(each.kind, each.name) for each in found}
             false += len(named - slow)
             missed += len(slow - named)
             judged += len(slow)

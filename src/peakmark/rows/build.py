@@ -13,7 +13,6 @@ import pandas as pd
 
 from peakmark import files
 from peakmark.errors import RecordError
-from peakmark.plan.cluster import read_behind
 from peakmark.rows import expectations, findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
 from peakmark.rows.fleet import add_verdicts, count_judged, list_nodes, list_slow_nodes
@@ -41,8 +40,7 @@ def judge(results: Results) -> CampaignFrames:
     rows = add_verdicts(rows, runs, nodes)
     nodes = count_judged(nodes, rows)
     campaign = campaign_of(results)
-    behind = read_behind(campaign)
-    slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, behind)]
+    slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, campaign["behind"])]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, runs, warnings, nodes, results)
     frames = CampaignFrames(
         runs=schema.typed("runs", runs),

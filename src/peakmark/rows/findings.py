@@ -695,9 +695,9 @@ def label_of(row: Line, labels: Labels) -> str:
 
 
 def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str, Any]]:
-    """Yield a sentence on each node, link or switch that slows pairs of nodes down.
+    """Yield a sentence on each slow node and pair of nodes.
 
-    The sentence gives the numbers of the point at which this part is furthest behind. If nothing is
+    The sentence gives the numbers of the point at which it is furthest behind. If nothing is
     slow, one sentence says so.
     """
     name = labels.table.name
@@ -710,13 +710,13 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
     points = measured["place"]
     line_at = dict(zip(points, schema.lines(measured), strict=True))
     slow = frames.fleet[frames.fleet["table"].eq(name)]
-    ordered = slow.sort_values(["confirmed", "behind"], ascending=False, kind="stable")
+    ordered = slow.sort_values("behind", ascending=False, kind="stable")
     worst = ordered.drop_duplicates(["kind", "name"])
     rows_of_part = slow.groupby(["kind", "name"]).size()
     for part in schema.lines(worst):
         found = message(
             "slow-link",
-            case=part.kind if part.confirmed else "suspect",
+            case=part.kind,
             name=node_or_link(part.name),
             behind=part.behind,
             low=part.behind_low,

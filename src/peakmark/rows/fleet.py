@@ -32,10 +32,10 @@ LEAST_REPETITIONS = statistics.ENOUGH
 """Fewest repetitions of a judged row: with fewer, the interval of the median is too narrow."""
 LEAST_NODES = 4
 """Fewest nodes of a class that can be compared with each other."""
-LEAST_PARTNERS = 2
-"""Fewest partners of a node that distinguish a slow node from a slow link."""
+LEAST_PARTNERS = 3
+"""Fewest partners of a node that distinguish a slow node from a slow pair."""
 LEAST_PAIRS = 6
-"""Fewest pairs of a kind (``links``). A kind with fewer is compared together with the usual kind."""
+"""Fewest pairs that can be compared with each other."""
 RATE = 0.05
 """False discovery rate: expected share of healthy nodes among the nodes that are called slow."""
 MANY = 4
@@ -388,4 +388,4 @@ def list_slow_nodes(rows: pd.DataFrame) -> pd.DataFrame:
     )
     nodes = found.join(counts).reset_index().rename(columns={"node": "name"})
     places = sorted(nodes.index, key=lambda at: (-nodes["behind"][at], natural(nodes["name"][at])))
-    return nodes.loc[places].assign(kind="node", confirmed=True, table="", point="")
+    return nodes.loc[places].assign(kind="node", table="", point="")

@@ -331,19 +331,18 @@ value               json   value of the fact
 
 FLEET = _columns(
     """
-kind                text   node, switch or link that is slow
-name                text   name of the node or switch; "client+server" for a link
+kind                text   node or pair of nodes that is slow
+name                text   name of the node; "client+server" for a pair
 subsystem           text   cpu, memory, disk or network
 table               text   table whose pairs are slow; empty for a node that is slow within a subsystem
 point               text   place of these pairs, as in rows.csv; empty if there is no table
-behind              float  share by which it is worse than healthy nodes, switches or links
+behind              float  share by which it is worse than healthy nodes or pairs
 behind_low          float  this share at the lower end of its interval
 behind_high         float  this share at the upper end of its interval
 rows                int    number of rows in which the node is slow
 judged              int    number of rows in which the node was judged, within its subsystem
 reasons             json   messages on possible reasons
-pairs               int    number of pairs in which a node, switch or link was measured
-confirmed           flag   False for a link that the repetitions of its pair do not confirm
+pairs               int    number of pairs from which a node or pair was judged
 """
 )
 
@@ -365,7 +364,7 @@ class CampaignFrames:
         findings: a line for each sentence about a table.
         nodes: a line for each node.
         facts: a line for each fact of each host.
-        fleet: a line for each slow node, switch and link.
+        fleet: a line for each slow node and pair of nodes.
         campaign: the content of ``campaign.json``.
     """
 

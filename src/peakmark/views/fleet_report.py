@@ -39,7 +39,7 @@ Line = Any
 
 
 def describe(frames: CampaignFrames) -> list[str]:
-    """Return the lines of ``peakmark fleet``: slow nodes, then slow links and switches."""
+    """Return the lines of ``peakmark fleet``: slow nodes, then slow pairs of nodes."""
     lines = [headline(frames)]
     campaign = frames.campaign
     if campaign["missing"]:
