@@ -43,7 +43,7 @@ lint: setup-test ## check formatting, types and style
 	ruff check .
 	ruff format --check .
 	mypy
-	python -m pytest -q tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
+	python -m pytest -q tests/unit/test_house.py tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
 	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off dev/debian/run dev/debian/first-run dev/debian/newcomer dev/offline-install.sh .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh tests/kernels/runs/*.sh
 	@$(MAKE) --no-print-directory -C src/kernels format-check
 	@$(call where,cppcheck) $(MAKE) --no-print-directory -C src/kernels cppcheck

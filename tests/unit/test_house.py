@@ -1,0 +1,47 @@
+"""The package stays small: each folder has a ceiling, which is lowered when code goes.
+
+A new warning, figure, sentence, key or command replaces one.
+"""
+
+import ast
+
+import pytest
+
+from peakmark.resources import ROOT
+
+PACKAGE = ROOT / "src" / "peakmark"
+CEILINGS = {
+    "": 13_000,
+    "bundle": 300,
+    "check": 2_400,
+    "config": 6_500,
+    "data": 500,
+    "limits": 5_600,
+    "machine": 8_600,
+    "plan": 9_800,
+    "rows": 27_500,
+    "run": 11_200,
+    "slurm": 5_600,
+    "storage": 4_700,
+    "tools": 15_400,
+    "views": 38_700,
+    "workflow": 8_200,
+}
+"""Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
+
+
+def nodes(folder):
+    """The number of expressions and statements in a folder and below it, or in the package itself."""
+    files = (PACKAGE / folder).rglob("*.py") if folder else PACKAGE.glob("*.py")
+    trees = [ast.parse(path.read_text()) for path in files]
+    return sum(isinstance(node, ast.expr | ast.stmt) for tree in trees for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize("folder", CEILINGS)
+def test_a_folder_stays_below_its_ceiling(folder):
+    assert nodes(folder) <= CEILINGS[folder]
+
+
+def test_every_folder_has_a_ceiling():
+    folders = {path.parent.relative_to(PACKAGE).parts[:1] for path in PACKAGE.rglob("*.py")}
+    assert {"".join(parts) for parts in folders} == set(CEILINGS)
