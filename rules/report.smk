@@ -1,5 +1,4 @@
 # Rows and figures -> the PDF and the HTML report, and page one as text. report() is for snakemake --report.
-# The command also refreshes results/index.html. It belongs to all campaigns, so it is no output of this rule.
 
 
 rule report:

@@ -17,21 +17,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Any
 
 from peakmark import __version__, files, output, resources
 from peakmark.check import command as check_command
-from peakmark.errors import ConfigError, ExitCode, PeakmarkError, RecordError, Terminated, sentence
+from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Terminated, sentence
 from peakmark.formatting import plural
 from peakmark.run import build, cleanup
 
 if TYPE_CHECKING:
     from peakmark.rows.schema import CampaignFrames
     from peakmark.views.datasets import Dataset
-    from peakmark.views.history import PastCampaign
 
 Handler = Callable[[argparse.Namespace], int | None]
 """Function that runs a command and returns its exit code; None means success."""
@@ -320,28 +318,12 @@ def _add_reading(commands: Commands, heading: str) -> None:
     _add_partial(command)
     _add_output(command)
 
-    command = commands.add(
-        heading,
-        "index",
-        index,
-        "Write results/index.html, a page with a line for each campaign of the folder",
-        "Each report refreshes the page of its results folder.",
-    )
-    command.add_argument(
-        "results",
-        type=Path,
-        nargs="?",
-        default=Path("results"),
-        help="folder of the campaigns; default: results",
-    )
-
 
 def _add_comparing(commands: Commands, heading: str) -> None:
     """Add the commands that compare nodes and campaigns, pack a campaign, or export its rows."""
     _add_compare(commands, heading)
     _add_fleet(commands, heading)
     _add_check(commands, heading)
-    _add_history(commands, heading)
     _add_bundle(commands, heading)
     _add_export(commands, heading)
 
@@ -413,33 +395,6 @@ def _add_check(commands: Commands, heading: str) -> None:
         heading, "check", check_command.run, check_command.HELP, check_command.DETAILS
     )
     check_command.add_arguments(command)
-
-
-def _add_history(commands: Commands, heading: str) -> None:
-    command = commands.add(
-        heading,
-        "history",
-        history,
-        "Show which rows changed over many campaigns, when, and what changed with them",
-        "For the headline rows: the values over time, the change points, and the facts that changed at those points. "
-        "If a campaign has no rows yet, they are computed from its records first.",
-    )
-    command.add_argument(
-        "campaigns",
-        type=Path,
-        nargs="+",
-        metavar="CAMPAIGN",
-        help="folders of campaigns and bundles, e.g. results/*",
-    )
-    command.add_argument(
-        "--node", default="", help="show this node instead of the median of all nodes"
-    )
-    _add_output(
-        command,
-        "also write a figure (.svg, .png) or a table (CSV) to this file; may be repeated",
-        action="append",
-        default=[],
-    )
 
 
 def _add_bundle(commands: Commands, heading: str) -> None:
@@ -778,8 +733,6 @@ def report(options: argparse.Namespace) -> None:
             output.say(str(rendering.write_html(content)))
         elif options.html:
             output.say(str(rendering.write_html(content, target.with_suffix(".html"))))
-    if not is_bundle:
-        documents.refresh_index(options.campaign)
 
 
 def html(options: argparse.Namespace) -> None:
@@ -795,14 +748,6 @@ def html(options: argparse.Namespace) -> None:
         output.say(str(rendering.write_html(content, target)))
         if target is None:
             rendering.write_summaries(content)
-    if target is None:
-        documents.refresh_index(options.campaign)
-
-
-def index(options: argparse.Namespace) -> None:
-    from peakmark.views import index
-
-    output.say(str(index.write(options.results)))
 
 
 def summary(options: argparse.Namespace) -> None:
@@ -904,55 +849,3 @@ def _drain(nodes: list[str], campaign: str) -> str:
 
     names, reason = slurm.hostlist(nodes), f"reason=peakmark: slow in {campaign}"
     return shlex.join(["scontrol", "update", f"nodename={names}", "state=drain", reason])
-
-
-def history(options: argparse.Namespace) -> None:
-    from peakmark.views import curve_figures, figure_style, history
-
-    campaigns = _past_campaigns(options.campaigns)
-    if not campaigns:
-        raise RecordError("none of these is a campaign: name folders such as results/*, or bundles")
-    trends = history.follow(campaigns, options.node)
-    if not trends:
-        of_node = f" of {options.node}" if options.node else ""
-        raise ConfigError(f"no campaign has a headline row{of_node} to follow")
-    output.say(history.report(campaigns, trends))
-    figure_style.begin()
-    table = history.frame(trends)
-    for target in options.output:
-        if target.suffix in figure_style.METADATA:
-            content = figure_style.drawn(curve_figures.plot_trends(table), target.suffix)
-        else:
-            content = table.to_csv(index=False, lineterminator="\n").encode()
-        files.write_document(target, content, options.campaigns[0])
-        output.say(str(target))
-
-
-def _past_campaigns(paths: Sequence[Path]) -> list[PastCampaign]:
-    """Read campaigns and bundles, and return them in order of time, without duplicates.
-
-    Paths without a readable campaign are skipped, and their number is printed on standard error.
-    """
-    from peakmark.bundle import pack
-    from peakmark.rows import build
-    from peakmark.views import history, index
-
-    found: dict[tuple[str, float], PastCampaign] = {}
-    skipped = []
-    for path in paths:
-        if path.name == index.NAME:
-            continue  # the page of all campaigns, which results/* names too
-        name = path.name.removesuffix(".zip")
-        try:
-            with pack.opened(path) as folder:
-                campaign = history.past_campaign(name, build.load(folder))
-        except (PeakmarkError, OSError):
-            skipped.append(str(path))
-            continue
-        found.setdefault((name, campaign.began), campaign)
-    if skipped:
-        output.tell(
-            f"skipped {plural(len(skipped), 'path')} without a readable campaign, the first is"
-            f" {skipped[0]}: `peakmark status` shows why"
-        )
-    return sorted(found.values(), key=attrgetter("began"))

@@ -105,10 +105,10 @@ def test_without_a_command_the_whole_help_is_printed(capsys):
 EXPORT = ["export", "--json-lines"]
 OF_A_CAMPAIGN = [
     ["status"], ["summary"], ["rows"], ["tables"], ["figures"], ["report"], ["html"], ["bundle"],
-    ["fleet"], ["check"], ["history"],
+    ["fleet"], ["check"],
     EXPORT, ["compare", "results/none"],
 ]  # fmt: skip
-WITHOUT_ONE = {"index", "init", "doctor", "tools", "machine", "plan", "run", "serve"}
+WITHOUT_ONE = {"init", "doctor", "tools", "machine", "plan", "run", "serve"}
 
 
 @pytest.mark.parametrize(

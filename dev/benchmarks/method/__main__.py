@@ -40,7 +40,6 @@ def simulated(only: str | None, quick: bool) -> Counts:
         yield from rows.warnings(many)
         yield from campaigns.counted(20 if quick else 200)
         yield from rows.coverage(many)
-        yield from rows.trends(many // 10)
         yield from rows.equal(20 if quick else 400)
         yield from states.two_states(40 if quick else 2000)
         yield from states.warm_up(20 if quick else 1000)

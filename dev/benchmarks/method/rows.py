@@ -24,7 +24,6 @@ from peakmark.rows import checks, findings, schema
 from peakmark.rows.runs import read_runs
 from peakmark.storage import planfile
 from peakmark.storage.results import Results
-from peakmark.views import history
 
 Values = NDArray[np.float64]
 
@@ -38,11 +37,6 @@ CACHES = {"L1": 32 << 10, "L2": 1 << 20, "L3": 1 << 40}
 CERTAIN = "in every repetition"
 TAIL, FAR = 0.1, 0.15
 """Share of repetitions that something slowed down, and by how much (standard deviation)."""
-LENGTHS = (8, 12, 26, 52, 104)
-"""Campaigns of an unchanged row."""
-BEFORE = (4, 8, 12, 26, 48)
-"""Campaigns before a step; ``history.LEAST`` follow it."""
-STEP = 0.03
 
 
 def warnings(rows: int, seed: int = 1) -> Counts:
@@ -133,44 +127,3 @@ def noise(lot: np.random.Generator, repetitions: int, kind: str) -> list[float]:
         logs -= slowed * np.abs(lot.normal(0, FAR, size=repetitions))
     values: list[float] = np.exp(logs).tolist()
     return values
-
-
-def over_time(
-    rows: int, campaigns: int, spread: float, after: int = 0, tails: bool = False, seed: int = 1
-) -> Values:
-    """Rows over campaigns.
-
-    Args:
-        rows: how many.
-        campaigns: of each row.
-        spread: coefficient of variation from campaign to campaign.
-        after: so many last campaigns are slower by ``STEP``.
-        tails: values have heavy tails (Student's t with three degrees of freedom).
-        seed: of the generator.
-    """
-    lot = np.random.default_rng((seed, campaigns, after, tails, round(1e6 * spread)))
-    size = (rows, campaigns)
-    noise = lot.standard_t(3, size) / np.sqrt(3) if tails else lot.normal(size=size)
-    noise *= spread
-    noise[:, campaigns - after :] += np.log1p(-STEP) if after else 0.0
-    return np.exp(noise)
-
-
-def trends(rows: int) -> Counts:
-    """Unchanged rows with a change point; rows whose step is not found, at most one campaign off,
-    when four campaigns have followed.
-    """
-    for tails in (False, True):
-        for campaigns in LENGTHS:
-            many = over_time(rows, campaigns, 0.01, tails=tails)
-            found = sum(any(history.change_points(row)) for row in many)
-            name = f"unchanged rows with a change point in {campaigns} campaigns"
-            yield name + (", heavy tails" if tails else ""), Count(found, rows)
-    for spread in (0.003, 0.005, 0.01):
-        for before in BEFORE:
-            many = over_time(rows, before + history.LEAST, spread, history.LEAST)
-            near = {before - 1, before, before + 1}
-            each = ({place for place, _ in history.change_points(row)} for row in many)
-            missed = sum(not places & near for places in each)
-            about = f"{before} campaigns before and 4 after, spread of {spread:.1%}"
-            yield f"steps of {STEP:.0%} not found, {about}", Count(missed, rows)

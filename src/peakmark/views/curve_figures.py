@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -27,8 +26,6 @@ from peakmark.views.report.pictures import LADDER, RATES
 
 PANEL = (0.46, 1.35)
 """Share of the page's width, and height in inches, of a panel with a curve."""
-TREND = (0.91, 1.45)
-"""Share of the page's width, and height in inches, of a panel with a row over campaigns."""
 LEVEL: Mapping[str, Any] = {"color": figure_style.INK, "linewidth": 0.9, "linestyle": "dashed"}
 """Look of the limit of a cache level."""
 ROOM = 0.16
@@ -36,8 +33,6 @@ ROOM = 0.16
 CYCLES = (100, 1000)
 """Numbers on the axis in cycles in addition to the limits of the levels."""
 TO_GIGABYTES = 1e-9
-DAY_S = 86400.0
-"""Seconds of a day."""
 USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
 """Table of rates -> range of the roofline's horizontal axis, in operations per byte."""
 
@@ -231,35 +226,3 @@ def roof_name(row: Line) -> str:
 
 
 # -- time
-
-
-def plot_trends(trends: pd.DataFrame) -> Figure:
-    """Draw how rows change from campaign to campaign: a panel for each row, with vertical lines at its change points.
-
-    Args:
-        trends: see ``history.frame``.
-    """
-    labels = {name: figure_style.vertical_label(table) for name, table in BY_NAME.items()}
-    shown = trends.assign(panel=trends["row"] + ": " + trends["table"].map(labels))
-    grid = figure_style.facets(shown, TREND, most=1, sharex=True)
-    for title, axis in grid.axes_dict.items():
-        draw_trend(axis, shown[shown["panel"].eq(title)])
-    figure: Figure = grid.figure
-    return figure
-
-
-def draw_trend(axis: Axes, lines: pd.DataFrame) -> None:
-    """Draw how one row changes from campaign to campaign."""
-    factor = BY_NAME[lines["table"].iloc[0]].factor
-    # Days since 1970, as the axes of Matplotlib count them.
-    days = [datetime.fromisoformat(began).timestamp() / DAY_S for began in lines["began"]]
-    low, middle, high = (lines[name].to_numpy() * factor for name in ("low", "median", "high"))
-    reach = middle - low, high - middle
-    colour = figure_style.look(0).colour
-    axis.errorbar(days, middle, yerr=reach, color=colour, marker="o", markersize=3, capsize=2)
-    uprights = {}
-    for place, change in enumerate(lines["change"]):
-        if isinstance(change, str) and change:
-            uprights[change] = float(np.mean(days[place - 1 : place + 1]))
-    draw_uprights(axis, uprights)
-    axis.xaxis_date()

@@ -15,7 +15,6 @@ from rich.text import Text
 from peakmark.messages import message
 from peakmark.output import plain
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import index
 from peakmark.views.score_card import Trust
 
 WIDTH = 80
@@ -111,12 +110,6 @@ def paragraphs(page: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Yield heading and lines of each part below the card, without empty parts."""
     if page["causes"]:
         yield "What limits it", list(page["causes"])
-    if page["steps"]:
-        lines = []
-        for command, purpose in page["steps"]:
-            lines += [command, f"  {purpose}"]
-        yield "Do next", lines
-    yield "Since the last run", [page["since"]]
 
 
 def markdown(page: Mapping[str, Any]) -> str:
@@ -131,11 +124,7 @@ def markdown(page: Mapping[str, Any]) -> str:
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     if page["causes"]:
         lines += ["", "**What limits it**", "", *page["causes"]]
-    if page["steps"]:
-        lines += ["", "**Do next**", ""]
-        lines += [f"- `{command}` {purpose}" for command, purpose in page["steps"]]
-    lines += ["", f"**Since the last run** {page['since']}", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, ""])
 
 
 def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
@@ -144,7 +133,7 @@ def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
     The keys are:
 
     - ``is_complete``: whether no cell is missing.
-    - ``documents``: name of each existing document -> its path; also the page of all campaigns.
+    - ``documents``: name of each existing document -> its path.
     - ``again``: a sentence on repetitions that were disturbed and measured again.
     - ``impossible``: reason -> cells that this machine cannot measure.
     """
@@ -152,9 +141,6 @@ def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
     for name, place in DOCUMENTS.items():
         if (folder / place).exists():
             documents.append((name, folder / place))
-    page = folder.parent / index.NAME
-    if page.is_file():
-        documents.append(("index", page))
     runs = frames.runs
     again = int(runs.loc[runs["disturbed"].ne(""), "cell"].nunique())
     return {

@@ -6,13 +6,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from peakmark import files, output
+from peakmark import files
 from peakmark.config import texts
-from peakmark.errors import PeakmarkError, sentence
 from peakmark.rows import build
 from peakmark.rows.names import CAMPAIGN, FOLDER
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import figures, index, page_one
+from peakmark.views import figures
 from peakmark.views.report import document, rendering, sections
 from peakmark.views.report.rendering import ReportContent
 from peakmark.workflow import csv_files
@@ -40,32 +39,15 @@ def collect(campaign: Path, partial: bool = False, command: str = "report") -> R
     can_write = os.access(campaign, os.W_OK)
     frames = build.load(campaign, keep=can_write)
     document.must_be_complete(frames.campaign, partial, command, campaign)
-    earlier = page_one.find_earlier(frames, campaign)
     if has_figures(frames, campaign):
-        return rendering.collect(frames, campaign, campaign / figures.FOLDER, earlier)
+        return rendering.collect(frames, campaign, campaign / figures.FOLDER)
     if can_write:
         write_figures(campaign)
-        return rendering.collect(frames, campaign, campaign / figures.FOLDER, earlier)
+        return rendering.collect(frames, campaign, campaign / figures.FOLDER)
     # The campaign is an archive that cannot be written to: draw its figures elsewhere.
     with tempfile.TemporaryDirectory(prefix="peakmark-figures-") as name:
         figures.draw_figures(frames, Path(name))
-        return rendering.collect(frames, campaign, Path(name), earlier)
-
-
-def refresh_index(campaign: Path) -> None:
-    """Write the page of all campaigns in the folder of a campaign, if the folder has or wants one.
-
-    The report is already written, so a failure is only printed.
-    """
-    results = campaign.parent if campaign.name else campaign.resolve().parent
-    if not index.is_wanted(results):
-        return
-    try:
-        output.say(str(index.write(results)))
-    except PeakmarkError as error:
-        output.tell(str(error))
-    except OSError as error:
-        output.tell(f"{results / index.NAME} is not refreshed: {sentence(error)}")
+        return rendering.collect(frames, campaign, Path(name))
 
 
 def has_figures(frames: CampaignFrames, campaign: Path) -> bool:

@@ -205,7 +205,7 @@ def print_summary(directory: Path) -> None:
     from peakmark.views.summary import results_of, terminal
 
     frames = build.load(directory, keep=False)
-    page = page_one.build(frames, page_one.find_earlier(frames, directory))
+    page = page_one.build(frames)
     output.say_styled(terminal(page, is_coloured=output.is_coloured()))
     results = data.rendered(
         "summary.txt.j2",

@@ -6,7 +6,6 @@ import re
 import pandas as pd
 import pytest
 from tests.unit.campaign_data import VM, cell, frames, placed, runs
-from tests.unit.rows.checked import noise
 from tests.unit.rows.fleets import SLOW, campaign
 
 from peakmark.rows import schema
@@ -155,55 +154,6 @@ def test_what_was_planned_and_not_measured_is_a_line_without_a_value(tmp_path):
 
 
 # -- page one
-
-
-def network(of_two, tmp_path):
-    trips = runs("netbench", "LAT-TCP", *times(5e-5, QUIET), context=ETHERNET)
-    trips += runs("netbench", "LAT-TCP", *times(of_two, QUIET), concurrency=2, context=ETHERNET)
-    return page_one.build(frames(tmp_path / "c", trips))["causes"]
-
-
-def test_a_lone_round_trip_that_is_much_longer_shows_the_waking_of_a_cpu(tmp_path):
-    assert any("wake" in text for text in network(1e-5, tmp_path / "a"))
-    assert not any("wake" in text for text in network(4e-5, tmp_path / "b"))
-
-
-@pytest.mark.parametrize(("alone", "is_limit"), [(4.4e10, True), (2.5e10, False)])
-def test_one_thread_that_takes_most_of_dram_is_a_cause(alone, is_limit, tmp_path):
-    place = {"variant": "pool", "block": MIB}
-    records = runs("rambench", "RS", *times(alone, QUIET), **place)
-    records += runs("rambench", "RS", *times(5e10, QUIET), concurrency=2, **place)
-    causes = page_one.build(frames(tmp_path / "c", records))["causes"]
-    assert any("44 GB/s" in text for text in causes) is is_limit
-
-
-def test_the_next_steps_are_commands_that_exist_and_are_few(tmp_path):
-    of = frames(tmp_path / "c", runs("rambench", "RS", *times(1e10, QUIET)))
-    steps = page_one.build(of)["steps"]
-    assert 1 <= len(steps) <= 3
-    assert all(command.startswith("peakmark ") for command, _ in steps)
-
-
-@pytest.mark.parametrize(("steal", "is_advised"), [(0.3, True), (0.0, False)])
-def test_a_disturbed_campaign_is_to_be_measured_again(steal, is_advised, tmp_path):
-    context = noise(steal=steal)
-    records = runs("rambench", "RS", *times(1e10, QUIET), context=context)
-    steps = page_one.build(frames(tmp_path / "c", records))["steps"]
-    assert any("campaign=again" in command for command, _ in steps) is is_advised
-
-
-def test_since_the_last_run_only_headlines_whose_runs_lie_apart_changed(tmp_path):
-    def campaign_of(name, rate, latency, day):
-        context = {"started": f"2026-11-{day}T12:00:00+00:00"}
-        records = runs("cpubench", "DP", *times(rate, QUIET), context=context)
-        records += runs("rambench", "RWS", *times(latency, WILD), context=context)
-        return frames(tmp_path / name, records)
-
-    before = campaign_of("before", 5e10, 2e10, 10)
-    after = campaign_of("after", 4e10, 1.8e10, 11)
-    text = page_one.build(after, before)["since"]
-    assert "FP64 multiply-add 20.0\u00a0% lower and 1 headline level" in text
-    assert "No earlier run" in page_one.build(after)["since"]
 
 
 def test_the_terminal_has_eighty_columns_and_no_markup_or_escape_of_a_record(tmp_path):

@@ -54,7 +54,6 @@ SHOWN = {
     "fleet": ["fleet"],
     "export": ["export", "--json-lines"],
     "compare": ["compare", "CAMPAIGN"],
-    "history": ["history"],
 }
 """Commands that show a campaign."""
 MADE = ("tables", "figures", "report.pdf", "report.html")

@@ -38,20 +38,15 @@ NAMED = 3
 """Largest number of rows that a note names; of more rows, it names the tables."""
 
 
-def build(frames: CampaignFrames, earlier: CampaignFrames | None = None) -> dict[str, Any]:
-    """Return key -> content of each part of the report, without the extents of its figures.
-
-    Args:
-        frames: the campaign.
-        earlier: see ``page_one.build``.
-    """
+def build(frames: CampaignFrames) -> dict[str, Any]:
+    """Return key -> content of each part of the report, without the extents of its figures."""
     layout = layouts.layout_of(frames)
     arranged = layouts.for_print(frames, layout)
     of_resources = sections.build(arranged, layout)
     return {
         "headings": HEADINGS,
         "meta": describe(frames),
-        "page_one": page_one.build(frames, earlier),
+        "page_one": page_one.build(frames),
         "slow": fleet_report.slow_paragraphs(frames),
         "overview": sections.overview(arranged),
         "caveats": build_caveats(arranged),

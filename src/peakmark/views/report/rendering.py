@@ -60,16 +60,13 @@ class ReportContent:
     pictures: Mapping[str, bytes]
 
 
-def collect(
-    frames: CampaignFrames, campaign: Path, figures: Path, earlier: CampaignFrames | None = None
-) -> ReportContent:
+def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportContent:
     """Return the content of the report of a campaign.
 
     Args:
         frames: the campaign.
         campaign: folder of the campaign.
         figures: folder of the campaign's figures.
-        earlier: the previous campaign on the same machine; None if there is none.
 
     Raises:
         ConfigError: see ``chapters.build``.
@@ -78,7 +75,7 @@ def collect(
     for name in figure_names(frames):
         pictures[name] = (figures / f"{name}.svg").read_bytes()
     extents = {name: extent(picture) for name, picture in pictures.items()}
-    return ReportContent(campaign, document.build(frames, earlier) | {"figures": extents}, pictures)
+    return ReportContent(campaign, document.build(frames) | {"figures": extents}, pictures)
 
 
 def extent(picture: bytes) -> dict[str, Any]:
