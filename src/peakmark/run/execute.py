@@ -224,11 +224,10 @@ def start(
     """
     argv, environment = fill(command, values or {})
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_VARIABLES)}
-    inherited[cleanup.MEASUREMENT] = cleanup.process_identity()
+    inherited[cleanup.FOLDER] = str(directory)
 
     def prepare() -> None:
         cleanup.not_ours()
-        cleanup.group_started()
         limits.set()
         if command.cpus:
             os.sched_setaffinity(0, command.cpus)
@@ -236,30 +235,29 @@ def start(
     # Write the input files, then start the program with its output in files.
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
-    with cleanup.orphans_ended():
-        with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
-            if limits.fills_disk:
-                _reserve(out.fileno())
-                _reserve(err.fileno())
-            try:
-                with cleanup.held():
-                    process = Popen(
-                        argv,
-                        stdin=None if command.is_held else subprocess.DEVNULL,
-                        stdout=out,
-                        stderr=err,
-                        cwd=directory,
-                        env={**inherited, **C_LOCALE, **environment},
-                        start_new_session=True,
-                        preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
-                    )
-            except OSError as error:
-                raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
+    with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
+        if limits.fills_disk:
+            _reserve(out.fileno())
+            _reserve(err.fileno())
         try:
-            yield process
-        finally:
-            end(process)
-            cleanup.group_ended(process.pid)
+            with cleanup.held():
+                process = Popen(
+                    argv,
+                    stdin=None if command.is_held else subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    cwd=directory,
+                    env={**inherited, **C_LOCALE, **environment},
+                    start_new_session=True,
+                    preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+                )
+        except OSError as error:
+            raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        end(process)
+        cleanup.end_programs(directory)
 
 
 def _reserve(descriptor: int) -> None:
@@ -282,8 +280,7 @@ def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
 
 def _group_lives(process: Popen[bytes]) -> bool:
     """Return whether any process of the group still exists."""
-    if process.poll() is not None:
-        cleanup.reap(process.pid)
+    process.poll()
     try:
         os.killpg(process.pid, 0)
     except (ProcessLookupError, PermissionError):

@@ -146,12 +146,7 @@ def measure(request: Request) -> Facts:
     failure: PeakmarkError | None = None
     try:
         # The lock is entered first and released last, so that the next measurement starts after cleanup.
-        with (
-            lock.held(_lock_name()),
-            cleanup.watchdog(),
-            cleanup.orphans_ended(),
-            execute.modules_loaded(request.modules),
-        ):
+        with lock.held(_lock_name()), execute.modules_loaded(request.modules):
             _try(request, attempts[0])
             # Repeat a disturbed measurement when other programs have released the CPUs.
             patience = planfile.WAIT_S
@@ -396,9 +391,9 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     """
     cell = request.cell
     place = files.scratch(cell.options.get("scratch"))
-    # If the system kills a measurement and its watchdog, for lack of memory, files are left behind.
+    # If the system kills a measurement and its guard, for lack of memory, files are left behind.
     cleanup.remove_leftovers(place)
-    with cleanup.private_directory(place, cell.id) as directory:
+    with cleanup.private_directory(place) as directory:
         reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
         if reason:
             raise MeasurementError(reason)

@@ -377,8 +377,7 @@ def serve() -> int:
         request = _read_request(sys.stdin.readline())
         with (
             noise.monitor_load() as load,
-            cleanup.watchdog(),
-            cleanup.private_directory(files.scratch(), "serve", "peakmark-serve-") as directory,
+            cleanup.private_directory(files.scratch()) as directory,
             ExitStack() as stack,
         ):
             peer = _start_server(request, directory, stack)

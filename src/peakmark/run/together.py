@@ -69,9 +69,8 @@ def measure(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Cell]:
 
 def _shared_folder(cell: Cell, stack: ExitStack) -> Path:
     """Return a new folder on the scratch filesystem, which is removed when the stack is closed."""
-    stack.enter_context(cleanup.watchdog())
     place = files.scratch(cell.options.get("scratch"))
-    return stack.enter_context(cleanup.private_directory(place, f"nodes of {cell.id}"))
+    return stack.enter_context(cleanup.private_directory(place))
 
 
 def waiting(request: Request, shared: Path | None) -> Request:

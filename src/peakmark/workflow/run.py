@@ -356,7 +356,7 @@ class Run:
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
             # Without a cluster, a cell ends if Snakemake is killed. On a cluster, the jobs continue.
-            os.environ[cleanup.OWNER] = cleanup.process_identity()
+            os.environ[cleanup.OWNER] = str(os.getpid())
         else:
             if self.opened is None:
                 warning = OTHER_EXECUTOR
