@@ -1,4 +1,4 @@
-"""List possible reasons for slow nodes: facts in which they differ from their class, and lost CPU time.
+"""List possible reasons for slow nodes: what they alone have in common, and lost CPU time.
 
 None of them proves a cause.
 """
@@ -6,9 +6,8 @@ None of them proves a cause.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -20,8 +19,6 @@ from peakmark.rows.runs import ROW
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
-RARE = 0.05
-"""Largest p-value of Fisher's test for a fact that slow nodes have more often than healthy ones."""
 ALIKE = 1.25
 """Lost CPU time explains lost speed if both are lost in about the same share: what remains of them, as
 shares of the class, differs by less than this factor.
@@ -35,24 +32,6 @@ NO_CAUSE = frozenset({
 """Codes of warnings that describe a result. All other warnings describe a possible cause."""
 
 
-class Feature(NamedTuple):
-    """A fact or warning of a node.
-
-    Attributes:
-        key: the fact's text or the warning's code; two nodes share a feature if the keys are equal.
-        text: text of the fact or warning for readers.
-    """
-
-    key: str
-    text: str
-
-
-NOTHING = Feature("", "")
-"""Feature of a node that lacks a fact or warning which another node has."""
-Features = dict[str, Feature]
-"""Title of a fact, or ``warning CODE`` -> feature of one node."""
-
-
 def add_reasons(
     fleet: pd.DataFrame,
     rows: pd.DataFrame,
@@ -61,28 +40,22 @@ def add_reasons(
     nodes: pd.DataFrame,
     results: Results,
 ) -> pd.DataFrame:
-    """Add the column ``reasons``: the lost CPU time of each slow node, and the facts that differ."""
-    class_of = dict(zip(nodes["node"], nodes["class"], strict=True))
-    features: dict[str, dict[str, Features]] = {}
-    texts = []
-    for slow in schema.lines(fleet):
-        # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.
-        if slow.kind != "node" or slow.table:
-            texts.append("")
-            continue
-        if slow.subsystem not in features:
-            of_subsystem = rows[rows["subsystem"].eq(slow.subsystem)]
-            features[slow.subsystem] = features_of_nodes(of_subsystem, warnings, results)
-        is_of_subsystem = fleet["subsystem"].eq(slow.subsystem) & fleet["table"].eq("")
-        slow_nodes = set(fleet.loc[is_of_subsystem & fleet["kind"].eq("node"), "name"])
-        members = [node for node, name in class_of.items() if name == class_of.get(slow.name)]
-        differences = differing(
-            features[slow.subsystem], node=slow.name, nodes=members, slow=slow_nodes
-        )
-        found = [*lost_time(rows, runs, slow.name, slow.subsystem), *differences[:SHOWN]]
-        values = [schema.to_json(each) for each in found]
-        texts.append(json.dumps(values, ensure_ascii=False))
-    return fleet.assign(reasons=texts)
+    """Add the column ``reasons``: the lost CPU time of each slow node, and what slow nodes share."""
+    classes = nodes.set_index("node")["class"]
+    texts: dict[Any, str] = {}
+    # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.
+    is_node = fleet["kind"].eq("node") & fleet["table"].eq("")
+    for subsystem, of_subsystem in fleet[is_node].groupby("subsystem"):
+        features = features_of_nodes(rows[rows["subsystem"].eq(subsystem)], warnings, results)
+        for name, of_class in of_subsystem.groupby(of_subsystem["name"].map(classes)):
+            members = features[features["node"].map(classes).eq(name)]
+            shared = [*differing(members, of_class["name"].tolist())][:SHOWN]
+            for index, node in of_class["name"].items():
+                found = [*lost_time(rows, runs, node, str(subsystem)), *shared]
+                values = [schema.to_json(each) for each in found]
+                texts[index] = json.dumps(values, ensure_ascii=False)
+    reasons = pd.Series(texts, index=fleet.index, dtype="object").fillna("")
+    return fleet.assign(reasons=reasons)
 
 
 def lost_time(rows: pd.DataFrame, runs: pd.DataFrame, node: str, subsystem: str) -> list[Message]:
@@ -110,10 +83,11 @@ def lost_time(rows: pd.DataFrame, runs: pd.DataFrame, node: str, subsystem: str)
     return []
 
 
-def features_of_nodes(
-    rows: pd.DataFrame, warnings: pd.DataFrame, results: Results
-) -> dict[str, Features]:
-    """Return for each node the facts and warnings of its rows.
+def features_of_nodes(rows: pd.DataFrame, warnings: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Return the facts and warnings of nodes: columns ``node``, ``title``, ``key`` and ``text``.
+
+    Two nodes share a feature if title and key are equal. The key of a fact is its text, the key of a
+    warning its code.
 
     Args:
         rows: rows of one subsystem.
@@ -121,20 +95,19 @@ def features_of_nodes(
         results: records and facts of the campaign.
     """
     own_rows = rows[rows["is_own"] & rows["n"].gt(0)]
-    causes = warnings[~warnings["code"].isin(NO_CAUSE) & warnings["scope"].eq("point")]
-    features: dict[str, Features] = defaultdict(dict)
+    lines = []
     # One row is enough: all rows of a node have the same hosts, and so the same facts.
     for row in schema.lines(own_rows.drop_duplicates("node")):
         known = facts_of(json.loads(row.hosts), row.subsystem, row.instrument, results)
         known |= json.loads(row.recorded)
-        for title, text in known.items():
-            features[row.node][title] = Feature(text, text)
+        lines += [(row.node, title, text, text) for title, text in known.items()]
+    causes = warnings[~warnings["code"].isin(NO_CAUSE) & warnings["scope"].eq("point")]
     points = own_rows[["point", "node", "instrument"]]
     for warning in schema.lines(points.merge(causes, on="point")):
         if warning.about in ("", warning.instrument):
-            feature = Feature(warning.code, warning.text)
-            features[warning.node].setdefault(f"warning {warning.code}", feature)
-    return features
+            lines.append((warning.node, f"warning {warning.code}", warning.code, warning.text))
+    features = pd.DataFrame(lines, columns=["node", "title", "key", "text"])
+    return features.drop_duplicates(["node", "title"])
 
 
 def facts_of(
@@ -152,54 +125,31 @@ def facts_of(
     return {title: " or ".join(sorted(texts)) for title, texts in known.items()}
 
 
-def differing(
-    features: Mapping[str, Features], node: str, nodes: Sequence[str], slow: set[str]
-) -> list[Message]:
-    """Return messages on the features that distinguish a slow node from the healthy nodes of its class.
-
-    The most significant feature comes first (Fisher's exact test).
+def differing(features: pd.DataFrame, slow: Sequence[str]) -> Iterator[Message]:
+    """Yield a message on each feature that all slow nodes of a class share and no other node has.
 
     Args:
-        features: features of each node.
-        node: name of the slow node.
-        nodes: names of the nodes of its class.
-        slow: names of the slow nodes of all classes.
+        features: features of the nodes of the class, as ``features_of_nodes`` returns them.
+        slow: names of the slow nodes.
     """
-    from scipy import stats
-
-    healthy = [features[name] for name in nodes if name not in slow and name in features]
-    slow_ones = [features[name] for name in nodes if name in slow and name in features]
-    found = []
-    for title, own in features.get(node, {}).items():
-        usual = Counter(other.get(title, NOTHING) for other in healthy)
-        if not usual:
+    healthy = features.loc[~features["node"].isin(slow), "node"].nunique()
+    for title, of_title in features.groupby("title", sort=False):
+        own = of_title[of_title["node"].isin(slow)]
+        others = of_title[~of_title["node"].isin(slow)]
+        is_shared = len(own) == len(slow) and own["key"].nunique() == 1
+        if not is_shared or others["key"].isin(own["key"]).any():
             continue
-        most_common, count = usual.most_common(1)[0]
+        usual = others["key"].value_counts()
+        usual[""] = healthy - len(others)
         # A feature that differs on every node is an identifier (a serial number), not a cause.
-        is_identifier = 2 * count <= len(healthy)
-        if is_identifier or own.key == most_common.key:
+        if 2 * usual.max() <= healthy:
             continue
-        healthy_with_it = sum(other.get(title, NOTHING).key == own.key for other in healthy)
-        slow_with_it = sum(other.get(title, NOTHING).key == own.key for other in slow_ones)
-        table = [
-            [slow_with_it, len(slow_ones) - slow_with_it],
-            [healthy_with_it, len(healthy) - healthy_with_it],
-        ]
-        p = float(stats.fisher_exact(table, alternative="greater").pvalue)
-        # A feature that no healthy node has is reported whatever its p-value.
-        if p > RARE and healthy_with_it:
-            continue
-        difference = message(
+        yield message(
             "differs",
-            case="warning" if title.startswith("warning ") else "",
-            what=title,
-            value=own.text,
-            usual=most_common.text or "unknown",
-            slow=slow_with_it,
-            of=len(slow_ones),
-            others=healthy_with_it,
-            rest=len(healthy),
-            p=p,
+            case="warning" if str(title).startswith("warning ") else "",
+            what=str(title),
+            value=own["text"].iloc[0],
+            usual=str(usual.idxmax()) or "unknown",
+            slow=len(slow),
+            others=healthy,
         )
-        found.append((p, title, difference))
-    return [difference for _, _, difference in sorted(found, key=lambda each: each[:2])]

@@ -1,15 +1,16 @@
-"""Why a slow node may be slow: facts that it alone has."""
+"""Why slow nodes may be slow: facts that they alone have."""
 
 from __future__ import annotations
 
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.rows import schema
-from peakmark.rows.reasons import Feature, differing
+from peakmark.rows.reasons import differing
 
 ROWS = {
     ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,
@@ -56,27 +57,31 @@ def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(t
         reasons = [schema.message_of(each) for each in json.loads(line.reasons)]
         named[line.name] = [dict(each.values) for each in reasons if each.code == "differs"]
     assert [each["what"] for each in named["node5"]] == ["microcode"]
-    assert {each["what"] for each in named["node6"]} == {"microcode", "CPU quota"}
-    (first, *_) = named["node5"]
-    assert (first["value"], first["usual"], first["slow"], first["of"]) == ("0x1", "0x2", 2, 2)
-    assert (first["others"], first["rest"]) == (0, 6)
+    assert named["node6"] == named["node5"]  # the quota is of one of them
+    (first,) = named["node5"]
+    assert (first["value"], first["usual"]) == ("0x1", "0x2")
+    assert (first["slow"], first["others"]) == (2, 6)
 
 
 @pytest.mark.parametrize(
     ("values", "slow", "named"),
     [
         ("bbbbbbbba", {8}, True),  # alone
-        ("bbbbbbaaa", {7, 8}, False),  # another has it, and two slow nodes are few
-        ("b" * 28 + "aaaa", {29, 30, 31}, True),  # another has it, and most slow nodes do
+        ("bbbbbbbaa", {7, 8}, True),  # all slow ones
+        ("bbbbbbbca", {7, 8}, False),  # the slow ones differ
+        ("bbbbbbaaa", {7, 8}, False),  # another has it
         ("abcdefghi", {8}, False),  # all differ: it is a name
         ("bbbbbbbbb", {8}, False),  # as usual
+        ("--------a", {8}, True),  # the others have no such fact
         ("a", {0}, False),  # nobody else to tell
     ],
 )
-def test_a_fact_is_named_where_others_seldom_have_it(values, slow, named):
-    features = {}
+def test_a_fact_is_named_where_all_slow_nodes_have_it_and_no_other(values, slow, named):
+    lines = []
     for number, value in enumerate(values):
-        features[f"node{number}"] = {"microcode": Feature(value, value)}
-    last = f"node{len(values) - 1}"
-    found = differing(features, last, list(features), {f"node{number}" for number in slow})
+        lines.append((f"node{number}", "kernel", "6", "6"))
+        if value != "-":
+            lines.append((f"node{number}", "microcode", value, value))
+    features = pd.DataFrame(lines, columns=["node", "title", "key", "text"])
+    found = differing(features, [f"node{number}" for number in slow])
     assert [dict(each.values)["what"] for each in found] == ["microcode"] * named
