@@ -345,12 +345,6 @@ def _add_compare(commands: Commands, heading: str) -> None:
         help=f"{BUNDLE_HELP}; several are each compared with A",
     )
     command.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="also write the comparison as a page of one file, with bars and intervals",
-    )
-    command.add_argument(
         "--confidence",
         type=partial(_number, 0, 0.9999),
         default=0.95,
@@ -371,8 +365,8 @@ def _add_compare(commands: Commands, heading: str) -> None:
     )
     command.add_argument(
         "--fail-on",
-        choices=["worse", "drift"],
-        help="exit with 1 (for CI) if a row is worse; drift: also if a row is worse or drift",
+        choices=["worse"],
+        help="exit with 1 (for CI) if a row is worse",
     )
 
 
@@ -784,31 +778,20 @@ def export(options: argparse.Namespace) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
-    from peakmark.views import compare, compare_page
+    from peakmark.views import compare
 
     rules = compare.Rules(options.confidence, options.tolerance, options.changed)
     first = _dataset(options.a)
     comparisons = [compare.judge(first, _dataset(other), rules) for other in options.others]
     output.say("\n\n".join(compare.report(found) for found in comparisons))
-    if options.html:
-        files.write_document(options.html, compare_page.render(comparisons), options.a)
-        output.say(f"\n{options.html}")
     counts = Counter[str]()
     for found in comparisons:
         counts += found.counts
-    worse, drift = counts["worse"], counts["worse or drift"]
-    if options.fail_on == "worse" and drift:
-        output.tell(
-            f"{plural(drift, 'row')} worse or drift: --fail-on worse ignores rows that may have changed only"
-            " with time. Measure both once more, one after the other, or use --fail-on drift, which"
-            " counts these rows"
-        )
-        drift = 0
     if not options.fail_on:
         return ExitCode.GOOD
-    if worse + drift:
+    if counts["worse"]:
         return ExitCode.DIFFERENT
-    if counts.total() == counts["cannot tell"] + counts["not alike"]:
+    if counts.total() == counts["cannot tell"] + counts["not comparable"]:
         output.tell("cannot tell: no row of both campaigns could be judged")
         return ExitCode.CANNOT_TELL
     return ExitCode.GOOD

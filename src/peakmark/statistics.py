@@ -309,31 +309,6 @@ def changes(
     return [Change(*map(float, row)) for row in zip(mean, half, p, strict=True)]
 
 
-def less_others(
-    first: NDArray[np.float64], second: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Remove the changes that all rows of a kind have in common from two samples.
-
-    Args:
-        first: array of rows x repetitions with logarithms; NaN for a missing repetition.
-        second: second sample, from another time.
-
-    Returns:
-        Both samples. From each value of a row, the median change of the other rows in this repetition
-        is subtracted. All values are NaN for fewer than ``LIKE_ROWS`` rows.
-    """
-    logs = np.hstack([first, second])
-    if len(logs) < LIKE_ROWS:
-        return np.full_like(first, math.nan), np.full_like(second, math.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rows without values
-        distances = logs - np.nanmedian(logs, axis=1, keepdims=True)
-        numbers = range(len(logs))
-        middle = [np.nanmedian(np.delete(distances, row, axis=0), axis=0) for row in numbers]
-    others = logs - np.array(middle)
-    return others[:, : first.shape[1]], others[:, first.shape[1] :]
-
-
 def _moderated(
     variance: NDArray[np.float64], freedom: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

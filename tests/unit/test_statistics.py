@@ -170,20 +170,3 @@ def test_a_row_takes_the_variance_of_like_rows_and_keeps_its_own_beside_others()
     assert max(unlike) > 20 * min(unlike)
     few = statistics.changes(noise[0][:, :2], noise[1][:, :2])
     assert np.isnan([change.p for change in few]).all()
-
-
-def test_what_rows_have_in_common_leaves_them():
-    random = np.random.default_rng(5)
-    rows, common = random.normal(size=(9, 1)), random.normal(size=(1, 12))
-    logs = rows + common
-    logs[2, 6:] += 0.25
-    first, second = statistics.less_others(logs[:, :6], logs[:, 6:])
-    change = second.mean(axis=1) - first.mean(axis=1)
-    assert change == pytest.approx([0.0, 0.0, 0.25, *[0.0] * 6])
-    assert np.isnan(statistics.less_others(logs[:2, :6], logs[:2, 6:])).all()
-    noise = random.normal(size=(8, 12))
-    noise[1, 3] = noise[2, 3] = math.nan
-    first, _ = statistics.less_others(noise[:, :6], noise[:, 6:])
-    distances = noise - np.nanmedian(noise, axis=1, keepdims=True)
-    expected = noise[5, :6] - np.nanmedian(np.delete(distances, 5, axis=0), axis=0)[:6]
-    assert first[5] == pytest.approx(expected)

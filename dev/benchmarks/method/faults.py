@@ -93,7 +93,7 @@ def judge(bench: Bench, fault: Fault, number: int, repetitions: int) -> Outcome:
         describe(most),
         math.exp(most.change),
         most.verdict,
-        found=most.verdict in (*compare.CLAIMS, *compare.DRIFTS),
+        found=most.verdict in compare.CLAIMS,
         named=bool(note),
         alarm=any(fault.words in text for text in _warnings(before)),
         note=note,

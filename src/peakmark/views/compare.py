@@ -1,4 +1,4 @@
-"""Compare two campaigns row by row, and report it as text; ``compare_page`` shows it as HTML."""
+"""Compare two campaigns row by row, and report it as text."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import pandas as pd
 
 from peakmark import statistics
 from peakmark.errors import ConfigError
-from peakmark.formatting import duration, listed, plural, significant
+from peakmark.formatting import listed, plural, significant
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views.datasets import KEY, Dataset, describe
 
 CLAIMS = ("better", "worse")
-DRIFTS = ("better or drift", "worse or drift")
-VERDICTS = (*CLAIMS, *DRIFTS, "no difference shown", "cannot tell", "not alike")
-UNJUDGED = ("cannot tell", "not alike")
+VERDICTS = (*CLAIMS, "no difference shown", "cannot tell", "not comparable")
+UNJUDGED = ("cannot tell", "not comparable")
+DAY_S = 86400.0
 TOLERANCE = 0.03
 """Share by which a row may differ without a verdict. Two campaigns of one machine at different times
 seldom differ by less.
 """
-LIKE = ["table", "percentile", "variant", "node", "is_alike"]
+LIKE = ["table", "percentile", "variant", "node", "is_comparable"]
 """Columns that are equal in rows that are judged together: the values of these spread similarly."""
 TIMES = 1.5
 """Smallest factor that is written as ``1.7 times faster``; a smaller one is written ``12 % faster``."""
@@ -82,19 +82,17 @@ def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.D
         - ``differ``: settings and facts that differ, sentences by title;
         - ``change``, ``half``, ``p``: logarithm of B / A, half of its interval, p. A positive change
           is worse in a table of times;
-        - ``specific``, ``specific_p``: change and p without the change that all rows of the table
-          share, if the campaigns lie apart in time;
         - ``verdict``: ``better`` or ``worse`` if the change is significant and larger than the
-          tolerance; ``better or drift`` or ``worse or drift`` if the whole table may have changed as
-          much; ``cannot tell`` with too few values; ``not alike`` if a fact in ``differ`` matters.
+          tolerance; ``cannot tell`` with too few values; ``not comparable`` if a fact in ``differ``
+          matters.
 
         The two numbers are those of the rows that only A has, and of the rows that only B has.
     """
     pairs = matched(before, after)
     if len(pairs):
         differ: list[Any] = [differences_of(pair) for pair in pairs.itertuples()]
-        alike = [set(each) <= set(rules.changed) for each in differ]
-        pairs = pairs.assign(differ=differ, is_alike=alike)
+        comparable = [set(each) <= set(rules.changed) for each in differ]
+        pairs = pairs.assign(differ=differ, is_comparable=comparable)
         pairs = pairs.pipe(add_changes, before, after, rules.confidence)
         pairs = pairs.pipe(add_verdicts, rules.tolerance, 1 - rules.confidence)
     return pairs, len(before.rows) - len(pairs), len(after.rows) - len(pairs)
@@ -143,61 +141,37 @@ def add_changes(
     pairs: pd.DataFrame, before: Dataset, after: Dataset, confidence: float
 ) -> pd.DataFrame:
     """Add the change of each row, with an interval from all rows whose values spread similarly."""
-    apart = is_apart(before, after)
     groups = []
     for _, group in pairs.groupby(LIKE, sort=False):
         first = np.log(before.values.loc[group["row_a"]].to_numpy())
         second = np.log(after.values.loc[group["row_b"]].to_numpy())
-        changes = specific = statistics.changes(first, second, confidence)
-        if apart:
-            specific = statistics.changes(*statistics.less_others(first, second), confidence)
-        own = pd.DataFrame(changes, index=group.index, columns=["mean", "half", "p"])
-        others = pd.DataFrame(specific, index=group.index, columns=["mean", "half", "p"])
+        changes = statistics.changes(first, second, confidence)
+        found = pd.DataFrame(changes, index=group.index, columns=["mean", "half", "p"])
         groups.append(
             group.assign(
                 value_a=np.exp(np.nanmean(first, axis=1)),
                 value_b=np.exp(np.nanmean(second, axis=1)),
                 n_a=np.isfinite(first).sum(axis=1),
                 n_b=np.isfinite(second).sum(axis=1),
-                change=own["mean"],
-                half=own["half"],
-                p=own["p"],
-                specific=others["mean"],
-                specific_p=others["p"],
+                change=found["mean"],
+                half=found["half"],
+                p=found["p"],
             )
         )
     return pd.concat(groups).sort_index()
 
 
-def is_apart(before: Dataset, after: Dataset) -> bool:
-    """Return whether one campaign was, or may have been, measured before the other.
-
-    Between them the machine may have changed. Campaigns whose repetitions alternate are not apart.
-    """
-    first, second = before.starts, after.starts
-    if not first or not second:
-        return True
-    is_within = second[0] <= statistics.median(first) <= second[-1]
-    holds = first[0] <= statistics.median(second) <= first[-1]
-    return not (is_within and holds)
-
-
 def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.DataFrame:
     """Add verdicts with a false discovery rate of at most ``level``."""
     limit = math.log1p(tolerance)
-    judged = pairs[pairs["is_alike"] & pairs["p"].notna()]
-    sign = np.copysign(1.0, judged["change"])
-    own = judged["p"].where(sign * judged["change"] > limit, 1.0)
-    alone = judged["specific_p"].where(sign * judged["specific"] > limit, 1.0)
-    found = np.array(statistics.discoveries(list(own), level), dtype=bool)
-    claimed = np.array(statistics.discoveries(list(np.maximum(own, alone)), level), dtype=bool)
-    lower_is_better = judged["table"].map(is_time)
-    is_worse = judged["change"].gt(0) == lower_is_better
-    drift = pd.Series(np.where(is_worse, DRIFTS[1], DRIFTS[0]), judged.index)
-    claim = pd.Series(np.where(is_worse, CLAIMS[1], CLAIMS[0]), judged.index)
-    verdict = drift.mask(claimed, claim).where(found, "no difference shown")
-    verdicts = pd.Series("cannot tell", pairs.index).mask(~pairs["is_alike"], "not alike")
-    verdicts.update(verdict)
+    judged = pairs[pairs["is_comparable"] & pairs["p"].notna()]
+    p = judged["p"].where(judged["change"].abs() > limit, 1.0)
+    found = np.array(statistics.discoveries(list(p), level), dtype=bool)
+    is_worse = judged["change"].gt(0) == judged["table"].map(is_time)
+    claim = pd.Series("better", judged.index).mask(is_worse, "worse")
+    verdicts = pd.Series("cannot tell", pairs.index)
+    verdicts = verdicts.mask(~pairs["is_comparable"], "not comparable")
+    verdicts.update(claim.where(found, "no difference shown"))
     return pairs.assign(verdict=verdicts)
 
 
@@ -211,7 +185,7 @@ def is_time(table: str) -> bool:
 
 @dataclass(frozen=True)
 class CampaignComparison:
-    """Two campaigns with the verdict on each row, for text and HTML.
+    """Two campaigns with the verdict on each row.
 
     Attributes:
         before: campaign A.
@@ -302,15 +276,12 @@ def verdict_sentence(counts: Counter[str]) -> str:
 
 
 def largest_sentence(pairs: pd.DataFrame) -> str:
-    """Return a sentence on the largest change of a row that is better or worse.
-
-    If there is no such row, the sentence is on the largest change that may be a drift.
-    """
-    for verdicts in (CLAIMS, DRIFTS):
-        some = pairs[pairs["verdict"].isin(verdicts)]
-        if len(some):
-            row: Any = next(some.itertuples())
-            return f"Largest change: {describe(row)} is {change_of(row)} ({row.verdict})."
+    """Return a sentence on the largest change of a row that is better or worse."""
+    changed = pairs[pairs["verdict"].isin(CLAIMS)]
+    if len(changed):
+        row: Any = next(changed.itertuples())
+        change = speed_change(BY_NAME[row.table], math.exp(row.change))
+        return f"Largest change: {describe(row)} is {change} ({row.verdict})."
     if pairs["verdict"].isin(UNJUDGED).all():
         return "No row could be judged."
     return "No row shows a change."
@@ -355,7 +326,7 @@ def fact_lines(
 ) -> list[str]:
     """Return a line for each difference, with the number of rows that it leaves without a verdict."""
     stops: Counter[str] = Counter()
-    for differ in pairs.loc[~pairs["is_alike"], "differ"]:
+    for differ in pairs.loc[~pairs["is_comparable"], "differ"]:
         stops.update(fact for title, fact in differ.items() if title not in changed)
     lines = []
     for of_title in facts.values():
@@ -371,11 +342,15 @@ def fact_lines(
 
 def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) -> list[str]:
     """Return sentences that a reader of the verdicts must know."""
-    found = shifts(pairs)
+    found = []
     if before.starts and before.starts == after.starts and before.values.equals(after.values):
         found.append("A and B are one measurement: they have the same runs at the same times")
-    if is_apart(before, after):
-        found.append(how_far_apart(before, after))
+    days = days_apart(before, after)
+    if days >= 1 and pairs["verdict"].isin(CLAIMS).any():
+        found.append(
+            f"A and B were measured {plural(round(days), 'day')} apart: a change may be one of the machine in this"
+            " time; measure both again to see whether it comes back"
+        )
     percent = 100 - round(100 * rules.confidence, 6)
     found.append(
         f"without any change, at most {percent:g} % of comparisons call a row better or worse;"
@@ -395,38 +370,12 @@ def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) ->
     return found
 
 
-def shifts(pairs: pd.DataFrame) -> list[str]:
-    """Return a sentence for each table in which rows changed together, which may be a drift."""
-    moved = pairs[pairs["verdict"].isin(DRIFTS)]
-    found = []
-    for (table, _), rows in moved.groupby(["table", "verdict"], sort=False):
-        name = str(table)
-        change = speed_change(BY_NAME[name], math.exp(rows["change"].median()))
-        found.append(
-            f"{name}: {plural(len(rows), 'row')} {change} in B,"
-            " by the change or by the time between A and B"
-        )
-    return found
-
-
-def how_far_apart(before: Dataset, after: Dataset) -> str:
-    """Return a sentence on the time between the campaigns, and on how to distinguish drift from change."""
+def days_apart(before: Dataset, after: Dataset) -> float:
+    """Return the time between the middles of two campaigns in days; 0 if it is unknown."""
     if not before.starts or not after.starts:
-        return (
-            "it is not known when A or B was measured: a shift common to a table may be due to the"
-            ' time, and reads "or drift"'
-        )
-    time = duration(abs(statistics.median(after.starts) - statistics.median(before.starts)))
-    if before.hosts and before.hosts.isdisjoint(after.hosts):
-        return (
-            f"A and B were measured {time} apart on different nodes: a shift common to a table may be"
-            ' due to the time, and reads "or drift": measure the nodes in one campaign (nodes: all)'
-        )
-    return (
-        f"A and B were measured {time} apart: a shift common to a table cannot be told from the"
-        ' change, and reads "or drift": measure A and B once more, each after the other: a change'
-        " comes again, a drift seldom does"
-    )
+        return 0.0
+    between = statistics.median(after.starts) - statistics.median(before.starts)
+    return abs(between) / DAY_S
 
 
 def speed_of(table: Table, ratio: float) -> float:
@@ -447,11 +396,6 @@ def speed_change(table: Table, ratio: float) -> str:
     return f"{significant(percent, 2)} % {direction}"
 
 
-def change_of(row: Any) -> str:
-    """Return the change of a row in words."""
-    return speed_change(BY_NAME[row.table], math.exp(row.change))
-
-
 def line_of(row: Any, width: int) -> str:
     """Return one row of the text: values, change with its interval, repetitions, verdict."""
     table = BY_NAME[row.table]
@@ -466,7 +410,8 @@ def line_of(row: Any, width: int) -> str:
         verdict += f" ({', '.join(doubts)})"
     name = describe(row).ljust(width)
     values = f"{old:>14} -> {new:<14}"
-    return f"{name}  {values} {change_of(row):<17} {interval_of(row):<21} {counts:<9} {verdict}"
+    change = speed_change(table, math.exp(row.change))
+    return f"{name}  {values} {change:<17} {interval_of(row):<21} {counts:<9} {verdict}"
 
 
 def interval_of(row: Any) -> str:

@@ -99,8 +99,8 @@ def test_a_fact_that_differs_stops_the_rows_of_it(
         facts = changed(at_first, name, value)
     after = of_all(tmp_path / "b", 0.8, facts, details, **context)
     found = lines(before, after)
-    assert {one.instrument for one in found if one.verdict == "not alike"} == stopped
-    assert {one.verdict for one in found} <= {"worse", "not alike"}
+    assert {one.instrument for one in found if one.verdict == "not comparable"} == stopped
+    assert {one.verdict for one in found} <= {"worse", "not comparable"}
     text = compare.report(compare.judge(before, after))
     assert (f"{title}: A has" in text.partition("\nA is ")[0]) == bool(title)
     if title:
@@ -126,7 +126,7 @@ def test_another_link_is_not_judged(tmp_path):
     before, after = linked(tmp_path / "a", True), linked(tmp_path / "b", False)
     whole = compare.judge(before, after)
     text, counts = compare.report(whole), whole.counts
-    assert counts == {"not alike": 1, "no difference shown": 1}
+    assert counts == {"not comparable": 1, "no difference shown": 1}
     assert "link: A has lo, B has eth1" in text.splitlines()[4]
     assert "A has" not in compare.report(compare.judge(before, before))
 
@@ -156,21 +156,23 @@ def test_each_choice_that_differs_is_said(tmp_path):
     for kernel, workload, *_, difference in CHOICES:
         row = found[kernel, workload]
         said = "{}: A has {}, B has {}".format(*difference)
-        assert (row.verdict, differences(row)) == ("not alike", [said])
+        assert (row.verdict, differences(row)) == ("not comparable", [said])
 
 
-def test_a_word_that_meant_another_number_is_not_alike(tmp_path):
+def test_a_word_that_meant_another_number_is_not_comparable(tmp_path):
     before = side(tmp_path / "a", make.runs("cpubench", "DP", *make.near(1e9)))
     one, other = (
         replace(before, rows=before.rows.assign(facts=[{"threads of cores": count}]))
         for count in "24"
     )
     (found,) = lines(one, other)
-    assert found.verdict == "not alike"
+    assert found.verdict == "not comparable"
     assert differences(found) == ["threads of cores: A has 2, B has 4"]
 
 
-@pytest.mark.parametrize(("kernel", "verdict"), [("6.1.0-1", "better"), ("6.1.0-2", "not alike")])
+@pytest.mark.parametrize(
+    ("kernel", "verdict"), [("6.1.0-1", "better"), ("6.1.0-2", "not comparable")]
+)
 def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path, kernel, verdict):
     before = side(tmp_path / "a", make.runs("cpubench", "DP", *make.near(1e9)))
     machines = {
@@ -184,7 +186,7 @@ def test_only_a_row_that_mixes_unequal_nodes_gets_no_verdict(tmp_path, kernel, v
     (found,) = lines(before, after)
     assert found.verdict == verdict
     assert ("6.1.0-2 on b" in compare.report(compare.judge(before, after))) == (
-        verdict == "not alike"
+        verdict == "not comparable"
     )
 
 
@@ -196,6 +198,6 @@ def test_campaigns_that_write_otherwise_are_not_alike_though_one_did_not_ask(tmp
         records += make.runs("diskbench", "RR", *[1e4] * 6, **place)
         sides.append(side(tmp_path / name, records))
     found = lines(*sides)
-    (different,) = [one for one in found if one.verdict == "not alike"]
+    (different,) = [one for one in found if one.verdict == "not comparable"]
     assert different.workload == "WR"
     assert differences(different) == ["sync: A has end, B has each"]
