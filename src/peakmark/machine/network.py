@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import socket
+import struct
+from contextlib import suppress
 
 from peakmark.errors import MeasurementError
 from peakmark.machine.host import Facts, Host, first_int, pcie_link
@@ -22,6 +25,7 @@ _SHAPER = re.compile(r"qdisc (?:tbf|netem|htb|hfsc|cbq|cake)\b")
 """Queue disciplines that limit traffic (tc(8)). All others only order packets."""
 _SHAPING = re.compile(r"(?<=^qdisc )\w+|(?:rate|bandwidth|delay|loss) \S+")
 """Name and settings of the discipline in a line of ``tc``."""
+_SIOCGIFADDR = 0x8915  # linux/sockios.h
 _DISCARD_PORT = 9
 """Port to which a UDP socket is connected to find the route. No packet is sent."""
 
@@ -196,13 +200,13 @@ def interface_towards(peer: str) -> str:
 
 def _addresses() -> dict[str, str]:
     """Return the first IPv4 address of each interface that has one."""
-    import psutil  # late: only cells with a second node need it
-
     addresses: dict[str, str] = {}
-    for name, entries in psutil.net_if_addrs().items():
-        for address in entries:
-            if address.family == socket.AF_INET:
-                addresses.setdefault(name, address.address)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode())
+            with suppress(OSError):  # it has none
+                answer = fcntl.ioctl(probe, _SIOCGIFADDR, request)
+                addresses[name] = socket.inet_ntoa(answer[20:24])
     return addresses
 
 

@@ -1,7 +1,7 @@
 """Allow only one measurement at a time on a machine, by an advisory lock on a file in /tmp.
 
-The file may belong to another user. The filelock package cannot be used, because it opens the file
-for writing. flock on a descriptor for reading is enough, and /proc/locks then names the holder.
+The file may belong to another user: flock on a descriptor for reading is enough, and /proc/locks then
+names the holder.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import errno
 import fcntl
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from peakmark import files, output
-from peakmark.errors import PeakmarkError, sentence
+from peakmark.errors import PeakmarkError
 
 DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR says; opened without following links
 
@@ -40,8 +39,6 @@ def path_of(name: str) -> Path:
     return DIRECTORY / f"peakmark-{name}.lock"
 
 
-READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
-"""Permissions of a lock file: a user who cannot read it could not measure on this machine."""
 NO_LOCKS = frozenset(
     (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF, errno.ENOTTY)
 )
@@ -53,7 +50,6 @@ NO_LOCKS = frozenset(
 """
 TAKEN = frozenset((errno.EAGAIN, errno.EACCES))
 """Errors that mean that another process holds the lock (fcntl(2))."""
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW
 
 
 @contextlib.contextmanager
@@ -126,69 +122,36 @@ def take(lock: Callable[[int, int], object], descriptor: int, path: Path, instea
 
 
 def _open(path: Path) -> int:
-    """Open a lock file for reading, and create it if it does not exist.
-
-    Every user may read the file, whatever the umask of the user who creates it.
+    """Open a lock file for reading, and create it for every user if it does not exist.
 
     Raises:
-        PeakmarkError: the path cannot be opened, or is not a regular file.
+        PeakmarkError: the path cannot be opened.
     """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        while True:
-            with contextlib.suppress(FileNotFoundError):
-                return _shared(files.open_regular(path, _FLAGS))
-            # Create it exclusively: if another user has created it meanwhile, open that file.
-            with contextlib.suppress(FileExistsError):
-                return _shared(files.open_regular(path, _FLAGS | os.O_CREAT | os.O_EXCL))
+        # In /tmp, O_CREAT is refused for a file of another user: first open, then create.
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(path, flags)
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL)
+            os.fchmod(descriptor, 0o644)  # whatever the umask is
+            return descriptor
+        return os.open(path, flags)
     except OSError as error:
-        raise _refused(path, error) from error
-
-
-def _shared(descriptor: int) -> int:
-    """Make a file of this user readable for every user. Return the file's descriptor."""
-    about = os.fstat(descriptor)
-    if about.st_uid == os.geteuid() and about.st_mode & READABLE != READABLE:
-        with contextlib.suppress(
-            OSError
-        ):  # on a filesystem without permissions everybody can read it
-            os.fchmod(descriptor, READABLE | stat.S_IWUSR)
-    return descriptor
-
-
-def _refused(path: Path, error: OSError) -> PeakmarkError:
-    """Return the error for a lock file that cannot be opened, with the file's owner and a remedy."""
-    fact = f"cannot open the lock {path}"
-    try:
-        about = path.lstat()
-    except OSError:  # the folder itself cannot be used
-        return PeakmarkError(f"{fact}: {sentence(error, path=False)}")
-    owner = files.user_name(about.st_uid)
-    if not stat.S_ISREG(about.st_mode):
-        return PeakmarkError(
-            f"{fact}: {error.strerror}", f"it belongs to {owner}, who (or root) must remove it"
-        )
-    if error.errno == errno.EACCES:
-        return PeakmarkError(
-            f"{fact}: {error.strerror}",
-            f"it belongs to {owner}, who (or root) must run chmod 644 {path}",
-        )
-    return PeakmarkError(f"{fact}: {sentence(error, path=False)}")
+        raise PeakmarkError(
+            f"cannot open the lock {path}: {error.strerror}",
+            f"its owner (or root) must run chmod 644 {path}, or remove it",
+        ) from error
 
 
 def _holder(path: Path) -> str:
     """Describe the holder of a lock: process id, user and command line, as far as /proc shows them."""
-    import psutil  # late: needed only for this message
-
-    match = None
+    # A line of /proc/locks reads 1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF.
+    line = rf"(?m)^\d+: FLOCK +ADVISORY +WRITE (\d+) \S+:{path.stat().st_ino} "
     with contextlib.suppress(OSError):
-        # A line of /proc/locks reads 1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF.
-        line = rf"(?m)^\d+: FLOCK +ADVISORY +WRITE (\d+) \S+:{path.stat().st_ino} "
-        match = re.search(line, Path("/proc/locks").read_text())
-    if match is None:
-        return "another process"
-    try:
-        process = psutil.Process(int(match[1]))
-        command = " ".join(" ".join(process.cmdline()).split())
-        return f"process {match[1]} of {process.username()} ({command[:120]})"
-    except psutil.Error:
-        return f"process {match[1]}"
+        for number in re.findall(line, Path("/proc/locks").read_text()):
+            process = Path(f"/proc/{number}")
+            user = files.user_name(process.stat().st_uid)
+            words = (process / "cmdline").read_text(errors="replace").replace("\0", " ").split()
+            return f"process {number} of {user} ({' '.join(words)[:120]})"
+    return "another process"
