@@ -29,12 +29,11 @@ demo: setup ## measure this machine with the preset quick and write its report
 	@snakemake --profile local --configfile $(PRESET)
 
 # Of a warning of a compiler only those who change the sources make an error.
-lint test test-loaded test-unit test-kernels test-emulated test-faults test-workflow test-cluster: export WERROR := 1
+lint test test-unit test-kernels test-faults test-workflow test-cluster: export WERROR := 1
 
-PARTS := lint test-kernels test-workflow test-unit test-faults test-cluster
 # The kernels first: parts run side by side, and each makes sure that they are there.
 test: setup-test kernels ## run all tests; the end lists times and skipped tests
-	@+MAKE="$(MAKE)" python tests/parts.py $(PARTS)
+	@python tests/parts.py
 
 # A part that needs a program is skipped where that is not; said as pytest says it, for the count at the end of make test.
 where = type -P $(1) >/dev/null || { echo "SKIPPED [1] $@: $(1) is not here"; exit 0; };

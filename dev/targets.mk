@@ -1,6 +1,6 @@
 # Targets for developers: benchmarks, long tests, packages. Included by the Makefile.
 
-.PHONY: bench-kernels bench-method bench-check bench-workflow test-loaded fuzz test-emulated test-presets test-packages test-debian13 test-debian12 test-debian11 test-first-run test-newcomer test-trouble requirements offline release-check
+.PHONY: bench-kernels bench-method bench-check bench-workflow fuzz test-presets test-packages test-debian13 test-debian12 test-debian11 test-first-run test-newcomer test-trouble requirements offline release-check
 
 bench-kernels: setup kernels # compare the kernels with the reference tools; ARGS="--quick", see docs/performance.md
 	@PYTHONPATH=src:dev python -m benchmarks.kernels $(ARGS)
@@ -14,18 +14,9 @@ bench-check: setup-test kernels # count false alarms of peakmark check beside ot
 bench-workflow: setup-test kernels # measure the cost of planning, jobs and report; ARGS="--only planning", see docs/performance.md
 	@PYTHONPATH=src:dev python -m benchmarks.workflow $(ARGS)
 
-TIMES ?= 10
-LOAD ?= 8
-test-loaded: setup-test kernels # run all tests TIMES=10 times while LOAD=8 processes keep the machine busy; PARTS="test-unit test-faults"
-	@+MAKE="$(MAKE)" python tests/parts.py --times $(TIMES) --load $(LOAD) $(PARTS)
-
 fuzz: setup-test kernels # feed random input to the parsers of C and Python for ten minutes
 	@$(MAKE) --no-print-directory -C src/kernels fuzz FUZZ_SECONDS=120
 	FUZZ_EXAMPLES=5000 python -m pytest tests/unit/test_fuzz.py tests/unit/tools/test_outputs.py tests/unit/storage/test_integrity.py
-
-test-emulated: setup-test kernels # test the kernels on CPUs that bochs emulates, with instruction sets that this CPU lacks; ARGS="--cpu corei7_skylake_x"
-	@$(MAKE) --no-print-directory -C src/kernels ../../build/kernels/tests/test_sweeps
-	@PYTHONPATH=. python tests/kernels/emulated/run.py $(ARGS)
 
 test-presets: setup-test kernels # run every shipped preset, shortened, to its report
 	python -m pytest tests/workflow/test_presets.py
