@@ -41,7 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         One of ``ExitCode``, or 128 plus the number of the signal that stopped the command.
     """
-    output.open_streams()
     os.umask(os.umask(0o077) | 0o002)  # never create files that everybody can write
     try:
         with cleanup.handled():
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 return _execute(list(arguments))
             finally:
-                output.flush()  # inside the try, so that a failed write is reported as one sentence
+                sys.stdout.flush()  # inside the try, so that a failed write is reported as one sentence
     except ConfigError as error:
         return _failed(str(error), ExitCode.USAGE)
     except PeakmarkError as error:
@@ -531,7 +530,7 @@ def run(options: argparse.Namespace) -> int:
         # Snakemake uses only the last --config, so it must hold all settings.
         settings = campaign.named(options.snakemake, campaign.WORDS)
         argv += ["--config", *settings, *campaign.site(options.site)]
-    output.flush()
+    sys.stdout.flush()
     os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
 
 
@@ -761,9 +760,6 @@ def export(options: argparse.Namespace) -> None:
     from peakmark.rows import build
     from peakmark.views import export
 
-    replaceable = None
-    if options.form == "openmetrics":
-        replaceable = export.OPENMETRICS_FILE
     if options.form == "nhc":
         text = f"{check_command.nhc_line(options.campaign)}\n"
     else:
@@ -773,7 +769,7 @@ def export(options: argparse.Namespace) -> None:
     if options.output is None:
         output.say(text.rstrip("\n"))
     else:
-        files.write_document(options.output, text.encode(), options.campaign, replaceable)
+        options.output.write_text(text, encoding="utf-8")
         output.say(str(options.output))
 
 

@@ -1,47 +1,22 @@
 """Read and write peakmark's files.
 
-- Reading refuses everything except regular files, and never blocks.
-- Writing replaces a file atomically.
-- A document (report or bundle) replaces only files that the same campaign wrote. An OpenMetrics file
-  also replaces those of other campaigns.
+Writing replaces a file atomically.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import pwd
-import re
 import shutil
-import stat
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from peakmark.errors import PeakmarkError, RecordError, sentence
 from peakmark.formatting import gigabytes
 
-LARGEST = 128 << 20
-"""Largest file in bytes that is read: three times the size of a plan with 100,000 cells."""
-MARGIN = 1.2
-"""Free space that a disk cell needs before it starts, as a multiple of the bytes that it writes."""
-_KINDS = (
-    (stat.S_ISDIR, errno.EISDIR, "it is a folder"),
-    (stat.S_ISFIFO, errno.EINVAL, "it is a named pipe, not a file"),
-    (stat.S_ISCHR, errno.EINVAL, "it is a device, not a file"),
-    (stat.S_ISBLK, errno.EINVAL, "it is a device, not a file"),
-)
-_REFUSALS = {
-    errno.ENXIO: "it is a socket or a device, not a file",
-    errno.ENODEV: "it is a device, not a file",
-    errno.EISDIR: "it is a folder",
-    errno.ELOOP: "it is a link, or its symbolic links lead back to it",
-}
-"""Error number of Linux -> kind of file for which it is raised."""
 _NO_FOLDER_SYNC = frozenset(
     (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
 )
@@ -53,29 +28,6 @@ _NO_SYNC = frozenset((errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP))
 """Errors of filesystems that cannot sync files."""
 
 
-def open_regular(path: Path, flags: int) -> int:
-    """Open a regular file as ``os.open`` does, and return its descriptor.
-
-    Everything else is refused: opening a named pipe would block, and a lock on a device has no effect.
-
-    Raises:
-        OSError: the path cannot be opened, or is no regular file.
-    """
-    try:
-        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        reason = _REFUSALS.get(error.errno or 0)
-        if reason is None or not os.path.lexists(path):
-            raise
-        raise OSError(error.errno, reason, str(path)) from None
-    kind = os.fstat(descriptor).st_mode
-    for is_kind, number, reason in _KINDS:
-        if is_kind(kind):
-            os.close(descriptor)
-            raise OSError(number, reason, str(path))
-    return descriptor
-
-
 def user_name(number: int) -> str:
     """Return the name of a user, or ``user NUMBER`` if the system does not know it."""
     try:
@@ -84,44 +36,9 @@ def user_name(number: int) -> str:
         return f"user {number}"
 
 
-def how_to_read(path: Path) -> str:
-    """Return who must run which command, so that this process can read a file.
-
-    The command names the outermost folder that this process cannot enter, or the file itself.
-    """
-    place = path
-    while not os.access(place.parent, os.X_OK) and place != place.parent:
-        place = place.parent
-    try:
-        owner = user_name(place.lstat().st_uid)
-    except OSError:
-        return f"its owner, or root, must run chmod -R a+rX {place}"
-    return f"it belongs to {owner}, who (or root) must run chmod -R a+rX {place}"
-
-
-def read_bytes(path: Path, most: int = LARGEST) -> bytes:
-    """Read a regular file of at most ``most`` bytes.
-
-    Raises:
-        OSError: the file cannot be read, is larger, or is no regular file.
-    """
-    descriptor = open_regular(path, os.O_RDONLY)
-    try:
-        about = os.fstat(descriptor)
-        if about.st_size > most:
-            reason = f"it has {gigabytes(about.st_size)}, allowed are {gigabytes(most)}"
-            raise OSError(errno.EFBIG, reason, str(path))
-        stream = os.fdopen(descriptor, "rb")
-    except OSError:
-        os.close(descriptor)
-        raise
-    with stream:
-        return stream.read()
-
-
 def read_text(path: Path) -> str:
     """Read a text file. Errors: OSError; UnicodeDecodeError, a ValueError."""
-    return read_bytes(path).decode("utf-8")
+    return path.read_bytes().decode("utf-8")
 
 
 def set_aside(path: Path, folder: Path) -> Path:
@@ -138,7 +55,7 @@ def set_aside(path: Path, folder: Path) -> Path:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file. Errors: OSError; ValueError as in ``parse_json``."""
-    return parse_json(read_bytes(path))
+    return parse_json(path.read_bytes())
 
 
 def parse_json(content: bytes, kind: Any = Any) -> Any:
@@ -162,21 +79,6 @@ def parse_json(content: bytes, kind: Any = Any) -> Any:
         raise ValueError(str(error)) from error
 
 
-def below(folder: Path, name: str) -> Path:
-    """Return the path ``folder / name``, after a check that it is below ``folder``.
-
-    The name comes from an untrusted list, such as the contents of a bundle.
-
-    Raises:
-        RecordError: the path is not below ``folder``.
-    """
-    place = folder / name
-    is_valid = bool(name) and "\0" not in name
-    if not is_valid or not Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder)):
-        raise RecordError(f"{name!r} lies outside its folder, {folder}")
-    return place
-
-
 def unusable(folder: Path) -> str | None:
     """Return why no file can be written in a folder, or None if one can.
 
@@ -191,24 +93,29 @@ def unusable(folder: Path) -> str | None:
     return None
 
 
-def free(folder: Path) -> int:
-    """Return the free bytes, for ordinary users, on the disk of a folder. Errors: OSError."""
-    return shutil.disk_usage(folder).free
+LEAST_BYTES = 8 << 10
+"""Free bytes below which a disk counts as full, because a record takes two blocks of 4 KiB."""
+MARGIN = 1.2
+"""Free space that files need, as a multiple of their size."""
 
 
-def no_room(place: Path, need: int, who: str) -> str | None:
-    """Return a message if a disk has too little free space; otherwise None. Errors: OSError.
+def full(folder: Path, need: int = LEAST_BYTES) -> str | None:
+    """Return a message if the disk of a folder has too little free space; otherwise None.
+
+    If the folder does not exist, its nearest existing parent is checked.
 
     Args:
-        place: folder on the disk.
-        need: bytes that will be written.
-        who: subject of the message, such as ``the cell``.
+        folder: the folder.
+        need: bytes that will be written; by default those of a record.
     """
-    if not need or free(place) >= need * MARGIN:
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.absolute().parent
+    available = shutil.disk_usage(folder).free
+    if available >= need * MARGIN:
         return None
     return (
-        f"{place} has {gigabytes(free(place))} free, {who} needs {gigabytes(need * MARGIN)}: free some space, set scratch: "
-        "to another directory, or make size: smaller"
+        f"No space left on device: {folder} has {gigabytes(available)} free, {gigabytes(need * MARGIN)} are needed; "
+        "free disk space, or set scratch: to another directory, then start again; earlier records are complete"
     )
 
 
@@ -289,128 +196,3 @@ def renew(path: Path, text: str) -> None:
         if read_text(path) == text:
             return
     write_text(path, text)
-
-
-LEAST_BYTES = 8 << 10
-"""Free bytes below which a disk counts as full, because a record takes two blocks of 4 KiB."""
-
-
-def full(folder: Path) -> str | None:
-    """Return a message if the disk of a folder has no room for another record; otherwise None.
-
-    If the folder does not exist, its nearest existing parent is checked.
-    """
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.absolute().parent
-    try:
-        disk = os.statvfs(folder)
-    except OSError:
-        return None
-    if disk.f_bavail * disk.f_frsize >= LEAST_BYTES:
-        return None
-    return f"No space left on device: the disk of {folder} is full; free disk space, then start again; earlier records are complete"
-
-
-WRITTEN = "written.sha256"
-"""File in the campaign's folder that lists the documents which the campaign wrote elsewhere.
-
-It has checksums and paths in the format of ``sha256sum``.
-"""
-DOCUMENTS = ("report.pdf", "report.html", "summary.md", "summary.json")
-"""Documents in the campaign's folder, which commands may always replace."""
-
-
-def write_document(
-    target: Path,
-    content: bytes,
-    campaign: Path | None = None,
-    replaceable: re.Pattern[bytes] | None = None,
-) -> None:
-    """Write a document atomically. Links are followed.
-
-    Args:
-        target: path of the document.
-        content: content of the document.
-        campaign: folder of the document's campaign. An existing file is replaced only if this campaign
-            wrote it and nobody has changed it since.
-        replaceable: pattern of whole files that are replaced too, whichever campaign wrote them.
-
-    Raises:
-        PeakmarkError: ``target`` is a file that must not be replaced, or cannot be written.
-    """
-    place = document_place(target)
-    try:
-        if place.exists() and place.read_bytes() == content:
-            return
-        if not _may_replace(target, place, campaign, replaceable):
-            raise PeakmarkError(
-                f"{target} exists, and this campaign did not write it like this: nothing was overwritten; move it away, or "
-                "give another name"
-            )
-        if campaign is not None and place.parent != campaign.resolve():
-            # Ignore errors, because the campaign may be read-only. Replace the list instead of
-            # appending to it, because it may be a link.
-            with suppress(OSError, ValueError):
-                known = campaign / WRITTEN
-                before = read_text(known) if known.exists() else ""
-                write_text(known, f"{before}{hashlib.sha256(content).hexdigest()}  {place}\n")
-        write_bytes(place, content)
-    except OSError as error:
-        raise PeakmarkError(f"cannot write {target}: {sentence(error, path=False)}") from error
-
-
-def document_place(target: Path) -> Path:
-    """Return the real path of a document, after a check that it can be written.
-
-    Callers also use this check before they build the document, which may take long.
-
-    Raises:
-        PeakmarkError: the path is a folder or a device, or its folder does not exist.
-    """
-    place = Path(os.path.realpath(target))
-    if place.exists() and not place.is_file():
-        raise PeakmarkError(
-            f"cannot write {target}: it is a folder or a device; give the name of a file"
-        )
-    if not place.parent.is_dir():
-        raise PeakmarkError(f"cannot write {target}: there is no folder {place.parent}")
-    return place
-
-
-def _may_replace(
-    target: Path, place: Path, campaign: Path | None, replaceable: re.Pattern[bytes] | None
-) -> bool:
-    """Return whether a document may replace the file at ``place``, if there is one."""
-    if not place.exists() or place.stat().st_size == 0:
-        return True
-    if replaceable is not None and replaceable.fullmatch(place.read_bytes()):
-        return True
-    if campaign is None:
-        return False
-    # Documents in the campaign's folder are not listed.
-    if place.parent == campaign.resolve() and place.name in DOCUMENTS and not target.is_symlink():
-        return True
-    with suppress(OSError):
-        written = (campaign / WRITTEN).read_text(encoding="utf-8", errors="replace")
-        digest = hashlib.sha256(place.read_bytes()).hexdigest()
-        return any(line.startswith(digest) for line in written.splitlines())
-    return False
-
-
-def made_folder(campaign: Path, name: str) -> Path:
-    """Create a folder for generated files below a campaign if it does not exist, and return it.
-
-    Raises:
-        PeakmarkError: the folder is or contains a link, which may lead to another user's files.
-        OSError: the folder cannot be created.
-    """
-    folder = campaign / name
-    for path in chain([folder], folder.rglob("*")):
-        if path.is_symlink():
-            raise PeakmarkError(
-                f"{path} is a link: nothing is written through it; move it away, then run the same command again"
-            )
-        if path.is_file() and path.stat().st_nlink > 1:
-            path.unlink()  # a hard link, as from cp -l: the file under the other name is kept
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

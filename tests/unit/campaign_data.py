@@ -8,7 +8,6 @@ import tarfile
 from collections import defaultdict
 from pathlib import Path
 
-from peakmark import files
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.rows import build, schema
@@ -159,7 +158,7 @@ def frames(folder, records, **more):
 def tables(campaign):
     """The frames of a campaign, by its folder, with its tables written."""
     judged = build.load(campaign)
-    write_tables(judged, files.made_folder(campaign, "tables"))
+    write_tables(judged, campaign / "tables")
     return judged
 
 

@@ -63,7 +63,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run this command as a program of its own, without loading peakmark's other commands."""
-    output.open_streams()
     parser = argparse.ArgumentParser(prog="peakmark check", description=f"{HELP}. {DETAILS}")
     add_arguments(parser)
     return run(parser.parse_args(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -88,7 +89,7 @@ def collect(host: Host, scratch: Path | None) -> Facts:
         **dict.fromkeys(_DISK_FACTS),
     }
     with suppress(OSError):
-        facts["free"] = files.free(directory)
+        facts["free"] = shutil.disk_usage(directory).free
     # btrfs subvolumes and bind mounts are shown as /dev/sda1[/path].
     source = re.sub(r"\[.*\]$", "", mount.get("source") or "")
     disks = _disks(host, source) if source.startswith("/dev/") else []

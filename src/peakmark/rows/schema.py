@@ -409,7 +409,7 @@ def write(campaign: Path, judged: CampaignFrames) -> None:
     Raises:
         PeakmarkError: a file cannot be written.
     """
-    folder = files.made_folder(campaign, FOLDER)
+    folder = campaign / FOLDER
     for name in FILES:
         frame = typed(name, getattr(judged, name))
         text = frame.to_csv(index=False, lineterminator="\n")
@@ -430,7 +430,7 @@ def read(campaign: Path) -> CampaignFrames:
     folder = campaign / FOLDER
     frames = {name: _read_frame(folder / f"{name}.csv", name) for name in FILES}
     try:
-        content = json.loads(files.read_bytes(folder / CAMPAIGN))
+        content = json.loads((folder / CAMPAIGN).read_bytes())
     except (OSError, ValueError) as error:
         raise _damaged(folder / CAMPAIGN, str(error)) from error
     return CampaignFrames(**frames, campaign=content)

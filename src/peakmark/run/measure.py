@@ -312,7 +312,7 @@ def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) ->
     rates = noise.probes(details)
     with suppress(OSError, ValueError):
         if path.exists():
-            rates += _rates(files.read_bytes(path))  # refuses links and devices
+            rates += _rates(path.read_bytes())
         with path.open("a", encoding="ascii") as stream:
             stream.writelines(f"{rate}\n" for rate in noise.probes(details))
     return median(rates)
@@ -394,7 +394,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
     # If the system kills a measurement and its guard, for lack of memory, files are left behind.
     cleanup.remove_leftovers(place)
     with cleanup.private_directory(place) as directory:
-        reason = files.no_room(place, instrument.estimate(cell).disk_bytes, "the cell")
+        reason = files.full(place, instrument.estimate(cell).disk_bytes)
         if reason:
             raise MeasurementError(reason)
         # Read the facts of the node, and replace the limits by those of this job.

@@ -93,7 +93,7 @@ def _read(path: Path, words: str = "") -> dict[str, Any]:
         words: keep only cells whose text contains these words; empty to keep all.
     """
     try:
-        content = files.read_bytes(path)
+        content = path.read_bytes()
         if words:
             content = _shorter(content, words)
         plan: dict[str, Any] = files.parse_json(content)

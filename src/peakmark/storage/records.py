@@ -150,7 +150,7 @@ def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
     """Return the error for a file that this user cannot read. ``what`` names it in the message."""
     remedy = "start again"
     if error.errno in (errno.EACCES, errno.EPERM):
-        remedy = files.how_to_read(path)
+        remedy = f"its owner must run chmod -R a+rX {path}"
     return UnreadableError(f"{what} cannot be read ({error.strerror})", remedy)
 
 
@@ -256,9 +256,9 @@ def check_raw(path: Path, raw: Mapping[str, str]) -> None:
         RecordError: a file does not have its checksum. The message names the file.
     """
     for name, digest in raw.items():
-        file = files.below(path.parent, name)
+        file = path.parent / name
         try:
-            content = files.read_bytes(file)
+            content = file.read_bytes()
         except FileNotFoundError:
             continue
         except OSError as error:

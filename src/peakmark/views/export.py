@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pprint
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -42,10 +41,6 @@ LABELS = {
 """Label of a sample of OpenMetrics -> column of ``rows``."""
 STATISTICS = {"median": "value", "low": "low", "high": "high"}
 """Statistic of a sample -> column of ``rows``."""
-OPENMETRICS_FILE = re.compile(rb"((# (TYPE|UNIT) )?peakmark_.*\n)*# EOF\n")
-"""Pattern of a whole file that ``openmetrics`` wrote for any campaign. An export may replace it: a
-textfile collector reads one file, into which each campaign is exported in turn.
-"""
 
 
 def measured(frames: CampaignFrames) -> Iterator[Any]:

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from peakmark.messages import message
-from peakmark.output import plain
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views.score_card import Trust
 
@@ -88,7 +87,7 @@ def card_table(card: list[Mapping[str, Any]]) -> Table:
 
 def shown(text: str) -> Text:
     """Return a text for ``rich`` without control characters; ``rich`` reads no markup in it."""
-    return Text(plain(text))
+    return Text(text)
 
 
 def bar(line: Mapping[str, Any]) -> str:

@@ -120,7 +120,7 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     if len(frames.nodes) > 1:
         write_csv(folder / "nodes.csv", nodes_frame(arranged))
     if layout is not None:
-        write_layout(arranged, layout, files.made_folder(folder, layout.name))
+        write_layout(arranged, layout, folder / layout.name)
 
 
 def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:

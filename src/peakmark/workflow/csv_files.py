@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peakmark import files
 from peakmark.rows import build
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import tables
@@ -27,4 +26,4 @@ def write_rows(campaign: Path) -> CampaignFrames:
 def write_tables(campaign: Path) -> None:
     """Write the tables of a campaign. Errors: see ``write_rows``."""
     frames = write_rows(campaign)
-    tables.write_tables(frames, files.made_folder(campaign, tables.FOLDER))
+    tables.write_tables(frames, campaign / tables.FOLDER)

@@ -164,7 +164,7 @@ def _scratch(scratch: Path) -> Finding:
         fix = "set scratch: to a directory on the node"
         return "missing", "scratch", f"{scratch} cannot be used ({why}); {fix}"
     facts = storage.collect(Host(), scratch)
-    text = f"{scratch}: {facts['filesystem']}, {gigabytes(files.free(scratch))} free"
+    text = f"{scratch}: {facts['filesystem']}, {gigabytes(shutil.disk_usage(scratch).free)} free"
     if facts["interface"] == "ram":
         fix = "this is memory, not a disk: set scratch: to a directory on a disk"
         return "note", "scratch", f"{text}; {fix}"

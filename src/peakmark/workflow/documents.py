@@ -6,7 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-from peakmark import files
 from peakmark.config import texts
 from peakmark.rows import build
 from peakmark.rows.names import CAMPAIGN, FOLDER
@@ -20,7 +19,8 @@ from peakmark.workflow import csv_files
 def write_figures(campaign: Path) -> None:
     """Draw the figures of a campaign. Errors: see ``csv_files.write_rows``."""
     frames = csv_files.write_rows(campaign)
-    folder = files.made_folder(campaign, figures.FOLDER)
+    folder = campaign / figures.FOLDER
+    folder.mkdir(exist_ok=True)
     figures.draw_figures(frames, folder)
 
 

@@ -125,7 +125,7 @@ def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
         scratch = _check_scratch(plan)
         needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
         largest = max(needs, key=lambda row: needs[row])
-        if full := files.no_room(scratch, needs[largest], largest):
+        if full := files.full(scratch, needs[largest]):
             raise ConfigError(full)
         memory = job_limits.collect(Host())["memory_bytes"]
         sector = storage.collect(Host(), scratch).get("logical_block_size")
@@ -230,7 +230,7 @@ def lock(directory: Path) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "running"
     # Let the umask decide who may write this file, as it does for the campaign's folder.
-    descriptor = files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     # Use lockf instead of flock, because on a shared filesystem other nodes see only its locks.
     if not run_lock.take(fcntl.lockf, descriptor, path, f"start no second run of {directory}"):
         holder = os.read(descriptor, 200).decode(errors="replace").strip()

@@ -206,7 +206,7 @@ def print_summary(directory: Path) -> None:
 
     frames = build.load(directory, keep=False)
     page = page_one.build(frames)
-    output.say_styled(terminal(page, is_coloured=output.is_coloured()))
+    output.say(terminal(page, is_coloured=output.is_coloured()))
     results = data.rendered(
         "summary.txt.j2",
         folder=directory,

@@ -5,7 +5,6 @@ import re
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.hostile import change, copied
 
 from peakmark.resources import ROOT
 from peakmark.rows import build, schema
@@ -59,20 +58,6 @@ def test_openmetrics_has_families_in_one_piece_and_an_end(frames):
     assert len(order) == len(set(order)) and lines[-1] == "# EOF"
     samples = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
     assert len(samples) == len(set(samples))
-
-
-def test_a_file_of_gauges_replaces_that_of_any_campaign_and_no_other(small, tmp_path, peakmark):
-    target = tmp_path / "peakmark.prom"
-    for name in ("week-01", "week-02"):
-        campaign = copied(small, tmp_path, name)
-        change(campaign / "plan.json", campaign=name)
-        assert peakmark("export", campaign, "--openmetrics", "-o", target).returncode == 0
-        assert f'campaign="{name}"' in target.read_text()
-    foreign = "node_load1 0.5\n" + target.read_text()
-    target.write_text(foreign)
-    assert peakmark("export", campaign, "--openmetrics", "-o", target).returncode == 4
-    assert target.read_text() == foreign
-    assert list(tmp_path.glob("*peakmark*")) == [target]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from peakmark import files, output
+from peakmark import output
 from peakmark.catalogue import CHAPTERS, KERNELS, SUBSYSTEMS
 from peakmark.errors import ConfigError
 from peakmark.resources import ROOT, of_user
@@ -28,8 +28,6 @@ from peakmark.rows.schema import CampaignFrames
 
 Node = dict[str, Any]
 
-LARGEST = 16 << 20
-"""Largest file of a chapter, B."""
 BEFORE = ("introduction", "design")
 """Chapters before the results; the others come after them."""
 KERNELS_TEXT = ROOT / "docs" / "kernels.md"
@@ -113,7 +111,7 @@ def read_chapter(key: str, path: Path) -> dict[str, Any]:
         ConfigError: the file cannot be read, or holds an image.
     """
     try:
-        text = files.read_bytes(path, LARGEST).decode()
+        text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} is not readable as UTF-8 text ({error})") from error
     blocks = parse_markdown(text, str(path))

@@ -136,7 +136,7 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
         for figure, picture in report.pictures.items():
             (folder / "figures" / f"{figure}.svg").write_bytes(picture)
         compiled = _typeset(folder, report.data)
-    files.write_document(target, compiled, report.campaign)
+    target.write_bytes(compiled)
     return target
 
 
@@ -217,7 +217,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
             "marks": lambda name: marks_of(report.pictures[name]),
         },
     )
-    files.write_document(target, page, report.campaign)
+    target.write_bytes(page)
     return target
 
 
@@ -226,7 +226,7 @@ def write_summaries(report: ReportContent) -> None:
     page = report.data["page_one"]
     text = json.dumps(page, indent=1, ensure_ascii=False)
     for name, content in (("summary.md", summary.markdown(page)), ("summary.json", f"{text}\n")):
-        files.write_document(report.campaign / name, content.encode(), report.campaign)
+        files.write_text(report.campaign / name, content)
 
 
 def embedded(picture: bytes) -> str:

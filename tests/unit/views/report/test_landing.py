@@ -19,7 +19,7 @@ def test_a_report_beside_a_cell_that_ends_is_not_taken_for_one_of_all_cells(
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10, 4.01e10, 4.02e10))
     late, *others = (Results.read(folder).record_path(cell) for cell in Results.read(folder).cells)
     kept = late.rename(tmp_path / "kept")
-    read, unread = files.read_bytes, set(others)
+    read, unread = files.read_json, set(others)
 
     def read_and_land(path, *words):
         content = read(path, *words)
@@ -28,7 +28,7 @@ def test_a_report_beside_a_cell_that_ends_is_not_taken_for_one_of_all_cells(
             kept.rename(late)
         return content
 
-    monkeypatch.setattr(files, "read_bytes", read_and_land)
+    monkeypatch.setattr(files, "read_json", read_and_land)
     done = peakmark("html", "--partial", folder)
     assert done.returncode == 0 and late.exists(), done.stderr
     assert "complete" in peakmark("status", folder).stdout
