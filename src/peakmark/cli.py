@@ -824,7 +824,5 @@ def fleet(options: argparse.Namespace) -> int:
 
 def _drain(nodes: list[str], campaign: str) -> str:
     """Return the command that drains nodes."""
-    from peakmark import slurm
-
-    names, reason = slurm.hostlist(nodes), f"reason=peakmark: slow in {campaign}"
+    names, reason = ",".join(nodes), f"reason=peakmark: slow in {campaign}"
     return shlex.join(["scontrol", "update", f"nodename={names}", "state=drain", reason])

@@ -13,8 +13,6 @@ from testcluster import Cluster, ClusterError, config, why_not
 from testcluster.processes import describe, members, namespace, wait_until
 from testcluster.requirements import groups, why_no_groups
 
-from peakmark.slurm import hostlist
-
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 ACCOUNT = "--account=tests"
@@ -32,13 +30,6 @@ def test_each_host_has_its_name_its_network_and_its_processes(cluster, tmp_path)
     login = cluster.run(words, cwd=tmp_path, env={**os.environ, **foreign, "MARK": "here"}).stdout
     assert login.splitlines()[:2] == ["login", str(tmp_path)] and "MARK=here" in login
     assert not re.findall("^(SLURM_|SBATCH_)", login, re.MULTILINE)
-
-
-def test_slurm_reads_the_names_of_nodes_as_we_write_them(cluster):
-    names = [f"cn{number:03}" for number in range(1, 200, 3)]
-    names += ["cn008", "cn9", "cn10", "cn11", "r1c2", "r1c3", "login"]
-    read = cluster.run(["scontrol", "show", "hostnames", hostlist(names)]).stdout.split()
-    assert sorted(read) == sorted(set(names))
 
 
 def test_control_groups_hold_a_job_to_its_memory(site, tmp_path):

@@ -12,7 +12,6 @@ Each CSV file has one line per fact, with its source.
 - HPL.dat: template of HPL's input. Its last lines, which set no transposition, are for hpcc.
 - subsystems.toml: the parts of a node that are measured, and their workloads.
 - tables.yaml: the tables of a report, read by tools.tables.
-- refusals.yaml: Slurm's error messages -> remedy, read by slurm.failures.
 - modules.sh: shell script that prints the changes of loading environment modules.
 - ``*.txt.j2``: templates of texts that commands print.
 """

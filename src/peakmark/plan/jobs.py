@@ -241,7 +241,7 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
     if cells[0].node != ANY:
         named["nodelist"] = ",".join(_named_nodes(cells, plan))
     elif plan.cluster is not None and (excluded := plan.cluster.excluded(nodes)):
-        named["exclude"] = slurm.hostlist(excluded)
+        named["exclude"] = ",".join(excluded)
     if any(uses_shared_resource(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
     if count := gpus(cells, plan):

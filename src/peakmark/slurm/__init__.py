@@ -5,7 +5,6 @@ jobs of a campaign.
 """
 
 from peakmark.slurm.commands import NumberError, SlurmError, environment
-from peakmark.slurm.hostlists import hostlist
 from peakmark.slurm.inventory import (
     Node,
     Partition,
@@ -39,7 +38,6 @@ __all__ = [
     "address",
     "cancel",
     "environment",
-    "hostlist",
     "job",
     "job_nodes",
     "job_numbers",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, data, files, output, slurm, yamlfile
+from peakmark import __version__, files, output, slurm
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
 from peakmark.formatting import plural
@@ -29,9 +29,60 @@ _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
 """Part of the name of a limit on the number of jobs in the queue: when jobs end, there is room again."""
 _MY_JOBS = re.compile(r"MaxSubmitJobs?(?!.*PerAccount)")
 """Part of the name of a limit on the jobs of only this user. A limit of 0 refuses every job."""
-
-_REFUSALS = yamlfile.read(Path(data.__file__).with_name("refusals.yaml"))
-NO_NETWORK: str = _REFUSALS["remedies"]["no-network"]
+_UNNAMED = re.compile(r"Job violates accounting(/QOS)? policy")
+"""Slurm's sentence on every limit of an account or a QOS, whether it passes or not."""
+_LATER = re.compile(
+    r"Unable to contact slurm controller|Unable to create job record, try again|Rate limit exceeded"
+    r"|Slurm backup controller in standby mode|Controller is in standby mode"
+    r"|System submissions disabled|Slurm temporarily unable to accept job|Slurm job queue full"
+    r"|Resource temporarily unavailable|I/O error writing script/environment to file"
+    r"|Connection refused|No route to host|(Network|Host) is (unreachable|down)"
+)
+"""Beginnings of causes after which Slurm may take the job later (src/common/slurm_errno.c)."""
+_UNANSWERED = re.compile(
+    r"Socket timed out on send/recv operation|Zero Bytes were transmitted or received"
+    r"|Unable to contact slurm controller \((receive|shutdown) failure\)"
+    r"|Communication (connection|shutdown) failure|Message (send|receive) failure"
+    r"|Unexpected missing socket error|Header lengths are longer than data received"
+    r"|Connection (timed out|reset by peer)|Broken pipe|Interrupted system call"
+    r"|Transport endpoint is not connected"
+)
+"""Beginnings of causes after which Slurm may have taken the job already."""
+_WAITS = re.compile(
+    r"Requested nodes are busy|Required nodes? not available|ReqNodeNotAvail"
+    r"|Job can not start (immediately|due to maintenance reservation)"
+    r"|Immediate execution impossible|Licenses currently unavailable"
+    r"|Switch resources currently not available|Requested reservation (is in use|not usable now)"
+)
+"""Beginnings of what ``sbatch --test-only`` says of a job that waits in the queue."""
+NO_NETWORK = (
+    "only the network cells take two nodes: network: [] in the configuration, or --config "
+    "network=[], leaves them out"
+)
+_ADVICE = {
+    "without the number of a job": "a wrapper of sbatch keeps jobs back: command -v sbatch names it",
+    "(Max|Grp)Node(Per|Limit)": NO_NETWORK,
+    "(?i)wall|minutes|time limit is": (
+        "slurm.partition in the site file names one with longer jobs; slurm.runtime_factor makes "
+        "them shorter"
+    ),
+    "(?i)mem|CPU count per node": (
+        "slurm.memory: per_cpu or none in the site file asks for it in another way"
+    ),
+    "(?i)cpu|processors|exclusive|oversubscribe": (
+        "slurm.exclusive: false in the site file and fewer threads (concurrency:) ask for less of a node"
+    ),
+    "(?i)account|qos|assoc": (
+        "slurm.account or slurm.qos in the site file names another; sacctmgr show assoc,qos lists them"
+    ),
+    "(?i)partition|permission|node configuration|node count": (
+        "slurm.partition in the site file names another; sinfo lists them"
+    ),
+    "(?i)feature": "slurm.constraint in the site file names one",
+    "(?i)reservation": "slurm.reservation in the site file names it",
+    "": "slurm.extra and the other keys of the site file's section slurm change what is asked for",
+}
+"""Pattern of the name of a limit, or else of a cause -> what to do. The first that fits counts."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +93,16 @@ class Refusal:
     is_temporary: bool = False
 
 
-def _cause(error: SlurmError) -> str:
-    """Return the cause that Slurm names for a failed submission or, without one, the whole message."""
-    causes: list[str] = _CAUSE.findall(error.reason)
-    return causes[-1] if causes else error.reason
+def _is_cause(pattern: re.Pattern[str], error: SlurmError) -> bool:
+    """Return whether the cause that Slurm names for a failed submission begins with a pattern.
 
-
-def _is_known_as(kind: str, error: SlurmError) -> bool:
-    """Return whether the cause begins with one of the sentences of a kind in refusals.yaml.
-
-    Words of a site, such as *standby*, may follow Slurm's sentence.
+    Words of a site, such as *standby*, may follow Slurm's sentence. Without a cause, the pattern may be
+    anywhere in the message.
     """
-    cause = _cause(error)
-    find = re.match
-    if cause == error.reason:
-        find = re.search
-    return any(find(pattern, cause) for pattern in _REFUSALS[kind])
+    causes: list[str] = _CAUSE.findall(error.reason)
+    if causes:
+        return bool(pattern.match(causes[-1]))
+    return bool(pattern.search(error.reason))
 
 
 def counts_my_jobs(error: SlurmError) -> bool:
@@ -68,7 +113,7 @@ def counts_my_jobs(error: SlurmError) -> bool:
     limit = _LIMIT.search(error.reason)
     if limit is not None:
         return bool(_MY_JOBS.search(limit[0]))
-    return _is_known_as("unnamed", error)
+    return _is_cause(_UNNAMED, error)
 
 
 def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
@@ -85,12 +130,12 @@ def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
     limit = _LIMIT.search(error.reason)
     if limit is not None:
         return bool(_OTHER_JOBS.search(limit[0]))
-    return error.silent or _is_known_as("later", error) or _is_known_as("unanswered", error)
+    return is_unanswered(error) or _is_cause(_LATER, error)
 
 
 def is_unanswered(error: SlurmError) -> bool:
     """Return whether only the answer was lost, so that Slurm may have taken the job."""
-    return error.silent or _is_known_as("unanswered", error)
+    return error.silent or _is_cause(_UNANSWERED, error)
 
 
 def passes(error: SlurmError, has_jobs: bool = False) -> bool:
@@ -110,21 +155,12 @@ def text(error: SlurmError) -> str:
     return re.sub(r"\s*sbatch: (error: )?", "; ", stripped).strip("; ")
 
 
-def text_for_now(error: SlurmError) -> str:
-    """Return the message of sbatch on a job that is tried again, with a warning if this may not help."""
-    said = text(error)
-    if _LIMIT.search(error.reason) is None and counts_my_jobs(error):
-        return f"{said}; a limit that counts no submitted jobs stays, and ends the cells once none of your jobs is in the queue"
-    return said
-
-
 def refusal(error: SlurmError) -> str:
     """Return the message of sbatch and how to fix the cause."""
     limit = _LIMIT.search(error.reason)
-    subject, known = (limit[0], "limits") if limit else (error.reason, "answers")
-    patterns = _REFUSALS[known].items()
-    remedy = next(remedy for pattern, remedy in patterns if re.search(pattern, subject))
-    return f"Slurm takes no such job: {text(error)}; {_REFUSALS['remedies'][remedy]}"
+    subject = limit[0] if limit else error.reason
+    advice = next(advice for pattern, advice in _ADVICE.items() if re.search(pattern, subject))
+    return f"Slurm takes no such job: {text(error)}; {advice}"
 
 
 def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
@@ -145,10 +181,10 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
     try:
         commands.ask("sbatch", "--test-only", *options, text="#!/bin/sh\n")
     except SlurmError as error:
-        if _is_known_as("waits", error):  # such a job waits in the queue
+        if _is_cause(_WAITS, error):  # such a job waits in the queue
             return None
         if passes(error):
-            return Refusal(text_for_now(error), is_temporary=True)
+            return Refusal(text(error), is_temporary=True)
         sentence = refusal(error)
         if wanted["nodes"] == "2" and NO_NETWORK not in sentence:
             sentence = f"{sentence}; {NO_NETWORK}"
@@ -159,7 +195,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
 def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:
     """Return why the job never starts in the partition; empty if it may start."""
     another = "slurm.partition in the site file names another, sinfo lists them"
-    if partition.state != "UP":
+    if partition.state != "up":
         return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
     if partition.limit is not None and int(wanted["time"]) > partition.limit:
         most = plural(partition.limit, "minute")
@@ -243,33 +279,19 @@ def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
 def _memory_granted(details: Mapping[str, str]) -> str:
     """Return how much memory was granted to a job that ran out of memory, and how it can get more.
 
-    ``--mem=0``, which an exclusive job asks for, grants all memory of its node. Without a request, the
-    fields hold the partition's DefMemPerCPU or DefMemPerNode.
+    ``--mem=0``, which an exclusive job asks for, grants all memory of its node.
     """
     # Slurm has one such field up to 22.05, and two since 23.02.
     fields = (details.get(name, "") for name in ("AllocTRES", "TRES", "ReqTRES"))
     total = re.search(r"\bmem=([\w.]+)", " ".join(fields))
-    in_all = f" ({total[1]})" if total else ""
-    by_node, by_cpu = details.get("MinMemoryNode", ""), details.get("MinMemoryCPU", "")
-    if _is_zero(by_node) or _is_zero(by_cpu):
+    asked = details.get("MinMemoryNode") or details.get("MinMemoryCPU") or ""
+    amount = f" ({total[1] if total else asked})".replace(" ()", "")
+    if re.fullmatch(r"0(?:\.0*)?[A-Za-z]*", asked):
         return (
-            f"it used all memory that Slurm gives of its node{in_all}:"
+            f"it used all memory that Slurm gives of its node{amount}:"
             " a smaller pool:, smaller blocks: or nodes with more memory"
         )
-    granted, remedy = in_all, MORE_MEMORY
-    if by_cpu:
-        granted = f" ({by_cpu} for each CPU)"
-        if total:
-            granted = f" ({by_cpu} for each CPU, {total[1]} in all)"
-        remedy += ", with memory: per_cpu or per_node there"
-    elif by_node:
-        granted = f" ({by_node})"
-    return f"it used more memory than it had been granted{granted}: {remedy}"
-
-
-def _is_zero(memory: str) -> bool:
-    """Return whether a field grants all memory of the node: 0, with or without a unit."""
-    return re.fullmatch(r"0(?:\.0*)?[A-Za-z]*", memory) is not None
+    return f"it used more memory than it had been granted{amount}: {MORE_MEMORY}"
 
 
 def _memory_ran_out(log: str) -> bool:

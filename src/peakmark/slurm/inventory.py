@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from peakmark.formatting import natural
-from peakmark.slurm import commands, states
+from peakmark.slurm import commands
 from peakmark.slurm.commands import SlurmError
-from peakmark.slurm.hostlists import hostlist, hostnames
 
-_NODE = re.compile(
-    r"([^|]*)\|([^|*]*)(\*?)\|(\d+)\+?\|(\d+)\+?\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)"
+_FORMAT = "--format=%N|%P|%a|%s|%c|%m|%T|%l|%z|%G|%f|%E"
+_LINE = re.compile(
+    r"(?P<name>[^|]+)\|(?P<partition>[^|*]+)(?P<default>\*?)\|(?P<availability>\w+)\|(?P<size>[^|]*)"
+    r"\|(?P<cpus>\d+)\+?\|(?P<memory>\d+)\+?\|(?P<state>[^|]*)\|(?P<limit>[^|]*)\|(?P<layout>[^|]*)"
+    r"\|(?P<gres>[^|]*)\|(?P<features>[^|]*)\|(?P<reason>.*)"
 )
 """Pattern of a line of sinfo, because a site's wrapper may print other lines too."""
+SUFFIXES = {
+    "*": "NOT_RESPONDING",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "!": "POWER_DOWN",
+    "%": "POWERING_DOWN",
+    "$": "MAINT",
+    "@": "REBOOT",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
+"""Last character of a state -> flag for which it stands (sinfo(1), NODE STATE CODES)."""
+STOPPED = frozenset(
+    [
+        *("DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "FUTURE"),
+        *("INVAL", "MAINT", "NOT_RESPONDING", "REBOOT_ISSUED", "UNKNOWN"),
+    ]
+)
+"""States of a node that starts no job until an administrator acts or the node has rebooted."""
+NOT_NOW = STOPPED | {"POWER_DOWN", "POWERING_DOWN", "REBOOT", "REBOOT_REQUESTED", "RESERVED"}
+"""States of a node that the plan leaves out. A powered-down node is kept, because Slurm can start it."""
+OF_RESERVATIONS = frozenset(["MAINT", "RESERVED"])
+"""States of reserved nodes, on which the jobs of the reservation itself may start."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +73,15 @@ class Node:
 
     @property
     def usable(self) -> bool:
-        return not states.blocking(self.state, states.NOT_NOW, self.is_reserved)
+        return not _is_blocked(self.state, NOT_NOW, self.is_reserved)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition as scontrol prints it.
+    """A partition as sinfo prints it.
 
     Attributes:
+        state: such as ``up``, ``down`` or ``drain``.
         limit: longest time of a job, in minutes; None without a limit.
         nodes: largest number of nodes of a job; None without a limit.
     """
@@ -66,10 +92,42 @@ class Partition:
     nodes: int | None
 
 
+def _is_blocked(state: str, blocking: frozenset[str], is_reserved: bool) -> bool:
+    """Return whether a state, such as ``idle*`` or ``maint``, keeps jobs away."""
+    name = state.rstrip("".join(SUFFIXES) + "+")
+    found = {name.upper(), *(SUFFIXES.get(suffix, "") for suffix in state[len(name) :])}
+    if is_reserved:
+        found -= OF_RESERVATIONS
+    return not found.isdisjoint(blocking)
+
+
+def hostnames(text: str) -> list[str]:
+    """Return the names in a list such as ``n[1-2,08],login``. Errors: SlurmError."""
+    if not text or text == "(null)":
+        return []
+    return commands.ask("scontrol", "show", "hostnames", text).split()
+
+
 def partition_names(text: str | None) -> list[str]:
     """Return the names in a comma-separated list, without repetitions, in their order."""
     names = (name.strip() for name in (text or "").split(","))
     return list(dict.fromkeys(filter(None, names)))
+
+
+def _sinfo(*options: str) -> Iterator[Mapping[str, str]]:
+    """Yield the fields of each node in each of its partitions. Errors: SlurmError."""
+    # --all shows hidden partitions too. sinfo accepts either --all or --partition.
+    output = commands.ask("sinfo", "--all", "--noheader", "--Node", _FORMAT, *options)
+    for match in filter(None, map(_LINE.fullmatch, output.splitlines())):
+        yield match.groupdict()
+
+
+def _of_partitions(wanted: Sequence[str]) -> list[Mapping[str, str]]:
+    """Return the lines of sinfo of these partitions or, without any, of the default one."""
+    lines = list(_sinfo())
+    if wanted:
+        return [line for line in lines if line["partition"] in wanted]
+    return [line for line in lines if line["default"]]
 
 
 def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
@@ -84,31 +142,25 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
     """
     reserved = reserved_nodes(reservation) if reservation else None
     wanted = partition_names(partition)
-    fields = "--format=%N|%P|%c|%m|%T|%l|%z|%G|%f"
-    # Ask for all partitions, including hidden ones: sinfo accepts either --all or --partition.
-    output = commands.ask("sinfo", "--all", "--noheader", "--Node", fields)
+    lines = _of_partitions(wanted)
     found: dict[str, Node] = {}
-    known = set()
-    for match in filter(None, map(_NODE.fullmatch, output.splitlines())):
-        name, of, default, cpus, memory, state, limit, layout, gres, features = match.groups()
-        if of not in wanted and (wanted or not default):
-            continue
-        known.add(of)
-        if reserved is not None and name not in reserved:
+    for line in lines:
+        if reserved is not None and line["name"] not in reserved:
             continue
         node = Node(
-            name,
-            of,
-            int(cpus),
-            int(memory),
-            state,
-            minutes(limit),
-            frozenset(features.split(",")),
-            layout,
-            gres,
+            name=line["name"],
+            partition=line["partition"],
+            cpus=int(line["cpus"]),
+            memory=int(line["memory"]),
+            state=line["state"],
+            limit=minutes(line["limit"]),
+            features=frozenset(line["features"].split(",")),
+            layout=line["layout"],
+            gres=line["gres"],
             is_reserved=reserved is not None,
         )
-        found[name] = _merged(found.get(name, node), node, wanted)
+        found[node.name] = _merged(found.get(node.name, node), node, wanted)
+    known = {line["partition"] for line in lines}
     missing = [name for name in wanted if name not in known]
     if missing or not found:
         name = f"partition {', '.join(missing or wanted)!r}" if wanted else "default partition"
@@ -153,17 +205,13 @@ def reserved_nodes(reservation: str) -> list[str]:
 
 def partitions(names: str | None) -> list[Partition]:
     """Return the partitions in a list with commas; for None, the default one. Errors: SlurmError."""
-    wanted = partition_names(names)
-    found = []
-    for line in commands.ask("scontrol", "--all", "--oneliner", "show", "partition").splitlines():
-        fields = dict(re.findall(r"(\S+?)=(\S*)", line))
-        name = fields.get("PartitionName", "")
-        if name in wanted or (not wanted and fields.get("Default") == "YES"):
-            most = fields.get("MaxNodes", "")
-            limit = minutes(fields.get("MaxTime", ""))
-            count = int(most) if most.isdecimal() else None
-            found.append(Partition(name, fields.get("State", ""), limit, count))
-    return found
+    found = {}
+    for line in _of_partitions(partition_names(names)):
+        largest = line["size"].rpartition("-")[2]
+        count = int(largest) if largest.isdecimal() else None
+        limit = minutes(line["limit"])
+        found[line["partition"]] = Partition(line["partition"], line["availability"], limit, count)
+    return list(found.values())
 
 
 def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[str, str]:
@@ -177,26 +225,11 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
         SlurmError: Slurm does not answer.
     """
     unavailable = {}
-    for name, (state, reason) in _node_states(hostlist(names)).items():
-        if states.blocking(state, states.STOPPED, is_reserved):
-            unavailable[name] = f"{state} ({reason})" if reason else state
+    for line in _sinfo(f"--nodes={','.join(names)}"):
+        if _is_blocked(line["state"], STOPPED, is_reserved):
+            why = f" ({line['reason']})" if line["reason"] not in ("", "none") else ""
+            unavailable[line["name"]] = f"{line['state']}{why}"
     return unavailable
-
-
-def _node_states(names: str) -> dict[str, tuple[str, str]]:
-    """Return node -> (state, administrator's reason), as scontrol prints them. Errors: SlurmError.
-
-    JSON is used if Slurm can print it (23.02 and newer), and otherwise text.
-    """
-    try:
-        found = states.of_json(commands.ask("scontrol", "--all", "--json", "show", "node", names))
-    except SlurmError as error:  # no such option, or the plugin that writes JSON is not there
-        if error.silent:
-            raise
-        found = {}
-    if found:
-        return found
-    return states.of_text(commands.ask("scontrol", "--all", "--oneliner", "show", "node", names))
 
 
 def address(node: str) -> str:

@@ -342,7 +342,7 @@ class Queue:
         self._submit_at = self.clock() + LATER_S
         self._tell(
             "later",
-            f"Slurm takes no further jobs for now ({failures.text_for_now(refusal)}):"
+            f"Slurm takes no further jobs for now ({failures.text(refusal)}):"
             f" {len(self.active)} are in its queue, the rest follows as it takes them",
         )
 

@@ -10,7 +10,7 @@ from peakmark.errors import OUT_OF_MEMORY
 from peakmark.formatting import natural
 from peakmark.slurm import commands
 from peakmark.slurm.commands import NumberError, SlurmError
-from peakmark.slurm.hostlists import hostnames
+from peakmark.slurm.inventory import hostnames
 
 NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
 """Final states for which neither the job nor its cells are the cause."""

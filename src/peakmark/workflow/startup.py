@@ -29,7 +29,7 @@ from peakmark.cell import Cell
 from peakmark.config import site
 from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence
-from peakmark.formatting import duration, gigabytes, listed, plural
+from peakmark.formatting import duration, gigabytes, listed, listing, natural, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations, jobs
@@ -368,7 +368,7 @@ def check_allocation_overlap(plan: Plan) -> None:
         if cell.node == ANY:
             most = max(most, 2 if two_nodes(cell) else 1)
     if held & wanted or (held and cluster.count - len(held) < most):
-        names = slurm.hostlist(held & wanted or held)
+        names = listing(sorted(held & wanted or held, key=natural))
         raise PeakmarkError(
             f"this runs inside job {number}, which holds {names}, and the cells of {plan.campaign} want {names} for themselves: start "
             "it on a login node, as a job in a partition of other nodes, or leave those of its own out of nodes:"

@@ -26,7 +26,7 @@ def test_a_job_asks_for_its_nodes_all_their_cpus_and_the_options_of_the_site(pla
     assert (cpu["nodes"], cpu["tasks"], cpu["cpus_per_task"]) == (1, 1, 128)
     assert (network["nodes"], network["tasks"], network["cpus_per_task"]) == (2, 2, 128)
     assert (cpu["slurm_partition"], cpu["slurm_account"]) == ("main", "mine")
-    assert cpu["slurm_extra"] == "--no-requeue --exclusive '--exclude=n[1-3]' --nice=10"
+    assert cpu["slurm_extra"] == "--no-requeue --exclusive --exclude=n1,n2,n3 --nice=10"
     assert cpu["runtime"] >= 2 and cpu["mem_mb"] > 0
     assert cpu.keys() == network.keys()
 

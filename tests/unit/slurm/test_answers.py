@@ -2,19 +2,15 @@
 to 24.11. Outputs named 22.05 are Slurm's own; others follow its sources and public reports.
 """
 
-import json
-
 import pytest
-from tests.unit.campaign_data import DATA
-from tests.unit.cases import cases, tables
+from tests.unit.cases import cases
 from tests.unit.plan.planned import CPU, NETWORK, made
 from tests.unit.slurm.conftest import MINE, printing
 
 from peakmark import slurm
 from peakmark.config import site as sites
 from peakmark.plan import cluster, jobs
-from peakmark.slurm import failures, states
-from peakmark.slurm.hostlists import hostnames
+from peakmark.slurm import failures
 from peakmark.slurm.queue import UNNUMBERED
 
 # -- sbatch: the number of a job that was submitted
@@ -115,13 +111,13 @@ def test_banners_of_squeue_are_no_jobs(programs, banner):
 def test_bytes_that_are_no_utf_8_end_nothing(programs):
     programs(
         squeue=f"printf '7|RUNNING|n1|0:01|caf\\351|None\\n\\n'\n{printing('8|PENDING||0:00|c/x 1.2|a|b')}",
-        scontrol="printf 'NodeName=n1 State=IDLE+DRAIN Reason=disk \\265 [root@2026-11-23T01:02:03]\\n'",
+        sinfo="printf 'n1|a*|up|1-4|1|1200|drained|1:00|1:1:1|(null)|a|disk \\265|b\\n'",
     )
     assert [(job.number, job.state, job.reason) for job in slurm.jobs()] == [
         ("7", "RUNNING", "None"),
         ("8", "PENDING", "a|b"),
     ]
-    assert slurm.nodes_unavailable(["n1"]) == {"n1": "IDLE+DRAIN (disk \ufffd)"}
+    assert slurm.nodes_unavailable(["n1"]) == {"n1": "drained (disk \ufffd|b)"}
     programs(squeue="")
     assert slurm.jobs() == []
 
@@ -141,13 +137,10 @@ def test_the_fields_of_a_job_may_hold_blanks(programs):
 
 @cases("slurm")
 def test_the_nodes_of_a_job_are_those_of_its_line(programs, output, names):
-    programs(squeue=printing(output))
+    programs(
+        squeue=printing(output), scontrol="case $3 in n1) echo n1;; *) printf 'n1\\nn2\\n';; esac"
+    )
     assert slurm.job_nodes("7") == names
-
-
-@cases("slurm")
-def test_lists_of_names_are_expanded_as_slurm_does(text, names):
-    assert hostnames(text) == names
 
 
 # -- sinfo: states, and partitions
@@ -156,7 +149,10 @@ def test_lists_of_names_are_expanded_as_slurm_does(text, names):
 @cases("slurm")
 def test_states_say_whether_a_node_is_planned_with(programs, words, is_usable):
     listed = enumerate(words.split())
-    lines = [f"n{place}|a*|64|257000|{word}|1:00|2:32:1|(null)|(null)" for place, word in listed]
+    lines = [
+        f"n{place}|a*|up|1-4|64|257000|{word}|1:00|2:32:1|(null)|(null)|none"
+        for place, word in listed
+    ]
     programs(sinfo=printing("\n".join(lines)))
     assert {node.state: node.usable for node in slurm.nodes(None)} == dict.fromkeys(
         words.split(), is_usable
@@ -164,9 +160,14 @@ def test_states_say_whether_a_node_is_planned_with(programs, words, is_usable):
 
 
 def test_lines_that_are_no_nodes_are_passed_over(programs):
-    odd = "n2|main*|2+|4000+|idle|1:00|1:2:1|(null)|a,b\nn1|other|x|1|idle|1:00|1:1:1||a"
+    odd = (
+        "n2|main*|up|1-4|2+|4000+|idle|1:00|1:2:1|(null)|a,b|none\n"
+        "n1|other|up|1-4|x|1|idle|1:00|1:1:1||a|none"
+    )
     programs(
-        sinfo=printing(f"Maintenance on Monday\n{odd}\nn1|main*|1|1200|down|1:00|1:1:1|gpu:1|a")
+        sinfo=printing(
+            f"Maintenance on Monday\n{odd}\nn1|main*|up|1-4|1|1200|down|1:00|1:1:1|gpu:1|a|none"
+        )
     )
     assert [(node.name, node.cpus, node.partition, node.usable) for node in slurm.nodes(None)] == [
         ("n1", 1, "main", False),
@@ -176,7 +177,7 @@ def test_lines_that_are_no_nodes_are_passed_over(programs):
 
 def test_a_reservation_has_its_nodes_also_during_maintenance(programs):
     listed = [
-        f"n{number}|main*|2|4000|{state}|1:00|1:2:1|(null)|a"
+        f"n{number}|main*|up|1-4|2|4000|{state}|1:00|1:2:1|(null)|a|none"
         for number, state in enumerate(("maint", "drained", "idle", "maint"), 1)
     ]
     weekly = "ReservationName=weekly Nodes=n[1-2] NodeCnt=2 Flags=MAINT"
@@ -194,11 +195,11 @@ def test_a_reservation_has_its_nodes_also_during_maintenance(programs):
 
 A, B = "1:00:00", "2-00:00:00"
 LISTED = f"""\
-n01|a|64|257000|idle|{A}|2:32:1|(null)|(null)
-n01|b|64|257000|idle|{B}|2:32:1|(null)|(null)
-n02|b|64|257000|idle|{B}|2:32:1|(null)|(null)
-n03|a|64|257000|idle|{A}|2:32:1|(null)|(null)
-n03|c|64|257000|idle|infinite|2:32:1|(null)|(null)"""
+n01|a|up|1-4|64|257000|idle|{A}|2:32:1|(null)|(null)|none
+n01|b|up|1-4|64|257000|idle|{B}|2:32:1|(null)|(null)|none
+n02|b|up|1-4|64|257000|idle|{B}|2:32:1|(null)|(null)|none
+n03|a|up|1-4|64|257000|idle|{A}|2:32:1|(null)|(null)|none
+n03|c|up|1-4|64|257000|idle|infinite|2:32:1|(null)|(null)|none"""
 
 
 @cases("slurm")
@@ -246,62 +247,35 @@ def test_a_site_file_may_name_several_partitions(tmp_path, text, is_taken):
             sites.load(path)
 
 
-# -- scontrol show node: as JSON and as text
+# -- sinfo: nodes that start no job
 
 
-def one_node(state, **more):
-    """Nodes in JSON as scontrol writes them, with fields around them as Slurm 24.05 has them."""
-    numbers = {"cpus": 32, "free_mem": {"set": True, "infinite": False, "number": 39871}}
-    node = {"architecture": "x86_64", **numbers, "name": "n1", "state": state, **more}
-    meta = {"plugin": {"data_parser": "data_parser/v0.0.41"}, "slurm": {"release": "24.05.0"}}
-    return json.dumps({"nodes": [node], "meta": meta, "errors": [], "warnings": []}, indent=2)
-
-
-def unavailable(programs, output):
-    """What is told of n1 where scontrol prints this JSON."""
-    programs(scontrol=f'case "$*" in *--json*) {printing(output)}\n;; *) exit 1;; esac')
-    return slurm.nodes_unavailable(["n1"])
+def unavailable(programs, state, reason="none", is_reserved=False):
+    """What is told of n1 where sinfo prints this state, in two partitions."""
+    lines = [f"n1|{name}|up|1-4|2|4000|{state}|1:00|1:2:1|(null)|a|{reason}" for name in "ab"]
+    programs(sinfo=printing("\n".join(["Welcome", *lines])))
+    return slurm.nodes_unavailable(["n1"], is_reserved)
 
 
 @cases("slurm")
-def test_states_in_json_of_every_version(programs, state, more, found):
-    expected = {"n1": found} if found else {}
-    assert unavailable(programs, one_node(state, **more)) == expected
-
-
-def test_json_in_one_line_and_between_banners_is_read(programs):
-    down = one_node(["DOWN"])
-    for output in (f"Welcome {{}}\n{down}\nBye", json.dumps(json.loads(down))):
-        assert unavailable(programs, output) == {"n1": "DOWN"}
-
-
-STATES = tables("slurm")["states_as_text"][1:]
-"""Lines of scontrol, and what is told of a node with such a state."""
-
-
-@cases("slurm")
-def test_states_as_text_where_there_is_no_json(programs, output):
-    lines = [
-        f"NodeName=n{place} Arch=x86_64 OS=Linux 6.1.0 #1 SMP {line}"
-        for place, (line, _) in enumerate(STATES)
-    ]
-    text = printing("\n".join(["Welcome", *lines]))
-    programs(scontrol=f'case "$*" in *--json*) {output};; *) {text}\n;; esac')
-    found = slurm.nodes_unavailable([f"n{place}" for place in range(len(lines))])
-    assert found == {f"n{place}": state for place, (_, state) in enumerate(STATES) if state}
-
-
-def test_slurm_22_05_says_the_same_as_text_and_as_json():
-    text = states.of_text((DATA / "slurm/nodes-22.05.txt").read_text())
-    named = {name: (states.flags(state), reason) for name, (state, reason) in text.items()}
-    found = states.of_json((DATA / "slurm/sinfo-22.05.json").read_text())
-    assert named == {name: (states.flags(state), why) for name, (state, why) in found.items()}
-    assert named["node2"] == ({"IDLE", "DRAIN"}, "State=bad disk X=1 : see T12")
-    assert named["node3"] == ({"IDLE", "MAINTENANCE", "RESERVED"}, "")
+def test_a_node_that_starts_no_job_is_told_with_its_reason(programs, state, reason, told):
+    assert unavailable(programs, state, reason) == ({"n1": told} if told else {})
 
 
 def test_jobs_of_a_reservation_wait_for_no_end_of_its_maintenance(programs):
-    programs(scontrol=printing(one_node(["IDLE", "MAINTENANCE", "RESERVED"])))
-    assert slurm.nodes_unavailable(["n1"]) and not slurm.nodes_unavailable(["n1"], True)
-    programs(scontrol=printing(one_node(["IDLE", "DRAIN", "MAINTENANCE", "RESERVED"])))
-    assert slurm.nodes_unavailable(["n1"], True)
+    assert unavailable(programs, "maint") and not unavailable(programs, "maint", is_reserved=True)
+    assert unavailable(programs, "drained", is_reserved=True)
+
+
+def test_partitions_have_their_state_and_limits(programs):
+    lines = [
+        "n1|a*|up|1-4|2|4000|idle|1:00:00|1:2:1|(null)|a|none",
+        "n1|b|down|1-infinite|2|4000|idle|infinite|1:2:1|(null)|a|none",
+        "n1|c|drain|2|2|4000|idle|2-00:00:00|1:2:1|(null)|a|none",
+    ]
+    programs(sinfo=printing("\n".join(lines)))
+    assert slurm.partitions(None) == [slurm.Partition("a", "up", 60, 4)]
+    assert slurm.partitions("b,c") == [
+        slurm.Partition("b", "down", None, None),
+        slurm.Partition("c", "drain", 2880, 2),
+    ]

@@ -116,7 +116,7 @@ def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch
     words = "sbatch: error: Batch job submission failed: Invalid account or partition"
     refuses(
         lambda: startup.check_jobs(one, {}, lambda _: False),
-        "Slurm takes no such job: ", "Invalid account", "slurm.account in the site file",
+        "Slurm takes no such job: ", "Invalid account", "slurm.account",
     )  # fmt: skip
 
 
