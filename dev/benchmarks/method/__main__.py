@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from benchmarks import results
-from benchmarks.method import campaigns, faults, fleets, promises, rows, same, states
+from benchmarks.method import campaigns, faults, fleets, promises, rows, same
 from benchmarks.method.faults import FAULTS, Outcome
 from benchmarks.method.promises import Count, Counts
 from benchmarks.method.sides import Bench
@@ -41,8 +41,6 @@ def simulated(only: str | None, quick: bool) -> Counts:
         yield from campaigns.counted(20 if quick else 200)
         yield from rows.coverage(many)
         yield from rows.equal(20 if quick else 400)
-        yield from states.two_states(40 if quick else 2000)
-        yield from states.warm_up(20 if quick else 1000)
     if only in (None, "fleets"):
         yield from fleets.slow_nodes(64 if quick else 4000)
         yield from fleets.slow_links(64 if quick else 2000)

@@ -15,8 +15,6 @@ PROMISED = (
     (["slow nodes not found", "8% behind", "noise of 1%", "of 64 "], 0.1),
     (["slow nodes not found", "8% behind", "noise of 1%", "of 1000 "], 0.1),
     (["called unsure"], 0.05),
-    (["one state called two"], 0.05),
-    (["no warm-up called one"], 0.05),
     (["called different"], 0.05),
     (["unchanged campaigns"], 0.05),
     (["false claims"], 0.05),

@@ -23,7 +23,6 @@ from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
 from peakmark.rows.runs import read_runs
 from peakmark.rows.schema import CampaignFrames
-from peakmark.rows.states import add_states
 from peakmark.storage.results import Results
 
 CHECKSUMS = "checksums.txt"
@@ -34,7 +33,7 @@ SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
 
 def judge(results: Results) -> CampaignFrames:
     """Return the frames of a campaign, computed from its records; ``schema`` lists their columns."""
-    runs, rows = build_rows(add_states(read_runs(results)), results)
+    runs, rows = build_rows(read_runs(results), results)
     rows, warnings = add_warnings(rows, runs, results)
     nodes = list_nodes(rows, results)
     rows = add_verdicts(rows, runs, nodes)

@@ -436,7 +436,6 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     core_checks.waited,
     core_checks.overlap,
     core_checks.memory_load,
-    core_checks.two_states,
     core_checks.pool_in_cache,
     kind_of_stores,
     core_checks.clock,

@@ -13,7 +13,6 @@ from peakmark.formatting import format_size
 from peakmark.messages import Severity, Value, message
 from peakmark.rows.row_runs import Messages, RowRuns, in_how_many
 from peakmark.rows.runs import WAITED
-from peakmark.rows.states import LEAST_DIFFERENCE, is_mixed
 from peakmark.run import noise
 from peakmark.statistics import median
 
@@ -119,20 +118,6 @@ def memory_load(measured: RowRuns) -> Messages:
     """Report runs before or after which DRAM was read more slowly than at its best in the campaign."""
     losses = measured.values_of("memory_load")
     yield from measured.repeated("memory-load", losses)
-
-
-def two_states(measured: RowRuns) -> Messages:
-    """Report a row with different values whose runs met both the slow and the fast state of a probe.
-
-    A probe measures DRAM, or the time from core to core, right before and after a run (``rows.states``).
-    """
-    values = [run.value for run in measured.runs]
-    seen = " ".join(run.state for run in measured.runs).split()
-    if not is_mixed(seen) or max(values) <= LEAST_DIFFERENCE * min(values):
-        return
-    slow = sum(":slow" in run.state for run in measured.runs)
-    case = "guest" if measured.fact("cpu", "virtualised") else ""
-    yield message("two-states", Severity.UNSURE, case=case, count=slow, n=len(values))
 
 
 def clock(measured: RowRuns) -> Messages:

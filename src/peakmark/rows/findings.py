@@ -27,16 +27,15 @@ from peakmark import statistics
 from peakmark.catalogue import TOGETHER
 from peakmark.formatting import capitalised, counted, listed, node_or_link, percent, plural
 from peakmark.messages import message
-from peakmark.rows import node_sums, schema
+from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
-from peakmark.rows.shapes import shape_sentences
-from peakmark.rows.states import LEAST_DIFFERENCE, campaign_sentences
-from peakmark.rows.together import on_disturbed, together_sentences
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
 CHANCE = 0.05
 """Probability of a false finding: nothing differs in the campaign, but a sentence states a difference."""
+LEAST_DIFFERENCE = 1.05
+"""Factor between two medians up to which they count as level."""
 TESTED = 3
 """Fewest repetitions of each choice for which a difference is tested."""
 GAPS = {1: 2.0, 2: 0.5}
@@ -206,7 +205,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
     tested = 0
     for groups_of_table in groups.values():
         tested += sum(group.n >= TESTED for group in groups_of_table)
-    lines: list[dict[str, Any]] = [*campaign_sentences(frames)]
+    lines: list[dict[str, Any]] = []
     for usual in TABLES:
         if usual.name not in rows_of_tables:
             continue
@@ -217,14 +216,11 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
         labels = Labels(table)
         found = [
             *extremes(table, lines_of_table),
-            *shape_sentences(table, own, frames.runs),
             *comparisons(table, groups[table.name], tested),
             *limit_shares(table, [row for row in usable if not row.disturbances]),
             *machine_sentences(own),
             *node_sentences(frames.rows[frames.rows["table"].eq(table.name)], labels),
             *link_sentences(frames, labels),
-            *together_sentences(frames, labels),
-            *node_sums.sentences(frames, labels),
         ]
         lines += [{"table": table.name, **line} for line in found]
     return schema.typed("findings", pd.DataFrame(lines))
@@ -261,14 +257,8 @@ def is_usable(row: Line) -> bool:
 
 
 def groups_of(rows: pd.DataFrame, values: Values) -> Iterator[Group]:
-    """Yield the groups of all comparisons of one table.
-
-    No group contains rows whose runs met two states of the machine, as these could make the difference.
-    """
-    lines = []
-    for row in schema.lines(rows):
-        if is_usable(row) and "two-states" not in row.warnings.split():
-            lines.append(row)
+    """Yield the groups of all comparisons of one table."""
+    lines = [row for row in schema.lines(rows) if is_usable(row)]
     own = [row for row in lines if row.is_own]
     if not own:
         return
@@ -687,6 +677,14 @@ def node_sentences(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any
         names.append(f"{node} ({rows_of}, up to {percents([of_node['max']])})")
     text = f"Slower than their class: {counted(names, NAMED)}.{on_disturbed(slow)}"
     yield {"topic": "Apart", "points": "[]", "text": text}
+
+
+def on_disturbed(rows: pd.DataFrame) -> str:
+    """Return a sentence on the disturbed rows behind another sentence; empty if there is none."""
+    count = int(rows["disturbances"].ne("").sum())
+    if not count:
+        return ""
+    return f" Disturbed rows behind it: {count} of {len(rows)}."
 
 
 def label_of(row: Line, labels: Labels) -> str:

@@ -112,7 +112,6 @@ too_small           flag   the matrix of HPL was too small to reach its rate
 disturbed           text   codes of the disturbances for which the execution was measured again
 causes              text   codes of disturbances that changed the value, although it counts
 above_limit         flag   the value is above its limit and does not count
-discarded           flag   the value is of the first round, which does not count (rounds.discard_first)
 kept                flag   the value counts: it is part of its row's summary
 clock_hz            float  clock during the work; if it is unknown, median of the clocks before and after, Hz
 clock_work_hz       float  clock during the work, Hz
@@ -152,7 +151,6 @@ probe_before        float  rate at which the threads read DRAM before the work, 
 probe_after         float  rate at which the threads read DRAM after the work, B/s
 core_to_core_before float  time of a cache line from one thread's core to another's before the work, s
 core_to_core_after  float  time of a cache line from one thread's core to another's after the work, s
-state               text   states of the machine that the probes show, such as dram:slow; empty if there is only one state
 memory_load         float  share by which DRAM was slower than its best in the campaign; 0 if it is within the usual range
 store               text   kind of store instructions of a memory row: temporal, streaming or libc
 isa                 text   instruction set that the program used

@@ -65,8 +65,6 @@ def measured_when(frames: CampaignFrames) -> str:
 
 def causes(frames: CampaignFrames) -> Iterator[str]:
     """Yield sentences on what limits the machine, the most important first."""
-    findings = frames.findings
-    yield from findings.loc[findings["topic"].isin(["Two states", "Warm-up"]), "text"]
     own = frames.rows[frames.rows["is_own"]]
     measured = own[own["n"].gt(0)]
     for text in dict.fromkeys(text for text in measured["limit_finding"] if text):

@@ -14,12 +14,16 @@ from matplotlib.lines import Line2D
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import plural
 from peakmark.rows.schema import CampaignFrames
-from peakmark.rows.states import read_probes
 from peakmark.views import figure_style
 from peakmark.views.node_groups import is_many
 
 PROBES = {"dram": ("DRAM\n(GB/s)", 1e-9), "core-to-core": ("Core to core\n(ns)", 1e9)}
 """Probe -> label of the axis, and factor from SI units to the unit of the axis."""
+COLUMNS = {
+    "dram": ("probe_before", "probe_after"),
+    "core-to-core": ("core_to_core_before", "core_to_core_after"),
+}
+"""Probe -> columns of ``runs`` with the reading before and after the work."""
 PANEL = 0.95
 """Height of a panel, in inches."""
 
@@ -61,6 +65,30 @@ def plot(frames: CampaignFrames) -> Figure | None:
         )  # fmt: skip
     figure_style.legend(figure, entries)
     return figure
+
+
+def read_probes(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each reading of a probe, in order of time.
+
+    Columns are ``host``, ``probe``, ``threads``, ``time`` in seconds since 1970, and ``value``.
+    """
+    parts = []
+    for probe, (before, after) in COLUMNS.items():
+        for when, column in (("before", before), ("after", after)):
+            part = runs[["host", "record", "attempt", "time"]].assign(
+                probe=probe,
+                threads=runs["measured_concurrency"],
+                when=when,
+                value=runs[column],
+            )
+            if when == "after":
+                part["time"] += runs["cell_seconds"].fillna(0.0)
+            parts.append(part)
+    readings = pd.concat(parts, ignore_index=True)
+    readings = readings[readings["value"].gt(0) & readings["time"].notna()]
+    # The lines of one execution have the same reading.
+    readings = readings.drop_duplicates(["record", "attempt", "probe", "when"])
+    return readings.sort_values("time", kind="stable", ignore_index=True)
 
 
 def draw_readings(axis: Axes, readings: pd.DataFrame, counts: list[int]) -> None:

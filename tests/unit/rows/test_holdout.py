@@ -44,7 +44,6 @@ def made(folder):
         "energy": ("two-nodes", mutated.energy),
         "slow": ("fleet", mutated.one_slow),
         "spoilt": ("two-nodes", mutated.spoil),
-        "states": ("two-nodes", mutated.two_states),
     }
     for name, (golden, change) in others.items():
         campaign = Campaign(golden, folder / name)

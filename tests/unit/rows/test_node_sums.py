@@ -57,12 +57,6 @@ def test_a_row_has_the_sum_of_its_nodes(tmp_path):
     assert rows["limit"].isna().all() and rows["bound"].isna().all()
     # The nodes' own lines stay, in no table.
     assert len(frames.runs.query("table == '' and metric == 'throughput'")) == 21
-    (text,) = frames.findings.query("topic == 'Several nodes'")["text"]
-    assert text == (
-        "WS of 1 MiB, 1 thread: 1.010 GB/s with 1 node, 1.818 GB/s with 2 nodes and 1.970 GB/s with "
-        "4 nodes at the same time. With 4 nodes, a node has 49 % of its rate alone. The slowest node, "
-        "n4, has 92 % of the mean of the nodes."
-    )
 
 
 def test_a_job_without_one_of_its_nodes_has_no_sum(tmp_path):

@@ -1,4 +1,4 @@
-"""Matrices, ladders and latency under load: what their rows are, and what is said of them.
+"""Matrices, ladders and latency under load: what their rows are.
 
 The ladder is of a machine whose neighbours share its last-level cache: twelve recorded runs.
 """
@@ -10,8 +10,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.catalogue import PAGES, SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.messages import Message
-from peakmark.rows import curves, schema, shapes
+from peakmark.rows import curves, schema
 from peakmark.rows.curves import LoadedPoint
 from peakmark.tools.tables import BY_NAME
 
@@ -32,12 +31,6 @@ def runs_of(frames):
     """Point -> its runs."""
     kept = frames.runs[frames.runs["kept"]]
     return {point: list(schema.lines(runs)) for point, runs in kept.groupby("point")}
-
-
-def slow_pairs(frames, table="memory_core_to_core"):
-    """The values of what is said of slow pairs."""
-    found = shapes.slow_pairs(BY_NAME[table], rows_of(frames, table), runs_of(frames))
-    return [dict(each.values) for each in found]
 
 
 # -- matrices
@@ -65,27 +58,12 @@ def test_a_matrix_that_nobody_measured_is_one_hole(tmp_path):
     assert (row.n, row.missing) == (0, 3)
 
 
-def test_pairs_that_take_longer_than_their_like_are_named(tmp_path):
-    assert slow_pairs(make.frames(tmp_path / "quiet", make.core_to_core(*NODE))) == []
-    frames = make.frames(tmp_path / "slow", make.core_to_core(1, 1, 2, 8, 1, slow=(5,)))
-    found = {values["distance"]: values for values in slow_pairs(frames)}
-    assert found["same-cache"]["count"] == 7 and found["same-node"]["count"] == 8
-    assert found["same-cache"]["factor"] == pytest.approx(3)
-    assert frames.findings["text"].str.contains("7 of 56 pairs of CPUs").any()
-
-
 @pytest.mark.parametrize(("metric", "workloads"), [("latency", 1), ("throughput", 2)])
 def test_a_matrix_of_nodes_has_a_row_for_each_place(metric, workloads, tmp_path):
     frames = make.frames(tmp_path / "c", make.numa(2, 4, slow=(1, 6)))
     rows = rows_of(frames, f"memory_numa_{metric}")
     assert [row.variant for row in rows] == [name for name in PLACES for _ in range(workloads)]
     assert all(row.n == 3 and not row.missing for row in rows)
-    found = slow_pairs(frames, f"memory_numa_{metric}")
-    assert len(found) == workloads
-    for values in found:
-        assert (values["distance"], values["worst"]) == ("other-socket", ("1 and 6",))
-        assert (values["count"], values["pairs"]) == (1, 32)
-        assert values["factor"] == pytest.approx(3)
 
 
 # -- ladders
@@ -116,37 +94,6 @@ def test_each_level_is_a_row_and_the_curve_is_monotone(ladders, name, pages):
         assert before[0] <= after[-1] if slower else before[-1] >= after[0]
 
 
-def sizes(rows, runs):
-    """Case and values of what is said of each cache."""
-    (said,) = shapes.measured_caches(rows, runs)
-    levels = dict(said.values)["levels"]
-    return [(one.case, dict(one.values)) for one in levels if isinstance(one, Message)]
-
-
-def test_a_disturbed_repetition_of_one_level_changes_no_other(ladders):
-    rows, runs = levels_of(ladders, "memory_ladder_latency", "huge"), runs_of(ladders)
-    fewer = {**runs, rows[1].point: runs[rows[1].point][1:]}
-    assert sizes(rows, fewer)[0] == sizes(rows, runs)[0]
-
-
-def test_a_finding_tells_how_far_each_cache_reaches(ladders):
-    rows = levels_of(ladders, "memory_ladder_latency", "huge")
-    (first, one), (second, two), (third, three) = sizes(rows, runs_of(ladders))
-    assert (first, second, third) == ("level",) * 3
-    assert (one["measured"], one["stated"]) == ("32 KiB", "32 KiB")
-    assert (two["measured"], two["stated"]) == ("512 KiB", "1 MiB")
-    assert three["stated"] == "32 MiB"
-    # The rows of L3 were disturbed: nothing is said of the border between L2 and L3.
-    texts = ladders.findings["text"]
-    assert texts.str.contains("32 KiB in L1 (system: 32 KiB)", regex=False).all()
-    assert not texts.str.contains("L2").any()
-
-
-def test_levels_alike_are_not_told_apart(ladders):
-    first, _, third, *_ = levels_of(ladders, "memory_ladder_latency", "huge")
-    assert len(sizes([first, third, third], runs_of(ladders))) == 1
-
-
 # -- latency under load
 
 
@@ -172,22 +119,6 @@ def records(factors, overlap=1.0, mix="r75"):
             concurrency=2, repetition=repetition, details={"points": points, "cpu_share": 1.0},
         )  # fmt: skip
     return made
-
-
-@pytest.mark.parametrize(("site", "share"), [({"memory": {"bandwidth": 12e9}}, 0.5), ({}, None)])
-def test_a_row_tells_of_idle_knee_and_saturation(tmp_path, site, share):
-    frames = make.frames(tmp_path, records([1.0, 0.9, 1.1]), config={"site_facts": site})
-    (row,) = rows_of(frames, "memory_loaded_latency")
-    said = shapes.latency_under_load(row, runs_of(frames)[row.point])
-    values = dict(said.values)
-    assert row.limit is None
-    assert row.value == pytest.approx(450e-9)
-    assert values["reads"] == 75
-    assert (values["idle"], values["latency"]) == pytest.approx((100e-9, 390e-9))
-    assert (values["saturation"], values["knee"]) == pytest.approx((6e9, 4.1e9))
-    told = values["share"] and dict(values["share"].values)["share"]
-    assert (told or None) == (share and pytest.approx(share))
-    assert said.full_sentence in set(frames.findings["text"])
 
 
 @pytest.mark.parametrize(("overlap", "warned"), [(0.96, False), (0.94, True)])
