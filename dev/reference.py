@@ -28,7 +28,8 @@ from peakmark.rows import schema
 from peakmark.storage.types import Facts, Record
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES, Table
-from peakmark.views import tables
+from peakmark.views.points import points_of
+from peakmark.views.usual_tables import columns_of
 from peakmark.workflow import doctor
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -40,10 +41,6 @@ SCHEMAS: dict[str, type] = {
     "machine": Facts,
 }
 """Files that people and programs write -> the type of which the site has a JSON schema."""
-BOUNDS = (
-    ("`Bound (unit)`", "Value that replaces an unknown limit, in the unit of the table."),
-    ("`Limit Kind`", "`limit`, `at_most` (a bound) or `none`."),
-)
 SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
 """A heading of the catalogue of messages, or the code of an entry."""
 
@@ -135,17 +132,22 @@ def _kind(rule: Mapping[str, Any]) -> str:
 
 def table_columns() -> str:
     """Every column of every CSV file with its meaning."""
+    files = yaml.safe_load((DOCS / "columns.yaml").read_text())
+    patterns = files.pop("tables")
     lines = ["# Columns", "", "All files are in `results/<campaign>/tables`.", ""]
     for table in TABLES:
-        rows = example_rows(table)
-        warnings = schema.typed("warnings", pd.DataFrame())
         pairs = []
-        for column in tables.columns_of(table, rows, warnings):
-            pairs.append((f"`{column.heading}`", column.meaning))
+        points = points_of(example_rows(table))
+        points.own["notes"] = ""
+        for column in columns_of(table, points):
+            if column.heading:
+                fitting = [
+                    text for key, text in patterns.items() if re.fullmatch(key, column.heading)
+                ]
+                pairs.append((f"`{column.heading}`", fitting[0]))
         lines += [f"## {table.name}.csv", "", f"{table.title}.", ""]
         lines += [*_table(("column", "meaning"), pairs), ""]
-    lines += ["## Where a limit is unknown", "", *_table(("column", "meaning"), BOUNDS), ""]
-    for name, meanings in yaml.safe_load((DOCS / "columns.yaml").read_text()).items():
+    for name, meanings in files.items():
         pairs = [(f"`{column}`", meaning) for column, meaning in meanings.items()]
         lines += [f"## {name}", "", *_table(("column", "meaning"), pairs), ""]
     return "\n".join(lines)
@@ -153,7 +155,8 @@ def table_columns() -> str:
 
 def example_rows(table: Table) -> pd.DataFrame:
     """Return rows of two nodes for which a table has all its columns."""
-    known = {"table": table.name, "instrument": table.own.instrument, "joules": 1.0, "p50_low": 1.0}
+    known = {"table": table.name, "instrument": table.own.instrument, "joules": 1.0, "n": 6}
+    known["p50_low"] = 1.0
     lines = [{**known, "point": node, "node": node, "is_own": True} for node in ("a", "b")]
     return schema.typed("rows", pd.DataFrame(lines))
 
@@ -205,8 +208,8 @@ def tools() -> str:
 def rows_files() -> str:
     """Return every column of the files in ``results/<campaign>/rows`` with its meaning."""
     lines = ["# Rows files", "", (DOCS / "rows.md.in").read_text(), ""]
-    for name, columns_of in schema.FILES.items():
-        cells = [(f"`{column.name}`", column.kind, column.meaning) for column in columns_of]
+    for name, file_columns in schema.FILES.items():
+        cells = [(f"`{column.name}`", column.kind, column.meaning) for column in file_columns]
         lines += [f"## {name}.csv", "", *_table(("column", "kind", "meaning"), cells), ""]
     return "\n".join(lines)
 

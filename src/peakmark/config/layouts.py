@@ -113,7 +113,7 @@ class LayoutColumn(Keys):
     """A column of a printed table: a heading, and either a text or a value.
 
     Attributes:
-        text: Text, in which {workload}, {concurrency} and {block} are replaced.
+        text: Text, in which {workload}, {concurrency}, {block} and {variant} are replaced.
         value: Value to print. measured is the median; run is one repetition; with mean,
             efficiencies are computed from the mean too.
         of: Instrument that measured the value. Default: peakmark's kernel.
@@ -410,12 +410,13 @@ def _column(printed: LayoutTable, column: LayoutColumn) -> LayoutColumn:
     if (column.text is None) == (column.value is None):
         raise ConfigError(f"{where} is not allowed: a column has either text or value")
     try:
-        (column.text or "").format(workload="", concurrency="", block="")
+        (column.text or "").format(workload="", concurrency="", block="", variant="")
         evaluate(column.formula or "1", {"measured": 1.0, "theoretical": 1.0})
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
     except (LookupError, ValueError, AttributeError, TypeError) as error:  # such as {block.size}
         raise ConfigError(
-            f"{where} has the text {column.text!r}: allowed are {{workload}}, {{concurrency}} and {{block}}"
+            f"{where} has the text {column.text!r}: allowed are {{workload}}, {{concurrency}}, "
+            "{{block}} and {{variant}}"
         ) from error
     return replace(column, instrument=instrument)

@@ -14,7 +14,7 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
-from peakmark.views import layouts
+from peakmark.views import layout_tables
 from peakmark.views.points import Line
 
 
@@ -25,9 +25,9 @@ class FigureData:
     Attributes:
         name: name of the figure's files, without ending.
         kind: how the figure is drawn, see ``figures.SHAPES``.
-        table: table with the printed unit and names of programs, see ``layouts.table_of``.
+        table: table with the printed unit and names of programs, see ``layout_tables.table_of``.
         rows: lines of ``frames.rows`` that the figure shows; all have a value.
-        frames: the campaign, see ``layouts.for_print``.
+        frames: the campaign, see ``layout_tables.for_print``.
         layout: layout of the campaign.
         drawing: the figure's entry in the layout, None for a usual figure.
     """
@@ -66,4 +66,4 @@ class FigureData:
         table = self.table
         if row.table != table.name:
             table = BY_NAME[row.table]
-        return layouts.labels_of(self.layout, table, row)
+        return layout_tables.labels_of(self.layout, table, row)

@@ -13,7 +13,7 @@ from peakmark.tools.tables import TABLES
 from peakmark.views import (
     curve_figures,
     figure_style,
-    layouts,
+    layout_tables,
     matrix_figures,
     node_figures,
     panel_figures,
@@ -21,8 +21,7 @@ from peakmark.views import (
     timeline,
 )
 from peakmark.views.figure_data import FigureData
-from peakmark.views.node_groups import is_many
-from peakmark.views.points import rows_of
+from peakmark.views.points import is_many, rows_of
 from peakmark.views.report.pictures import FLEET, TIMELINE, pictures_of
 
 FOLDER = "figures"
@@ -54,9 +53,9 @@ def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
         The paths written.
     """
     figure_style.begin()
-    layout = None if is_many(frames) else layouts.layout_of(frames)
+    layout = None if is_many(frames) else layout_tables.layout_of(frames)
     written: list[Path] = []
-    for name, figure in drawn_figures(layouts.for_print(frames, layout), layout):
+    for name, figure in drawn_figures(layout_tables.for_print(frames, layout), layout):
         written += figure_style.save(figure, folder, name)
     return written
 
@@ -65,7 +64,7 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
     """Yield name and drawing of each figure that shows anything.
 
     Args:
-        frames: the campaign, see ``layouts.for_print``.
+        frames: the campaign, see ``layout_tables.for_print``.
         layout: layout of the campaign.
     """
     if len(frames.nodes) > 1:
@@ -89,7 +88,7 @@ def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Figure
         for picture in pictures_of(frames, usual, layout):
             if picture.rows.empty:
                 continue
-            table = layouts.table_of(layout, usual, picture.rows)
+            table = layout_tables.table_of(layout, usual, picture.rows)
             yield FigureData(
                 picture.name, picture.kind, table, picture.rows, frames, layout, picture.drawing
             )

@@ -19,7 +19,6 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import printed
 
 SENTENCES = 5
 """Largest number of sentences on slow nodes; further nodes are named in one line."""
@@ -229,7 +228,10 @@ def slow_table(frames: CampaignFrames) -> dict[str, Any]:
     if len(lines) > LINES:
         remark = f"The first {LINES} of {len(lines)} slow rows; tables/nodes.csv has all."
     kept = lines[:LINES]
-    breaks = printed.changes([line[:2] for line in kept])
+    breaks = []
+    for place in range(1, len(kept)):
+        if kept[place][:2] != kept[place - 1][:2]:
+            breaks.append(place)
     return {"headings": HEADINGS, "lines": kept, "breaks": breaks, "remark": remark}
 
 

@@ -1,25 +1,28 @@
-"""Make remarks from warnings: a few words in the row of a table, the full text once in the report."""
+"""Remarks from warnings: a few words in the line of a table, and the sentences below the table."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from peakmark.formatting import typeset
-from peakmark.messages import ORDER, Message, Scope, Severity, merge
+import pandas as pd
+
+from peakmark.formatting import capitalised, typeset
+from peakmark.messages import ORDER, message
+from peakmark.rows import schema
+from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import Table
-from peakmark.views.points import Line, Point, points_of
 
-NUMBER = re.compile(r"\d+(\.\d+)?")
 MOST = 3
-"""Usual largest number of remarks in a row. A longer list would hide the most severe one: it is cut, and its
-last part counts the others.
-"""
+"""Usual largest number of remarks in a line: the last part counts the others."""
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+SEVERITIES = [str(severity) for severity in ORDER]
+"""Severities, the worst first."""
 
 
 class Explanation(NamedTuple):
@@ -27,131 +30,205 @@ class Explanation(NamedTuple):
 
     Attributes:
         short: text of the remark in rows; empty if no row shows the warning.
-        rows: rows of peakmark's kernel at the points with the warning.
+        points: points with the warning.
         text: what happened and what to do.
     """
 
     short: str
-    rows: Sequence[Line]
+    points: Sequence[str]
     text: str
 
 
-def texts_of(points: Sequence[Point], table: Table, instruments: Collection[str]) -> list[str]:
-    """Return the remarks on the points of one line, the most severe first.
+def with_short(warnings: pd.DataFrame) -> pd.DataFrame:
+    """Return warnings with ``short``, a remark in a few words, and ``subject``, what the message is per.
 
-    A remark on a reference that peakmark's kernel has too is returned once, without a program.
+    (``warnings.csv`` should have these columns; then this function is superfluous.)
+    """
+    keys = ["code", "case", "values"]
+    messages = warnings.drop_duplicates(keys)[keys].copy()
+    found = [schema.message_of_line(line) for line in schema.lines(warnings.loc[messages.index])]
+    shorts = [message.short for message in found]
+    subjects = [str(message.subject) for message in found]
+    messages["short"] = pd.Series(shorts, messages.index, dtype="str")
+    messages["subject"] = pd.Series(subjects, messages.index, dtype="str")
+    return warnings.merge(messages, on=keys, how="left")
+
+
+def on_lines(
+    frames: CampaignFrames, table: Table, lines: pd.DataFrame, instruments: Iterable[str]
+) -> list[list[str]]:
+    """Return the remarks on each line of a table, the most severe first.
+
+    A remark on a reference that peakmark's kernel has too is returned once, without a program. Remarks
+    that differ only in numbers are one remark with the range of the numbers.
 
     Args:
-        points: the points.
+        frames: the campaign; ``warnings`` have the column ``short``.
         table: the table, which gives the programs' names.
-        instruments: programs that have a column; remarks on other programs are left out.
+        lines: see ``table.show``.
+        instruments: programs that have a column; by default all of the table.
     """
-    families: dict[Any, list[Message]] = defaultdict(list)
-    for point in points:
-        for note in point.notes:
-            if is_shown(note, instruments):
-                words = NUMBER.sub("", note.short)
-                families[note.entry, words, note.about, note.severity].append(note)
-    # Notes whose short texts differ only in numbers are one remark, although their full texts may differ.
-    merged: dict[Message, Message] = {}
-    for family in families.values():
-        merged[family[0]] = with_ranges(family[0], family)
-    references = {program.instrument: f"{program.heading} " for program in table.references}
-    of_kernel = {text_of(merged[note]) for note in merged if note.about not in references}
-    found = []
-    for note in sorted(merged, key=lambda note: ORDER.index(note.severity)):
-        text = text_of(merged[note])
-        if text not in of_kernel:
-            text = text_of(merged[note], references[note.about])
-        found.append(text)
-    return list(dict.fromkeys(found))
+    programs = {program.instrument: f"{program.heading} " for program in table.series}
+    places = lines.assign(place=range(len(lines)))[["line", "place"]]
+    notes = frames.warnings.join(places, on="point", how="inner")
+    notes = notes.sort_values("place", kind="stable")
+    # A note that is printed once for the campaign is shown only if it is a warning.
+    is_on_value = notes["severity"].ne("note") | notes["scope"].ne("campaign")
+    is_shown = is_on_value & notes["about"].isin(["", *(instruments or programs)])
+    notes = notes[is_shown & notes["short"].ne("")]
+    words = notes["short"].str.replace(NUMBER, "", regex=True)
+    family = ["line", "code", "case", words, "about", "severity"]
+    notes = notes.groupby(family, sort=False)["short"].agg(spanned).reset_index(name="remark")
+    # A remark on a reference names it, unless peakmark's kernel has the same remark.
+    wrong = notes["severity"].map({"wrong": "wrong: "}).fillna("")
+    named = wrong + notes["about"].map(programs).fillna("") + notes["remark"]
+    notes["remark"] = wrong + notes["remark"]
+    is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
+    keys = pd.MultiIndex.from_frame(notes[["line", "remark"]])
+    is_named = is_reference & ~keys.isin(keys[~is_reference])
+    # The most severe remarks come first.
+    notes["remark"] = notes["remark"].mask(is_named, named).map(typeset)
+    notes["rank"] = notes["severity"].map(SEVERITIES.index)
+    notes = notes.sort_values("rank", kind="stable").drop_duplicates(["line", "remark"])
+    of_lines = notes.groupby("line")["remark"].agg(list)
+    return [of_lines.get(line, []) for line in lines["line"].unique()]
 
 
-def is_shown(note: Message, instruments: Collection[str]) -> bool:
-    """Return whether a row shows a note: the note has a short text, and its program has a column.
-
-    A note that is printed once for the campaign is shown only if it is a warning.
-    """
-    is_on_value = note.is_warning or not note.is_shared
-    return bool(note.short) and is_on_value and note.about in ("", *instruments)
-
-
-def text_of(note: Message, program: str = "") -> str:
-    """Return a remark in a few words, with the name of a program before it."""
-    text = f"{program}{note.short}"
-    if note.severity is Severity.WRONG:
-        text = f"wrong: {text}"
-    return typeset(text)
+def spanned(variants: Iterable[str]) -> str:
+    """Return texts that differ only in numbers as one text, such as ``spread 7 to 31%``."""
+    first, *others = dict.fromkeys(variants)
+    if not others:
+        return first
+    numbers = [NUMBER.findall(text) for text in (first, *others)]
+    parts = NUMBER.split(first)
+    text = parts[0]
+    for column, rest in zip(zip(*numbers, strict=True), parts[1:], strict=True):
+        low, high = min(column, key=float), max(column, key=float)
+        is_range = low != high and not text.lower().endswith("up to ")
+        text += f"{low} to {high}{rest}" if is_range else f"{high}{rest}"
+    return text
 
 
-def cell_of(texts: Sequence[str], everywhere: Iterable[str] = (), most: int = MOST) -> str:
-    """Return the remarks of a row as one text: ``spread 17 %; host memory``.
-
-    Args:
-        texts: see ``texts_of``.
-        everywhere: remarks that a sentence below the table states for all rows.
-        most: largest number of remarks; the last part counts further ones.
-    """
-    own = [text for text in texts if text not in everywhere]
-    if len(own) > most:
-        rest = len(own) - most + 1
-        own[most - 1 :] = [f"{rest} more remarks"]
-    return "; ".join(own)
-
-
-def common(lines: Sequence[Sequence[str]]) -> list[str]:
+def common(on_lines: Sequence[Sequence[str]]) -> list[str]:
     """Return the remarks that all lines have; empty for a single line."""
-    if len(lines) < 2:
+    if len(on_lines) < 2:
         return []
-    everywhere = set(lines[0]).intersection(*lines)
-    return [text for text in lines[0] if text in everywhere]
+    everywhere = set(on_lines[0]).intersection(*on_lines)
+    return [text for text in on_lines[0] if text in everywhere]
+
+
+def cell(texts: Sequence[str]) -> str:
+    """Return the remarks of a line as one text: ``spread 17 %; host memory``."""
+    if len(texts) <= MOST:
+        return "; ".join(texts)
+    rest = len(texts) - MOST + 1
+    return "; ".join([*texts[: MOST - 1], f"{rest} more remarks"])
+
+
+# -- the chapter Remarks
 
 
 def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[Explanation]:
     """Return the remarks of a campaign in full: the most severe first, then the most frequent.
 
     Args:
-        frames: the campaign.
+        frames: the campaign, see ``layouts.for_print``.
         shown: table -> programs that have a column in the table.
     """
-    # Equal notes of different programs and rows are one note here.
-    rows_of: dict[Message, dict[str, Line]] = defaultdict(dict)
+    measured = frames.rows[frames.rows["n"].gt(0)].drop_duplicates("point")
+    notes = frames.warnings.merge(measured[["point", "table"]], on="point")
+    is_shown = pd.Series(False, notes.index)
     for table, instruments in shown.items():
-        for point in points_of(frames, frames.rows[frames.rows["table"].eq(table)]):
-            for note in point.notes:
-                if note.about in ("", *instruments) and point.measured:
-                    merged = replace(note, about="", scope=Scope.POINT)
-                    rows_of[merged][point.own.point] = point.own
-    # Notes of one message that differ only in their numbers are variants of each other.
-    families: dict[tuple[str, Any], dict[Message, dict[str, Line]]] = defaultdict(dict)
-    for note, lines in rows_of.items():
-        families[note.entry, note.subject][note] = lines
+        is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])
+    notes = notes[is_shown]
+    remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
+    sentences = (notes["text"] + remedies).map(capitalised)
+    notes = notes.assign(
+        sentence=sentences,
+        words=sentences.str.replace(NUMBER, "", regex=True),
+        amount=sentences.str.extract(f"({NUMBER.pattern})")[0].astype("float64"),
+        rank=notes["severity"].map(SEVERITIES.index),
+    )
     found = []
-    for of_entry in families.values():
-        # Variants give the same advice: explain only the most severe, most frequent one, with the
-        # ranges of the numbers of all.
-        note = max(of_entry, key=lambda note: (-ORDER.index(note.severity), len(of_entry[note])))
-        rows: dict[str, Line] = {}
-        for lines in of_entry.values():
-            rows |= lines
-        merged = with_ranges(note, of_entry)
-        texts = typeset(merged.short), typeset(merged.full_sentence)
-        found.append((ORDER.index(note.severity), -len(rows), [*rows.values()], *texts))
+    for _, family in notes.groupby(["code", "case", "subject"], sort=False):
+        # Variants give the same advice: explain only the most severe one, with the largest number.
+        order = family.sort_values(["rank", "amount"], ascending=[True, False], kind="stable")
+        first = order.iloc[0]
+        alike = family[family["words"].eq(first["words"])]
+        points = list(dict.fromkeys(family["point"]))
+        short = typeset(spanned(family["short"])) if first["short"] else ""
+        text = f"{typeset(spanned(alike['sentence']))}."
+        found.append((first["rank"], -len(points), Explanation(short, points, text)))
     ordered = sorted(found, key=itemgetter(0, 1))
-    return [Explanation(short, rows, text) for _, _, rows, short, text in ordered]
+    return [explanation for *_, explanation in ordered]
 
 
-def with_ranges(note: Message, variants: Collection[Message]) -> Message:
-    """Return a message with the ranges of the numbers of all its variants, of which it is one."""
-    same_words = [with_numbers(note, variant) for variant in variants]
-    return merge([*variants, *same_words])[note]
+# -- sentences below a table
 
 
-def with_numbers(note: Message, variant: Message) -> Message:
-    """Return a message with the numbers of a variant, whose texts may differ."""
-    numbers = dict(variant.values)
-    values = []
-    for name, value in note.values:
-        is_number = isinstance(value, int | float)
-        values.append((name, numbers.get(name, value) if is_number else value))
-    return replace(note, values=tuple(values))
+def empty_columns(
+    frames: CampaignFrames, table: Table, rows: pd.DataFrame, instruments: Collection[str]
+) -> list[str]:
+    """Return the reasons why columns of ``instruments`` are empty, except those that were not planned."""
+    measured = set(rows.loc[rows["n"].gt(0), "instrument"])
+    reasons = []
+    for program in table.series:
+        if program.instrument in set(instruments) - measured:
+            why = frames.campaign["empty"][program.instrument]
+            if why != NOT_PLANNED:
+                reasons.append(f"No columns of {program.heading}: {why}")
+    return reasons
+
+
+def gaps(
+    frames: CampaignFrames,
+    table: Table,
+    rows: pd.DataFrame,
+    instruments: Collection[str],
+    *,
+    with_limit: bool = True,
+) -> list[str]:
+    """Return the number of repetitions measured again, and why columns are empty and limits missing.
+
+    Args:
+        frames: the campaign.
+        table: table with the printed names of programs.
+        rows: rows of all programs at the points of the table.
+        instruments: programs that have a column in the table.
+        with_limit: whether the table has columns of limits.
+    """
+    found = []
+    is_counted = rows["instrument"].isin(instruments) & rows["n"].gt(0)
+    again = int(rows.loc[is_counted, "measured_again"].sum())
+    if again:
+        found.append(message("measured-again", count=again).text)
+    if len(rows):
+        found += empty_columns(frames, table, rows, instruments)
+    own = rows[rows["is_own"]]
+    reasons = unknown_reasons(own)
+    if with_limit and reasons:
+        where = " in the empty cells" if own["limit"].notna().any() else ""
+        reason = "the HTML report lists the reasons with the formulas"
+        if len(reasons) == 1:
+            reason = reasons[0]
+        found.append(f"Theoretical {table.quantity} is unknown{where}: {reason}")
+    return found
+
+
+def unknown_reasons(own: pd.DataFrame) -> list[str]:
+    """Return the different reasons why rows have no limit.
+
+    Reasons that differ only in the key of the site file are merged: ``write disk.throughput.RS, .RR
+    and .WS in the site file``.
+    """
+    merged: dict[str, list[str]] = defaultdict(list)
+    for text in filter(None, own["limit_reason"].unique()):
+        reason = json.loads(text)
+        names = reason["values"].pop("names", [])
+        merged[json.dumps(reason)] += names
+    found = []
+    for text, names in merged.items():
+        reason = json.loads(text)
+        reason["values"]["names"] = names
+        found.append(schema.message_of(reason).fact)
+    return found

@@ -15,7 +15,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import plural
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style
-from peakmark.views.node_groups import is_many
+from peakmark.views.points import is_many
 
 PROBES = {"dram": ("DRAM\n(GB/s)", 1e-9), "core-to-core": ("Core to core\n(ns)", 1e9)}
 """Probe -> label of the axis, and factor from SI units to the unit of the axis."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from peakmark.rows import build
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import tables
+from peakmark.views import table_files
 
 
 def write_rows(campaign: Path) -> CampaignFrames:
@@ -26,4 +26,4 @@ def write_rows(campaign: Path) -> CampaignFrames:
 def write_tables(campaign: Path) -> None:
     """Write the tables of a campaign. Errors: see ``write_rows``."""
     frames = write_rows(campaign)
-    tables.write_tables(frames, campaign / tables.FOLDER)
+    table_files.write_tables(frames, campaign / table_files.FOLDER)

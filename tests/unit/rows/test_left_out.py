@@ -14,10 +14,9 @@ from peakmark.rows import build, schema
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import printed
-from peakmark.views.points import points_of
+from peakmark.views import remarks
 from peakmark.views.report import appendix, pictures, sections
-from peakmark.views.tables import runs_frame
+from peakmark.views.table_files import runs_frame
 
 DP, LAT, RS = "DP", "LAT", "RS"
 SUMMARY = ("n", "value", "mean", "median", "sd", "min", "max", "low", "high", "level")
@@ -124,10 +123,9 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     listed = runs_frame(frames)
     listed = listed[listed["record"].isin(runs["record"])]
     assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]
-    point = next(each for each in points_of(frames, frames.rows) if each.own.measured_again)
-    table = BY_NAME[row.table]
-    remarks = printed.remarks_on_gaps(frames, table, [point], ["cpubench"])
-    assert remarks == [message("measured-again", count=1).text]
+    table, rows = BY_NAME[row.table], frames.rows[frames.rows["point"].eq(row.point)]
+    gaps = remarks.gaps(frames, table, rows, ["cpubench"])
+    assert gaps == [message("measured-again", count=1).text]
     groups = appendix.list_runs(frames, None)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
     drawn = {each.kind: each for each in pictures.pictures_of(frames, table, None)}["rounds"]

@@ -13,8 +13,7 @@ from peakmark.cell import Cell
 from peakmark.rows import findings, schema
 from peakmark.rows.labels import Labels
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import printed, score_card
-from peakmark.views.points import points_of
+from peakmark.views import score_card, usual_tables
 
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
 LIMIT = 3e9 * 16  # of one core of the VM in double precision
@@ -194,8 +193,7 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
     frames = make.frames(tmp_path / "c", of_pairs, machines=facts)
     (row,) = own_of(frames)
     assert row.severity == (W if void else "") and bool(row.unequal_nodes) == bool(void)
-    (point,) = points_of(frames, frames.rows)
-    assert not void or void in point.remarks[0].text
+    assert not void or void in notes(frames, "hosts-differ")[0].text
     values = [dict(note.values) for note in notes(frames, "hosts-differ")]
     assert [(each["highest"], each["lowest"]) for each in values] == ([differ] if differ else [])
 
@@ -280,11 +278,11 @@ def test_an_area_that_the_node_chose_joins_what_was_planned_without_it(tmp_path)
         for of in (one, reference)
     ]
     frames = make.frames(tmp_path / "c", measured, planned=[again, two])
-    first, second = points_of(frames, frames.rows)
-    row = first.own
+    row, second = own_of(frames)
     assert (row.table, row.block_bytes, row.missing, row.n) == ("memory_latency", 2 << 30, 1, 1)
-    assert sorted(first.measured) == ["pmbw", "rambench"]
-    assert (second.own.block_bytes, second.own.concurrency, second.own.n) == (None, 2, 0)
+    of_first = frames.rows[frames.rows["point"].eq(row.point) & frames.rows["n"].gt(0)]
+    assert sorted(of_first["instrument"]) == ["pmbw", "rambench"]
+    assert (second.block_bytes, second.concurrency, second.n) == (None, 2, 0)
 
 
 def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(tmp_path):
@@ -308,5 +306,5 @@ def test_fewer_than_six_runs_have_their_lowest_and_highest_and_no_interval(
     for threads, n in enumerate(counts, 1):
         measured += dp("a" * n, SHARES[:n], threads)
     frames = make.frames(tmp_path / "c", measured, machines=machines(a={}))
-    columns = printed.spread_columns(BY_NAME["cpu"], points_of(frames, frames.rows))
+    columns = usual_tables.spread_columns(BY_NAME["cpu"], frames.rows)
     assert [column.label for column in columns][-2:] == headings

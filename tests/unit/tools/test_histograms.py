@@ -12,7 +12,7 @@ from peakmark.errors import ParseError
 from peakmark.rows import build
 from peakmark.tools import common
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import compare, tables
+from peakmark.views import compare, table_files
 from peakmark.views.datasets import dataset_of
 
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
@@ -87,7 +87,7 @@ def campaign(folder, slow, seed):
 def test_tables_have_percentiles_of_all_operations_with_intervals_over_repetitions(tmp_path):
     frames = build.load(campaign(tmp_path / "a", 0.02, 1))
     table = BY_NAME["network_latency"]
-    every = tables.frame(table, frames, frames.rows).iloc[:, -9:]
+    every = table_files.table_frame(table, frames, frames.rows).iloc[:, -9:]
     seconds = [value / table.factor for value in every.loc[frames.rows["point"].item()]]
     for (value, low, high), least, most in (
         (seconds[:3], 20e-6, 21.5e-6), (seconds[3:6], 1500e-6, 2500e-6)
@@ -101,7 +101,7 @@ def test_records_without_histograms_have_the_median_and_no_interval(tmp_path):
     records = make.runs("netbench", "LAT-TCP", 2e-5, 2e-5, block=1, details=bare)
     frames = make.frames(tmp_path, records)
     table = BY_NAME["network_latency"]
-    found = tables.frame(table, frames, frames.rows)
+    found = table_files.table_frame(table, frames, frames.rows)
     headings = [f"MyNETBench {label} ({table.shown})" for label in ("p50", "p99", "p99.9")]
     assert list(found)[-3:] == headings
     assert found[headings[1]].item() / table.factor == pytest.approx(3e-5)

@@ -1,12 +1,12 @@
 """Figures of a made-up campaign, by their names."""
 
-from peakmark.views import figure_style, figures, layouts
+from peakmark.views import figure_style, figures, layout_tables
 
 
 def shown(frames, name):
     """What a figure shows; the layout is the campaign's."""
-    layout = layouts.layout_of(frames)
-    arranged = layouts.for_print(frames, layout)
+    layout = layout_tables.layout_of(frames)
+    arranged = layout_tables.for_print(frames, layout)
     (found,) = (each for each in figures.figures_of(arranged, layout) if each.name == name)
     return found
 

@@ -11,8 +11,7 @@ from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
 from peakmark.views import figures
-from peakmark.views.node_groups import group_points
-from peakmark.views.points import points_of
+from peakmark.views.points import with_medians
 from peakmark.views.report import rendering
 
 
@@ -128,9 +127,8 @@ def test_every_node_is_a_dot_at_its_share_of_the_median(tmp_path):
     data = shown(frames, "cpu")
     (axis,) = draw(frames, "cpu").axes
     drawn = [dots.get_offsets()[:, 0] for dots in axis.collections]
-    expected = []
-    for group in group_points(points_of(frames, data.rows)):
-        expected += [point.own.value / group.median - 1 for point in group.points]
+    usable = with_medians(data.own)
+    expected = list(usable["value"] / usable["median_of_nodes"] - 1)
     assert len(expected) == 4 * 12
     assert sorted(np.concatenate(drawn)) == pytest.approx(sorted(expected))
     slow = sum(bool(row.is_slow) for row in schema.lines(data.own))

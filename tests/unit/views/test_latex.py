@@ -1,6 +1,5 @@
 """Tables as LaTeX: what stands in them, and that a LaTeX sets them within their column."""
 
-import itertools
 import re
 import shutil
 import subprocess
@@ -9,9 +8,8 @@ from dataclasses import replace
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.config import layouts
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import latex, printed
+from peakmark.views import latex, layout_tables
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{tabular} <tag>"
 COLUMN, PAGE = 240, 500  # points: columns and pages of two-column papers
@@ -23,10 +21,6 @@ DOCUMENT = r"""\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{
 TABLES
 \end{document}
 """
-
-
-MEASURED = [name for name, table in BY_NAME.items() if not table.is_optional]
-"""Tables of the campaign that these tests print: it measures neither GPUs nor metadata."""
 
 
 def overfull(files, width, folder):
@@ -49,14 +43,10 @@ def overfull(files, width, folder):
 
 
 def test_every_table_fits_a_column_of_a_paper(swept, tmp_path):
-    files = [swept / "tables" / f"{name}.tex" for name in MEASURED]
+    files = sorted((swept / "tables" / "paper").glob("*.tex"))
     assert all("siunitx" in path.read_text().splitlines()[0] for path in files)
-    campaign = make.write(tmp_path / "c", make.sweep(), config={"report": {"tables": "paper"}})
-    make.tables(campaign)
-    narrow = sorted((campaign / "tables" / "paper").glob("*.tex"))
-    assert len(narrow) == len(layouts.load("paper").layout_tables)
-    assert all(path.read_text().splitlines()[0].endswith("8.4 cm") for path in narrow)
-    assert overfull([*files, *narrow], COLUMN, tmp_path) == []
+    assert all(path.read_text().splitlines()[0].endswith("8.4 cm") for path in files)
+    assert overfull(files, COLUMN, tmp_path) == []
 
 
 def test_tables_of_a_layout_fit_a_page(preset, tmp_path):
@@ -70,7 +60,7 @@ def test_tables_of_a_layout_fit_a_page(preset, tmp_path):
 def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path):
     records = make.runs("cpubench", "DP", 6e10, 1e11, 1.4e11)
     records += make.runs("cpubench", "DP", 1e11, 1e11, 1e11, concurrency=2)
-    campaign = make.write(tmp_path / "c", records, config={"report": {"tables": "paper"}})
+    campaign = make.write(tmp_path / "c", records)
     make.tables(campaign)
     text = (campaign / "tables" / "paper" / "cpu.tex").read_text()
     firsts = [line.split(" & ")[0] for line in text.splitlines() if line.startswith("DP")]
@@ -79,32 +69,32 @@ def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path):
     assert "textsuperscript" not in text.replace("\\textsuperscript{9}", ""), "no notes below"
 
 
-@pytest.mark.parametrize("name", MEASURED)
-def test_a_brief_table_has_seven_columns_and_fitting_numbers(swept, name):
-    text = (swept / "tables" / f"{name}.tex").read_text()
+def test_a_table_of_a_paper_has_seven_columns_and_fitting_numbers(swept):
+    paths = sorted((swept / "tables" / "paper").glob("*.tex"))
+    measured = [path for path in paths if path.read_text().count(" \\\\\n") > 1]
+    assert len(measured) > 8
+    for path in measured:
+        text = path.read_text()
+        formats = FORMATS.findall(text.split("@{}")[1])
+        assert len(formats) <= 7
+        lines = [line for line in text.splitlines() if line.endswith(" \\\\")]
+        assert {1 + len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(formats)}
+        body = text.split("\\midrule\n")[1].split("\\bottomrule")[0].strip().splitlines()
+        for line in body:
+            cells = line.removesuffix(" \\\\").split(" & ")
+            for (whole, decimals), cell in zip(formats, cells, strict=True):
+                if whole and cell.strip() and not cell.startswith("{"):
+                    integer, _, fraction = cell.strip().partition(".")
+                    assert len(integer) <= int(whole) and len(fraction) <= int(decimals), line
+
+
+def test_an_empty_table_has_columns_for_its_headings(tmp_path):
+    campaign = make.write(tmp_path / "c", make.runs("cpubench", "DP", 1e9))
+    make.tables(campaign)
+    text = (campaign / "tables" / "paper" / "disk_iops.tex").read_text()
     formats = FORMATS.findall(text.split("@{}")[1])
-    assert len(formats) <= 7
-    lines = [line for line in text.splitlines() if line.endswith(" \\\\")]
-    assert len(lines) > 1
-    assert {1 + len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(formats)}
-    body = text.split("\\midrule\n")[1].split("\\bottomrule")[0].strip().splitlines()
-    for line in body:
-        cells = line.removesuffix(" \\\\").split(" & ")
-        for (whole, decimals), cell in zip(formats, cells, strict=True):
-            if whole and cell.strip() and not cell.startswith("{"):
-                integer, _, fraction = cell.strip().partition(".")
-                assert len(integer) <= int(whole) and len(fraction) <= int(decimals), line
-
-
-def test_what_a_column_has_no_room_for_is_left_out(tmp_path):
-    records = []
-    for node, tool in itertools.product(("node1", "node2"), ("diskbench", "iozone", "fio")):
-        records += make.runs(tool, "RS", 1e9, concurrency=4, node=node, host=node)
-    config = {"site_facts": {"disk": {"throughput": {"RS": 2e9}}}}
-    frames = make.frames(tmp_path / "c", records, config=config)
-    grid = latex.brief(frames, BY_NAME["disk_throughput"], frames.rows)
-    labels = [column.label for column in grid.columns]
-    assert len(labels) == 7 and labels[0] == "Node" and labels[-2:] == ["Limit", "%"], labels
+    (headings,) = (line for line in text.splitlines() if line.endswith(" \\\\"))
+    assert len(formats) == headings.count(" & ") + 1 == 7
 
 
 def test_hostile_names_stay_text(tmp_path):
@@ -113,7 +103,7 @@ def test_hostile_names_stay_text(tmp_path):
     assert re.search(r"(?<!\\)[&%#_$]", escaped) is None
     assert latex.escape("a\x00b\nc") == "a b c"
     frames = make.frames(tmp_path / "c", make.runs("cpubench", "DP", 1e9))
-    grid = printed.table(frames, BY_NAME["cpu"], frames.rows)
-    text = latex.render(replace(grid, remarks=(HOSTILE,)))
+    (shown,) = layout_tables.shown_tables(layout_tables.arrange(frames, None), BY_NAME["cpu"], None)
+    text = latex.render(replace(shown, below=(HOSTILE,)))
     assert text.count("\\end{tabular}") == 1
     assert escaped in text

@@ -9,7 +9,8 @@ from tests.unit import published
 
 from peakmark.config import layouts, site
 from peakmark.resources import ROOT
-from peakmark.views import layouts as layout_views
+from peakmark.rows import schema
+from peakmark.views import layout_tables
 from peakmark.views.points import rows_of
 
 NAME = "disk-patterns-2020"
@@ -53,8 +54,8 @@ def _listed():
         }  # fmt: skip
 
 
-def compared(layout_table, column, line):
-    """Quantity, program, and its printed and its computed value; None for another column."""
+def compared(layout_table, column, own):
+    """Quantity, program, and the printed value of a row; None for another column."""
     table, runs = layout_table.table, layout_table.name.endswith("_runs")
     quantity = {"mean": "average", "efficiency": "efficiency"}.get(str(column.value))
     if quantity is None or (runs and quantity == "efficiency"):
@@ -62,13 +63,11 @@ def compared(layout_table, column, line):
     program = "MyDiskBench" if column.instrument == "diskbench" else "IOZone"
     metric = "efficiency" if quantity == "efficiency" else table.metric
     run = "" if table.name == "disk_iops" else "mean" if runs else "final"
-    own = line.points[0].own
     place = (own.workload, own.concurrency, own.block_bytes, program)
     printed = PRINTED[(table.name, metric, run), place] * (
         100 if quantity == "efficiency" else layout_table.factor
     )
-    computed = layout_views.value(layout_table, column, line)
-    return quantity, program, printed, computed
+    return quantity, program, printed
 
 
 def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
@@ -76,14 +75,17 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
     count = 0
     for layout_table in layouts.load(NAME).layout_tables:
         margin = 0.3 if layout_table.table.name == "disk_throughput" else 0.1
-        for line in layout_views.lines(fed, layout_table, rows_of(fed, layout_table.table)):
-            assert len(line.points) == 1
-            for column in layout_table.columns:
-                pair = compared(layout_table, column, line)
+        points = layout_tables.lines_of(layout_table, rows_of(fed, layout_table.table))
+        assert points.own["line"].is_unique
+        columns = layout_tables.columns_of(fed, layout_table, points)
+        for number, own in enumerate(schema.lines(points.own)):
+            for column, shown in zip(layout_table.columns, columns, strict=True):
+                pair = compared(layout_table, column, own)
                 if pair is None:
                     continue
                 count += 1
-                quantity, program, printed, computed = pair
+                quantity, program, printed = pair
+                computed = shown.values.iloc[number]
                 # Averages are printed as whole numbers, cut or rounded; efficiencies were computed
                 # from those.
                 agrees = (
@@ -92,7 +94,7 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
                     else abs(computed - printed) <= margin
                 )
                 if not agrees:
-                    names = [line.names[key] for key in ("workload", "concurrency", "block")]
+                    names = [own.words[key] for key in ("workload", "concurrency", "block")]
                     place = (layout_table.name, quantity, *names, program)
                     differing[place] = (printed, computed)
     assert count == 4 * 21 * 2 * 3 + 2 * 7 * 2 * 2
@@ -106,6 +108,6 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
 
 def test_the_runs_are_listed_as_the_report_lists_them(fed):
     (layout_table,) = [one for one in layouts.load(NAME).layout_tables if one.name == "rs_runs"]
-    frame = layout_views.frame(fed, layout_table, rows_of(fed, layout_table.table))
+    frame = make.layout_frame(fed, layout_table)
     line = frame.set_index("Concurrency and Record Size").loc["12 and 16MB"]
     assert list(line)[:6] == [488.0, 464.0, 475.0, 480.0, 483.0, 477.0]

@@ -19,8 +19,8 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
-from peakmark.views import caveats, layouts, node_groups
-from peakmark.views.points import Line, rows_of
+from peakmark.views import caveats, layout_tables
+from peakmark.views.points import Line, is_many, rows_of
 from peakmark.views.report import nodes
 from peakmark.views.report.nodes import who
 
@@ -103,7 +103,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
 def program_titles(layout: Layout | None) -> dict[str, str]:
     """Return titles such as ``diskbench (peakmark)`` for programs with other names in tables."""
-    tables = [layouts.printed_table(None, table) for table in TABLES]
+    tables = [layout_tables.printed_table(None, table) for table in TABLES]
     if layout:
         tables = [layout.called(each.table) for each in layout.layout_tables]
     headings: dict[str, dict[str, None]] = defaultdict(dict)
@@ -123,17 +123,17 @@ def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     For many nodes there are no groups, because a page has no room for them.
     """
     texts = TEXT["runs"]
-    if node_groups.is_many(frames):
+    if is_many(frames):
         return {"text": texts["elsewhere"], "groups": []}
     runs = runs_by_row(frames)
     called = {}
     for table in TABLES:
-        called[table.name] = layouts.table_of(layout, table, rows_of(frames, table))
+        called[table.name] = layout_tables.table_of(layout, table, rows_of(frames, table))
     # (program, unit) -> lines without duplicates: the inner dict serves as an ordered set.
     groups: dict[tuple[str, str], dict[tuple[str, str], None]] = defaultdict(dict)
     has_brackets = False
     for row in schema.lines(frames.rows[frames.rows["n"].gt(0)]):
-        labels = layouts.labels_of(layout, called[row.table], row)
+        labels = layout_tables.labels_of(layout, called[row.table], row)
         values = runs[row.point, row.instrument]
         line = label_of_runs(labels, row, values), "  ".join(values_of(labels, row, values))
         groups[row.program, labels.unit][line] = None

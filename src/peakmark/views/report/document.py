@@ -15,11 +15,12 @@ from typing import Any
 from peakmark.config.layouts import Layout
 from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, plural, typeset
+from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES
-from peakmark.views import caveats, fleet_report, layouts, node_groups, page_one, remarks
-from peakmark.views.points import Line
+from peakmark.views import caveats, fleet_report, layout_tables, page_one, remarks
+from peakmark.views.points import Line, is_many
 from peakmark.views.report import appendix, chapters, nodes, sections
 
 HEADINGS = {
@@ -40,8 +41,8 @@ NAMED = 3
 
 def build(frames: CampaignFrames) -> dict[str, Any]:
     """Return key -> content of each part of the report, without the extents of its figures."""
-    layout = layouts.layout_of(frames)
-    arranged = layouts.for_print(frames, layout)
+    layout = layout_tables.layout_of(frames)
+    arranged = layout_tables.for_print(frames, layout)
     of_resources = sections.build(arranged, layout)
     return {
         "headings": HEADINGS,
@@ -84,7 +85,7 @@ def describe(frames: CampaignFrames) -> dict[str, Any]:
         "partial_text": appendix.TEXT["partial"].format(
             missing=campaign["missing"], cells=plural(campaign["cells"], "planned cell")
         ),
-        "has_layout": layouts.layout_of(frames) is not None,
+        "has_layout": layout_tables.layout_of(frames) is not None,
     }
 
 
@@ -126,12 +127,13 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> dict[str, lis
             instruments = layout.programs_of(table)
         shown[table.name] = instruments
     found: dict[str, list[list[str]]] = {"remarks": [], "row_notes": []}
-    measured = frames.rows.loc[frames.rows["is_own"] & frames.rows["n"].gt(0), "point"]
-    for short, rows, text in remarks.explain(frames, shown):
+    own = frames.rows[frames.rows["is_own"]].set_index("point", drop=False)
+    for short, points, text in remarks.explain(frames, shown):
         if short:
-            found["remarks"].append([short, plural(len(rows), "row"), text])
+            found["remarks"].append([short, plural(len(points), "row"), text])
         else:
-            names = "All rows" if len(rows) == len(measured) else name_rows(rows)
+            is_every = len(points) == own["n"].gt(0).sum()
+            names = "All rows" if is_every else name_rows(list(schema.lines(own.loc[list(points)])))
             found["row_notes"].append([names, text])
     return found
 
@@ -147,8 +149,8 @@ def name_rows(rows: Sequence[Line]) -> str:
 def build_caveats(frames: CampaignFrames) -> list[str]:
     """Return the caveats of page one."""
     texts = [typeset(caveat.full_sentence) for caveat in caveats.build_caveats(frames)]
-    layout = layouts.layout_of(frames)
-    if layout and node_groups.is_many(frames):
+    layout = layout_tables.layout_of(frames)
+    if layout and is_many(frames):
         texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))
     return texts
 

@@ -12,8 +12,7 @@ from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
 from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
 from peakmark.tools.tables import Table
-from peakmark.views.node_groups import is_many
-from peakmark.views.points import rows_of
+from peakmark.views.points import is_many, rows_of
 
 TIMELINE = "timeline"
 """Figure of the machine's states over time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -15,20 +15,18 @@ from peakmark.config.layouts import Drawing, Layout
 from peakmark.formatting import significant, typeset
 from peakmark.messages import message
 from peakmark.rows import schema
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
-from peakmark.views import layouts, node_groups, printed, score_card, timeline
-from peakmark.views.points import Line, Point, points_of, rows_of
-from peakmark.views.printed import PrintedTable
+from peakmark.views import layout_tables, remarks, score_card, timeline
+from peakmark.views.points import Line, is_many, noun_of, rows_of, typical_node, with_medians
 from peakmark.views.report import pictures
 from peakmark.views.report.pictures import FLEET, TIMELINE, Picture, caption
+from peakmark.views.table import ShownTable, sentence
+from peakmark.views.usual_tables import nodes_table, usual_table
 
 Part = dict[str, Any]
 Formulas = dict[str, list[Any]]
 
-DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
-ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
-CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
 UNTITLED = ("shares", "rounds", "ratios")
@@ -41,43 +39,23 @@ ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"
 """Origin of a limit -> its name in the list of formulas; other origins have their own name there."""
 
 
-@dataclass(frozen=True, eq=False)
-class PrintedRows:
-    """A printed table with its rows.
-
-    Attributes:
-        grid: the printed table.
-        rows: lines of ``frames.rows`` at the points that the table shows.
-        is_of_layout: whether the table is a table of the layout.
-    """
-
-    grid: PrintedTable
-    rows: pd.DataFrame
-    is_of_layout: bool = False
-
-    @property
-    def points(self) -> frozenset[str]:
-        """Return the names of the points."""
-        return frozenset(self.rows["point"])
-
-
 def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]:
     """Return title and parts of each chapter, in the order of the layout if there is one.
 
     Args:
-        frames: the campaign, see ``layouts.for_print``.
+        frames: the campaign, see ``layout_tables.for_print``.
         layout: layout of the campaign; its tables are not printed for many nodes.
     """
-    is_many = node_groups.is_many(frames)
+    with_many = is_many(frames)
     first = []
-    if layout and not is_many:
+    if layout and not with_many:
         first = [each.table.subsystem for each in layout.layout_tables]
     chapters = []
     said = set[str]()
     for subsystem in dict.fromkeys([*first, *SUBSYSTEMS]):
         parts: list[Part] = []
         for table in subsystem_tables(subsystem):
-            if is_many:
+            if with_many:
                 parts += parts_of_nodes(frames, table, layout)
             else:
                 parts += parts_of_table(frames, table, layout)
@@ -96,140 +74,82 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
     The second table is for HTML only, because paper has no room for it.
     """
     rows = rows_of(frames, table)
-    points = points_of(frames, rows)
-    if not node_groups.group_points(points):
+    own = rows[rows["is_own"]]
+    if not is_usable(own).any():
         return []
-    called = layouts.table_of(layout, table, rows)
-    typical = node_groups.typical_points(points)
-    part = part_of(printed.nodes_table(frames, called, rows))
+    called = layout_tables.table_of(layout, table, rows)
+    part = part_of(nodes_table(frames, called, rows))
     part["findings"] = [finding for finding, _ in findings_with_points(frames, table, layout)]
     part["figures"] = [
-        picture_of_nodes(frames, picture) for picture in drawn_pictures(frames, table, layout)
+        picture_of_nodes(picture) for picture in drawn_pictures(frames, table, layout)
     ]
-    part["formulas"] = build_formulas(typical, layout)
+    node = typical_node(with_medians(own))
+    part["formulas"] = build_formulas(own[own["node"].eq(node)], layout)
     if part["formulas"]["lines"]:
-        node = typical[0].own.node
         whose = f"These are the values of {node}, the node nearest to the median of all nodes."
         part["formulas"]["sources"].insert(0, whose)
-    grid = printed.table(frames, called, rows)
-    every_node = part_of(replace(grid, title=f"{grid.title}: every node"))
-    every_node["table"]["runs"] = runs_of_lines(frames, called, rows)
+    shown = usual_table(frames, called, rows)
+    every_node = part_of(replace(shown, title=f"{shown.title}: every node"))
+    every_node["table"]["runs"] = runs_of_lines(frames, called, own)
     return [part, every_node | {"on_paper": False}]
 
 
 def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Part]:
     """Return the parts of a table: first one for each table of the layout, then those of other rows."""
-    if layout and is_another_side(frames, table, layout):
-        return []
-    tables = list(printed_rows(frames, table, layout))
+    tables = list(layout_tables.shown_tables(frames, table, layout))
     if not tables:
         return []
+    own = rows_of(frames, table)
+    own = own[own["is_own"]].set_index("point", drop=False)
     parts = []
     for each in tables:
-        part = part_of(each.grid)
+        part = part_of(each)
         if not each.is_of_layout:
-            part["table"]["runs"] = runs_of_lines(frames, table, each.rows)
+            part["table"]["runs"] = runs_of_lines(frames, table, own.loc[each.lines.index])
         parts.append(part)
     for finding, names in findings_with_points(frames, table, layout):
         fitting = parts_with(names, parts, tables)
         (fitting or parts)[-1]["findings"].append(finding)
     add_pictures(parts, tables, pictures.pictures_of(frames, table, layout))
     if any(each.is_of_layout for each in tables):
-        points = points_of(frames, rows_of(frames, table))
-        parts[-1]["formulas"] = build_formulas(points, layout)
+        parts[-1]["formulas"] = build_formulas(own, layout)
     else:
         for part, each in zip(parts, tables, strict=True):
-            part["formulas"] = build_formulas(points_of(frames, each.rows), layout)
+            part["formulas"] = build_formulas(each.lines, layout)
     return parts
 
 
-def printed_rows(
-    frames: CampaignFrames, table: Table, layout: Layout | None
-) -> Iterator[PrintedRows]:
-    """Yield the printed tables of a table's rows: first the layout's, then those of all other rows."""
-    rows = rest = rows_of(frames, table)
-    called = layouts.table_of(layout, table, rows)
-    titles = set[str]()
-    if layout is not None:
-        for layout_table in layout.layout_tables:
-            shown = rows[layouts.is_shown(layout_table, rows)]
-            if len(shown):
-                grid = layouts.table(frames, layout_table, rows, called)
-                titles.add(grid.title)
-                yield PrintedRows(grid, shown, is_of_layout=True)
-        rest = layouts.left_over(layout, rows)
-    for usual, members in usual_tables(called, rest):
-        title = usual.title
-        if title in titles:
-            title += ", other rows"
-        grid = printed.table(frames, replace(usual, title=title), members)
-        yield PrintedRows(grid, members)
-
-
 def parts_with(
-    points: Collection[str], parts: Sequence[Part], tables: Sequence[PrintedRows]
+    points: Collection[str], parts: Sequence[Part], tables: Sequence[ShownTable]
 ) -> list[Part]:
-    """Return the parts whose printed table has all of the given points."""
+    """Return the parts whose shown table has all of the given points."""
     pairs = zip(parts, tables, strict=True)
-    return [part for part, each in pairs if each.points.issuperset(points)]
+    return [part for part, each in pairs if set(points).issubset(each.lines.index)]
 
 
-def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.DataFrame]]:
-    """Yield the tables of rows that no layout shows: memory has one table for DRAM, one for caches."""
-    is_cache = rows["variant"].eq("block")
-    caches, others = rows[is_cache], rows[~is_cache]
-    if len(others):
-        remark = DRAM
-        if others["variant"].eq("pool-temporal").any():
-            remark += f" {ORDINARY}"
-        dram = replace(table, title="Throughput of DRAM", remark=remark)
-        yield dram if len(caches) else table, others
-    if len(caches):
-        name = f"{table.name}_block"
-        yield replace(table, name=name, title="Throughput of caches", remark=CACHES), caches
-
-
-def is_another_side(frames: CampaignFrames, table: Table, layout: Layout) -> bool:
-    """Return whether the layout lacks a table but shows all its points in another table.
-
-    For example, a layout may show latencies in a table of IOPS.
-    """
-    if table in [each.table for each in layout.layout_tables]:
-        return False
-    shown = frames.rows.drop(layouts.left_over(layout, frames.rows).index)
-    of_subsystem = shown[shown["subsystem"].eq(table.subsystem)]
-    return places_of(rows_of(frames, table)) <= places_of(of_subsystem)
-
-
-def places_of(rows: pd.DataFrame) -> set[tuple[Any, ...]]:
-    """Return the points of rows without the table, so that points of two tables can be compared."""
-    columns = [name for name in schema.POINT if name != "table"]
-    return set(rows[columns].astype(str).itertuples(index=False, name=None))
-
-
-def part_of(grid: PrintedTable) -> Part:
-    """Return a part with a printed table, and without findings, figures and formulas yet."""
+def part_of(shown: ShownTable) -> Part:
+    """Return a part with a shown table, and without findings, figures and formulas yet."""
     return {
-        "title": grid.title,
+        "title": shown.title,
         "on_paper": True,
-        "name": grid.full_title,
-        "table": printed.as_data(grid) | {"runs": []},
-        "paper": printed.as_data(grid.without(lambda column: not column.on_paper)),
+        "name": shown.full_title,
+        "table": shown.page() | {"runs": []},
+        "paper": shown.page(on_paper=True),
         "findings": [],
         "figures": [],
         "formulas": {"lines": [], "sources": []},
     }
 
 
-def runs_of_lines(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> list[Part]:
-    """Return for each line of a printed table the runs of peakmark's kernel that count.
+def runs_of_lines(frames: CampaignFrames, table: Table, own: pd.DataFrame) -> list[Part]:
+    """Return for each row of peakmark's kernel the runs that count.
 
     ``shares`` has them as shares of the highest run, ``text`` in the unit of the table.
     """
     kept = frames.runs[frames.runs["kept"]].sort_values("repetition", kind="stable")
     values = kept.groupby(["point", "instrument"])["value"].agg(list)
     lines = []
-    for row in schema.lines(rows[rows["is_own"]]):
+    for row in schema.lines(own):
         runs = values.get((row.point, row.instrument), [])
         highest = max(runs, default=0.0)
         texts = [significant(value * table.factor) for value in runs]
@@ -252,14 +172,12 @@ def findings_with_points(
     if layout is not None and layout.programs_of(table):
         shown = layout.programs_of(table)
         hidden = {each.heading for each in table.series if each.instrument not in shown}
-    called = layouts.printed_table(layout, table)
+    names = layout_tables.names_of(layout, table)
     of_table = frames.findings[frames.findings["table"].eq(table.name)]
     for line in schema.lines(of_table):
         if {line.better, line.worse} & hidden:
             continue
-        text = line.text
-        for program, other in zip(table.series, called.series, strict=True):
-            text = text.replace(program.heading, other.heading)
+        text = layout_tables.renamed(line.text, names)
         finding = {"topic": line.topic, "text": typeset(text)}
         yield finding, json.loads(line.points or "[]")
 
@@ -296,20 +214,20 @@ def formula_of(own: Line, with_reason: bool) -> Formula:
     return Formula("; ".join(filter(None, texts)), own.limit_detail, kind, tuple(sources))
 
 
-def build_formulas(points: Sequence[Point], layout: Layout | None = None) -> Formulas:
-    """Return the different formulas of the limits of points, with their sources.
+def build_formulas(own: pd.DataFrame, layout: Layout | None = None) -> Formulas:
+    """Return the different formulas of the limits of rows, with their sources.
 
     Returns:
         A mapping with these keys:
 
-        - ``lines``: for each formula its points, text, kind, and the numbers of its sources.
+        - ``lines``: for each formula its rows, text, kind, and the numbers of its sources.
         - ``sources``: numbered sentences.
     """
     # If there is only one reason for unknown limits, a remark below the table states it.
-    with_reasons = len(printed.unknown_reasons(points)) != 1
-    groups: dict[Formula, list[Point]] = defaultdict(list)
-    for point in points:
-        groups[formula_of(point.own, with_reasons)].append(point)
+    with_reasons = len(remarks.unknown_reasons(own)) != 1
+    groups: dict[Formula, list[Line]] = defaultdict(list)
+    for row in schema.lines(own):
+        groups[formula_of(row, with_reasons)].append(row)
     shown = {formula: members for formula, members in groups.items() if formula.text}
     lines = []
     numbers: dict[str, int] = {}
@@ -323,24 +241,23 @@ def build_formulas(points: Sequence[Point], layout: Layout | None = None) -> For
             text = f"{text} ({formula.detail})"
         cited = [numbers.setdefault(each, len(numbers) + 1) for each in sources if each]
         which = "all rows"
-        if len(members) < len(points):
-            which = name_points(members, layout)
+        if len(members) < len(own):
+            which = name_rows(members, layout)
         lines.append([which, typeset(text), formula.kind, ", ".join(map(str, cited))])
     texts = [f"{number}. {typeset(source)}." for source, number in numbers.items()]
     return {"lines": lines, "sources": texts}
 
 
-def name_points(points: Sequence[Point], layout: Layout | None) -> str:
-    """Return the workloads, blocks and concurrencies of the points of a formula as text."""
+def name_rows(rows: Sequence[Line], layout: Layout | None) -> str:
+    """Return the workloads, blocks and concurrencies of the rows of a formula as text."""
     workloads, blocks, threads = dict[str, None](), dict[str, None](), dict[str, None]()
-    for point in points:
-        own = point.own
-        labels = layouts.labels_of(layout, BY_NAME[own.table], own)
-        variant = own.variant if labels.table.variant else ""
-        workloads[f"{labels.workload(own)} {variant}".rstrip()] = None
-        if own.block_bytes is not None:
-            blocks[labels.block(own)] = None
-        count = f"×{own.concurrency}" if own.concurrency else own.concurrency_word
+    for row in rows:
+        labels = layout_tables.labels_of(layout, BY_NAME[row.table], row)
+        variant = row.variant if labels.table.variant else ""
+        workloads[f"{labels.workload(row)} {variant}".rstrip()] = None
+        if row.block_bytes is not None:
+            blocks[labels.block(row)] = None
+        count = f"×{row.concurrency}" if row.concurrency else row.concurrency_word
         threads[count] = None
     return "; ".join(", ".join(names) for names in (workloads, blocks, threads) if names)
 
@@ -349,7 +266,7 @@ def name_points(points: Sequence[Point], layout: Layout | None) -> str:
 
 
 def add_pictures(
-    parts: Sequence[Part], tables: Sequence[PrintedRows], found: Sequence[Picture]
+    parts: Sequence[Part], tables: Sequence[ShownTable], found: Sequence[Picture]
 ) -> None:
     """Add each figure to the first part whose table has all its points, or to the last one with any.
 
@@ -361,7 +278,7 @@ def add_pictures(
             fitting = parts_with(points, parts, tables)
             if not fitting:
                 pairs = zip(parts, tables, strict=True)
-                fitting = [part for part, each in pairs if each.points.intersection(points)][-1:]
+                fitting = [part for part, each in pairs if each.lines.index.isin(points).any()][-1:]
             part = (fitting or parts[-1:])[0]
             text = caption_of(picture)
             if picture.kind in UNTITLED and picture.drawing is None:
@@ -369,8 +286,8 @@ def add_pictures(
             figure = {"name": picture.name, "caption": text, "on_paper": picture.on_paper}
             part["figures"].append(figure)
         elif picture.drawing:
-            remark = printed.closed(pictures.without_rows(picture.drawing))
-            parts[-1]["table"]["remarks"].append(remark)
+            remark = pictures.without_rows(picture.drawing)
+            parts[-1]["table"]["remarks"].append(sentence(remark))
 
 
 def drawn_pictures(
@@ -380,24 +297,19 @@ def drawn_pictures(
 
     For many nodes, the usual figures replace those of the layout.
     """
-    is_many = node_groups.is_many(frames)
-    if is_many:
+    with_many = is_many(frames)
+    if with_many:
         layout = None
     for picture in pictures.pictures_of(frames, table, layout):
         if picture.rows.empty:
             continue
-        if not is_many or node_groups.group_points(points_of_rows(frames, picture.rows)):
+        if not with_many or is_usable(picture.rows).any():
             yield picture
-
-
-def points_of_rows(frames: CampaignFrames, rows: pd.DataFrame) -> list[Point]:
-    """Return the points of some rows, with all programs that measured them."""
-    return points_of(frames, frames.rows[frames.rows["point"].isin(rows["point"])])
 
 
 def figure_names(frames: CampaignFrames) -> list[str]:
     """Return the names of the figures in the report, with the figure of page one first."""
-    layout = layouts.layout_of(frames)
+    layout = layout_tables.layout_of(frames)
     first = overview(frames)
     names = [first["name"]] if first else []
     for table in TABLES:
@@ -419,21 +331,18 @@ def overview(frames: CampaignFrames) -> dict[str, str] | None:
     """Return the figure of page one: how far several nodes lie apart. One node has none."""
     if len(frames.nodes) < 2:
         return None
-    points: list[Point] = []
-    for _, rows in score_card.rows_of_headlines(frames):
-        for group in node_groups.group_points(points_of(frames, rows)):
-            points += group.points
-    if not points:
+    usable = [rows[is_usable(rows)] for _, rows in score_card.rows_of_headlines(frames)]
+    usable = [rows for rows in usable if len(rows)]
+    if not usable:
         return None
-    return {"name": FLEET, "caption": caption(FLEET, node_groups.noun(points))}
+    return {"name": FLEET, "caption": caption(FLEET, noun_of(pd.concat(usable)))}
 
 
-def picture_of_nodes(frames: CampaignFrames, picture: Picture) -> dict[str, Any]:
+def picture_of_nodes(picture: Picture) -> dict[str, Any]:
     """Return a figure of many nodes with its caption."""
-    noun = node_groups.noun(points_of_rows(frames, picture.rows))
     return {
         "name": picture.name,
-        "caption": caption(pictures.case_of(picture), noun),
+        "caption": caption(pictures.case_of(picture), noun_of(picture.rows)),
         "on_paper": picture.on_paper,
     }
 

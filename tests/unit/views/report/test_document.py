@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.unit import campaign_data as make
 
 from peakmark.tools.tables import BY_NAME
-from peakmark.views.points import points_of, rows_of
+from peakmark.views.points import rows_of
 from peakmark.views.report import document, sections
 
 CPU = make.cell("cpubench", "DP", subsystem="cpu")
@@ -16,9 +16,9 @@ def judged(folder, records, **more):
     return document.build(make.frames(folder, records, **more))
 
 
-def points_of_cpu(folder, records, **more):
-    frames = make.frames(folder, records, **more)
-    return points_of(frames, rows_of(frames, BY_NAME["cpu"]))
+def rows_of_cpu(folder, records, **more):
+    rows = rows_of(make.frames(folder, records, **more), BY_NAME["cpu"])
+    return rows[rows["is_own"]]
 
 
 def parts_of(data):
@@ -63,16 +63,16 @@ def test_two_tables_of_the_same_rows_have_findings_once(tmp_path):
 
 def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path):
     waiting = replace(CPU, workload="SP", word="cores")
-    points = points_of_cpu(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting])
-    lines = [line[0] for line in sections.build_formulas(points)["lines"]]
+    own = rows_of_cpu(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting])
+    lines = [line[0] for line in sections.build_formulas(own)["lines"]]
     assert [line for line in lines if "SP" in line] == ["SP; cores"]
 
 
 def test_brackets_that_formulas_share_are_told_once(tmp_path):
     records = make.runs("cpubench", "DP", 4e10) + make.runs("cpubench", "DP", 4e10, concurrency=2)
-    points = points_of_cpu(tmp_path / "c", records, facts=make.ZEN3)
-    formulas = sections.build_formulas(points)
-    assert all(point.own.limit_detail for point in points), "otherwise this tests nothing"
+    own = rows_of_cpu(tmp_path / "c", records, facts=make.ZEN3)
+    formulas = sections.build_formulas(own)
+    assert own["limit_detail"].ne("").all(), "otherwise this tests nothing"
     assert len(formulas["lines"]) == 2
     assert all("(Zen 3" not in formula for _, formula, _, _ in formulas["lines"])
     (source,) = [source for source in formulas["sources"] if "Zen 3" in source]

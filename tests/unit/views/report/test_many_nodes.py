@@ -7,7 +7,7 @@ from tests.unit.rows.fleets import SLOW, campaign, facts, write
 
 from peakmark.rows import build
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import node_figures, printed
+from peakmark.views import layout_tables, node_figures, usual_tables
 from peakmark.views.points import rows_of
 from peakmark.views.report import appendix, document, nodes, rendering, sections
 from peakmark.workflow import documents
@@ -27,7 +27,8 @@ def test_nodes_of_several_classes_have_a_column_for_them(tmp_path):
     }
     folder = write(tmp_path / "c", 12, half, machines=machine)
     frames = build.load(folder)
-    table = printed.nodes_table(frames, BY_NAME["cpu"], rows_of(frames, BY_NAME["cpu"]))
+    arranged = layout_tables.arrange(frames, None)
+    table = usual_tables.nodes_table(arranged, BY_NAME["cpu"], rows_of(frames, BY_NAME["cpu"]))
     assert "Class" in [column.label for column in table.columns]
     assert rendering.write_pdf(documents.collect(folder)).exists()
 
@@ -42,7 +43,7 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
         records.append(make.record(of, status="unavailable", reason="no memory", host=name))
     folder = make.write(tmp_path / "c", records)
     make.tables(folder)
-    assert "node6" in (folder / "tables" / "memory_latency.tex").read_text()
+    assert "node6" in (folder / "tables" / "paper" / "memory_latency.tex").read_text()
     assert rendering.write_pdf(documents.collect(folder)).exists()
 
 

@@ -8,8 +8,9 @@ from peakmark import plan
 from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import layouts as layout_views
+from peakmark.views import layout_tables
 from peakmark.views.points import rows_of
+from peakmark.views.table import csv
 
 TABLE = {
     "name": "cpu", "of": "cpu", "title": "CPU",
@@ -24,8 +25,13 @@ def write_layout(folder, **changes):
     return str(path)
 
 
-def table_of(layout, name):
-    return next(one for one in layouts.load(layout).layout_tables if one.name == name)
+def shown_in(frames, layout, name):
+    """A table of a layout as a page shows it."""
+    (layout_table,) = [one for one in layouts.load(layout).layout_tables if one.name == name]
+    frames = layout_tables.arrange(frames, layouts.load(layout))
+    points = layout_tables.lines_of(layout_table, rows_of(frames, layout_table.table))
+    columns = layout_tables.columns_of(frames, layout_table, points)
+    return layout_tables.layout_table_of(frames, layout_table, layout_table.table, points, columns)
 
 
 @pytest.mark.parametrize(("latency", "efficiency"), [(1e-4, 80.0), (1e-3, -100.0)])
@@ -36,11 +42,10 @@ def test_the_reports_own_efficiency_of_a_latency_is_used_and_named(tmp_path, lat
     facts = {"disk": {"latency": {"RR": 5e-4}}}
     config = {"site_facts": facts, "report": {"tables": layout}}
     found = make.frames(tmp_path / "c", [make.record(of, measured)], config=config)
-    layout_table = table_of(layout, "disk_latency")
-    rows = rows_of(found, layout_table.table)
-    printed = layout_views.frame(found, layout_table, rows)["MyDiskBench Efficiency (%)"]
-    assert printed.item() == pytest.approx(efficiency)
-    remarks = " ".join(layout_views.table(found, layout_table, rows, layout_table.table).remarks)
+    shown = shown_in(found, layout, "disk_latency")
+    values = csv(shown.columns)["MyDiskBench Efficiency (%)"]
+    assert values.item() == pytest.approx(efficiency)
+    remarks = " ".join(shown.below)
     assert "100 - 100 * measured / theoretical" in remarks
     assert ("negative" in remarks) == (efficiency < 0)
     assert f"is {50 / (latency * 1e3):.0f}" in remarks  # the share of the limit
@@ -50,9 +55,7 @@ def test_remarks_on_rows_follow_the_columns_of_the_report(tmp_path):
     records = make.runs("diskbench", "RS", 1e9, 2e9, 3e9)
     records += make.runs("diskbench", "RS", 1e9, block=16 << 20)
     found = make.frames(tmp_path / "c", records)
-    layout_table = table_of("file-io-lab", "rs_throughput")
-    rows = rows_of(found, layout_table.table)
-    grid = layout_views.table(found, layout_table, rows, layout_table.table)
+    grid = shown_in(found, "file-io-lab", "rs_throughput")
     labels = [column.label for column in grid.columns]
     assert labels[:3] == ["Workload", "Concurrency", "Record Size"]
     remarks = [line[-1] for line in grid.body]

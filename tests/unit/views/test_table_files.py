@@ -7,9 +7,10 @@ from tests.unit.campaign_data import VM
 
 from peakmark.config import layouts
 from peakmark.tools.tables import BY_NAME, TABLES
-from peakmark.views import layouts as layout_views
-from peakmark.views import printed, tables
-from peakmark.views.points import points_of, rows_of
+from peakmark.views import layout_tables, table_files
+from peakmark.views.points import rows_of
+from peakmark.views.table import NOT_MEASURED
+from peakmark.views.usual_tables import EFFICIENCY, of_quantity, usual_table
 
 
 def read(folder, name):
@@ -19,23 +20,25 @@ def read(folder, name):
 def heading(name):
     """Heading of the measured values of the own kernel."""
     table = BY_NAME[name]
-    return f"{table.own.heading} {printed.of_quantity(table, 'Measured')}"
+    return f"{table.own.heading} {of_quantity(table, 'Measured')}"
 
 
 def frame_of(frames, name):
     """The CSV file of a table as a frame, with empty texts for what is missing."""
     table = BY_NAME[name]
-    return tables.frame(table, frames, rows_of(frames, table)).astype(object).fillna("")
+    return table_files.table_frame(table, frames, rows_of(frames, table)).astype(object).fillna("")
+
+
+def shown(frames, name):
+    """A table as a page shows it."""
+    arranged = layout_tables.arrange(frames, None)
+    return usual_table(arranged, BY_NAME[name], rows_of(frames, BY_NAME[name]))
 
 
 def printed_texts(frames, name):
     """Label and group of each column of a table -> its texts."""
-    grid = printed.table(frames, BY_NAME[name], rows_of(frames, BY_NAME[name]))
-    columns = zip(*grid.body, strict=True)
-    return {
-        (column.group, column.label): texts
-        for column, texts in zip(grid.columns, columns, strict=True)
-    }
+    grid = shown(frames, name)
+    return {(column.group, column.label): column.texts for column in grid.columns}
 
 
 @pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
@@ -48,8 +51,8 @@ def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workloa
     (bound,) = frames.rows["bound"]
     table = BY_NAME[frames.rows["table"].item()]
     (line,) = frame_of(frames, table.name).to_dict("records")
-    efficiency = f"{table.own.heading} {printed.EFFICIENCY}"
-    assert (line[printed.of_quantity(table, "Theoretical")], line[efficiency]) == ("", "")
+    efficiency = f"{table.own.heading} {EFFICIENCY}"
+    assert (line[of_quantity(table, "Theoretical")], line[efficiency]) == ("", "")
     assert line["Limit Kind"] == "at_most"
     assert line[f"Bound ({table.shown})"] == pytest.approx(bound * table.factor)
     texts = [text for texts in printed_texts(frames, table.name).values() for text in texts]
@@ -62,18 +65,23 @@ def test_a_small_matrix_of_hpl_has_no_share_of_the_limit(tmp_path, n, seconds, i
     records = make.runs("cpubench", "DP", 4e10) + make.runs("hpl", "DP", 3e10, details=details)
     frames = make.frames(tmp_path / "c", records, facts=VM)
     (line,) = frame_of(frames, "cpu").to_dict("records")
-    assert line[f"MyCPUBench {printed.EFFICIENCY}"] != ""
-    assert (line[f"HPL {printed.EFFICIENCY}"] != "") is is_shown
+    assert line[f"MyCPUBench {EFFICIENCY}"] != ""
+    assert (line[f"HPL {EFFICIENCY}"] != "") is is_shown
     shown = printed_texts(frames, "cpu")
-    assert shown[printed.EFFICIENCY, "MyCPUBench"] != ("",)
-    assert ((printed.EFFICIENCY, "HPL") in shown) is is_shown
+    assert shown[EFFICIENCY, "MyCPUBench"] != [""]
+    assert ((EFFICIENCY, "HPL") in shown) is is_shown
     (layout_table,) = [
         each
         for each in layouts.load("four-subsystems-2018-hyperion").layout_tables
         if each.table.name == "cpu"
     ]
-    in_layout = layout_views.frame(frames, layout_table, frames.rows)["HPL Efficiency (%)"]
-    assert in_layout.notna().all() == is_shown
+    points = layout_tables.lines_of(layout_table, frames.rows)
+    (in_layout,) = [
+        column
+        for column in layout_tables.columns_of(frames, layout_table, points)
+        if column.heading == "HPL Efficiency (%)"
+    ]
+    assert in_layout.values.notna().all() == is_shown
 
 
 @pytest.mark.parametrize(("name", "instrument", "workload", "value", "unit", "per_joule"), [
@@ -92,7 +100,7 @@ def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
     (line,) = frame_of(frames, name).to_dict("records")
     assert line["Energy (J)"] == 50.0
     assert line.get(f"Operations per joule ({unit}/J)") == pytest.approx(per_joule)
-    assert printed_texts(frames, name)["Energy", "J"] == ("50.00",)
+    assert printed_texts(frames, name)["Energy", "J"] == ["50.00"]
     columns = frame_of(make.frames(tmp_path / "d", unknown), name).columns
     assert not columns.str.contains("Energy|joule").any()
 
@@ -129,16 +137,10 @@ def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path):
     hole = frame.iloc[0]
     assert (hole["n"], hole[heading("cpu")], hole["Standard Deviation"]) == (0, "", "")
     assert "not measured" in hole["Notes"] and "exit code 1" in hole["Notes"]
-    assert (
-        printed_texts(frames, "cpu")[printed.of_quantity(BY_NAME["cpu"], "Measured"), "MyCPUBench"][
-            0
-        ]
-        == printed.NOT_MEASURED
-    )
-    (_, half_measured) = points_of(frames, frames.rows)
-    (note,) = [note for note in half_measured.notes if note.code == "not-measured"]
-    assert half_measured.own.missing == 1
-    assert (dict(note.values)["missing"], dict(note.values)["planned"]) == (1, 2)
+    measured = of_quantity(BY_NAME["cpu"], "Measured")
+    assert printed_texts(frames, "cpu")[measured, "MyCPUBench"][0] == NOT_MEASURED
+    assert list(frames.rows["missing"])[1] == 1
+    assert "1 of 2" in frame["Notes"][1]
 
 
 def test_a_warning_of_a_record_is_one_note_with_its_share(tmp_path):
@@ -167,12 +169,9 @@ def test_both_ends_of_pairs_of_nodes_are_in_every_table(tmp_path, pairs, clients
     frame = read(tmp_path / "c", "network_throughput")
     assert (list(frame["Client"]), list(frame["Server"])) == ([clients], [servers])
     assert list(read(tmp_path / "c", "runs")["server_host"]) == [server for _, server in pairs]
-    table = BY_NAME["network_throughput"]
-    grid = printed.table(frames, table, rows_of(frames, table))
-    tex = (tmp_path / "c" / "tables" / "network_throughput.tex").read_text()
-    (point,) = points_of(frames, frames.rows)
-    named = [dict(note.values)["pairs"] for note in point.notes if note.code == "pairs"]
-    assert named == ([("n1 → n2", "n2 → n1")] if len(pairs) > 1 else [])
+    grid = shown(frames, "network_throughput")
+    tex = (tmp_path / "c" / "tables" / "paper" / "network_throughput.tex").read_text()
+    assert ("n1 → n2" in frame["Notes"][0]) == (len(pairs) > 1)
     assert (r"Client $\rightarrow$" in tex) == bool(place)
     if place:
         assert place.replace("→", r"$\rightarrow$") in tex
@@ -189,10 +188,8 @@ def test_nodes_are_kept_apart_and_named(tmp_path):
     make.tables(folder)
     assert list(read(folder, "cpu")["Node"]) == ["n1", "n2"]
     assert list(read(folder, "nodes")["median_of_nodes"]) == [4e10, 4e10]
-    (folder / "tables" / "summary.csv").write_text("of an earlier version")
     make.tables(make.write(folder, first))
     assert not (folder / "tables" / "nodes.csv").exists(), "one node"
-    assert not (folder / "tables" / "summary.csv").exists()
 
 
 def test_a_value_that_stands_beside_several_rows_is_one_run(tmp_path):
@@ -203,5 +200,5 @@ def test_a_value_that_stands_beside_several_rows_is_one_run(tmp_path):
     frames = make.frames(tmp_path / "c", [*records[0], *records[1], echo])
     printed_values = frame_of(frames, "network_latency").filter(like="ping Measured")
     assert (printed_values > 0).all(axis=None) and len(printed_values) == 2
-    runs = tables.runs_frame(frames)
+    runs = table_files.runs_frame(frames)
     assert list(runs["workload"]) == ["LAT-TCP", "LAT-UDP", "LAT-ICMP"]

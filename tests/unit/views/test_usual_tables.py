@@ -4,13 +4,14 @@ from tests.unit import campaign_data as make
 
 from peakmark.messages import captions
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import printed, tables
+from peakmark.views import layout_tables, table_files, usual_tables
 from peakmark.views.points import rows_of
 from peakmark.views.report.pictures import case_of, pictures_of
 
 
 def table_of(frames, name):
-    return printed.table(frames, BY_NAME[name], rows_of(frames, BY_NAME[name]))
+    arranged = layout_tables.arrange(frames, None)
+    return usual_tables.usual_table(arranged, BY_NAME[name], rows_of(frames, BY_NAME[name]))
 
 
 def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
@@ -23,8 +24,8 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
     # The plan asks for no cell of fio, so that nobody misses its column.
     (of_iozone,) = [remark for remark in grid.general if remark.startswith("No columns")]
     assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
-    columns = tables.frame(table, found, rows_of(found, table)).columns
-    measured = printed.of_quantity(table, "Measured")
+    columns = table_files.table_frame(table, found, rows_of(found, table)).columns
+    measured = usual_tables.of_quantity(table, "Measured")
     assert {f"{program.heading} {measured}" for program in table.references} <= set(columns)
 
 
@@ -38,19 +39,20 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
     grid = table_of(found, "disk_throughput")
     labels = {column.label for column in grid.columns}
     assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & labels
-    assert "Engine: io_uring." in grid.remarks
+    assert "Engine: io_uring." in grid.below
     assert all(len(line) == len(grid.columns) for line in grid.body)
     network = table_of(found, "network_throughput")
-    assert sum("loopback" in remark for remark in network.remarks if "All rows" in remark) == 1
+    assert sum("loopback" in remark for remark in network.below if "All rows" in remark) == 1
     assert not any("loopback" in cell for line in network.body for cell in line)
 
 
 def test_points_that_no_node_measured_are_a_table_without_lines(tmp_path):
     planned = [make.cell("cpubench", "DP", subsystem="cpu", node=node) for node in ("a", "b")]
     frames = make.frames(tmp_path / "c", [], planned=planned)
-    grid = printed.nodes_table(frames, BY_NAME["cpu"], frames.rows)
-    assert grid.body == () and "1 of 1 points were measured on no node" in grid.remarks[-1]
-    assert printed.as_data(grid)["body"] == []
+    arranged = layout_tables.arrange(frames, None)
+    grid = usual_tables.nodes_table(arranged, BY_NAME["cpu"], frames.rows)
+    assert grid.body == [] and "1 of 1 points were measured on no node" in grid.below[-1]
+    assert grid.page()["body"] == []
 
 
 def test_every_figure_has_a_caption(tmp_path):

@@ -1,0 +1,382 @@
+"""The tables of a layout: rows under the headings and in the lines and order of the layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from peakmark.config import layouts
+from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
+from peakmark.formatting import evaluate, natural, percent
+from peakmark.rows import schema
+from peakmark.rows.labels import Labels
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import BY_NAME, Table
+from peakmark.views import remarks
+from peakmark.views.points import Line, Points, place_label, places_of, points_of, rows_of
+from peakmark.views.table import NOT_MEASURED, Column, ShownTable, show, stepped, texts
+from peakmark.views.usual_tables import three_digits, usual_table
+
+KERNEL = "peakmark"
+"""Name of peakmark's kernels in a report without a layout."""
+NAMED_IN = "disagreement"
+"""Code of warnings whose texts contain headings of programs."""
+TEXTS = ["text", "remedy", "short"]
+"""Columns of texts of warnings."""
+COLUMNS = {"measured": "value", "deviation": "sd"}
+"""Value of a layout's column -> column of ``rows``; other values have the name of their column."""
+DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
+ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
+CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
+
+
+# -- the frames of a layout
+
+
+def layout_of(frames: CampaignFrames) -> Layout | None:
+    """Return the layout that ``report.tables`` names; None if it names none."""
+    report = frames.campaign["config"].get("report") or {}
+    name = report.get("tables")
+    return layouts.load(str(name)) if name else None
+
+
+def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
+    """Return the frames with the short texts of warnings, and in the order and words of a layout."""
+    frames = replace(frames, warnings=remarks.with_short(frames.warnings))
+    if layout is None:
+        return frames
+    return with_names(replace(frames, rows=in_order(frames.rows, layout)), layout)
+
+
+def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
+    """Return the frames as a report prints them, see ``arrange`` and ``printed_table``."""
+    arranged = arrange(frames, layout)
+    return arranged if layout else with_names(arranged, None)
+
+
+def printed_table(layout: Layout | None, table: Table) -> Table:
+    """Return a table with the names of programs and the unit in a layout.
+
+    Without a layout, only the heading of the kernel's column changes: it becomes ``KERNEL``.
+    """
+    if layout is not None:
+        return layout.called(table)
+    return replace(table, own=replace(table.own, heading=KERNEL))
+
+
+def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
+    """Return a table with the unit and the names of programs that are printed.
+
+    Without a layout, the unit is the largest in which no value is below 1.
+    """
+    named = printed_table(layout, table)
+    return named if layout else named.fitted(rows.loc[rows["n"].gt(0), "value"])
+
+
+def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
+    """Return the frames with the names of programs in a report, see ``printed_table``."""
+    names = {name: names_of(layout, table) for name, table in BY_NAME.items()}
+    programs = []
+    for table, program in zip(frames.rows["table"], frames.rows["program"], strict=True):
+        programs.append(names[table].get(program, program))
+    rows = frames.rows.assign(program=pd.Series(programs, frames.rows.index, dtype="str"))
+    warnings = frames.warnings.copy()
+    named = warnings.loc[warnings["code"].eq(NAMED_IN), ["point", *TEXTS]]
+    for table, of_table in named.groupby(named["point"].str.replace("/.*", "", regex=True)):
+        for name in TEXTS:
+            changed = of_table[name].map(partial(renamed, names=names[str(table)]))
+            warnings.loc[of_table.index, name] = changed
+    return replace(frames, rows=rows, warnings=warnings)
+
+
+def names_of(layout: Layout | None, table: Table) -> dict[str, str]:
+    """Return the headings of a table's programs -> their names in a report, see ``printed_table``."""
+    names = {}
+    for program, other in zip(table.series, printed_table(layout, table).series, strict=True):
+        names[program.heading] = other.heading
+    return names
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with other names of programs."""
+    # The longest name comes first, because iperf3 contains iperf.
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, longest_first))
+    return re.sub(pattern, lambda found: names[found[0]], text)
+
+
+def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    """Return rows by table and node, then in the order of a layout; rows without a place come last."""
+    tables = list(BY_NAME)
+    keys = []
+    for line in schema.lines(rows):
+        place = layout.place(BY_NAME[line.table], line.workload, line.variant)
+        keys.append((tables.index(line.table), natural(line.node), place))
+    return sorted_by(rows, keys).reset_index(drop=True)
+
+
+def sorted_by(frame: pd.DataFrame, keys: Sequence[Any]) -> pd.DataFrame:
+    """Return the lines of a frame in the order of their keys."""
+    return frame.iloc[sorted(range(len(keys)), key=keys.__getitem__)]
+
+
+def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
+    """Return the labels for a row of a table, with the words of the layout if there is one."""
+    if layout is None:
+        return Labels(table)
+    return Labels(table, layout.layout_table_of(table, row.workload, row.variant))
+
+
+def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:
+    """Return a mask of the rows that a layout table shows."""
+    found = rows["table"].eq(layout_table.table.name)
+    if layout_table.workloads:
+        found &= rows["workload"].isin(layout_table.workloads)
+    if layout_table.variants:
+        found &= rows["variant"].isin(layout_table.variants)
+    return found
+
+
+def left_over(layout: Layout, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that no table of the layout shows."""
+    for layout_table in layout.layout_tables:
+        rows = rows[~is_shown(layout_table, rows)]
+    return rows
+
+
+# -- lines
+
+
+def lines_of(layout_table: LayoutTable, rows: pd.DataFrame) -> Points:
+    """Return the points of a layout table in the layout's order, with the number of their line.
+
+    The new column ``words`` has the texts for {workload}, {concurrency}, {block} and {variant}.
+    """
+    points = points_of(rows[is_shown(layout_table, rows)])
+    words, groups, positions = [], [], []
+    for point in schema.lines(points.own):
+        names = layout_table.names(point.workload, point.concurrency, point.block_bytes)
+        variant = layout_table.table.variant_label(point.variant)
+        words.append({**names, "variant": variant})
+        # Each node and variant has its own lines.
+        groups.append((point.node, point.variant, *(names[part] for part in layout_table.group)))
+        positions.append(position(layout_table, point))
+    index = points.own.index
+    own = points.own.assign(
+        words=pd.Series(words, index, dtype=object), group=pd.Series(groups, index, dtype=object)
+    )
+    own = sorted_by(own, positions)
+    return points._replace(own=own.assign(line=pd.factorize(own["group"])[0]))
+
+
+def position(layout_table: LayoutTable, point: Any) -> tuple[Any, ...]:
+    """Return the sort key of a point.
+
+    If a label of the layout is for one block of a workload, the key of the workload includes the block.
+    """
+    block = point.block_bytes or 0
+    place: Any = layout_table.table.order(point.workload, point.variant, 0, 0)
+    if layout_table.workloads:
+        place = layout_table.workloads.index(point.workload)
+    is_labelled = (point.workload, block) in layout_table.labels
+    workload = (place, block if is_labelled else 0)
+    parts = {"workload": workload, "concurrency": point.concurrency, "block": block}
+    return natural(point.node), *(parts[part] for part in layout_table.order)
+
+
+# -- tables
+
+
+def columns_of(frames: CampaignFrames, layout_table: LayoutTable, points: Points) -> list[Column]:
+    """Return the columns of a layout table, with a value for each line."""
+    first = points.own.drop_duplicates("line").set_index("line")
+    columns = []
+    label = place_label(points.own)
+    if label:
+        pairs = points.own.groupby("line")[["clients", "servers"]].agg("; ".join)
+        columns.append(
+            Column(places_of(first.assign(**pairs)), label, label, form=str, kind="text")
+        )
+    for column in layout_table.columns:
+        if column.text is not None:
+            columns.append(text_column(column.heading, column.text, first))
+        else:
+            columns.append(value_column(frames, layout_table, column, points))
+    return columns
+
+
+def text_column(heading: str, text: str, first: pd.DataFrame) -> Column:
+    """Return the column of a text that contains the words of a line's first point."""
+    values = pd.Series([text.format(**words) for words in first["words"]], first.index, dtype=str)
+    # Texts that are numbers, such as numbers of threads, align to the right too.
+    is_number = len(values) > 0 and values.str.match(r"\d[^ ]*$").all()
+    kind = "number" if is_number else "text"
+    return Column(values, heading, heading, form=str, kind=kind)
+
+
+def value_column(
+    frames: CampaignFrames, layout_table: LayoutTable, column: LayoutColumn, points: Points
+) -> Column:
+    """Return the column of a number of the first point of each line that the column chooses."""
+    own, name, instrument = points.own, str(column.value), column.instrument
+    is_chosen = own["workload"].eq(column.workload or own["workload"])
+    is_chosen &= own["concurrency"].eq(column.concurrency or own["concurrency"])
+    chosen = own[is_chosen].drop_duplicates("line")
+    factor = layout_table.factor
+    if name == "theoretical":
+        numbers = chosen["limit"] * factor
+    elif name == "run":
+        numbers = run_of(frames, column).reindex(chosen.index) * factor
+    elif name == "efficiency":
+        has_means = "mean" in [each.value for each in layout_table.columns]
+        numbers = efficiency(column, points, "mean" if has_means else "value")[chosen.index]
+    else:
+        numbers = points.of(instrument, COLUMNS.get(name, name))[chosen.index] * factor
+    if name == "efficiency":
+        cells = texts(numbers / 100, percent)
+    elif name == "deviation":
+        cells = texts(numbers, three_digits)
+    else:
+        steps = points.of(instrument, "resolution")[chosen.index] * factor
+        cells = stepped(numbers, steps)
+    is_own = instrument == layout_table.table.own.instrument
+    gap = NOT_MEASURED if is_own and name in ("measured", "mean") else ""
+    cells = cells.mask(numbers.isna() & chosen["n"].eq(0), gap)
+    # Lines without a chosen point have a gap too.
+    line, lines = chosen["line"], own["line"].unique()
+    values = numbers.set_axis(line).reindex(lines)
+    cells = cells.set_axis(line).reindex(lines, fill_value=gap)
+    return Column(values, column.heading, column.heading, cells=cells)
+
+
+def run_of(frames: CampaignFrames, column: LayoutColumn) -> pd.Series:
+    """Return the values of one repetition of a column's program, by point."""
+    runs = frames.runs
+    is_run = runs["instrument"].eq(column.instrument) & runs["repetition"].eq(column.run - 1)
+    values = runs[["point", "value"]][is_run & runs["kept"]]
+    return values.drop_duplicates("point", keep="last").set_index("point")["value"]
+
+
+def efficiency(column: LayoutColumn, points: Points, centre: str) -> pd.Series:
+    """Return the shares of the limit in percent, by the layout's formula if there is one.
+
+    Args:
+        column: column of the layout.
+        points: points of the table.
+        centre: column of ``rows`` from which they are computed: ``value``, or ``mean`` in a table of means.
+    """
+    limit = points.own["limit"]
+    has_share = points.of(column.instrument, "efficiency").notna()
+    measured = points.of(column.instrument, centre).where(has_share)
+    if column.formula is not None:
+        shares = []
+        for value, theoretical in zip(measured, limit, strict=True):
+            names = {"measured": value, "theoretical": theoretical}
+            shares.append(evaluate(column.formula, names))
+        return pd.Series(shares, limit.index, dtype="float64")
+    if points.own["unit"].eq("s").any():
+        return 100 * (limit / measured)
+    return 100 * (measured / limit)
+
+
+def layout_table_of(
+    frames: CampaignFrames,
+    layout_table: LayoutTable,
+    named_table: Table,
+    points: Points,
+    columns: Sequence[Column],
+) -> ShownTable:
+    """Return a layout table as a page shows it, with the remarks on its rows.
+
+    Args:
+        frames: the campaign, see ``arrange``.
+        layout_table: table of the layout.
+        named_table: the table whose rows it prints, with the layout's names, see ``table_of``.
+        points: see ``lines_of``.
+        columns: see ``columns_of``.
+    """
+    return show(
+        frames,
+        named_table,
+        columns,
+        points.own,
+        instruments={column.instrument for column in layout_table.columns},
+        below=sentences_below(frames, layout_table, named_table, points),
+        reading=layout_table.remark,
+        name=layout_table.name,
+        title=layout_table.title,
+        is_of_layout=True,
+    )
+
+
+def sentences_below(
+    frames: CampaignFrames, layout_table: LayoutTable, named_table: Table, points: Points
+) -> list[str]:
+    """Return the sentences below a layout table on sizes, formulas and gaps."""
+    columns, found = layout_table.columns, []
+    if layout_table.sizes == "KB" and points.own["block_bytes"].fillna(0).ge(1024).any():
+        found.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")
+    for column in columns:
+        if column.value == "efficiency" and column.formula is not None:
+            shares = points.of(column.instrument, "efficiency").dropna()
+            found.append(remark_on_formula(column, shares))
+    shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
+    with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
+    return found + remarks.gaps(frames, named_table, points.rows, shown, with_limit=with_limit)
+
+
+def remark_on_formula(column: LayoutColumn, shares: pd.Series) -> str:
+    """Return a remark on efficiencies by a formula of the layout, with the shares of the limit."""
+    text = f"{column.heading} is {column.formula}, as in the report that this layout follows"
+    if shares.empty:
+        return text
+    # The formula at a time so far above the theoretical one as the worst of the table.
+    worst = evaluate(str(column.formula), {"measured": 1 / shares.min(), "theoretical": 1.0})
+    if worst < 0:
+        text += ", and negative for long times"
+    return f"{text}; the share of the limit is {percent(shares.min())} to {percent(shares.max())}%"
+
+
+# -- all tables of a page
+
+
+def shown_tables(
+    frames: CampaignFrames, table: Table, layout: Layout | None
+) -> Iterator[ShownTable]:
+    """Yield the shown tables of a table's rows: first the layout's, then those of all other rows."""
+    rows = rest = rows_of(frames, table)
+    called = table_of(layout, table, rows)
+    titles = set[str]()
+    if layout is not None:
+        for layout_table in layout.layout_tables:
+            if is_shown(layout_table, rows).any():
+                titles.add(layout_table.title)
+                points = lines_of(layout_table, rows)
+                columns = columns_of(frames, layout_table, points)
+                yield layout_table_of(frames, layout_table, called, points, columns)
+        rest = left_over(layout, rows)
+    for usual, members in usual_tables(called, rest):
+        title = usual.title
+        if title in titles:
+            title += ", other rows"
+        yield usual_table(frames, replace(usual, title=title), members)
+
+
+def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.DataFrame]]:
+    """Yield the tables of rows that no layout shows: memory has one table for DRAM, one for caches."""
+    is_cache = rows["variant"].eq("block")
+    caches, others = rows[is_cache], rows[~is_cache]
+    if len(others):
+        remark = DRAM
+        if others["variant"].eq("pool-temporal").any():
+            remark += f" {ORDINARY}"
+        dram = replace(table, title="Throughput of DRAM", remark=remark)
+        yield dram if len(caches) else table, others
+    if len(caches):
+        name = f"{table.name}_block"
+        yield replace(table, name=name, title="Throughput of caches", remark=CACHES), caches

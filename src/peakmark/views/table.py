@@ -1,0 +1,285 @@
+"""The model of a table: columns of values, and how CSV files, pages and papers show them.
+
+``usual_tables`` and ``layout_tables`` make the columns and the ``ShownTable``. ``csv`` returns the values of
+columns as a frame, ``ShownTable.page`` the cells for the templates of PDF and HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from peakmark.formatting import significant, typeset
+from peakmark.messages import WarningKind
+from peakmark.rows.schema import CampaignFrames
+from peakmark.tools.tables import Table
+from peakmark.views import remarks
+
+NOT_MEASURED = "not measured"
+"""Text in the column of peakmark's kernel if the kernel measured nothing."""
+USUAL = ("psync", "plain", "pool", "block", "")
+"""Variants that are not printed, because they are the default or in the table's title."""
+KINDS = ("wrong", *WarningKind)
+"""Kinds of warnings in the order in which a line names them."""
+_BREAK = re.compile(
+    r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)"
+)
+"""Places where a heading is broken, which makes its column narrower."""
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        values: value of each line: a text, or a number in the unit of the heading.
+        heading: heading in a CSV file, which leaves out a column without one.
+        label: heading on a page, which leaves out a column without one.
+        group: heading on a page over all neighbouring columns of the same group.
+        form: function that returns the text of a value on a page.
+        cells: texts on a page, if a text depends on more than the value.
+        kind: text, number or remark.
+        once: sentence that replaces the column on a page if all lines have the same text.
+        on_paper: whether the PDF has room for the column; HTML has all columns.
+    """
+
+    values: pd.Series
+    heading: str = ""
+    label: str = ""
+    group: str = ""
+    form: Callable[[Any], str] = significant
+    cells: pd.Series | None = None
+    kind: str = "number"
+    once: str = ""
+    on_paper: bool = True
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the cells of a page."""
+        cells = self.cells
+        if cells is None:
+            cells = texts(self.values, self.form)
+        return list(cells)
+
+    @property
+    def whole_label(self) -> str:
+        """Return the heading on a page with that of its group."""
+        return ", ".join(filter(None, (self.group, self.label)))
+
+
+def texts(values: pd.Series, form: Callable[[Any], str] = significant) -> pd.Series:
+    """Return values as texts; an unknown value becomes an empty text."""
+    return values.map(form, na_action="ignore").astype(object).fillna("")
+
+
+def stepped(values: pd.Series, steps: pd.Series, gap: str = "") -> pd.Series:
+    """Return numbers as texts without digits below their resolution; ``gap`` stands for no number."""
+    cells = []
+    for value, step in zip(values, steps.fillna(0.0), strict=True):
+        cells.append(significant(value, step=step))
+    return pd.Series(cells, values.index, dtype=object).where(values.notna(), gap)
+
+
+def csv(columns: Iterable[Column]) -> pd.DataFrame:
+    """Return the content of a CSV file: values with full precision under their headings."""
+    return pd.DataFrame({each.heading: each.values for each in columns if each.heading})
+
+
+@dataclass(frozen=True, eq=False)
+class ShownTable:
+    """A table as a page shows it.
+
+    Attributes:
+        table: table whose rows are shown.
+        name: name of the shown table's file.
+        title: its title.
+        columns: columns of the page in their order, remarks last.
+        lines: rows of peakmark's kernel at the points that are shown, by point. The column ``line`` is
+            the number of the line that shows the point.
+        whole_remarks: all remarks of each line whose cell counts some; empty for other lines.
+        below: sentences about the whole table, such as why a column is empty.
+        reading: how to read the table; may be empty.
+        general: sentences that hold for other tables too; a report prints them once.
+        is_of_layout: whether it is a table of a layout.
+    """
+
+    table: Table
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    lines: pd.DataFrame
+    whole_remarks: tuple[str, ...]
+    below: tuple[str, ...]
+    reading: str
+    general: tuple[str, ...]
+    is_of_layout: bool = False
+
+    @property
+    def full_title(self) -> str:
+        """Return the title with the resource before it: ``Disk: throughput``."""
+        return replace(self.table, title=self.title).full_title
+
+    @property
+    def body(self) -> list[tuple[str, ...]]:
+        """Return the cells, line by line."""
+        return list(zip(*[column.texts for column in self.columns], strict=True))
+
+    @property
+    def marks(self) -> list[str]:
+        """Return the kinds of warnings of each line, with ``wrong`` first."""
+        named = self.lines.groupby("line", sort=False)["warning_kinds"].agg(", ".join)
+        found = []
+        for kinds in named.str.split(", "):
+            found.append(", ".join(kind for kind in KINDS if kind in kinds))
+        return found
+
+    @property
+    def breaks(self) -> list[int]:
+        """Return the numbers of the lines where the node, the workload or the variant changes.
+
+        They have a thin rule above them.
+        """
+        first = self.lines.drop_duplicates("line")
+        places = first[["node", "workload", "variant"]].reset_index(drop=True)
+        is_new = places.ne(places.shift()).any(axis="columns")
+        return list(places.index[is_new][1:])
+
+    def page(self, *, on_paper: bool = False) -> dict[str, Any]:
+        """Return the table for the templates of PDF and HTML, with numbers aligned at their decimal marks.
+
+        Args:
+            on_paper: whether to leave out the columns for which paper has no room.
+        """
+        columns = [each for each in self.columns if each.on_paper or not on_paper]
+        cells = [aligned(each) for each in columns]
+        return {
+            "name": self.name,
+            "title": f"{self.full_title}.",
+            "reading": self.reading,
+            "columns": [{"kind": each.kind, "label": each.whole_label} for each in columns],
+            "head": head(columns),
+            "subhead": [each.label for each in columns if each.group],
+            "breaks": self.breaks,
+            "body": list(zip(*cells, strict=True)),
+            "marks": self.marks,
+            "whole_remarks": list(self.whole_remarks),
+            "remarks": list(self.below),
+            "general": list(self.general),
+        }
+
+
+def show(
+    frames: CampaignFrames,
+    table: Table,
+    columns: Iterable[Column],
+    lines: pd.DataFrame,
+    *,
+    instruments: Iterable[str] = (),
+    below: Sequence[str] = (),
+    reading: str = "",
+    general: Sequence[str] = (),
+    name: str = "",
+    title: str = "",
+    is_of_layout: bool = False,
+) -> ShownTable:
+    """Return a table as a page shows it, with the remarks on the lines in the last column.
+
+    A column that is empty in all lines is left out. A column with ``once`` and the same text in all lines
+    becomes a sentence below the table, and so does a remark that all lines have.
+
+    Args:
+        frames: the campaign.
+        table: table whose rows are shown, with printed unit and names of programs.
+        columns: columns; those without ``label`` are left out.
+        lines: see ``ShownTable``.
+        instruments: programs whose remarks are printed; by default all of the table.
+        below, reading, general: see ``ShownTable``; full stops are added.
+        name, title: see ``ShownTable``; by default those of ``table``.
+        is_of_layout: see ``ShownTable``.
+    """
+    kept, once = [], []
+    for column in columns:
+        if not column.label:
+            continue
+        cells = column.texts
+        if column.once and len(cells) > 1 and len(set(cells)) == 1:
+            if cells[0] not in USUAL:
+                once.append(column.once.format(cells[0]))
+        elif any(cells) or not cells:
+            kept.append(column)
+    # Add the column of remarks. A remark that all lines have becomes a sentence.
+    on_lines = remarks.on_lines(frames, table, lines, instruments)
+    everywhere = remarks.common(on_lines)
+    if everywhere:
+        once.append(f"All rows: {'; '.join(everywhere)}.")
+    cells, whole = [], []
+    for each in on_lines:
+        own = [text for text in each if text not in everywhere]
+        cells.append(remarks.cell(own))
+        whole.append("; ".join(own) if len(own) > remarks.MOST else "")
+    if any(cells):
+        kept.append(Column(pd.Series(cells), label="Remark", form=str, kind="remark"))
+    return ShownTable(
+        table=table,
+        name=name or table.name,
+        title=title or table.title,
+        columns=tuple(kept),
+        lines=lines,
+        whole_remarks=tuple(whole),
+        below=(*once, *map(sentence, below)),
+        reading=sentence(reading) if reading else "",
+        general=tuple(map(sentence, general)),
+        is_of_layout=is_of_layout,
+    )
+
+
+def sentence(text: str) -> str:
+    """Return a sentence as it is printed, with its full stop."""
+    return typeset(f"{text.rstrip('.')}.")
+
+
+def head(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Return the first line of headings: groups, and columns without a group, which span both lines."""
+    height = 1 + any(column.group for column in columns)
+    cells: list[dict[str, Any]] = []
+    for group, members in groupby(columns, key=attrgetter("group")):
+        if group:
+            cells.append({"title": group, "span": len(list(members)), "rows": 1, "kind": "number"})
+            continue
+        for column in members:
+            title = _BREAK.sub(broken, column.label)
+            cells.append({"title": title, "span": 1, "rows": height, "kind": column.kind})
+    return cells
+
+
+def broken(place: re.Match[str]) -> str:
+    """Return a match of ``_BREAK`` with a line break."""
+    return f"{place[1] or ''}\n"
+
+
+def aligned(column: Column) -> list[Any]:
+    """Return the cells of a column. A number has an invisible padding that aligns the decimal marks.
+
+    The padding fills a number up to the largest number of decimals: ``.00`` after 12, ``0`` after 1.2.
+    """
+    cells = column.texts
+    if column.kind != "number":
+        return cells
+    lengths = []
+    for text in cells:
+        whole, _, _ = text.partition(".")
+        lengths.append(len(text) - len(whole))
+    most = max(lengths, default=0)
+    padding = ".".ljust(most, "0")[:most]
+    found: list[Any] = []
+    for text, length in zip(cells, lengths, strict=True):
+        if text == NOT_MEASURED:
+            found.append(text)
+        else:
+            found.append({"text": text, "pad": padding[length:] if text else ""})
+    return found

@@ -1,0 +1,342 @@
+"""The usual tables of a campaign: a line for each point, or for each point of many nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pandas as pd
+
+from peakmark.catalogue import SUBSYSTEMS
+from peakmark.formatting import (
+    capitalised,
+    counted,
+    format_size,
+    percent,
+    round_bound,
+    significant,
+    size,
+)
+from peakmark.messages import message
+from peakmark.rows.schema import CampaignFrames
+from peakmark.statistics import ENOUGH
+from peakmark.tools.tables import Program, Table, count
+from peakmark.views import remarks
+from peakmark.views.points import Points, noun_of, place_label, places_of, points_of, with_medians
+from peakmark.views.table import NOT_MEASURED, Column, ShownTable, show, stepped, texts
+
+EFFICIENCY = "Efficiency (%)"
+PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
+"""Percentiles that tables show -> their headings."""
+NAMED = 3
+"""Largest number of slow nodes that a line names; further nodes are counted."""
+AT_MOST, AT_LEAST = "≤\u00a0", "≥\u00a0"
+"""Signs before a bound of a rate, and before a bound of a time or the share of a bound."""
+BOUNDS_OF_RATES = (
+    "A value behind ≤ is a bound and no limit: nothing can exceed it, and the limit may be far below"
+    " it. What was reached is at least the share behind ≥"
+)
+BOUNDS_OF_TIMES = (
+    "A value behind ≥ is a bound and no limit: no access can be shorter, and the limit may be far above"
+    " it. What was reached is at least the share behind ≥"
+)
+TELLING_BOUND = 0.5
+"""A bound is printed if the row reaches at least this share of it: a higher bound shows nothing."""
+SAME_CLOCK = 1.03
+"""Clocks that differ by at most this factor count as the same clock."""
+INTERVAL = "95 % interval"
+"""Heading of the confidence interval, which needs at least ``ENOUGH`` repetitions."""
+two_digits = partial(significant, digits=2)
+three_digits = partial(significant, digits=3)
+
+
+# -- columns
+
+
+def columns_of(table: Table, points: Points, *, with_meaning: bool = False) -> list[Column]:
+    """Return all columns of a table, for files, pages and papers, except notes and remarks.
+
+    Args:
+        table: the table, with the unit and the names of programs in the headings.
+        points: its points.
+        with_meaning: see ``key_columns``.
+    """
+    own = points.own
+    columns = [*place_columns(own), *key_columns(table, own, with_meaning=with_meaning)]
+    columns += [measured_column(table, program, points) for program in table.series]
+    columns.append(theoretical_column(table, own))
+    columns += [efficiency_column(table, program, points) for program in table.series]
+    if table.name == "cpu":
+        columns += clock_columns(own)
+    if own["joules"].notna().any():
+        columns += energy_columns(table, own)
+    columns += spread_columns(table, own)
+    columns += file_columns(table, own)
+    if has_percentiles(table):
+        columns += percentile_columns(table, own)
+    return columns
+
+
+def of_quantity(table: Table, kind: str) -> str:
+    """Return the heading of a kind of values of a table: ``Measured Throughput (GB/sec)``."""
+    return f"{kind} {table.quantity}{unit_of(table)}"
+
+
+def unit_of(table: Table) -> str:
+    """Return the unit of a table in brackets, to follow a heading; empty without a unit."""
+    return f" ({table.shown})" if table.shown else ""
+
+
+def has_percentiles(table: Table) -> bool:
+    """Return whether the rows are times of single operations: accesses or round trips."""
+    return table.metric == "latency" and table.subsystem != "memory"
+
+
+def has_bound(own: pd.DataFrame) -> pd.Series:
+    """Return a mask of the rows whose bound is printed: the row reaches at least half of it."""
+    return own["bound"].notna() & own["share"].ge(TELLING_BOUND)
+
+
+def place_columns(own: pd.DataFrame) -> Iterator[Column]:
+    """Yield the columns of nodes or pairs of nodes, which only tables of several nodes have."""
+    if own["node"].nunique() > 1:
+        yield Column(own["node"], "Node")
+    label = place_label(own)
+    yield Column(places_of(own), label=label, form=str, kind="text")
+
+
+def key_columns(table: Table, own: pd.DataFrame, *, with_meaning: bool = False) -> Iterator[Column]:
+    """Yield the columns of workload and concurrency, and of the block and variant if there are any.
+
+    Args:
+        table: the table.
+        own: a row of peakmark's kernel for each line.
+        with_meaning: whether a page explains each workload: ``RWS, sequential copies``.
+    """
+    first, block, variant = table.first, table.block, table.variant
+    workloads = cells = own["workload"].map(table.workload_label)
+    if with_meaning:
+        meanings = own["workload"].map(lambda each: message("workload", case=each).fact)
+        cells = workloads + ", " + meanings
+    yield Column(workloads, first, first, cells=cells, kind="text")
+    threads, words = own["concurrency"], own["concurrency_word"]
+    counts = pd.Series([*map(count, threads, words)], own.index, dtype=object)
+    label = f"{capitalised(SUBSYSTEMS[table.subsystem].counted)}s"
+    yield Column(counts, "Concurrency", label, form=str)
+    if block:
+        sizes = own["block_bytes"].mask(own["block_bytes"].eq(0))
+        values = texts(sizes, format_size).replace("", table.unsized)
+        cells = texts(sizes, size).replace("", table.unsized)
+        yield Column(values, block, block, cells=cells, once=f"{block}: {{}}.")
+    if variant:
+        values = own["variant"].map(table.variant_label)
+        once = f"{variant.capitalize()}: {{}}."
+        yield Column(values, variant, variant, form=str, kind="text", once=once)
+
+
+def measured_column(table: Table, program: Program, points: Points) -> Column:
+    """Return the column of a program's values, with ``not measured`` for a gap of peakmark's kernel."""
+    values = points.of(program.instrument, "value") * table.factor
+    steps = points.of(program.instrument, "resolution") * table.factor
+    cells = stepped(values, steps, gap=NOT_MEASURED if program is table.own else "")
+    name, group = program.heading, of_quantity(table, "Measured")
+    return Column(values, f"{name} {group}", name, group, cells=cells)
+
+
+def theoretical_column(table: Table, own: pd.DataFrame) -> Column:
+    """Return the column of limits. A page prints a bound with a sign before it."""
+    is_rate = table.unit != "s"
+
+    limits = own["limit"] * table.factor
+    bounds = own["bound"].where(has_bound(own)) * table.factor
+    rounded = bounds.map(partial(round_bound, digits=3, is_upper=is_rate), na_action="ignore")
+    signed = texts(rounded, three_digits).radd(AT_MOST if is_rate else AT_LEAST)
+    cells = texts(limits).mask(limits.isna() & bounds.notna(), signed)
+    heading = of_quantity(table, "Theoretical")
+    return Column(limits, heading, heading, cells=cells)
+
+
+def efficiency_column(table: Table, program: Program, points: Points) -> Column:
+    """Return the column of shares of the limit. A page prints a share of a bound with a sign before it."""
+    name, is_own = program.heading, program is table.own
+    shares = points.of(program.instrument, "efficiency")
+    of_bounds = points.of(program.instrument, "share").where(has_bound(points.own)) * 100
+    rounded = of_bounds.map(partial(round_bound, digits=2, is_upper=False), na_action="ignore")
+    signed = texts(rounded, two_digits).radd(AT_LEAST)
+    cells = texts(shares, percent).mask(shares.isna() & of_bounds.notna(), signed)
+    heading = f"{name} {EFFICIENCY}"
+    return Column(shares * 100, heading, name, EFFICIENCY, cells=cells, on_paper=is_own)
+
+
+def clock_columns(own: pd.DataFrame) -> Iterator[Column]:
+    """Yield the clock during the work, and its share of the best clock seen.
+
+    A page prints no clock that is equal in all lines, because page one states it.
+    """
+    clocks, heading = own["clock_hz"] / 1e9, "Clock (GHz)"
+    label = heading if clocks.max() > SAME_CLOCK * clocks.min() else ""
+    yield Column(clocks, heading, label, form=three_digits)
+    yield Column(own["clock_share"] * 100, "Clock (% of the best seen)")
+
+
+def energy_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
+    """Yield the column of the node's energy and, for rates, the column of the work per joule."""
+    yield Column(own["joules"], "Energy (J)", "J", "Energy")
+    if not table.lower_is_better:
+        work = table.shown.partition("/")[0].removesuffix("S") or "1"
+        rates = own["value"] / own["watts"] * table.factor
+        yield Column(rates, f"Operations per joule ({work}/J)", f"{work}/J", "Energy")
+
+
+def spread_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
+    """Yield the columns of peakmark's kernel on its repetitions and their spread.
+
+    With at least ``ENOUGH`` repetitions, a page prints the standard deviation and the 95 % interval. With
+    fewer, it prints the lowest and the highest run, because an interval would have no useful level.
+    """
+    runs = own.loc[own["n"].gt(0), "n"]
+    is_enough = len(runs) > 0 and runs.min() >= ENOUGH
+    # If all rows have as many repetitions, page one states the number.
+    if runs.nunique() > 1:
+        yield Column(texts(own["n"], str).replace("0", ""), label="n", form=str)
+    # For times, the percentiles replace the standard deviation: paper has no room for both.
+    heading = "Standard Deviation"
+    label = heading if is_enough and not has_percentiles(table) else ""
+    yield Column(own["sd"] * table.factor, heading, label, form=three_digits)
+    yield Column(own["n"], "n")
+    # The interval of few repetitions goes from the lowest to the highest.
+    group, ending = (INTERVAL, "") if is_enough else ("", "est")
+    for name in ("low", "high"):
+        heading = f"Interval of the median, {name}"
+        yield Column(own[name] * table.factor, heading, f"{name}{ending}", group)
+
+
+def file_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
+    """Yield the columns that only the CSV file has."""
+    yield Column(own["level"] * 100, "Level of the interval (%)")
+    yield Column(own["limit_kind"], "Limit Kind")
+    yield Column(own["bound"] * table.factor, f"Bound{unit_of(table)}")
+    yield Column(own["warning_kinds"], "Warning")
+    if SUBSYSTEMS[table.subsystem].pinned:
+        for clock in ("nominal", "maximum"):
+            yield Column(own[f"efficiency_at_{clock}"] * 100, f"Efficiency at {clock} clock (%)")
+    if table.subsystem == "network":
+        yield Column(own["clients"], "Client")
+        yield Column(own["servers"], "Server")
+    if "notes" in own:
+        yield Column(own["notes"], "Notes")
+
+
+def percentile_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
+    """Yield the columns of percentiles, with intervals if the repetitions have histograms."""
+    has_interval = own["p50_low"].notna().any()
+    interval, kind = "", "number"
+    if has_interval:
+        interval, kind = " (lowest–highest run)", "text"
+        if own["n"].min() >= ENOUGH:
+            interval = f" with {INTERVAL}"
+    group = f"Percentiles{interval} ({table.shown})"
+    for name, label in PERCENTILES.items():
+        heading = f"{table.own.heading} {label}"
+        middle, low, high = (own[f"{name}{end}"] * table.factor for end in ("", "_low", "_high"))
+        ends = texts(low, two_digits) + "–" + texts(high, two_digits)
+        with_ends = texts(middle, three_digits) + " (" + ends + ")"
+        cells = texts(middle).mask(middle.notna() & low.notna() & high.notna(), with_ends)
+        yield Column(middle, f"{heading} ({table.shown})", label, group, cells=cells, kind=kind)
+        if has_interval:
+            yield Column(low, f"{heading}, low ({table.shown})")
+            yield Column(high, f"{heading}, high ({table.shown})")
+
+
+# -- tables
+
+
+def usual_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> ShownTable:
+    """Return rows of a table as a page shows them, with a line for each point.
+
+    Args:
+        frames: the campaign, see ``layout_tables.for_print``.
+        table: table with the printed unit, names of programs and title.
+        rows: rows of the table, with the rows of all programs.
+    """
+    points = points_of(rows)
+    programs = [program.instrument for program in table.series]
+    general = remarks.empty_columns(frames, table, rows, programs)
+    if has_bound(points.own).any():
+        general.append(BOUNDS_OF_TIMES if table.unit == "s" else BOUNDS_OF_RATES)
+    below = remarks.gaps(frames, table, rows, set(rows.loc[rows["n"].gt(0), "instrument"]))
+    columns = columns_of(table, points, with_meaning=True)
+    return show(
+        frames, table, columns, points.own, below=below, reading=table.remark, general=general
+    )
+
+
+def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> ShownTable:
+    """Return the points of many nodes: median, lowest and highest node, and the slow nodes.
+
+    Arguments are those of ``usual_table``.
+    """
+    points = points_of(rows)
+    own, usable = points.own, with_medians(points.own)
+    noun = noun_of(own)
+    below = remarks.gaps(frames, table, rows, [program.instrument for program in table.series])
+    places = ["node_class", "place"]
+    planned = own.groupby(places).ngroups
+    holes = planned - usable["group"].nunique()
+    if holes:
+        below.append(f"{holes} of {planned} points were measured on no node, or are wrong on all")
+    # A line shows all nodes of its place, also those without a usable value.
+    line = usable.drop_duplicates("group").set_index(places)["group"].rename("line")
+    shown = own.drop(columns="line").join(line, on=places, how="inner")
+    return show(
+        frames,
+        table,
+        node_columns(table, points, usable, noun),
+        shown.sort_values("line", kind="stable"),
+        below=below,
+        reading=f"One line for each point, over {own['node'].nunique()} {noun}. {table.remark}",
+        name=f"{table.name}_nodes",
+    )
+
+
+def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) -> Iterator[Column]:
+    """Yield the columns of a table with a line for each point of many nodes.
+
+    Args:
+        table: the table.
+        points: points of all nodes.
+        usable: see ``points.with_medians``.
+        noun: noun for the nodes.
+    """
+    group = usable["group"]
+    values = usable.groupby(group)["value"]
+    off = (usable["value"] - usable["median_of_nodes"]).abs()
+    middle = usable.loc[off.groupby(group).idxmin()]
+    worst = values.idxmax() if table.lower_is_better else values.idxmin()
+    slow = usable[usable["is_slow"]].groupby("group")["node"].agg(list)
+
+    def median(instrument: str, name: str) -> pd.Series:
+        """Return the median of a column of a program over the nodes of each line."""
+        return points.of(instrument, name).reindex(usable.index).groupby(group).median()
+
+    yield from key_columns(table, middle)
+    yield Column(middle["node_class"], label="Class", form=str, kind="text")
+    heading = f"{table.own.heading}: {of_quantity(table, 'Measured')}"
+    for label, numbers in (
+        ("median", values.median()),
+        ("low", values.min()),
+        ("high", values.max()),
+    ):
+        yield Column(numbers * table.factor, label=label, group=heading)
+    spread = (values.max() - values.min()) / values.median()
+    yield Column(spread, label="Spread (%)", form=percent)
+    yield Column(worst.map(usable["node"]), label="Slowest", form=str, kind="text")
+    for program in table.references:
+        numbers = median(program.instrument, "value") * table.factor
+        yield Column(numbers, label=program.heading, group="Medians of references")
+    limits = median(table.own.instrument, "limit") * table.factor
+    yield Column(limits, label=of_quantity(table, "Theoretical"))
+    yield Column(median(table.own.instrument, "efficiency"), label=EFFICIENCY, form=percent)
+    yield Column(values.size(), label=noun.title(), form=str)
+    names = slow.reindex(values.size().index)
+    yield Column(names, label="Slow", form=partial(counted, most=NAMED), kind="text")
