@@ -6,15 +6,13 @@ Functions return None instead of raising errors. With another root, a ``Host`` r
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-from peakmark.errors import ParseError
-from peakmark.json_text import find_object
 
 Facts = dict[str, Any]
 """Facts as JSON values, by name."""
@@ -133,9 +131,10 @@ class Host:
     def run_json(self, argv: Sequence[str]) -> dict[str, Any] | None:
         """Run a tool, and return the JSON object that it prints, or None."""
         try:
-            return find_object(argv[0], self.run(argv) or "")
-        except ParseError:
+            answer = json.loads(self.run(argv) or "")
+        except ValueError:
             return None
+        return answer if isinstance(answer, dict) else None
 
     def missing(self, name: str, how: str) -> None:
         """Record that the fact ``name`` could not be read, and how the user can supply it."""

@@ -28,7 +28,6 @@ from peakmark.errors import (
     Unavailable,
 )
 from peakmark.formatting import format_size, parse_size, plural
-from peakmark.json_text import find_object
 from peakmark.tools.base import (
     Completed,
     Instrument,
@@ -36,6 +35,7 @@ from peakmark.tools.base import (
     Parsed,
     Tool,
     Workspace,
+    first_line,
     last_line,
 )
 
@@ -45,6 +45,8 @@ _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
 """Pattern of the texts that C and Python print for values that are no number."""
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """Pattern of a number as tools print it in the C locale."""
+_NO_JSON_NUMBER = re.compile(rf"(?<=[:\[,\s]){_NO_NUMBER}(?=\s*[,}}\]])")
+"""Pattern of such a text as a value in JSON, in which it is not allowed."""
 
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
 """Pattern of a histogram as kernels print it and records keep it.
@@ -251,12 +253,26 @@ class Output(dict[str, Any]):
 
     @classmethod
     def of_tool(cls, program: str, text: str) -> Output:
-        """Read the JSON object in the output of a reference tool, which may also print notes.
+        """Read the first JSON object that begins a line: reference tools print notes before and after it.
 
         Raises:
             ParseError: there is no object, or it is incomplete.
         """
-        return cls(program, find_object(program, text))
+        begin = re.search(r"^\{", text, re.MULTILINE)
+        if begin is None:
+            raise ParseError(
+                f"{program} printed no JSON: {first_line(text) or 'it printed nothing'}"
+            )
+        quoted = _NO_JSON_NUMBER.sub(r'"\g<0>"', text[begin.start() :])
+        try:
+            values, end = json.JSONDecoder().raw_decode(quoted)
+        except (ValueError, RecursionError) as error:
+            raise ParseError(f"{program} did not print whole JSON: {error}") from error
+        if quoted[end:].lstrip().startswith(("}", "]", ",", ":")):
+            raise ParseError(
+                f"{program} did not print whole JSON: a line is missing before its end"
+            )
+        return cls(program, values)
 
     @classmethod
     def of_json(cls, program: str, text: str) -> Output:

@@ -92,10 +92,7 @@ class Fio(Instrument):
         return Invocation(self.command(cell, argv), preparation=preparation)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        if "{" not in done.stdout:
-            message = first_line(done.stderr + done.stdout) or "it printed nothing"
-            raise ParseError(f"fio printed no JSON: {message}")
-        output = Output.of_tool(self.name, done.stdout)
+        output = Output.of_tool(self.name, done.stderr + done.stdout)
         jobs = output["jobs"]
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
             raise ParseError("fio: jobs does not hold exactly one group")
