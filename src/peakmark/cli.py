@@ -415,7 +415,6 @@ def _add_export(commands: Commands, heading: str) -> None:
     _add_form(form, "reframe", "reference values of a ReFrame test, with thresholds")
     _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
     _add_form(form, "json-lines", "one JSON object per row, with the columns of rows.csv")
-    _add_form(form, "nhc", "the line of nhc.conf that calls peakmark check on every node")
 
 
 def _add_internal(commands: Commands, heading: str) -> None:
@@ -760,12 +759,9 @@ def export(options: argparse.Namespace) -> None:
     from peakmark.rows import build
     from peakmark.views import export
 
-    if options.form == "nhc":
-        text = f"{check_command.nhc_line(options.campaign)}\n"
-    else:
-        write: Callable[[CampaignFrames], str] = getattr(export, options.form)
-        with pack.opened(options.campaign) as folder:
-            text = write(build.load(folder))
+    write: Callable[[CampaignFrames], str] = getattr(export, options.form)
+    with pack.opened(options.campaign) as folder:
+        text = write(build.load(folder))
     if options.output is None:
         output.say(text.rstrip("\n"))
     else:

@@ -109,9 +109,6 @@ def expected(row: MadeRow, value: float) -> dict[str, Any]:
     words = [row.table, row.workload, row.variant, format_size(row.block) if row.block else ""]
     return {
         "name": " ".join([*filter(None, words), f"x{row.concurrency}"]),
-        "workload": row.workload,
-        "cache_level": row.cache_level,
-        "block": row.block,
         "threads": row.concurrency,
         "unit": row.unit,
         "highest": highest,

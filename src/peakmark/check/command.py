@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from peakmark import output
 from peakmark.check.verdict import Verdict, check
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Unavailable, sentence
-from peakmark.resources import PACKAGE
 from peakmark.run import build
 
 BY_HAND = (20.0, 3600.0)
@@ -26,8 +23,6 @@ DETAILS = (
     "Exit code 1 means slow, 3 means cannot tell. Python's standard library suffices:"
     " python3 -IBS .../peakmark/check results/NAME does the same without an environment."
 )
-NHC_LIMIT_S = 29
-"""Seconds after which NHC ends the check."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -107,14 +102,3 @@ def _verdict(options: argparse.Namespace) -> Verdict:
         return check(options.campaign, kernels, seconds, options.rows)
     except Unavailable as error:
         return Verdict(ExitCode.CANNOT_TELL, f"cannot tell: {error}")
-
-
-def nhc_line(campaign: Path) -> str:
-    """Return the line of nhc.conf that checks every node against a campaign.
-
-    Source: LBNL Node Health Check, README, ``check_cmd_status``.
-    """
-    python = Path(sys.executable).resolve()  # without an environment, which a node may not see
-    argv = [str(python), "-IBS", str(PACKAGE / "check"), str(campaign.resolve()), "--for", "nhc"]
-    argv += ["--kernels", str(build.folder().resolve())]
-    return f"* || check_cmd_status -t {NHC_LIMIT_S} -r 0 {shlex.join(argv)}"

@@ -25,9 +25,6 @@ class ClassRow(NamedTuple):
 
     Attributes:
         name: name in messages and for ``--rows``, such as ``cpu DP xcores``.
-        workload: workload.
-        cache_level: level that a memory row measures, L1 to DRAM; empty if it is unknown.
-        block: block size in bytes, or None.
         threads: number of threads.
         unit: SI unit of the values; lower values are better if it is s.
         highest: highest end of the intervals of the nodes' medians.
@@ -42,9 +39,6 @@ class ClassRow(NamedTuple):
     """
 
     name: str
-    workload: str
-    cache_level: str
-    block: int | None
     threads: int
     unit: str
     highest: float
@@ -126,7 +120,10 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
     except OSError as error:
         raise Unavailable(f"{kernel} cannot be executed ({error.strerror})") from error
     after = noise.read(tuple(row.cpus))
-    printed = _printed(done.stdout)
+    try:
+        printed = json.loads(done.stdout)
+    except ValueError:
+        printed = {}
     if printed.get("wrong_cpus"):
         return Try(0.0, wrong_cpu=printed["wrong_cpus"][0])
     if done.returncode == NOT_POSSIBLE:
@@ -142,15 +139,6 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
     disturbances = _disturbances(row, printed, during, quota)
     cap = _lowered_clock(before.state["clock_limit_hz"], row.clock_limit_hz)
     return Try(float(value), " and ".join(filter(None, [*disturbances, cap])), quota)
-
-
-def _printed(text: str) -> Mapping[str, Any]:
-    """Return the JSON object that a kernel printed; empty if it printed none."""
-    try:
-        printed: Mapping[str, Any] = json.loads(text)
-    except ValueError:
-        return {}
-    return printed
 
 
 def _quota(row: ClassRow) -> float | None:

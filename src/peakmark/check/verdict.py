@@ -168,12 +168,10 @@ def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRo
 
 
 def _class(known: Mapping[str, Any]) -> tuple[Equipment, list[ClassRow]]:
-    """Return equipment and rows of a class. Errors: TypeError, LookupError."""
     return Equipment(**known["equipment"]), [ClassRow(**row) for row in known["rows"]]
 
 
 def _in_common(one: Equipment, other: Equipment) -> int:
-    """Return the number of equal properties."""
     return sum(own == its for own, its in zip(one, other, strict=True))
 
 
@@ -201,11 +199,10 @@ def _measurable(campaign: Path, rows: Sequence[ClassRow]) -> list[CheckedRow]:
     """Return the rows whose CPUs this process may use. Errors: Unavailable, if there is none."""
     allowed = os.sched_getaffinity(0)
     checked = [CheckedRow(row) for row in rows if allowed.issuperset(row.cpus)]
-    if not checked and not rows:
-        raise Unavailable(f"{campaign} has no row of this node's class with enough values")
     if not checked:
+        needs = ", ".join(f"{row.name} needs {plural(len(row.cpus), 'CPU')}" for row in rows[:1])
         raise Unavailable(
-            f"{rows[0].name} needs {plural(len(rows[0].cpus), 'CPU')}, and this process may use {len(allowed)}"
+            f"{campaign} has no row of this node's class for {plural(len(allowed), 'CPU')}: {needs or 'no row'}"
         )
     return checked
 

@@ -120,9 +120,7 @@ def _row(
     is_cpu = first["subsystem"] == "cpu"
     return {
         "name": " ".join(filter(None, words)),
-        "workload": first["workload"],
-        "cache_level": first["cache_level"],
-        "block": block,
+        "point": (first["workload"], first["cache_level"], block or 0),
         "threads": int(first["concurrency"]),
         "unit": first["unit"],
         "highest": highest,
@@ -170,9 +168,14 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for headline in HEADLINES:
         row = _headline(headline, rows)
         if row is not None:
-            chosen.setdefault(row["name"], {**row, "is_headline": True})
-    others = [{**row, "is_headline": False} for row in rows if row["name"] not in chosen]
-    return [*chosen.values(), *others]
+            chosen.setdefault(row["name"], row)
+    others = [row for row in rows if row["name"] not in chosen]
+    listed = []
+    for row in (*chosen.values(), *others):
+        known = {**row, "is_headline": row["name"] in chosen}
+        del known["point"]
+        listed.append(known)
+    return listed
 
 
 def _headline(kind: HeadlineKind, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -181,15 +184,12 @@ def _headline(kind: HeadlineKind, rows: Sequence[dict[str, Any]]) -> dict[str, A
     Of several block sizes, the largest is used in DRAM and the smallest in a cache.
     """
     for workload in kind.workloads:
-        matching = [
-            row
-            for row in rows
-            if row["workload"] == workload and row["cache_level"] == kind.cache_level
-        ]
+        wanted_point = (workload, kind.cache_level)
+        matching = [row for row in rows if row["point"][:2] == wanted_point]
         if matching:
             threads = [row["threads"] for row in matching]
             wanted = max(threads) if kind.is_full else min(threads)
             matching = [row for row in matching if row["threads"] == wanted]
-            matching.sort(key=lambda row: row["block"] or 0)
+            matching.sort(key=lambda row: row["point"])
             return matching[-1] if kind.cache_level == "DRAM" else matching[0]
     return None

@@ -155,13 +155,6 @@ def test_the_standard_library_alone_is_enough(tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_line_for_nhc_calls_the_check(tmp_path, capsys):
-    assert cli.main(["export", str(tmp_path), "--nhc"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("* || check_cmd_status -t 29 -r 0 /")
-    assert f"{CHECK} {tmp_path} --for nhc" in line
-
-
 # -- the rule
 
 
