@@ -73,10 +73,6 @@ class RecordError(PeakmarkError):
     """Error for a record that is missing, damaged, or not of its type."""
 
 
-class UnreadableError(RecordError):
-    """Error for a record that this user or process cannot read, although it may be undamaged."""
-
-
 class ParseError(PeakmarkError):
     """Error for a tool's output from which no reliable value can be read."""
 
@@ -108,10 +104,6 @@ OUT_OF_MEMORY = "OUT_OF_MEMORY"
 MORE_MEMORY = "memory_factor in the site file's section slurm lets jobs ask for more"
 """Remedy for a job that got too little memory."""
 
-UNREADABLE = frozenset(
-    (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE)
-)
-"""Errors that do not mean that a file is damaged: another user or a later process may read it."""
 
 _REMEDIES = {
     errno.ENOSPC: "free disk space, or set TMPDIR if it is a temporary folder",

@@ -22,7 +22,7 @@ def test_too_little_room_is_said_before_anything_is_written(bench, mount, instru
     cell = disk_cell(instrument, "ALL" if instrument == "iozone" else "WS", size=64 * MIB)
     done = bench.measure(cell)
     assert done.returncode == 4
-    bench.assert_failed(cell, done.stderr, "free some space")
+    bench.assert_failed(cell, done.stderr, "free disk space")
 
 
 @pytest.mark.parametrize("instrument", TOOLS)

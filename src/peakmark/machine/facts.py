@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from peakmark import output
-from peakmark.errors import RecordError, UnreadableError
+from peakmark.errors import RecordError
 from peakmark.machine import gpu, hardware, job_limits, network, software, storage
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
@@ -134,8 +134,6 @@ def _stored(path: Path) -> Facts | None:
         return None
     try:
         return stored.read(path)
-    except UnreadableError:
-        raise  # the file may be valid and belong to another user: do not replace it
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
         output.tell(f"{error}: collected again, the old file is kept in {aside}")

@@ -13,7 +13,7 @@ from typing import Any
 
 from peakmark import files
 from peakmark.equipment import TITLES, NodeClass
-from peakmark.errors import RecordError, UnreadableError
+from peakmark.errors import RecordError
 from peakmark.formatting import listed, natural
 from peakmark.storage import records
 from peakmark.storage.records import ASIDE
@@ -32,7 +32,8 @@ def read(path: Path) -> dict[str, Any]:
     """Read facts, check them, and return them without the checksum.
 
     Raises:
-        RecordError: the file is missing, damaged or edited.
+        OSError: the file is missing, or this user cannot read it.
+        RecordError: the file is damaged or edited.
     """
     what = f"the machine facts {path}"
     facts: dict[str, Any] = records.read_json(path, what)
@@ -45,25 +46,20 @@ def read(path: Path) -> dict[str, Any]:
     return facts
 
 
-def survey(
-    directory: Path,
-) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, str]]:
-    """Read the facts of all hosts of a campaign, node2 before node10.
+def survey(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Read the facts of all hosts of a campaign, node2 before node10. Errors: OSError.
 
     Returns:
-        Three mappings: host -> its facts; host -> why its facts are damaged; host -> why this user
-        cannot read its facts.
+        Two mappings: host -> its facts; host -> why its facts are damaged.
     """
-    whole, damaged, closed = {}, {}, {}
+    whole, damaged = {}, {}
     paths = (directory / FOLDER).glob("*.json")
     for path in sorted(paths, key=lambda path: natural(path.stem)):
         try:
             whole[path.stem] = read(path)
-        except UnreadableError as error:
-            closed[path.stem] = str(error)
         except RecordError as error:
             damaged[path.stem] = str(error)
-    return whole, damaged, closed
+    return whole, damaged
 
 
 def set_aside(directory: Path, host: str) -> Path:

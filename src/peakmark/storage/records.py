@@ -10,23 +10,20 @@ damaged by the disk. It protects against mistakes, not against forgery.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from peakmark import files
-from peakmark.catalogue import POINTS, metrics
 from peakmark.cell import Cell
-from peakmark.errors import UNREADABLE, PeakmarkError, RecordError, Sentence, UnreadableError
+from peakmark.errors import RecordError, Sentence
 from peakmark.formatting import natural
 from peakmark.storage.types import Record
 from peakmark.validation import convert
@@ -35,14 +32,7 @@ SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
 AGAIN = "the next run sets it aside and measures this cell again"
 """Remedy for a record that does not count."""
-GOOD, ABSENT, DAMAGED, CLOSED, OTHER, FOREIGN = (
-    "good",
-    "absent",
-    "damaged",
-    "unreadable",
-    "other options",
-    "not asked for",
-)
+GOOD, ABSENT, DAMAGED, OTHER = "good", "absent", "damaged", "other options"
 """States of a record, see ``look``."""
 ASIDE = "set-aside"
 """Folder of a campaign for records and facts that do not count."""
@@ -81,7 +71,8 @@ def read(path: Path) -> dict[str, Any]:
     """Read a record, check it, and return it without its checksum.
 
     Raises:
-        RecordError: the file is missing, damaged, edited, or not of its type.
+        OSError: the file is missing, or this user cannot read it.
+        RecordError: the file is damaged, edited, or not of its type.
     """
     record: dict[str, Any] = read_json(path, f"the record {path}", AGAIN)
     convert(record, Record, f"{path} is not a record of peakmark")
@@ -89,24 +80,11 @@ def read(path: Path) -> dict[str, Any]:
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
-    _check_time(path, record["context"]["started"])
-    for attempt in record.get("disturbed", ()):
-        _check_time(path, attempt["context"]["started"])
     for holder in (record["cell"], *record["measurements"], record["context"]):
         _share(holder)
     for command in record["context"]["commands"]:
         _share(command)
     return record
-
-
-def _check_time(path: Path, started: str) -> None:
-    """Check that a text is a time that exists. Errors: RecordError."""
-    try:
-        datetime.fromisoformat(started).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise RecordError(
-            f"the record {path} has the start time {started!r}, which is no time", AGAIN
-        ) from error
 
 
 def _share(holder: dict[str, Any]) -> None:
@@ -133,25 +111,13 @@ def read_json(path: Path, what: str, remedy: str = "") -> Any:
         remedy: what to do if the file is damaged.
 
     Raises:
-        RecordError: the file is missing or damaged.
-        UnreadableError: this user cannot read the file, which may be undamaged.
+        OSError: the file is missing, or this user cannot read it.
+        RecordError: the file is damaged.
     """
     try:
         return files.read_json(path)
-    except OSError as error:
-        if error.errno in UNREADABLE:
-            raise unreadable(what, path, error) from error
-        raise RecordError(f"{what} cannot be read ({error.strerror})", remedy) from error
     except ValueError as error:
         raise RecordError(f"{what} is damaged ({error})", remedy) from error
-
-
-def unreadable(what: str, path: Path, error: OSError) -> UnreadableError:
-    """Return the error for a file that this user cannot read. ``what`` names it in the message."""
-    remedy = "start again"
-    if error.errno in (errno.EACCES, errno.EPERM):
-        remedy = f"its owner must run chmod -R a+rX {path}"
-    return UnreadableError(f"{what} cannot be read ({error.strerror})", remedy)
 
 
 def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
@@ -187,14 +153,12 @@ class Finding:
         reason: why an existing record does not count; otherwise empty.
         remedy: what to do about a record that does not count; otherwise empty.
         data: the record, if it is undamaged.
-        cell: the planned cell, if the record counts.
     """
 
     state: str
     reason: str = ""
     remedy: str = ""
     data: Mapping[str, Any] | None = None
-    cell: Cell | None = None
 
     @property
     def sentence(self) -> str:
@@ -206,126 +170,21 @@ def survey(directory: Path, planned: Sequence[Cell]) -> dict[str, Finding]:
     return {cell.id: look(directory / "cells" / f"{cell.id}.json", cell) for cell in planned}
 
 
-def look(path: Path, cell: Cell | None) -> Finding:
-    """Read the record at ``path``, and return its state.
-
-    Args:
-        path: the record's file.
-        cell: the planned cell that the record belongs to; None if the plan has no such cell.
-    """
-    # Check the record by itself.
+def look(path: Path, cell: Cell) -> Finding:
+    """Read the record of a planned cell at ``path``, and return its state. Errors: OSError."""
     try:
-        if not _is_there(path):
-            return Finding(ABSENT)
         data = read(path)
         measured = Cell.from_json(data["cell"])
-        check_raw(path, data["raw"])
-        check_answer(path, data)
-        check_host(path, data)
-    except UnreadableError as error:
-        return Finding(CLOSED, error.fact, error.remedy)
-    except PeakmarkError as error:
+    except FileNotFoundError:
+        return Finding(ABSENT)
+    except RecordError as error:
         return Finding(DAMAGED, error.fact, error.remedy)
-    if tuple(PurePosixPath(f"{measured.id}.json").parts) != path.parts[-5:]:
+    if measured.id != cell.id:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
-    # Check that an undamaged record belongs to the planned cell.
-    if cell is None:
-        return Finding(
-            FOREIGN,
-            f"the record {path} is of a cell that the configuration does not ask for",
-            data=data,
-        )
     if measured.spec() != cell.spec():
         reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
         return Finding(OTHER, reason, data=data)
-    return Finding(GOOD, data=data, cell=cell)
-
-
-def _is_there(path: Path) -> bool:
-    """Return whether a record exists. Errors: UnreadableError if its folder cannot be read."""
-    try:
-        return path.exists()
-    except OSError as error:
-        raise unreadable(f"the record {path}", path, error) from error
-
-
-def check_raw(path: Path, raw: Mapping[str, str]) -> None:
-    """Compare the raw output of a tool with the checksums in the record. Missing files are ignored.
-
-    Raises:
-        RecordError: a file does not have its checksum. The message names the file.
-    """
-    for name, digest in raw.items():
-        file = path.parent / name
-        try:
-            content = file.read_bytes()
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            what = f"{file}, the output behind the record {path},"
-            if error.errno in UNREADABLE:
-                raise unreadable(what, file, error) from error
-            raise RecordError(f"{what} cannot be read: {error.strerror}") from error
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise RecordError(
-                f"{file}, the output behind the record {path}, is not as it was written"
-            )
-
-
-def check_answer(path: Path, data: Mapping[str, Any]) -> None:
-    """Check that the values of a record are those that its cell asks for. Errors: RecordError."""
-    if data["status"] == "failed":
-        raise RecordError(f"the record {path} is that of a failed attempt", AGAIN)
-    for measurement in data["measurements"]:
-        workload, metric, unit = measurement["workload"], measurement["metric"], measurement["unit"]
-        subsystem = data["cell"]["subsystem"]
-        if metrics(subsystem, workload).get(metric) != unit:
-            raise RecordError(f"the record {path} gives {workload} as {metric} in {unit}", AGAIN)
-        if workload in POINTS and not _are_points(workload, measurement["details"].get("points")):
-            raise RecordError(f"the record {path} lacks the points of {workload}", AGAIN)
-
-
-def _are_points(workload: str, points: Sequence[Sequence[float]] | None) -> bool:
-    """Return whether there are points, all of them complete and with a measured value above 0."""
-    count, place = POINTS[workload]
-    return bool(points) and all(len(point) == count and point[place] > 0 for point in points or ())
-
-
-def check_host(path: Path, data: Mapping[str, Any]) -> None:
-    """Check that a record was measured on the node that its cell names. Errors: RecordError.
-
-    A node's name in Slurm may differ from its host name. The record is therefore refused only if its host
-    name is the name of another node, and that node also has records of the same row.
-    """
-    node, host = str(data["cell"]["node"]), str(data["context"]["host"])
-    names = {host, host.partition(".")[0]}
-    if node == "any" or names & {node, node.partition(".")[0]}:
-        return
-    for name in names:
-        if "/" not in name and (path.parent.parent / name).is_dir():
-            raise RecordError(
-                f"the record {path} was measured on {host}, not on the node of its cell",
-                AGAIN,
-            )
-
-
-def foreign(directory: Path, cells: Iterable[Cell]) -> list[str]:
-    """Return the paths of records that belong to no planned cell, relative to the campaign."""
-    known = {f"cells/{cell.id}.json" for cell in cells}
-    return [name for name in record_names(directory, "cells") if name not in known]
-
-
-def record_names(directory: Path, folder: str) -> list[str]:
-    """Return the sorted paths of all records in ``cells`` or ``attempts``, relative to the campaign.
-
-    JSON files in ``<repetition>.raw/`` are skipped, because they are raw output of tools.
-    """
-    names = []
-    for path in (directory / folder).rglob("*.json"):
-        name = path.relative_to(directory).as_posix()
-        if ".raw/" not in name and "/." not in name:
-            names.append(name)
-    return sorted(names, key=lambda name: name.split("/"))
+    return Finding(GOOD, data=data)
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
@@ -342,7 +201,7 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
         The new path, or None if the record was not moved.
     """
     path = directory / "cells" / f"{cell.id}.json"
-    kept = [ABSENT, CLOSED]
+    kept = [ABSENT]
     if not good:
         kept.append(GOOD)
     if look(path, cell).state in kept:

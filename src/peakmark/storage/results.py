@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
-from peakmark.errors import RecordError, UnreadableError
+from peakmark.errors import RecordError
 from peakmark.storage import facts, planfile, records
 from peakmark.storage.records import Finding
 
@@ -112,32 +113,29 @@ class Results:
         return records.survey(self.directory, self.cells)
 
     @cached_property
-    def _found(self) -> dict[str, Finding]:
-        """Return the state of every record below ``cells/``, by its path, even of unplanned cells."""
-        known = {f"cells/{name}.json": finding for name, finding in self.findings.items()}
-        names = records.record_names(self.directory, "cells")
-        found = {}
-        for name in names:
-            found[name] = known.get(name) or records.look(self.directory / name, None)
-        return found
-
-    @cached_property
-    def _attempts(self) -> dict[str, Finding]:
-        names = records.record_names(self.directory, "attempts")
-        return {name: _attempt(self.directory / name) for name in names}
-
-    @cached_property
     def records(self) -> tuple[StoredRecord, ...]:
         """Return the records that count, sorted by path.
 
         A record counts if it is undamaged and belongs to a planned cell with the plan's options.
         """
-        return _good(self._found)
+        counting = []
+        for cell in self.cells:
+            data = self.findings[cell.id].data
+            if data is not None and self.findings[cell.id].state == records.GOOD:
+                counting.append(StoredRecord(f"cells/{cell.id}.json", data, cell))
+        return tuple(sorted(counting, key=lambda record: record.path.split("/")))
 
     @cached_property
     def attempts(self) -> tuple[StoredRecord, ...]:
-        """Return the failed attempts, sorted by path."""
-        return _good(self._attempts)
+        """Return the undamaged failed attempts, sorted by path."""
+        attempts = []
+        paths = (self.directory / "attempts").rglob("[0-9]*.json")
+        for path in sorted(paths, key=lambda path: path.parts):
+            with suppress(RecordError):
+                data = records.read(path)
+                name = path.relative_to(self.directory).as_posix()
+                attempts.append(StoredRecord(name, data, Cell.from_json(data["cell"])))
+        return tuple(attempts)
 
     @cached_property
     def refused(self) -> tuple[StoredRecord, ...]:
@@ -154,35 +152,21 @@ class Results:
         """Return node -> why its facts are damaged."""
         return self._facts[1]
 
-    @property
-    def unreadable_facts(self) -> Mapping[str, str]:
-        """Return node -> why this user cannot read its facts."""
-        return self._facts[2]
-
-    @property
-    def unreadable(self) -> Iterator[str]:
-        """Yield a sentence for each file of records or facts that this user cannot read."""
-        for finding in self.findings.values():
-            if finding.state == records.CLOSED:
-                yield finding.sentence
-        yield from self.unreadable_facts.values()
-
     @cached_property
-    def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, str]]:
+    def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         return facts.survey(self.directory)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """Return a sentence for every record and every node's facts that do not count."""
         sentences = []
-        for finding in (*self._found.values(), *self._attempts.values()):
+        for finding in self.findings.values():
             if finding.sentence:
                 sentences.append(finding.sentence)
         for host, reason in self.damaged_facts.items():
             sentences.append(
                 f"{reason}: the limits of {host} are not known; the next run collects the facts again"
             )
-        sentences += self.unreadable_facts.values()
         return tuple(sentences)
 
     @cached_property
@@ -216,24 +200,3 @@ class Results:
         if len(self.facts) == 1:
             [only] = self.facts.values()
         return self.facts.get(host or node) or self.facts.get(node) or only
-
-
-def _attempt(path: Path) -> Finding:
-    """Read the record of a failed attempt, and return its state."""
-    try:
-        record = records.read(path)
-        records.check_raw(path, record["raw"])
-        return Finding(records.GOOD, data=record, cell=Cell.from_json(record["cell"]))
-    except UnreadableError as error:
-        return Finding(records.CLOSED, error.fact, error.remedy)
-    except RecordError as error:
-        return Finding(records.DAMAGED, error.fact, error.remedy)
-
-
-def _good(findings: Mapping[str, Finding]) -> tuple[StoredRecord, ...]:
-    """Return the records that count."""
-    good = []
-    for name, finding in findings.items():
-        if finding.state == records.GOOD and finding.data and finding.cell:
-            good.append(StoredRecord(name, finding.data, finding.cell))
-    return tuple(good)

@@ -352,7 +352,6 @@ class Run:
         cleanup.once()  # further Ctrl-C must not stop the summary
         directory = self.plan.directory
         held = [startup.lock(directory)]
-        startup.check_readable(self.plan.results)
         if self.plan.cluster is None:
             held.append(lock.acquire("campaign"))
             # Without a cluster, a cell ends if Snakemake is killed. On a cluster, the jobs continue.

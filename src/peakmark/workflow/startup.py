@@ -264,20 +264,6 @@ def survey(results: Results) -> dict[str, Finding]:
     return findings
 
 
-def check_readable(results: Results) -> None:
-    """Check that this user may read all records.
-
-    Otherwise tables without the records of other users would replace the complete tables.
-
-    Raises:
-        PeakmarkError: a record cannot be read. The message names the first one.
-    """
-    sentences = list(results.unreadable)
-    if sentences:
-        more = f" ({len(sentences) - 1} more like it)" if len(sentences) > 1 else ""
-        raise PeakmarkError(f"nothing was measured or set aside: {sentences[0]}{more}")
-
-
 def is_unfit(finding: Finding) -> bool:
     """Return whether a cell has a record that does not count."""
     return finding.state in (records.DAMAGED, records.OTHER)
@@ -313,11 +299,6 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
         stay = plural(good, "finished cell stays", "finished cells stay")
         output.tell(
             f"{cells} measured anew as options have changed, the earlier records are {kept}; {stay}"
-        )
-    if foreign := records.foreign(plan.directory, planned):
-        text = plural(len(foreign), "record is", "records are")
-        output.tell(
-            f"{text} of cells that the configuration does not ask for: kept, but in no table"
         )
 
 

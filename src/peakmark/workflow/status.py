@@ -29,17 +29,14 @@ from peakmark.slurm.queue import current_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
-STATES = ("done", "running", "pending", "failed", "damaged", "unreadable", "outdated", "missing")
+STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
 UNFIT = {
     records.DAMAGED: "damaged",
-    records.CLOSED: "unreadable",
     records.OTHER: "outdated",
 }
 """State of a record that does not count -> state of its cell."""
 LATER_RULES = ("rows", "tables", "figures", "report")
 """Rules that run after all cells are measured. Each has a log with the rule's name."""
-AHEAD_S = 10.0
-"""Seconds by which a file may be newer than this machine's clock: file servers have their own clocks."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +116,7 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
     reasons = _failures(missing)
     others = [one.cell.id for one in missing if one.state != "failed"]
     unfit = [one.reason for one in standings if one.reason]
-    unfit += [*campaign.damaged_facts.values(), *campaign.unreadable_facts.values()]
-    ahead = None
-    if ending == "failed" and not missing:
-        ahead = _from_the_future(campaign)
+    unfit += campaign.damaged_facts.values()
     running, pending = _jobs(queue, standings)
     return data.rendered(
         "status.txt.j2",
@@ -143,7 +137,6 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
         reasons=reasons,
         others=others,
         full=files.full(campaign.directory),
-        ahead=ahead,
         logs=filled(campaign.directory / "logs" / f"{rule}.log" for rule in LATER_RULES),
     )
 
@@ -179,19 +172,6 @@ def _jobs(
         elif job.number in cells_of:
             running.append((job, cells_of[job.number]))
     return running, pending.most_common()
-
-
-def _from_the_future(campaign: Results) -> tuple[Path, float] | None:
-    """Return the newest file of plan and records, if the clock is behind its time, and by how many seconds.
-
-    Such a file explains a failure, because Snakemake fails if an output is older than its inputs. Return
-    None if the clock is behind by at most ``AHEAD_S``.
-    """
-    cells = (campaign.directory / "cells").rglob("*.json")
-    written = ((path.stat().st_mtime, path) for path in (campaign.directory / "plan.json", *cells))
-    modified, newest = max(written)
-    ahead = modified - time.time()
-    return (newest, ahead) if ahead > AHEAD_S else None
 
 
 def print_summary(directory: Path) -> None:

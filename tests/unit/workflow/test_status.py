@@ -1,10 +1,7 @@
 """How far a campaign has come, and the summary of a run."""
 
 import json
-import os
 import shutil
-import subprocess
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -85,24 +82,6 @@ def test_only_a_log_that_says_something_is_said_to_say_why(six):
     assert "log says why" not in described() and "Snakemake printed" in described()
     log.write_text("peakmark: no space\n")
     assert f"{log} says why" in described()
-
-
-@pytest.mark.parametrize(
-    ("ahead", "words"), [(7200, "120 min newer"), (400 * 86400, "newer"), (1, None)]
-)
-def test_a_clock_that_was_set_back_is_named_with_the_remedy(six, ahead, words):
-    described = measured(six)
-    path, later = Path(six.record_name(six.cells[0])), time.time() + ahead
-    os.utime(path, (later, later))
-    text = described()
-    if words is None:
-        assert "clock" not in text
-        return
-    assert "clock was set back" in text and f"{path} is" in text
-    assert "log says why" not in text
-    (command,) = (line for line in text.splitlines() if line.startswith("  find"))
-    subprocess.run(["sh", "-c", command], check=True, timeout=60)
-    assert "clock" not in described()
 
 
 def summary(folder, capsys):
