@@ -9,7 +9,7 @@
 #include "common/options.h"
 #include "gpu/driver.h"
 
-/* Defines a string of this name with the text of gpu/FILE.ptx. */
+/* Defines a string of this name with the text of gpu/FILE.ptx, here or among the objects. */
 #define PTX_MODULE(name, file)                                                                     \
     __asm__(".pushsection .rodata\n.globl " #name "\n.hidden " #name "\n" #name                    \
             ":\n.incbin \"gpu/" file ".ptx\"\n.byte 0\n.popsection\n");                            \

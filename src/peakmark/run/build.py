@@ -10,6 +10,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -67,14 +68,15 @@ def make_command() -> str:
     accepts no path with a space. Two runs may fill the same cache at once. Each therefore compiles in
     a temporary folder, and moves a program only if the other run has not moved it yet.
     """
+    python = shlex.quote(sys.executable)
     if IS_CHECKOUT:
-        return f"{MAKE} -C {shlex.quote(str(SOURCES))}"
+        return f"{MAKE} -C {shlex.quote(str(SOURCES))} PYTHON={python}"
     target, sources = shlex.quote(str(folder())), shlex.quote(str(SOURCES))
     names = ",".join(["build.json", *KERNELS.values(), "up-to-date"])
     return f"""\
 new=$(mktemp -d -p {target}); trap 'rm -rf "$new"' EXIT
 cp -r --no-preserve=mode {sources} "$new/src"
-{MAKE} -C "$new/src" BUILD=.. VERSION={__version__}
+{MAKE} -C "$new/src" BUILD=.. VERSION={__version__} PYTHON={python}
 mv -n "$new"/{{{names}}} {target} || true"""
 
 
