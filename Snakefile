@@ -3,7 +3,7 @@
 #   snakemake --profile local --configfile config/presets/quick.yaml    # this machine, some minutes
 #   snakemake --profile slurm                                           # every cell a Slurm job
 #
-# The flow: plan -> measure (one job per cell) -> rows -> tables, figures -> report (PDF and HTML).
+# The flow: plan -> measure (one job per cell) -> rows -> tables, report (figures, PDF and HTML).
 
 from snakemake.utils import min_version
 

@@ -1,10 +1,9 @@
-# Rows and figures -> the PDF and the HTML report, and page one as text. report() is for snakemake --report.
+# Rows -> figures, the PDF and the HTML report, and page one as text. report() is for snakemake --report.
 
 
 rule report:
     input:
         rules.rows.output,
-        rules.figures.output,
     output:
         report(
             f"{RUN.folder}/report.pdf",
@@ -20,11 +19,19 @@ rule report:
         ),
         f"{RUN.folder}/summary.md",
         f"{RUN.folder}/summary.json",
+        report(
+            directory(f"{RUN.folder}/figures"),
+            patterns=["{figure}.svg"],
+            caption="../reports/snakemake/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
     log:
         f"{RUN.folder}/logs/report.log",
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
         named=texts.digest(RUN.plan.config["report"]),
+        captions=captions(),
     shell:
-        "peakmark report --html {params.campaign:q} > {log:q} 2>&1"
+        "peakmark report {params.campaign:q} > {log:q} 2>&1"

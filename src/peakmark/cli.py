@@ -293,29 +293,18 @@ def _add_reading(commands: Commands, heading: str) -> None:
     _add_campaign(command)
     command.add_argument("--failed", action="store_true", help="show only failed and missing cells")
 
-    command = commands.add(
-        heading, "summary", summary, "Show the most important numbers, and where the results are"
-    )
-    _add_campaign(command)
-
     command = commands.add(heading, "tables", tables, "Make the tables from the records")
     _add_campaign(command)
 
-    command = commands.add(heading, "figures", figures, "Draw the figures from the records")
-    _add_campaign(command)
-
-    command = commands.add(heading, "report", report, "Make report.pdf from tables and figures")
-    _add_campaign(command, BUNDLE_HELP)
-    _add_partial(command)
-    _add_output(command)
-    command.add_argument("--html", action="store_true", help="make report.html too")
-
     command = commands.add(
-        heading, "html", html, "Make report.html, one file, from tables and figures"
+        heading,
+        "report",
+        report,
+        "Make report.pdf, report.html and the figures, and print the score card",
+        "Cells that are missing are marked.",
     )
     _add_campaign(command, BUNDLE_HELP)
-    _add_partial(command)
-    _add_output(command)
+    _add_output(command, "write only this document: FILE.html, or any other name for the PDF")
 
 
 def _add_comparing(commands: Commands, heading: str) -> None:
@@ -407,12 +396,11 @@ def _add_bundle(commands: Commands, heading: str) -> None:
 
 def _add_export(commands: Commands, heading: str) -> None:
     command = commands.add(
-        heading, "export", export, "Print measured values for ReFrame, Prometheus and scripts"
+        heading, "export", export, "Print measured values for Prometheus, NHC and scripts"
     )
     _add_campaign(command, BUNDLE_HELP)
     _add_output(command)
     form = command.add_mutually_exclusive_group(required=True)
-    _add_form(form, "reframe", "reference values of a ReFrame test, with thresholds")
     _add_form(form, "openmetrics", "gauges in the OpenMetrics text format")
     _add_form(form, "json-lines", "one JSON object per row, with the columns of rows.csv")
 
@@ -465,12 +453,6 @@ def _add_configuration(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--site", metavar="NAME|FILE", help="site file, with facts that no tool can read"
-    )
-
-
-def _add_partial(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--partial", action="store_true", help="work with missing cells too, and mark the gaps"
     )
 
 
@@ -701,51 +683,23 @@ def rows(options: argparse.Namespace) -> None:
     csv_files.write_rows(options.campaign)
 
 
-def figures(options: argparse.Namespace) -> None:
-    from peakmark.workflow import documents
-
-    documents.write_figures(options.campaign)
-
-
 def report(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
     from peakmark.views.report import rendering
-    from peakmark.workflow import documents
+    from peakmark.workflow import documents, status
 
-    target = options.output
-    is_bundle = options.campaign.is_file()
-    if target is None and is_bundle:
-        target = options.campaign.with_suffix(".pdf")
     with pack.opened(options.campaign) as folder:
-        content = documents.collect(folder, options.partial)
-        output.say(str(rendering.write_pdf(content, target)))
-        if target is None:
-            rendering.write_summaries(content)
-        if options.html and target is None:
-            output.say(str(rendering.write_html(content)))
-        elif options.html:
-            output.say(str(rendering.write_html(content, target.with_suffix(".html"))))
-
-
-def html(options: argparse.Namespace) -> None:
-    from peakmark.bundle import pack
-    from peakmark.views.report import rendering
-    from peakmark.workflow import documents
-
-    target = options.output
-    if target is None and options.campaign.is_file():
-        target = options.campaign.with_suffix(".html")
-    with pack.opened(options.campaign) as folder:
-        content = documents.collect(folder, options.partial, "html")
-        output.say(str(rendering.write_html(content, target)))
-        if target is None:
-            rendering.write_summaries(content)
-
-
-def summary(options: argparse.Namespace) -> None:
-    from peakmark.workflow import status
-
-    status.print_summary(options.campaign)
+        content = documents.collect(folder)
+        if options.output is not None:
+            is_html = options.output.suffix == ".html"
+            write = rendering.write_html if is_html else rendering.write_pdf
+            output.say(str(write(content, options.output)))
+        elif options.campaign.is_file():
+            for suffix, write in ((".pdf", rendering.write_pdf), (".html", rendering.write_html)):
+                output.say(str(write(content, options.campaign.with_suffix(suffix))))
+        else:
+            rendering.write_all(content)
+            status.print_summary(options.campaign)
 
 
 def bundle(options: argparse.Namespace) -> None:

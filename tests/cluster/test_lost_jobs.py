@@ -76,7 +76,7 @@ def test_every_way_to_lose_a_job_is_named_and_only_the_lost_are_measured_again(w
         assert f"  {name}\n" in workflow.said
         assert f"results/short/cells/{name}.json" in workflow.said
     assert not (workflow.results / "report.pdf").exists()
-    assert "report.pdf" in workflow.peakmark("report", "--partial", "results/short")
+    assert "report.pdf" in workflow.peakmark("report", "results/short")
 
     fail.unlink()
     cluster.wait_for_node("node2", "IDLE")

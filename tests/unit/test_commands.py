@@ -104,7 +104,7 @@ def test_without_a_command_the_whole_help_is_printed(capsys):
 
 EXPORT = ["export", "--json-lines"]
 OF_A_CAMPAIGN = [
-    ["status"], ["summary"], ["rows"], ["tables"], ["figures"], ["report"], ["html"], ["bundle"],
+    ["status"], ["rows"], ["tables"], ["report"], ["bundle"],
     ["fleet"], ["check"],
     EXPORT, ["compare", "results/none"],
 ]  # fmt: skip

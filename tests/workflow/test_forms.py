@@ -60,7 +60,7 @@ def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout,
     assert sorted(checkout.directory.rglob("*")) == before
     lost, elsewhere = next((home / "results/tiny/cells").rglob("0.json")), Checkout(home)
     lost.unlink()
-    said = elsewhere.run("peakmark", "summary", "results/tiny", env=own).stdout
+    said = elsewhere.run("peakmark", "report", "results/tiny", env=own).stdout
     (line,) = (line for line in said.splitlines() if line.startswith("to measure what is missing"))
     command = f"{line.removeprefix('to measure what is missing')} -- {shlex.join(TO_RECORDS)}"
     again = elsewhere.run("sh", "-c", command, env=own)

@@ -46,7 +46,7 @@ def test_the_catalogue_draws_the_rule_graph_of_a_fresh_clone(checkout):
     run = checkout.run("snakemake", *words, env=sources)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("digraph")
-    rules = {"kernels", "measure", "rows", "tables", "figures", "report", "deployed"}
+    rules = {"kernels", "measure", "rows", "tables", "report", "deployed"}
     assert set(re.findall(r'label = "(\w+)"', run.stdout)) == rules
     assert not (checkout.directory / "build").exists()
     assert not (checkout.directory / ".test" / "results").exists()

@@ -1,23 +1,16 @@
-"""Print the measured rows of a campaign for other programs: ReFrame, OpenMetrics, JSON lines."""
+"""Print the measured rows of a campaign for other programs: OpenMetrics, JSON lines."""
 
 from __future__ import annotations
 
 import json
-import pprint
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from peakmark.formatting import format_size
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
-from peakmark.views.datasets import threads_of
 
-TOLERANCE = 0.03
-"""Smallest distance of a threshold from the median, as a share of the median: two runs may differ by
-as much.
-"""
 METRICS = {
     "op/s": "operations_per_second",
     "B/s": "bytes_per_second",
@@ -59,45 +52,6 @@ def json_lines(frames: CampaignFrames) -> str:
             values[name] = json.loads(values[name] or "null")
         lines.append(f"{json.dumps(values, ensure_ascii=False)}\n")
     return "".join(lines)
-
-
-def reframe(frames: CampaignFrames) -> str:
-    """Return the ``reference`` of a ReFrame test: value, thresholds as shares of the value, and unit.
-
-    The system is ``*`` for any node, or the name of the node. Wrong rows are left out.
-
-    Source: ReFrame, reference guide, RegressionTest.reference.
-    """
-    references: dict[str, dict[str, Any]] = defaultdict(dict)
-    for row in measured(frames):
-        if row.severity == "wrong":
-            continue
-        system = "*" if row.node == "any" else row.node
-        share = round(worst_value(row) / row.value - 1, 4)
-        thresholds = share, None
-        if BY_NAME[row.table].lower_is_better:
-            thresholds = None, share
-        references[system][name_of(row)] = (row.value, *thresholds, row.unit)
-    return f"reference = {pprint.pformat(dict(references), width=100, sort_dicts=False)}\n"
-
-
-def name_of(row: Any) -> str:
-    """Return an identifier: ``fio_disk_throughput_RS_psync_1MiB_x2``."""
-    parts = [row.instrument, row.table, row.workload, row.variant]
-    if row.block_bytes:
-        parts.append(format_size(row.block_bytes).replace(" ", ""))
-    parts.append(f"x{threads_of(row)}")
-    return "_".join(filter(None, parts)).replace("-", "_")
-
-
-def worst_value(row: Any) -> float:
-    """Return the worst value that is expected of a healthy node.
-
-    This is the worse end of the interval, but at least ``TOLERANCE`` from the median.
-    """
-    if BY_NAME[row.table].lower_is_better:
-        return float(max(row.high, row.value * (1 + TOLERANCE)))
-    return float(min(row.low, row.value * (1 - TOLERANCE)))
 
 
 def openmetrics(frames: CampaignFrames) -> str:

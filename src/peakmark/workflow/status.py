@@ -35,7 +35,7 @@ UNFIT = {
     records.OTHER: "outdated",
 }
 """State of a record that does not count -> state of its cell."""
-LATER_RULES = ("rows", "tables", "figures", "report")
+LATER_RULES = ("rows", "tables", "report")
 """Rules that run after all cells are measured. Each has a log with the rule's name."""
 
 

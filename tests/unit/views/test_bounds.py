@@ -18,7 +18,7 @@ def beside_link(folder, share):
 
 def numbers_behind(sign, peakmark, folder):
     """The numbers behind a sign in the report of a campaign."""
-    done = peakmark("html", folder)
+    done = peakmark("report", folder)
     assert done.returncode == 0, done.stderr
     text = re.sub(r"<[^>]*>", " ", (folder / "report.html").read_text(encoding="utf-8"))
     found = re.findall(rf"{sign}(?:\s|&nbsp;)*(\d+(?:\.\d+)?)", text)

@@ -5,7 +5,7 @@ from tests.unit import campaign_data as make
 
 
 def summary(peakmark, folder, records):
-    done = peakmark("summary", make.write(folder, records))
+    done = peakmark("report", make.write(folder, records))
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -48,9 +48,7 @@ def test_the_rule_tells_what_is_not_allowed():
 
 SHOWN = {
     "tables": ["tables"],
-    "figures": ["figures"],
-    "report": ["report", "--partial", "--html"],
-    "summary": ["summary"],
+    "report": ["report"],
     "fleet": ["fleet"],
     "export": ["export", "--json-lines"],
     "compare": ["compare", "CAMPAIGN"],
@@ -80,7 +78,7 @@ def test_every_view_is_the_same_where_nothing_but_the_rows_is_left(
 ):
     folder = shutil.copytree(golden(name), tmp_path / name)
     before = everything(peakmark, folder)
-    assert before["report"][0] == 0 and before["summary"][0] == 0
+    assert before["report"][0] == 0
     assert len(before) > len(SHOWN) + 10
     for part in (*MADE, *RECORDS):
         path = folder / part

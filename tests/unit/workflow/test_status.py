@@ -136,7 +136,7 @@ def test_cells_that_are_not_possible_have_their_reason(tmp_path, peakmark):
         cell = make.cell("cpubench", "DP", subsystem="cpu", repetition=number)
         found.append(make.record(cell, status="unavailable", reason=reason) | {"raw": {}})
     folder = make.write(tmp_path / "c", found)
-    for command in ("status", "summary"):
+    for command in ("status", "report"):
         done = peakmark(command, folder)
         assert done.returncode == 0
         assert "5 cells" in done.stdout

@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from peakmark.config.layouts import Layout
-from peakmark.errors import PeakmarkError
 from peakmark.formatting import date, plural, typeset
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
@@ -153,27 +151,3 @@ def build_caveats(frames: CampaignFrames) -> list[str]:
     if layout and is_many(frames):
         texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))
     return texts
-
-
-def must_be_complete(campaign: Mapping[str, Any], partial: bool, command: str, shown: Path) -> None:
-    """Check that no cell is missing, unless ``partial`` allows it.
-
-    Args:
-        campaign: the content of ``campaign.json``.
-        partial: whether cells may be missing.
-        command: name of the command that the user called.
-        shown: the campaign as the user named it.
-
-    Raises:
-        PeakmarkError: cells are missing.
-    """
-    if partial or not campaign["missing"]:
-        return
-    damaged, which = campaign["damaged"], ""
-    if damaged:
-        which = f"; records of {len(damaged)} are there and do not count, the first because {damaged[0]}"
-    raise PeakmarkError(
-        f"{campaign['missing']} of {campaign['cells']} planned cells of {shown} have no record that "
-        f"counts{which}: run the campaign again to measure them, or {command} what there is with "
-        f"`peakmark {command} --partial {shown}`"
-    )

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from peakmark import files, output
+from peakmark import output
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
@@ -221,12 +221,14 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
     return target
 
 
-def write_summaries(report: ReportContent) -> None:
-    """Write page one as ``summary.md``, which can be pasted into a message, and as ``summary.json``."""
+def write_all(report: ReportContent) -> None:
+    """Write the report as PDF and HTML, and page one as ``summary.md`` to paste and ``summary.json``."""
+    write_pdf(report)
+    write_html(report)
     page = report.data["page_one"]
     text = json.dumps(page, indent=1, ensure_ascii=False)
-    for name, content in (("summary.md", summary.markdown(page)), ("summary.json", f"{text}\n")):
-        files.write_text(report.campaign / name, content)
+    (report.campaign / "summary.md").write_text(summary.markdown(page), encoding="utf-8")
+    (report.campaign / "summary.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def embedded(picture: bytes) -> str:

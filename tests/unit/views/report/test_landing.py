@@ -1,6 +1,5 @@
 """A record that lands while the report of the others is made."""
 
-import re
 import shutil
 import subprocess
 
@@ -8,9 +7,7 @@ from tests.unit import campaign_data as make
 
 from peakmark import files
 from peakmark.resources import ROOT, code_digest
-from peakmark.rows import build
 from peakmark.storage.results import Results
-from peakmark.workflow import documents
 
 
 def test_a_report_beside_a_cell_that_ends_is_not_taken_for_one_of_all_cells(
@@ -29,11 +26,13 @@ def test_a_report_beside_a_cell_that_ends_is_not_taken_for_one_of_all_cells(
         return content
 
     monkeypatch.setattr(files, "read_json", read_and_land)
-    done = peakmark("html", "--partial", folder)
+    done = peakmark("report", folder)
     assert done.returncode == 0 and late.exists(), done.stderr
+    assert "Partial report" in (folder / "report.html").read_text(encoding="utf-8")
     assert "complete" in peakmark("status", folder).stdout
-    after = peakmark("html", folder)
+    after = peakmark("report", folder)
     assert after.returncode == 0, after.stderr
+    assert "Partial report" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_fleet_only_asks(peakmark, tmp_path, golden, own_mounts):
@@ -48,23 +47,6 @@ def test_fleet_only_asks(peakmark, tmp_path, golden, own_mounts):
     finally:
         subprocess.run(["umount", folder], check=True)
     assert done.stdout and "Read-only" not in done.stderr, done.stderr
-
-
-def test_figures_are_drawn_anew_when_the_layout_of_the_user_changes(tmp_path):
-    """The layout is no file of the campaign."""
-    layout = tmp_path / "mine.yaml"
-    text = (ROOT / "reports" / "layouts" / "file-io-lab.yaml").read_text()
-    layout.write_text(text)
-    config = {"report": {"tables": str(layout)}}
-    folder = make.write(
-        tmp_path / "c", make.runs("diskbench", "RS", *make.near(1e9)), config=config
-    )
-    for name in ("first", "second"):
-        layout.write_text(re.sub('(title: "?)[A-Za-z]+', rf"\1{name}", text))
-        frames = build.load(folder)
-        assert not documents.has_figures(frames, folder), name
-        documents.collect(folder)
-        assert documents.has_figures(frames, folder)
 
 
 def test_the_digest_of_what_judges_changes_with_code_data_and_templates(tmp_path):
