@@ -1,10 +1,10 @@
-"""The chapters after the results: method, runs, failures, provenance and reproduction."""
+"""The chapters after the results: method, failures, provenance and reproduction."""
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -14,13 +14,10 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout
 from peakmark.formatting import binary, duration, period, plural, size, typeset
 from peakmark.resources import ROOT
-from peakmark.rows import schema
-from peakmark.rows.labels import Labels
 from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
 from peakmark.views import caveats, layout_tables
-from peakmark.views.points import Line, is_many, rows_of
 from peakmark.views.report import nodes
 from peakmark.views.report.nodes import who
 
@@ -28,8 +25,6 @@ WIDTH = 96
 """Largest number of characters in a line of the configuration."""
 MISSING = "–"
 """Version of a program that did not run."""
-ECHO = "LAT-ICMP"
-"""Workload of ping, whose runs belong to several rows and are listed once."""
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
 COUNTED: list[list[str]] = TEXT["counted"]
 """Lines of (resource, workloads, the operation that these workloads count)."""
@@ -112,81 +107,6 @@ def program_titles(layout: Layout | None) -> dict[str, str]:
             if program.heading.lower() != program.instrument:
                 headings[program.instrument][program.heading] = None
     return {name: f"{name} ({', '.join(names)})" for name, names in headings.items()}
-
-
-# -- runs
-
-
-def list_runs(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
-    """Return a group for each program and unit, with a line for each row and all its repetitions.
-
-    For many nodes there are no groups, because a page has no room for them.
-    """
-    texts = TEXT["runs"]
-    if is_many(frames):
-        return {"text": texts["elsewhere"], "groups": []}
-    runs = runs_by_row(frames)
-    called = {}
-    for table in TABLES:
-        called[table.name] = layout_tables.table_of(layout, table, rows_of(frames, table))
-    # (program, unit) -> lines without duplicates: the inner dict serves as an ordered set.
-    groups: dict[tuple[str, str], dict[tuple[str, str], None]] = defaultdict(dict)
-    has_brackets = False
-    for row in schema.lines(frames.rows[frames.rows["n"].gt(0)]):
-        labels = layout_tables.labels_of(layout, called[row.table], row)
-        values = runs[row.point, row.instrument]
-        line = label_of_runs(labels, row, values), "  ".join(values_of(labels, row, values))
-        groups[row.program, labels.unit][line] = None
-        has_brackets = has_brackets or not all(run.kept for run in values)
-    listed = []
-    for (program, unit), lines in groups.items():
-        listed.append({"program": program, "unit": unit, "lines": list(lines)})
-    text = texts["here"]
-    if has_brackets:
-        text += f" {texts['brackets']}"
-    return {"text": text, "groups": listed}
-
-
-def label_of_runs(labels: Labels, row: Line, runs: Sequence[Line]) -> str:
-    """Return the label of a row's line: ``ICMP`` for ping, otherwise ``row_label``.
-
-    The same runs of ping belong to several rows. With the same label their lines are equal, so that
-    ``list_runs`` lists them once.
-    """
-    if any(run.measured_workload == ECHO for run in runs):
-        return "ICMP"
-    return row_label(labels, row)
-
-
-def runs_by_row(frames: CampaignFrames) -> dict[tuple[str, str], list[Line]]:
-    """Return (point, instrument) -> measured runs of the row; runs that do not count come last."""
-    measured = frames.runs[frames.runs["value"].notna() & frames.runs["table"].ne("")]
-    kept = measured[measured["kept"]].sort_values("repetition", kind="stable")
-    found: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    for frame in (kept, measured[measured["disturbed"].ne("")], measured[measured["above_limit"]]):
-        for run in schema.lines(frame):
-            found[run.point, run.instrument].append(run)
-    return found
-
-
-def values_of(labels: Labels, row: Line, runs: Sequence[Line]) -> list[str]:
-    """Return the values of a row; values that do not count are in brackets."""
-    shown = []
-    for run in runs:
-        number = labels.number(run.value, row.resolution or 0.0)
-        shown.append(number if run.kept else f"[{number}]")
-    return shown
-
-
-def row_label(labels: Labels, row: Line) -> str:
-    """Return the label of a row, such as ``RWS pool, 1 MiB, ×2``."""
-    workload = labels.workload(row)
-    if labels.table.variant and row.variant not in ("", "psync"):
-        workload += f" {row.variant}"
-    parts = [workload, labels.block(row), f"×{row.concurrency}"]
-    if row.node != "any":
-        parts.append(row.node)
-    return ", ".join(filter(None, parts))
 
 
 # -- failures

@@ -30,7 +30,6 @@ HEADINGS = {
     "kernels": "How each kernel measures",
     "problems": "Failures",
     "artifact": "Reproduction",
-    "runs": "Runs",
 }
 """Key of a part -> heading of its chapter. Headings that only PDF or HTML has are in its template."""
 NAMED = 3
@@ -58,7 +57,6 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         "problems": appendix.list_problems(frames),
         "artifact": appendix.describe_reproduction(frames),
         "provenance": appendix.describe_provenance(frames),
-        "runs": appendix.list_runs(arranged, layout),
         "chapters": chapters.build(frames, of_resources),
     }
 
