@@ -29,7 +29,7 @@ from peakmark.run import build, cleanup
 
 if TYPE_CHECKING:
     from peakmark.rows.schema import CampaignFrames
-    from peakmark.views.datasets import Dataset
+    from peakmark.views.compare import Dataset
 
 Handler = Callable[[argparse.Namespace], int | None]
 """Function that runs a command and returns its exit code; None means success."""
@@ -747,7 +747,7 @@ def _dataset(path: Path) -> Dataset:
     """Read a campaign or a bundle as one side of a comparison."""
     from peakmark.bundle import pack
     from peakmark.rows import build
-    from peakmark.views.datasets import dataset_of
+    from peakmark.views.compare import dataset_of
 
     with pack.opened(path) as folder:
         return dataset_of(folder.name, build.load(folder))

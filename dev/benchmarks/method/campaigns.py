@@ -21,7 +21,7 @@ from benchmarks.method.promises import Count, Counts
 from peakmark.rows import build
 from peakmark.storage.results import Results
 from peakmark.views import compare
-from peakmark.views.datasets import KEY, Dataset, dataset_of
+from peakmark.views.compare import KEY, Dataset, dataset_of
 
 Values = NDArray[np.float64]
 

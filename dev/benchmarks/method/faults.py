@@ -29,7 +29,7 @@ from peakmark.machine.host import Host
 from peakmark.rows import build
 from peakmark.storage.results import Results
 from peakmark.views import compare
-from peakmark.views.datasets import describe
+from peakmark.views.compare import describe
 
 READY_S = 30.0
 

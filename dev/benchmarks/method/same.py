@@ -15,7 +15,7 @@ from peakmark.cell import Cell
 from peakmark.rows import build
 from peakmark.storage.results import Results
 from peakmark.views import compare
-from peakmark.views.datasets import Dataset, dataset_of
+from peakmark.views.compare import Dataset, dataset_of
 
 GRIDS: dict[str, Any] = {
     "cpu": [{"workloads": ["DP", "HP"]}],

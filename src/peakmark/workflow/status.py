@@ -182,17 +182,16 @@ def print_summary(directory: Path) -> None:
     """
     from peakmark.rows import build  # not for ``peakmark status``
     from peakmark.views import page_one
-    from peakmark.views.summary import results_of, terminal
 
     frames = build.load(directory, keep=False)
     page = page_one.build(frames)
-    output.say(terminal(page, is_coloured=output.is_coloured()))
+    output.say(page_one.terminal(page, is_coloured=output.is_coloured()))
     results = data.rendered(
         "summary.txt.j2",
         folder=directory,
         run=run_command(directory, on_cluster=frames.campaign["on_cluster"]),
         peakmark=program("peakmark"),
-        **results_of(frames, directory),
+        **page_one.results_of(frames, directory),
     )
     output.say(f"\n{results}")
 

@@ -17,7 +17,7 @@ from peakmark.run import build, execute
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.results import Results
-from peakmark.views import caveats
+from peakmark.views import page_one
 
 REAL = KERNELS / "cpubench"
 
@@ -129,7 +129,7 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
         frames = judge(Results.read(request.campaign))
         assert len(frames.rows) == 1
         assert set(frames.warnings.query("code == 'wrong-core'")["severity"]) == {"unsure"}
-        found = caveats.build_caveats(frames)
+        found = page_one.build_caveats(frames)
         return [dict(each.values) for each in found if each.code == "wrong-core"]
 
     plan = {"campaign": request.campaign.name, "cells": [CELL.to_json()], "config": {}}

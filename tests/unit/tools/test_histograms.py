@@ -13,7 +13,7 @@ from peakmark.rows import build
 from peakmark.tools import common
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import compare, table_files
-from peakmark.views.datasets import dataset_of
+from peakmark.views.compare import dataset_of
 
 SHARES = [0.1, 0.5, 0.9, 0.99, 0.999]
 

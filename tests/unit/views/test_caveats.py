@@ -4,7 +4,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import frames, placed, runs
 
-from peakmark.views import caveats, page_one
+from peakmark.views import page_one
 
 QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
@@ -20,7 +20,7 @@ def value(message, name):
 
 def caveats_of(of):
     """The caveats by their codes."""
-    found = caveats.build_caveats(of)
+    found = page_one.build_caveats(of)
     return {f"{each.code} {each.case}".rstrip(): each for each in found}
 
 

@@ -8,7 +8,7 @@ from tests.unit.campaign_data import VM
 
 from peakmark.errors import ConfigError
 from peakmark.views import compare
-from peakmark.views.datasets import dataset_of
+from peakmark.views.compare import dataset_of
 
 
 def side(folder, records, **more):

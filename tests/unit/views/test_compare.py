@@ -12,7 +12,7 @@ from peakmark import cli
 from peakmark.errors import ConfigError
 from peakmark.rows import build
 from peakmark.views import compare
-from peakmark.views.datasets import KEY, Dataset, dataset_of, describe
+from peakmark.views.compare import KEY, Dataset, dataset_of, describe
 
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98, 1.005]
 CALM = (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)

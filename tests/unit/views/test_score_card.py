@@ -9,7 +9,7 @@ from tests.unit.campaign_data import VM, cell, frames, placed, runs
 from tests.unit.rows.fleets import SLOW, campaign
 
 from peakmark.rows import schema
-from peakmark.views import page_one, score_card, summary
+from peakmark.views import page_one, score_card
 
 KIB, MIB = 1 << 10, 1 << 20
 QUIET = (1.0, 1.002, 0.998)
@@ -160,15 +160,15 @@ def test_the_terminal_has_eighty_columns_and_no_markup_or_escape_of_a_record(tmp
     facts = VM | {"os": {"distribution": "[red]\x1b[31mLinux"}}
     records = runs("cpubench", "DP", *times(5e10, WILD), context=placed(1, 2))
     page = page_one.build(frames(tmp_path / "c", records, facts=facts))
-    plain = summary.terminal(page)
-    assert max(len(line) for line in plain.splitlines()) <= summary.WIDTH
+    plain = page_one.terminal(page)
+    assert max(len(line) for line in plain.splitlines()) <= page_one.WIDTH
     assert "[red]\\x1b[31mLinux" in plain and "\x1b" not in plain
-    assert re.search("\x1b\\[3[123]m(ok|care|no)", summary.terminal(page, is_coloured=True))
+    assert re.search("\x1b\\[3[123]m(ok|care|no)", page_one.terminal(page, is_coloured=True))
 
 
 def test_markdown_and_json_have_the_same_lines(tmp_path):
     records = runs("cpubench", "DP", *times(5e10, QUIET)) + disk(MIB, 1e9)
     page = page_one.build(frames(tmp_path / "c", records))
-    text = summary.markdown(page)
+    text = page_one.markdown(page)
     for line in json.loads(json.dumps(page))["card"]:
         assert f"| {line['title']}, {line['place']} | {line['text']} |" in text

@@ -17,7 +17,7 @@ from peakmark.resources import ROOT
 from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
-from peakmark.views import caveats, layout_tables
+from peakmark.views import layout_tables
 from peakmark.views.report import nodes
 from peakmark.views.report.nodes import who
 
@@ -47,6 +47,15 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     }
 
 
+def planned_subsystems(frames: CampaignFrames) -> list[str]:
+    """Return the subsystems that the plan measures, in the order of the report.
+
+    If the plan measures nothing, return all subsystems.
+    """
+    subsystems = set(frames.rows["subsystem"])
+    return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
+
+
 def counted(frames: CampaignFrames) -> list[list[str]]:
     """Return the lines of ``COUNTED`` that have a workload of the campaign."""
     measured: dict[str, set[str]] = defaultdict(set)
@@ -74,7 +83,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
     For a missing program, the path is replaced by the reason.
     """
-    campaign, subsystems = frames.campaign, caveats.planned_subsystems(frames)
+    campaign, subsystems = frames.campaign, planned_subsystems(frames)
     known: dict[str, list[list[str]]] = defaultdict(list)
     for table in TABLES:
         if table.subsystem in subsystems:

@@ -17,7 +17,7 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES
-from peakmark.views import caveats, fleet_report, layout_tables, page_one, remarks
+from peakmark.views import fleet_report, layout_tables, page_one, remarks
 from peakmark.views.points import Line, is_many
 from peakmark.views.report import appendix, chapters, nodes, sections
 
@@ -144,7 +144,7 @@ def name_rows(rows: Sequence[Line]) -> str:
 
 def build_caveats(frames: CampaignFrames) -> list[str]:
     """Return the caveats of page one."""
-    texts = [typeset(caveat.full_sentence) for caveat in caveats.build_caveats(frames)]
+    texts = [typeset(caveat.full_sentence) for caveat in page_one.build_caveats(frames)]
     layout = layout_tables.layout_of(frames)
     if layout and is_many(frames):
         texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))

@@ -1,12 +1,14 @@
 """The report as PDF, set by Typst, and as one HTML file, written by Jinja2, from the same data.
 
 The templates take all texts as values, never as markup. The Typst template leaves out parts for which
-paper has no room. The HTML file needs no other file, see ``html_page``.
+paper has no room. The HTML file needs no other file: a content security policy forbids it to load or run
+anything from outside.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 import shutil
@@ -18,15 +20,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from markupsafe import Markup, escape
+
 from peakmark import output
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import html_page, summary
+from peakmark.views import page_one
 from peakmark.views.report import document
 from peakmark.views.report.sections import figure_names
 
 TEMPLATE = ROOT / "reports" / "template"
+"""Folder of the template of the PDF."""
+PAGE = ROOT / "reports" / "html"
+"""Folder of the template of the HTML report, its style and its scripts."""
+SCRIPTS = ("page.js", "figures.js")
+"""Scripts of the HTML report: sort, filter, light or dark; titles of the figures' marks."""
+LINKS = ("https://", "http://", "mailto:", "#")
+"""Allowed beginnings of the targets of an author's links; any other link is shown as text."""
+_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
+          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
+"""Unit of a size in a cell -> bytes."""
 WIDTH_POINTS = 6.85 * 72
 """Width of the text on a page, in points."""
 HEIGHT_POINTS = 7.2 * 72
@@ -208,15 +222,7 @@ def write_html(report: ReportContent, target: Path | None = None) -> Path:
         The path written.
     """
     target = target or report.campaign / "report.html"
-    page = html_page.render(
-        "report.html.j2",
-        report.data,
-        scripts=(html_page.SCRIPT, "figures.js"),
-        filters={
-            "embedded": lambda name: embedded(report.pictures[name]),
-            "marks": lambda name: marks_of(report.pictures[name]),
-        },
-    )
+    page = html_page(report)
     target.write_bytes(page)
     return target
 
@@ -227,10 +233,58 @@ def write_all(report: ReportContent) -> None:
     write_html(report)
     page = report.data["page_one"]
     text = json.dumps(page, indent=1, ensure_ascii=False)
-    (report.campaign / "summary.md").write_text(summary.markdown(page), encoding="utf-8")
+    (report.campaign / "summary.md").write_text(page_one.markdown(page), encoding="utf-8")
     (report.campaign / "summary.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def embedded(picture: bytes) -> str:
     """Return an SVG picture as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+
+
+def html_page(report: ReportContent) -> bytes:
+    """Return the HTML report. The template escapes every text."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(PAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["web_link"] = lambda address: address.startswith(LINKS)
+    environment.filters |= {
+        "anchor": lambda title: re.sub(r"\W|_", "-", title.lower()),
+        "code": code,
+        "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+        "embedded": lambda name: embedded(report.pictures[name]),
+        "marks": lambda name: marks_of(report.pictures[name]),
+        "sort_value": sort_value,
+    }
+    sources = [(PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    html = environment.get_template("report.html.j2").render(
+        report.data,
+        style=(PAGE / "report.css").read_text(encoding="utf-8"),
+        script="\n".join(sources),
+    )
+    # The name of a file may hold bytes that are no UTF-8.
+    return html.encode(errors="replace")
+
+
+def code(text: str) -> Markup:
+    """Return a text as HTML with ``<code>`` for the words between two backticks."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
+
+
+def sort_value(text: str) -> float | None:
+    """Return the number by which a cell is sorted: its first number, or the bytes of a size.
+
+    Return None for a text without a number at its beginning.
+    """
+    first = text.lstrip("×").partition("  ")[0]
+    number, _, unit = first.partition(" ")
+    try:
+        return float(number) * _SIZES[unit or "B"]
+    except (KeyError, ValueError):
+        return None
