@@ -96,7 +96,7 @@ build/docs/packages/mkdocs: dev/requirements-docs.txt | setup
 # Real campaigns as their bundles hold them, with the reports and bundles that this checkout makes of them.
 build/docs/gallery/%.zip: docs/gallery/%.tar.xz | setup
 	@rm -rf $@ $(basename $@) && python -m tarfile --extract $< $(basename $@)
-	@PYTHONPATH=src python -m peakmark report --html $(basename $@)
+	@PYTHONPATH=src python -m peakmark report $(basename $@)
 	@PYTHONPATH=src python -m peakmark bundle $(basename $@) -o $@
 
 clean: ## remove compiled files; results stay
