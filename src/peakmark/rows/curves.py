@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -12,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from peakmark.tools.common import percentile_times, read_histogram
 
 Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""
@@ -105,27 +102,3 @@ def knee_of(points: Sequence[LoadedPoint]) -> float | None:
             share = (limit - before.latency) / (after.latency - before.latency)
             return before.rate + share * (after.rate - before.rate)
     return None
-
-
-# -- distributions of the times of single operations
-
-
-def nines_of(share: float) -> float:
-    """Return the place of a share on an axis of nines: 1 for 90 %, 3 for 99.9 %."""
-    return -math.log10(1 - share)
-
-
-def distribution_of(histograms: Sequence[str]) -> NDArray[np.float64]:
-    """Return the distribution of the operations' times in the sum of several histograms.
-
-    Args:
-        histograms: see the column ``histogram`` of runs; at least one, none empty.
-
-    Returns:
-        An array of (share of the operations in nines, longest time of this share in s). The last line
-        has the longest time of all operations.
-    """
-    counts = [read_histogram(text) for text in histograms]
-    nines = np.arange(NINES_STEP, MOST_NINES, NINES_STEP)
-    times = percentile_times(sum(counts[1:], start=counts[0]), list(1 - 10**-nines))
-    return np.column_stack([nines[: len(times)], times])

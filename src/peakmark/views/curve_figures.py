@@ -1,21 +1,20 @@
-"""Figures of curves: ladders, latency under load, rooflines, and rows over campaigns."""
+"""Figures of curves: ladders, latency under load, and rooflines."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from peakmark.formatting import capitalised, size
 from peakmark.rows import schema
-from peakmark.rows.curves import curve_of, medians, points_of
+from peakmark.rows.curves import curve_of, medians
 from peakmark.rows.labels import Labels
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import figure_style
@@ -26,12 +25,6 @@ from peakmark.views.report.pictures import LADDER, RATES
 
 PANEL = (0.46, 1.35)
 """Share of the page's width, and height in inches, of a panel with a curve."""
-LEVEL: Mapping[str, Any] = {"color": figure_style.INK, "linewidth": 0.9, "linestyle": "dashed"}
-"""Look of the limit of a cache level."""
-ROOM = 0.16
-"""Room for words below the limits, as a share of a ladder's vertical axis."""
-CYCLES = (100, 1000)
-"""Numbers on the axis in cycles in addition to the limits of the levels."""
 TO_GIGABYTES = 1e-9
 USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
 """Table of rates -> range of the roofline's horizontal axis, in operations per byte."""
@@ -65,42 +58,7 @@ def plot_ladder(figure: FigureData) -> Figure:
     draw_uprights(axis, caches)
     axis.set_xscale("log", base=4, subs=[])
     axis.xaxis.set_major_formatter(lambda place, _: size(int(place)))
-    if figure.table.lower_is_better:
-        draw_cycles(axis, figure)
     return drawn
-
-
-def draw_cycles(axis: Axes, figure: FigureData) -> None:
-    """Draw an axis in cycles on the right, and each cache level's limit as a line.
-
-    The line reaches from the smallest to the largest working set of the level.
-    """
-    known = figure.own[figure.own["limit"].notna() & figure.own["limit_clock_hz"].notna()]
-    if known.empty:
-        return
-    # Length of one cycle on the left axis.
-    cycle = figure.table.factor / known["limit_clock_hz"].median()
-    cycles = []
-    for level, of_level in known.groupby("cache_level", sort=False):
-        areas = []
-        for row in schema.lines(of_level):
-            for run in figure.own_runs[row.point]:
-                areas += [point[0] for point in points_of(run)]
-        limit = of_level["limit"].median() * figure.table.factor
-        cycles.append(round(limit / cycle))
-        axis.hlines(limit, min(areas), max(areas), **LEVEL)
-        axis.annotate(
-            f"{level}: {cycles[-1]} cycles", (min(areas), limit), xytext=(0, -4),
-            textcoords="offset points", fontsize=figure_style.SMALL, va="top",
-        )  # fmt: skip
-    low, high = axis.get_ylim()
-    axis.set_ylim(low * (low / high) ** ROOM)
-    to_cycles, from_cycles = partial(np.multiply, 1 / cycle), partial(np.multiply, cycle)
-    right = axis.secondary_yaxis("right", functions=(to_cycles, from_cycles))
-    right.set_yticks([*cycles, *CYCLES])
-    right.yaxis.set_minor_locator(NullLocator())
-    right.yaxis.set_major_formatter(figure_style.NUMBER)
-    right.set_ylabel("Cycles")
 
 
 def plot_loaded(figure: FigureData) -> Figure:
@@ -223,6 +181,3 @@ def roof_name(row: Line) -> str:
     if row.variant == "pool":
         return "DRAM"
     return f"{Labels.of(row).line(row, [row])} {row.isa}"
-
-
-# -- time

@@ -18,22 +18,18 @@ from peakmark.views import (
     node_figures,
     panel_figures,
     strip_figures,
-    timeline,
 )
 from peakmark.views.figure_data import FigureData
 from peakmark.views.points import is_many, rows_of
-from peakmark.views.report.pictures import FLEET, TIMELINE, pictures_of
+from peakmark.views.report.pictures import FLEET, pictures_of
 
 FOLDER = "figures"
 """Folder of the figures, below the campaign's folder."""
 SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
     "panels": panel_figures.plot,
     "several": panel_figures.plot_several,
-    "distribution": panel_figures.plot_distribution,
     "shares": strip_figures.plot_shares,
     "rounds": strip_figures.plot_rounds,
-    "ratios": strip_figures.plot_ratios,
-    "grid": matrix_figures.plot_grid,
     "ladder": curve_figures.plot_ladder,
     "loaded": curve_figures.plot_loaded,
     "roofline": curve_figures.plot_roofline,
@@ -75,9 +71,6 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
         figure = draw(data)
         if figure is not None:
             yield data.name, figure
-    over_time = timeline.plot(frames)
-    if over_time is not None:
-        yield TIMELINE, over_time
 
 
 def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[FigureData]:

@@ -12,11 +12,9 @@ from matplotlib.figure import Figure
 from peakmark.formatting import natural, significant
 from peakmark.rows import schema
 from peakmark.rows.curves import matrix_of, order_of
-from peakmark.rows.labels import Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_data import FigureData
-from peakmark.views.panel_figures import variant_name
 
 FEW = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
@@ -83,28 +81,6 @@ def plot_links(figure: FigureData) -> Figure:
         title = figure.labels(members[0]).point(members[0], node=False)
         fields[title] = field.reindex(index=nodes, columns=nodes)
     return heat_maps(figure.table, fields, ("Node", "Node"))
-
-
-def plot_grid(figure: FigureData) -> Figure:
-    """Draw a heat map for each workload: its values over block sizes and numbers of threads."""
-    own = figure.own
-    has_variants, has_nodes = own["variant"].nunique() > 1, own["node"].nunique() > 1
-    fields = {}
-    for (node, variant, _), rows in own.groupby(["node", "variant", "workload"], sort=False):
-        members = list(schema.lines(rows))
-        labels = figure.labels(members[0])
-        blocks = {row.block_bytes: figure.labels(row).block(row) for row in members}
-        field = rows.pivot_table("value", "block_bytes", "concurrency") * figure.table.factor
-        parts = [labels.workload(members[0])]
-        if has_variants:
-            parts.append(variant_name(figure.table, str(variant)))
-        if has_nodes:
-            parts.append(str(node))
-        fields[", ".join(filter(None, parts))] = field.rename(index=blocks)
-    threads = f"{Labels(figure.table).noun.capitalize()}s"
-    longest = max(len(field) for field in fields.values())
-    panel = HALF, LINE * longest + AXIS
-    return heat_maps(figure.table, fields, (threads, "Block size"), panel)
 
 
 def heat_maps(

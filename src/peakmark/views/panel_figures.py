@@ -30,7 +30,6 @@ from matplotlib.ticker import NullLocator
 from peakmark.catalogue import disk_variant
 from peakmark.formatting import capitalised, significant
 from peakmark.rows import schema
-from peakmark.rows.curves import distribution_of, nines_of
 from peakmark.rows.labels import USUAL, Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
@@ -60,12 +59,6 @@ VARIANTS = {
     "sustained": "",
 }
 """Printed variant of a row -> its shorter name in figures, see ``variant_name``."""
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-"""Column of a percentile -> share of the operations that took at most this time."""
-SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
-"""Shares of the operations that the axis of a distribution names."""
-DISTRIBUTION = (0.4, 1.4)
-"""Share of the page's width, and height in inches, of a panel with a distribution."""
 TICK: Mapping[str, Any] = {
     "color": figure_style.INK, "marker": "_", "markersize": 9, "linestyle": "none"
 }  # fmt: skip
@@ -539,56 +532,3 @@ def tick_labels(places: Sequence[int], names: Mapping[int, str]) -> list[str]:
             label = SIZE.sub(r"\1\n\2", names[place])
         written.append(label)
     return written
-
-
-# -- distributions
-
-
-def plot_distribution(figure: FigureData) -> Figure:
-    """Draw the distribution of the times of single operations, with an axis of nines.
-
-    There is a panel for each workload and a line for each number of threads or streams. The line shows
-    the merged histograms of all runs; without histograms it joins the row's percentiles. Dots are the
-    percentiles of each run.
-    """
-    own = figure.own
-    names = []
-    for row in schema.lines(own):
-        labels = figure.labels(row)
-        panel = labels.workload(row)
-        if own["node"].nunique() > 1:
-            panel += f", {row.node}"
-        names.append((row.point, panel, labels.many(row.concurrency)))
-    places = pd.DataFrame(names, columns=["point", "panel", "name"]).assign(line="")
-    runs = figure.runs[figure.runs["kept"]]
-    corners = melt_percentiles(own)
-    dots = melt_percentiles(runs[runs["instrument"].isin(own["instrument"])])
-    # If a run has too few operations for a percentile, the row has no such percentile: show no run's.
-    dots = dots.merge(corners[["point", "x"]], on=["point", "x"])
-    layers = [dots.assign(kind="run")]
-    for point, of_point in figure.own_runs.items():
-        histograms = [run.histogram for run in of_point]
-        path = corners[corners["point"].eq(point)]
-        if all(histograms):
-            path = pd.DataFrame(distribution_of(histograms), columns=["x", "time"])
-        layers.append(path.assign(point=point, kind="path"))
-    shown = pd.concat(layers, ignore_index=True).merge(places, on="point")
-    shown["y"] = shown["time"] * figure.table.factor
-    in_order = own.sort_values("concurrency", kind="stable")
-    threads = in_order.merge(places, on="point")["name"].unique()
-    looks = {name: figure_style.look(place) for place, name in enumerate(threads)}
-    labels_of_axes = "% of operations", figure_style.vertical_label(figure.table)
-    drawn, axes = draw(shown, labels_of_axes, looks, panel=DISTRIBUTION, sharex=True, sharey=True)
-    shares = [share for share in SHARES if nines_of(share) <= shown["x"].max()]
-    for axis in axes.values():
-        axis.set_xticks(
-            [nines_of(share) for share in shares], [f"{100 * each:g}" for each in shares]
-        )
-    return drawn
-
-
-def melt_percentiles(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a line for each known percentile of rows or runs: ``point``, ``x`` and ``time``."""
-    times = frame[["point", *PERCENTILES]]
-    lines = times.melt("point", var_name="percentile", value_name="time").dropna(subset="time")
-    return lines.assign(x=lines["percentile"].map(PERCENTILES).map(nines_of))

@@ -107,32 +107,6 @@ def plot_rounds(figure: FigureData) -> Figure:
     return drawn
 
 
-def plot_ratios(figure: FigureData) -> Figure:
-    """Draw the ratio of peakmark's kernel to each reference, for each round that both measured."""
-    rows = named_rows(figure)
-    others = rows[rows["is_comparable"] & rows["ratio"].notna()]
-    others = others.assign(name=others["name"] + ", " + others["program"])
-    others = in_columns(others, others["name"])
-    keys = ["point", "round"]
-    values = runs_of(figure, rows[rows["is_own"]]).query("kept")[[*keys, "value"]]
-    runs = runs_of(figure, others).query("kept").merge(values, on=keys, suffixes=("", "_own"))
-    layers = [
-        others.assign(kind="median", x=others["ratio"]),
-        runs.assign(x=runs["value_own"] / runs["value"]),
-    ]
-    shown = join_layers(layers)
-    drawn, axes = draw(figure, shown, f"{figure.table.own.heading} / reference")
-    lowest, highest = min(shown["x"].min(), 1), max(shown["x"].max(), 1)
-    for axis in axes.values():
-        axis.axvline(1, **figure_style.LIMIT)
-        if highest > WIDE * lowest:
-            scale_by_ratios(axis, lowest, highest)
-        else:
-            room = ROOM * (highest - lowest)
-            axis.set_xlim(lowest - room, highest + room)
-    return drawn
-
-
 # -- the frame
 
 

@@ -1,12 +1,10 @@
 """Figures of matrices, ladders, roofs and latency under load."""
 
-import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
 from tests.unit import campaign_data as make
 from tests.unit import gpu_data
 from tests.unit.rows.test_links import campaign as pairs
@@ -65,51 +63,6 @@ def test_both_pages_are_lines_and_caches_are_uprights(ladders):
     words = [text.get_text() for text in axis.texts]
     assert words == ["L1: 32 KiB", "L2: 1 MiB", "L3: 32 MiB"]
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
-
-
-def test_a_ladder_has_an_axis_in_cycles_with_the_limits_of_its_levels(ladders):
-    """At 4 GHz a cycle is 0.25 ns: L1 answers after 4 of them, L2 after 14."""
-    rows = ladders.rows.copy()
-    for level, limit in (("L1", 1e-9), ("L2", 3.5e-9)):
-        is_level = rows["table"].eq("memory_ladder_latency") & rows["cache_level"].eq(level)
-        assert is_level.any()
-        rows.loc[is_level, ["limit", "limit_clock_hz"]] = [limit, 4e9]
-    (axis,) = draw(replace(ladders, rows=rows), "memory_ladder_latency").axes
-    for text in axis.texts:
-        if "cycles" in text.get_text():
-            assert text.get_window_extent().y0 > axis.bbox.y0
-    (right,) = axis.child_axes
-    assert right.get_ylabel() == "Cycles"
-    assert list(right.get_yticks())[:2] == [4, 14]
-    low, high = axis.get_ylim()
-    assert right.get_ylim() == pytest.approx((4 * low, 4 * high))
-    limits = [one for one in axis.collections if isinstance(one, LineCollection)]
-    ends = [limit.get_segments()[0][:, 0] for limit in limits]
-    assert ends[0][1] < ends[1][1] < axis.get_xlim()[1] / 16
-    assert {"L1: 4 cycles", "L2: 14 cycles"} < {text.get_text() for text in axis.texts}
-
-
-@pytest.mark.parametrize("variants", [("pool",), ("pool", "block")])
-def test_a_grid_has_a_field_for_each_block_and_number_of_threads(tmp_path, variants):
-    records = []
-    for variant, block, threads in itertools.product(variants, (1024, 2048, 4096), (1, 2, 4)):
-        place = {"block": block, "concurrency": threads, "variant": variant}
-        records += make.runs("rambench", "RS", threads * block * 1e6, **place)
-    frames = make.frames(tmp_path / "c", records)
-    for variant in variants:
-        axis, _ = draw(frames, f"memory_throughput_{variant}_grid").axes
-        assert [label.get_text() for label in axis.get_yticklabels()] == ["1 KiB", "2 KiB", "4 KiB"]
-        assert [label.get_text() for label in axis.get_xticklabels()] == ["1", "2", "4"]
-        field = axis.collections[0].get_array().reshape(3, 3)
-        assert field[2][2] == pytest.approx(16 * field[0][0])
-
-
-def test_two_numbers_of_threads_are_no_grid(tmp_path):
-    records = []
-    for block, threads in itertools.product((1024, 2048, 4096), (1, 2)):
-        records += make.runs("rambench", "RS", 1e9, block=block, concurrency=threads)
-    frames = make.frames(tmp_path / "c", records)
-    assert not [one for one in figures.figures_of(frames, None) if one.kind == "grid"]
 
 
 def test_roofs_are_rows_and_nothing_else(ladders):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.rows.fleets import SLOW, campaign
-from tests.unit.tools.test_histograms import details
 from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
@@ -37,7 +36,7 @@ def stems(frames, folder):
 
 
 def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
-    assert stems(cpu, tmp_path) == {"cpu_shares", "cpu_rounds", "cpu_ratios"}
+    assert stems(cpu, tmp_path) == {"cpu_shares", "cpu_rounds"}
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert b"<dc:date>" not in before["cpu_shares.svg"]
     for path in tmp_path.iterdir():
@@ -77,45 +76,6 @@ def test_dram_caches_and_a_single_point_are_figures(tmp_path):
     assert stems(make.frames(tmp_path / "c", records), tmp_path / "drawn") == {
         "memory_latency_rounds", "memory_throughput_pool_rounds", "memory_throughput_block_rounds"
     }  # fmt: skip
-
-
-def test_percentiles_of_single_operations_are_a_figure(tmp_path):
-    times = {"p50": 1e-5, "p90": 2e-5, "p99": 3e-5, "p999": 4e-5}
-    frames = make.frames(tmp_path / "c", make.runs("netbench", "LAT-TCP", 1e-5, details=times))
-    names = {"network_latency_rounds", "network_latency_distribution"}
-    assert stems(frames, tmp_path / "drawn") == names
-    (axis,) = draw(frames, "network_latency_distribution").axes
-    assert list(axis.lines[0].get_ydata()) == pytest.approx([10, 20, 30, 40])
-    assert [label.get_text() for label in axis.get_xticklabels()] == ["50", "90", "99", "99.9"]
-
-
-def test_a_histogram_shows_the_tail_beyond_the_percentiles(tmp_path):
-    """Of 20000 operations two take 8 ms: no percentile that the kernel prints shows them."""
-    times = details([1000] * 9999 + [8_000_000])
-    frames = make.frames(
-        tmp_path / "c", make.runs("netbench", "LAT-TCP", 1e-6, 1e-6, details=times)
-    )
-    (axis,) = draw(frames, "network_latency_distribution").axes
-    nines, shown = axis.lines[0].get_data()
-    assert list(nines) == sorted(nines)
-    assert shown[nines < 3.9] == pytest.approx(1, rel=0.01)
-    assert shown[nines > 4.1] == pytest.approx(8000, rel=0.01)
-
-
-@pytest.mark.parametrize("few", [{"p999": 5e-5, "max": 5e-5}, {"p99": 0, "p999": 0, "max": 5e-5}])
-def test_runs_show_no_percentile_that_had_too_few_operations(tmp_path, few):
-    """The second run has too few operations; the first has them all."""
-    enough = {"p50": 1e-5, "p90": 2e-5, "p99": 3e-5, "p999": 4e-5, "max": 9e-5}
-    records = [
-        *make.runs("netbench", "LAT-TCP", 1e-5, details=enough),
-        *make.runs("netbench", "LAT-TCP", 1e-5, details=enough | few, repetition=1),
-    ]
-    frames = make.frames(tmp_path / "c", records)
-    (axis,) = draw(frames, "network_latency_distribution").axes
-    places = {round(float(x), 6) for dots in axis.collections for x, _ in dots.get_offsets()}
-    (path,) = axis.lines
-    assert places == {round(float(x), 6) for x in path.get_xdata()}
-    assert len(places) == 4 - len([name for name in few if name != "max"])
 
 
 # -- many nodes

@@ -91,26 +91,6 @@ def test_one_figure_of_a_table_is_on_paper(tmp_path, facts, threads, on_paper):
     assert [each.name for each in found if each.on_paper] == [on_paper]
 
 
-def test_ratios_are_those_of_each_round(tmp_path):
-    records = make.runs("diskbench", "RS", 1e8, 3e8, 2e8)
-    records += make.runs("iozone", "RS", 2e8, 2e8, 4e8)
-    figure = draw(make.frames(tmp_path / "c", records), "disk_throughput_ratios")
-    (axis,) = figure.axes
-    assert list(dots_of(axis)[:, 0]) == pytest.approx([0.5, 1.5, 0.5])
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["RS 1 MiB, 1 thread, IOZone"]
-    assert [1, 1] in [list(line.get_xdata()) for line in axis.lines]
-
-
-@pytest.mark.parametrize("rates", [(1e8, 1.1e8, 9.9e7), (2e7, 1e8, 6e8), (1e8, 4e8, 2e8)])
-def test_no_dot_of_the_ratios_is_cut_at_an_edge(tmp_path, rates):
-    records = make.runs("diskbench", "RS", *rates) + make.runs("iozone", "RS", *[1e8] * 3)
-    figure = draw(make.frames(tmp_path / "c", records), "disk_throughput_ratios")
-    (axis,) = figure.axes
-    places = axis.transData.transform(dots_of(axis))[:, 0]
-    room = 2 * figure.dpi / 72  # points
-    assert min(places) - room > axis.bbox.x0 and max(places) + room < axis.bbox.x1
-
-
 def test_long_numbers_of_an_axis_do_not_overlap(tmp_path):
     """Operations per second have six digits."""
     records = []
@@ -123,8 +103,3 @@ def test_long_numbers_of_an_axis_do_not_overlap(tmp_path):
     boxes = [label.get_window_extent() for label in axis.get_xticklabels() if label.get_text()]
     assert len(boxes) > 2
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
-
-
-def test_no_ratio_without_a_reference(cpu):
-    found = pictures.pictures_of(cpu, BY_NAME["disk_throughput"], None)
-    assert not any(len(each.rows) for each in found if each.kind == "ratios")

@@ -53,7 +53,6 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         **list_remarks(arranged, layout),
         "method": appendix.describe_method(arranged, layout),
         "machine": nodes.machines(frames),
-        "timeline": sections.describe_timeline(frames),
         "problems": appendix.list_problems(frames),
         "artifact": appendix.describe_reproduction(frames),
         "provenance": appendix.describe_provenance(frames),

@@ -14,8 +14,6 @@ from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
 from peakmark.tools.tables import Table
 from peakmark.views.points import is_many, rows_of
 
-TIMELINE = "timeline"
-"""Figure of the machine's states over time."""
 FLEET = "fleet"
 """Figure on page one of a campaign of several nodes: how much the nodes differ."""
 LADDER = "memory_ladder_throughput"
@@ -67,12 +65,6 @@ def is_cached(rows: pd.DataFrame) -> pd.Series:
     return rows["variant"].eq("block")
 
 
-def has_percentiles(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of points at which peakmark's kernel has percentiles."""
-    points = rows.loc[rows["is_own"] & rows["p50"].notna(), "point"]
-    return rows["point"].isin(points)
-
-
 def is_over_blocks(rows: pd.DataFrame) -> bool:
     """Return whether the rows of a workload have more block sizes than concurrencies."""
     blocks = rows[["workload", "block_bytes"]].drop_duplicates()
@@ -98,20 +90,9 @@ def has_limit(rows: pd.DataFrame) -> pd.Series:
     return rows["point"].isin(points)
 
 
-def is_compared(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of points at which a reference can be compared with peakmark's kernel."""
-    is_reference = rows["is_comparable"] & rows["ratio"].notna()
-    return rows["point"].isin(rows.loc[is_reference, "point"])
-
-
 def is_swept(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of workloads with enough block sizes, or numbers of threads, to draw a line."""
     return sizes_of_workloads(rows).ge(LINE).any(axis=1)
-
-
-def is_grid(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of workloads with enough block sizes and threads for a heat map."""
-    return sizes_of_workloads(rows).ge(LINE).all(axis=1)
 
 
 def sizes_of_workloads(rows: pd.DataFrame) -> pd.DataFrame:
@@ -188,9 +169,6 @@ def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
         "shares": rows[has_limit(rows)],
         "panels": swept,
         "rounds": rows,
-        "ratios": rows[is_compared(rows)],
-        "grid": rows[is_grid(rows)],
-        "distribution": rows[has_percentiles(rows)],
     }
     on_paper = "rounds"
     if len(shown["shares"]) == len(rows):

@@ -17,10 +17,10 @@ from peakmark.messages import message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
-from peakmark.views import layout_tables, remarks, score_card, timeline
+from peakmark.views import layout_tables, remarks, score_card
 from peakmark.views.points import Line, is_many, noun_of, rows_of, typical_node, with_medians
 from peakmark.views.report import pictures
-from peakmark.views.report.pictures import FLEET, TIMELINE, Picture, caption
+from peakmark.views.report.pictures import FLEET, Picture, caption
 from peakmark.views.table import ShownTable, sentence
 from peakmark.views.usual_tables import nodes_table, usual_table
 
@@ -29,7 +29,7 @@ Formulas = dict[str, list[Any]]
 
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
-UNTITLED = ("shares", "rounds", "ratios")
+UNTITLED = ("shares", "rounds")
 """Kinds of figures whose captions explain only the marks; the title of the table comes before them."""
 WITH_RUNS = ("panels", "together", "several")
 """Kinds of figures with a dot for each run of each program, also for runs that do not count."""
@@ -315,16 +315,7 @@ def figure_names(frames: CampaignFrames) -> list[str]:
     for table in TABLES:
         if len(rows_of(frames, table)):
             names += [picture.name for picture in drawn_pictures(frames, table, layout)]
-    if timeline.has_timeline(frames):
-        names.append(TIMELINE)
     return names
-
-
-def describe_timeline(frames: CampaignFrames) -> dict[str, str] | None:
-    """Return the figure of the machine's states over time; None without probes."""
-    if not timeline.has_timeline(frames):
-        return None
-    return {"name": TIMELINE, "caption": caption(TIMELINE)}
 
 
 def overview(frames: CampaignFrames) -> dict[str, str] | None:
