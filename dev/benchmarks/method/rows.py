@@ -20,10 +20,12 @@ from peakmark import plan, statistics
 from peakmark.catalogue import SHAPES
 from peakmark.config import campaign
 from peakmark.resources import ROOT
-from peakmark.rows import checks, findings, schema
-from peakmark.rows.runs import read_runs
+from peakmark.rows import checks, differences, schema
+from peakmark.rows.labels import Labels
+from peakmark.rows.runs import ROW, read_runs
 from peakmark.storage import planfile
 from peakmark.storage.results import Results
+from peakmark.tools.tables import BY_NAME
 
 Values = NDArray[np.float64]
 
@@ -107,15 +109,22 @@ def level_of(row: Any) -> str:
 
 def names_difference(tables: Sequence[pd.DataFrame], kind: str, lot: np.random.Generator) -> bool:
     """Return whether a certain difference is stated of one unchanged campaign."""
-    groups: list[findings.Group] = []
+    frames = []
     for rows in tables:
-        values = {
-            (row.point, row.instrument): noise(lot, row.n, kind) for row in schema.lines(rows)
-        }
-        groups += findings.groups_of(rows, values)
-    tested = sum(group.n >= findings.TESTED for group in groups)
-    statements = [findings.statement_of(group, tested) for group in groups]
-    return any(each is not None and each.certainty == CERTAIN for each in statements)
+        speeds = {}
+        for row in schema.lines(rows):
+            values = noise(lot, row.n, kind)
+            speeds[row.point, row.instrument] = {
+                "n": len(values), "slowest": min(values), "middle": statistics.median(values),
+                "fastest": max(values),
+            }  # fmt: skip
+        known = pd.DataFrame.from_dict(speeds, orient="index").rename_axis(ROW)
+        labels = Labels(BY_NAME[rows["table"].iloc[0]])
+        frames.append(
+            differences.pairs_of_table(rows, known, labels).assign(table=labels.table.name)
+        )
+    judged = differences.judged(pd.concat(frames, ignore_index=True))
+    return bool((judged["certainty"].eq(CERTAIN) & judged["direction"].notna()).any())
 
 
 def noise(lot: np.random.Generator, repetitions: int, kind: str) -> list[float]:

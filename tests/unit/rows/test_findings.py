@@ -1,6 +1,7 @@
 """When a difference is stated of two choices, and that the campaigns' own runs show what is stated."""
 
 import json
+import statistics
 from dataclasses import replace
 from itertools import product
 
@@ -9,8 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.messages import Severity, message
-from peakmark.rows import build, findings, fleet, schema
-from peakmark.rows.findings import Group, Pair
+from peakmark.rows import build, differences, findings, fleet, schema
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
@@ -21,36 +21,54 @@ FACTORS = {"Workloads": "workload", "Block size": "block_bytes", "Threads": "con
 """Topic -> the column in which the compared rows differ."""
 
 
-def pair(first, second, point="p"):
-    return Pair(point, point, first, second, sorted(first)[len(first) // 2] / second[0])
+def pair(first, second):
+    """The speeds of two choices at one point."""
+    line = {"point": "p"}
+    for suffix, speeds in (("", first), ("_other", second)):
+        line |= {f"n{suffix}": len(speeds), f"middle{suffix}": statistics.median(speeds)}
+        line |= {f"slowest{suffix}": min(speeds), f"fastest{suffix}": max(speeds)}
+    return line
 
 
-def group(*pairs):
-    return Group("Workloads", "RS", "RR", "64 KiB", "", pairs)
+def gaps(first, second):
+    """Both gaps between the ranges of two choices."""
+    (line,) = differences.gaps_of(pd.DataFrame([pair(first, second)])).itertuples()
+    return line.gap, line.gap_back
 
 
-def shown(*pairs, tested=1):
-    statement = findings.statement_of(group(*pairs), tested)
-    return statement and (statement.direction, statement.certainty)
+def shown(*points, tested=1):
+    """Direction and certainty of a group of such points, where ``tested`` groups are tested."""
+    others = [pair(SLOW, [*SLOW, 120.0])] * (tested - 1)
+    pairs = pd.DataFrame([*points, *others])
+    pairs = differences.gaps_of(pairs).assign(
+        point=pairs["point"],
+        factor=pairs["middle"] / pairs["middle_other"],
+        group=[0] * len(points) + list(range(1, tested)),
+        **dict.fromkeys(["table", *differences.CHOICES], ""),
+    )
+    found = differences.judged(pairs).iloc[0]
+    if pd.isna(found["direction"]):
+        return None
+    return found["direction"], found["certainty"]
 
 
 # -- the gap between two ranges
 
 
 def test_a_gap_is_told_in_larger_ranges():
-    assert pair([30.0, 32.0], [10.0, 14.0]).gap(1) == 4.0
-    assert pair([10.0, 14.0], [30.0, 32.0]).gap(-1) == 4.0
+    assert gaps([30.0, 32.0], [10.0, 14.0])[0] == 4.0
+    assert gaps([10.0, 14.0], [30.0, 32.0])[1] == 4.0
 
 
 def test_ranges_that_overlap_have_a_negative_gap():
-    assert pair([10.0, 20.0], [15.0, 25.0]).gap(1) == -1.5
+    assert gaps([10.0, 20.0], [15.0, 25.0])[0] == -1.5
 
 
 @pytest.mark.parametrize(("first", "second", "gap"), [
     (2.0, 1.0, float("inf")), (1.0, 2.0, -float("inf")), (1.0, 1.0, 0.0),
 ])  # fmt: skip
 def test_ranges_of_equal_values_are_apart_without_end_or_not_at_all(first, second, gap):
-    assert pair([first] * 3, [second] * 3).gap(1) == gap
+    assert gaps([first] * 3, [second] * 3)[0] == gap
 
 
 # -- the rule
@@ -177,10 +195,10 @@ def test_what_is_said_of_every_repetition_holds_for_each_pair_of_runs(judged):
                 runs[runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)]["value"]
                 for row in (own, other)
             )
-            assert len(first) >= findings.TESTED and len(second) >= findings.TESTED
-            differences = [a > b for a, b in product(first, second)]
-            assert len(set(differences)) == 1, line.text
-            ways.add(differences[0] != lower_is_better)
+            assert len(first) >= differences.TESTED and len(second) >= differences.TESTED
+            ways_of_runs = [a > b for a, b in product(first, second)]
+            assert len(set(ways_of_runs)) == 1, line.text
+            ways.add(ways_of_runs[0] != lower_is_better)
             checked += 1
         assert len(ways) == 1, line.text
     assert checked or not len(stated)

@@ -136,8 +136,9 @@ STATED = {"disk": {"throughput": {"RS": 1e8}}}
 def test_a_doubtful_limit_bars_no_comparison(tmp_path, program, site, details, severity, usable):
     value = 1e15 if program[0] == "cpubench" else 2e9
     measured = make.runs(*program, value, value, value, details=details)
-    row = make.only_row(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
-    assert (row.severity, findings.is_usable(row)) == (severity, usable)
+    frames = make.frames(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
+    (row,) = frames.rows.itertuples()
+    assert (row.severity, findings.is_usable(frames.rows).all()) == (severity, usable)
 
 
 def frames_with_reference(folder, own, reference, values, other="AMD EPYC"):
