@@ -119,14 +119,16 @@ def stacked(column: Column) -> str:
 
 def specification(column: Column) -> str:
     """Return the specification of a column for ``tabular``; numbers align at their decimal marks."""
-    texts = pd.Series([*filter(None, column.texts), "0"])
-    texts = texts[texts.ne(NOT_MEASURED)]
     if column.kind != "number":
         return "l"
-    if not texts.map(is_number).all():
+    numbers = [text for text in column.texts if text not in ("", NOT_MEASURED)]
+    if not all(map(is_number, numbers)):
         return "r"
-    digits = texts.str.partition(".")[[0, 2]].map(len).max()
-    return f"S[table-format={digits[0]}.{digits[2]}]"
+    digits, decimals = 1, 0
+    for text in numbers:
+        whole, _, fraction = text.partition(".")
+        digits, decimals = max(digits, len(whole)), max(decimals, len(fraction))
+    return f"S[table-format={digits}.{decimals}]"
 
 
 def is_number(text: str) -> bool:

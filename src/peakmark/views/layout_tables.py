@@ -26,6 +26,8 @@ KERNEL = "peakmark"
 """Name of peakmark's kernels in a report without a layout."""
 NAMED_IN = "disagreement"
 """Code of warnings whose texts contain headings of programs."""
+WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
+"""Columns of ``rows`` that choose the line of a point and its place."""
 TEXTS = ["text", "remedy", "short"]
 """Columns of texts of warnings."""
 COLUMNS = {"measured": "value", "deviation": "sd"}
@@ -114,7 +116,7 @@ def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     """Return rows by table and node, then in the order of a layout; rows without a place come last."""
     tables = list(BY_NAME)
     keys = []
-    for line in schema.lines(rows):
+    for line in schema.lines(rows[["table", "node", "workload", "variant"]]):
         place = layout.place(BY_NAME[line.table], line.workload, line.variant)
         keys.append((tables.index(line.table), natural(line.node), place))
     return sorted_by(rows, keys).reset_index(drop=True)
@@ -159,7 +161,7 @@ def lines_of(layout_table: LayoutTable, rows: pd.DataFrame) -> Points:
     """
     points = points_of(rows[is_shown(layout_table, rows)])
     words, groups, positions = [], [], []
-    for point in schema.lines(points.own):
+    for point in schema.lines(points.own[WORDS]):
         names = layout_table.names(point.workload, point.concurrency, point.block_bytes)
         variant = layout_table.table.variant_label(point.variant)
         words.append({**names, "variant": variant})
@@ -370,13 +372,15 @@ def shown_tables(
 def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.DataFrame]]:
     """Yield the tables of rows that no layout shows: memory has one table for DRAM, one for caches."""
     is_cache = rows["variant"].eq("block")
+    if len(rows) and not is_cache.any():
+        yield table, rows
+        return
     caches, others = rows[is_cache], rows[~is_cache]
     if len(others):
         remark = DRAM
         if others["variant"].eq("pool-temporal").any():
             remark += f" {ORDINARY}"
-        dram = replace(table, title="Throughput of DRAM", remark=remark)
-        yield dram if len(caches) else table, others
+        yield replace(table, title="Throughput of DRAM", remark=remark), others
     if len(caches):
         name = f"{table.name}_block"
         yield replace(table, name=name, title="Throughput of caches", remark=CACHES), caches

@@ -43,8 +43,8 @@ class Points(NamedTuple):
 
 def points_of(rows: pd.DataFrame) -> Points:
     """Return the points of rows, with a line for each point."""
-    own = rows[rows["is_own"]].set_index("point")
-    # Copy few columns: ``rows`` has about 80.
+    own = rows[rows["is_own"]].set_index("point", drop=False)
+    # Select columns before rows: ``rows`` has about 80 columns.
     numbers = rows[["point", "instrument", *NUMBERS]][rows["n"].gt(0)].set_index("point")
     programs = {str(name): values for name, values in numbers.groupby("instrument")}
     return Points(own.assign(line=range(len(own))), rows, programs)

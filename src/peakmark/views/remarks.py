@@ -69,13 +69,15 @@ def on_lines(
         instruments: programs that have a column; by default all of the table.
     """
     programs = {program.instrument: f"{program.heading} " for program in table.series}
-    places = lines.assign(place=range(len(lines)))[["line", "place"]]
+    places = lines[["line"]].assign(place=range(len(lines)))
     notes = frames.warnings.join(places, on="point", how="inner")
     notes = notes.sort_values("place", kind="stable")
     # A note that is printed once for the campaign is shown only if it is a warning.
     is_on_value = notes["severity"].ne("note") | notes["scope"].ne("campaign")
     is_shown = is_on_value & notes["about"].isin(["", *(instruments or programs)])
     notes = notes[is_shown & notes["short"].ne("")]
+    if notes.empty:
+        return [[] for _ in lines["line"].unique()]
     words = notes["short"].str.replace(NUMBER, "", regex=True)
     family = ["line", "code", "case", words, "about", "severity"]
     notes = notes.groupby(family, sort=False)["short"].agg(spanned).reset_index(name="remark")

@@ -7,6 +7,7 @@ columns as a frame, ``ShownTable.page`` the cells for the templates of PDF and H
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -132,10 +133,12 @@ class ShownTable:
     @property
     def marks(self) -> list[str]:
         """Return the kinds of warnings of each line, with ``wrong`` first."""
-        named = self.lines.groupby("line", sort=False)["warning_kinds"].agg(", ".join)
+        kinds_of: dict[int, list[str]] = defaultdict(list)
+        for line, kinds in zip(self.lines["line"], self.lines["warning_kinds"], strict=True):
+            kinds_of[line] += kinds.split(", ")
         found = []
-        for kinds in named.str.split(", "):
-            found.append(", ".join(kind for kind in KINDS if kind in kinds))
+        for named in kinds_of.values():
+            found.append(", ".join(kind for kind in KINDS if kind in named))
         return found
 
     @property
@@ -144,10 +147,9 @@ class ShownTable:
 
         They have a thin rule above them.
         """
-        first = self.lines.drop_duplicates("line")
-        places = first[["node", "workload", "variant"]].reset_index(drop=True)
-        is_new = places.ne(places.shift()).any(axis="columns")
-        return list(places.index[is_new][1:])
+        first = self.lines[["line", "node", "workload", "variant"]].drop_duplicates("line")
+        places = list(zip(first["node"], first["workload"], first["variant"], strict=True))
+        return [place for place in range(1, len(places)) if places[place] != places[place - 1]]
 
     def page(self, *, on_paper: bool = False) -> dict[str, Any]:
         """Return the table for the templates of PDF and HTML, with numbers aligned at their decimal marks.

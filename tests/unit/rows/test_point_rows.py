@@ -194,7 +194,7 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
     frames = make.frames(tmp_path / "c", of_pairs, machines=facts)
     (row,) = own_of(frames)
     assert row.severity == (W if void else "") and bool(row.unequal_nodes) == bool(void)
-    assert not void or void in notes(frames, "hosts-differ")[0].text
+    assert not void or frames.warnings["text"].str.contains(void, regex=False).any()
     values = [dict(note.values) for note in notes(frames, "hosts-differ")]
     assert [(each["highest"], each["lowest"]) for each in values] == ([differ] if differ else [])
 

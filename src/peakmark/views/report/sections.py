@@ -100,12 +100,12 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     if not tables:
         return []
     own = rows_of(frames, table)
-    own = own[own["is_own"]].set_index("point", drop=False)
+    own = own[own["is_own"]]
     parts = []
     for each in tables:
         part = part_of(each)
         if not each.is_of_layout:
-            part["table"]["runs"] = runs_of_lines(frames, table, own.loc[each.lines.index])
+            part["table"]["runs"] = runs_of_lines(frames, table, each.lines)
         parts.append(part)
     for finding, names in findings_with_points(frames, table, layout):
         fitting = parts_with(names, parts, tables)
