@@ -329,8 +329,6 @@ ONLY_OF = {
     "together": ("disk", "network"),
     "one_file": ("disk",),
     "steps": ("memory",),
-    "reads": ("memory",),
-    "rates": ("memory",),
     "isa": ("cpu", "memory"),
     "size": ("disk",),
     "sync": ("disk",),

@@ -156,10 +156,6 @@ class CampaignGrid(TypedDict, total=False):
         store: memory: how WS WR RWS RWR TRIAD write, also in reference tools: temporal (through the
             caches, which first read each line), streaming (around the caches), libc (memcpy and
             memset of the C library; not TRIAD). Default: streaming for pools, temporal for blocks.
-        reads: memory: mixes of LOADED, as the percentage of the traffic that is reads. Default:
-            100, 75 and 50.
-        rates: memory: number of traffic rates that LOADED measures for each mix, besides idle.
-            Default: 12.
         size: disk: total size of all files.
         pairs: memory: all measures C2C between all pairs of CPUs. Default: all pairs on up to 64
             CPUs, a sample of each distance on more. network: the pairs of nodes to measure, each a
@@ -172,8 +168,8 @@ class CampaignGrid(TypedDict, total=False):
         one_file: disk, with together: all nodes use one file, each a part of its own. Default: false,
             a file for each thread.
         steps: memory: number of working sets of a ladder for each doubling. Default: 4.
-        isa: cpu and memory: instruction set of peakmark's kernel in this grid, overrides the
-            campaign's isa. scalar is arithmetic without vector instructions.
+        isa: cpu and memory: instruction set of peakmark's kernel. auto (default) is the best that the
+            CPU and the operating system allow; scalar is arithmetic without vector instructions.
         sync: disk: when data of WS and WR must have reached the device, also in reference tools:
             end (default), by one flush inside the clock, or each, after each record as with O_SYNC.
         fill: disk: whether WS and WR overwrite existing files (default) or write new ones, which
@@ -192,8 +188,6 @@ class CampaignGrid(TypedDict, total=False):
     total: Annotated[str | float, allowed("an amount such as 1e12 or 100GiB")]
     pool: Size
     store: Literal["temporal", "streaming", "libc"]
-    reads: Annotated[list[Literal[100, 75, 50]], UNIQUE]
-    rates: Annotated[int, Meta(ge=1, le=64)]
     size: Size
     pairs: Annotated[Literal["all"] | Rounds, allowed("all, or {rounds: 5}")]
     together: Annotated[
@@ -266,11 +260,6 @@ class Campaign(Keys):
         reference_repetitions: Repetitions of each cell of a reference tool.
         repeat_disturbed: How often at most a repetition is measured again because other programs,
             the hypervisor, lost CPU time or a changing clock disturbed it. 0: never.
-        placement: Threads take one core each before they share cores. compact fills a last-level
-            cache, a NUMA node and a socket before the next one; spread takes sockets, NUMA nodes
-            and caches in turn. numa and socket are always compact.
-        isa: Instruction set of peakmark's cpu and memory kernels. auto is the best that the CPU and
-            the operating system allow.
         scratch: Directory on the disk to measure. Null: $TMPDIR of the job, else /tmp.
         site: Site file, with facts that no tool can read (datasheet values, memory channels), e.g.
             config/sites/example.yaml; or a list of files. Later files override earlier ones.
@@ -310,8 +299,6 @@ class Campaign(Keys):
     repetitions: Repetitions = 3
     reference_repetitions: Repetitions = 1
     repeat_disturbed: Annotated[int, Meta(ge=0, le=100)] = 2
-    placement: Literal["compact", "spread"] = "compact"
-    isa: InstructionSet = "auto"
     scratch: Text | None = None
     site: Annotated[
         Text | Annotated[list[Text], UNIQUE] | None,

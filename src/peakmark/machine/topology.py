@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Any
 
 from peakmark.machine.host import Facts, Host, parse_bytes, parse_cpu_list
@@ -126,16 +126,11 @@ def numa(host: Host) -> list[Facts]:
     return sorted(nodes, key=lambda node: node["node"])
 
 
-def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -> list[int]:
+def order(topology: Topology, cpus: Iterable[int]) -> list[int]:
     """Return ``cpus`` in the order in which threads take them.
 
-    The first CPUs of all cores come first, then the second CPUs of all cores, and so on.
-
-    Args:
-        topology: locations of the CPUs.
-        cpus: CPUs to order.
-        placement: ``compact`` fills one socket, NUMA node and last-level cache after the other, the
-            largest first; ``spread`` takes them in turn.
+    The first CPUs of all cores come first, then the second CPUs of all cores, and so on. They fill one
+    socket, NUMA node and last-level cache after the other, the largest first.
     """
     rounds: defaultdict[int, list[CpuLocation]] = defaultdict(list)
     threads: Counter[int] = Counter()
@@ -145,13 +140,11 @@ def order(topology: Topology, cpus: Iterable[int], placement: str = "compact") -
         threads[location.core] += 1
     ordered: list[CpuLocation] = []
     for number in sorted(rounds):
-        ordered += _arrange(rounds[number], _LEVELS, placement)
+        ordered += _arrange(rounds[number], _LEVELS)
     return [location.cpu for location in ordered]
 
 
-def _arrange(
-    locations: Sequence[CpuLocation], levels: Sequence[str], placement: str
-) -> list[CpuLocation]:
+def _arrange(locations: Sequence[CpuLocation], levels: Sequence[str]) -> list[CpuLocation]:
     """Group the locations by the first level, arrange each group by the other levels, and join them."""
     if not levels:
         return list(locations)
@@ -159,11 +152,7 @@ def _arrange(
     for location in locations:
         groups[getattr(location, levels[0])].append(location)
     largest_first = sorted(groups.values(), key=lambda group: (-len(group), group[0].cpu))
-    queues = [_arrange(group, levels[1:], placement) for group in largest_first]
-    if placement != "spread":
-        return list(chain.from_iterable(queues))
-    turns = chain.from_iterable(zip_longest(*queues))
-    return [location for location in turns if location is not None]
+    return list(chain.from_iterable(_arrange(group, levels[1:]) for group in largest_first))
 
 
 def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:

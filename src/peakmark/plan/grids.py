@@ -409,19 +409,15 @@ class _Grid:
             "seed": config["seed"],
         }
         if SUBSYSTEMS[self.subsystem].pinned:
-            options["isa"] = keys.get("isa", config["isa"])
-            if config["placement"] != "compact":
-                options["placement"] = config["placement"]
+            options["isa"] = keys.get("isa", "auto")
         if self.subsystem == "memory":
             options["pool"] = pool = keys.get("pool", AUTO)
             if pool != AUTO:
                 options["pool"] = parse_size(pool)
             elif workload != "LAT" and _has_pmbw_pools(keys):
                 options["power_of_two"] = True  # pmbw measures no other sizes.
-            choices = ("store", "pairs", "steps", "rates")
+            choices = ("store", "pairs", "steps")
             options |= {key: keys[key] for key in choices if key in keys}
-            if "reads" in keys:
-                options["reads"] = ",".join(map(str, sorted(keys["reads"], reverse=True)))
         if self.subsystem == "disk":
             size = parse_size(keys.get("size", DEFAULT_SIZE))
             options["size"] = self._scaled_amount(size, self._bytes_per_round(point))

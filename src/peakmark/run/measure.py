@@ -401,8 +401,7 @@ def workspace(request: Request, instrument: Instrument) -> Iterator[Workspace]:
         locations = _cpu_locations()
         facts = cached(request.campaign / "machine", place, request.kernels, locations)
         facts["limits"] = limits = pinning.granted(facts["limits"], request.node_bytes)
-        placement = pinning.placement_of(cell)
-        ordered = topology.order(locations, limits["cpus_allowed"], placement)
+        ordered = topology.order(locations, limits["cpus_allowed"])
         memory = int(limits["memory_bytes"] or 0)
         yield Workspace(directory, tuple(ordered), memory, facts, request.shared)
 

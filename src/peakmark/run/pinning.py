@@ -64,13 +64,6 @@ def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, A
     return {**limits, "memory_bytes": memory, "memory_limited_by": "slurm"}
 
 
-def placement_of(cell: Cell) -> str:
-    """Return the placement of a cell's threads. Threads on one NUMA node or socket are never spread."""
-    if cell.word in ("numa", "socket"):
-        return "compact"
-    return str(cell.options.get("placement") or "compact")
-
-
 def resolve_cell(
     cell: Cell,
     cpu_locations: Topology,
@@ -191,7 +184,7 @@ def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> Facts:
     return {
         "word": cell.word or None,
         "threads": cell.concurrency,
-        "placement": placement_of(cell),
+        "placement": "compact",
         "cpus": used,
         **topology.reach(cpu_locations, used),
     }

@@ -22,7 +22,7 @@ cores: 16, course: Cluster computing, cpu: {clock: nominal},
 description: Nodes of 2024, fan_out: {batch: 20},
 interface: ib0, modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,
 nodes: all, pairs: {rounds: 5}, pool: 1GiB,
-rates: 6, reads: [100, 75], report: {title: A node}, sample: 3,
+report: {title: A node}, sample: 3,
 scratch: /scratch, site: config/sites/mine.yaml, slurm: {partition: compute},
 one_file: true, text: text, together: true,
 tools: {fio: /opt/fio/bin/fio}, type: DDR4}

@@ -188,15 +188,14 @@ def test_own_kernel_and_pmbw_walk_a_pool_of_one_size_that_both_can(every_tool):
         assert not any("power_of_two" in cell.options for cell in make(memory=[other]).cells)
 
 
-def test_pools_stores_and_placement_are_options_where_they_are_set():
+def test_pools_and_stores_are_options_where_they_are_set():
     def cell(grid, **more):
         (found,) = make(memory=[{**POOL, **grid}], **more).cells
         return found
 
     for pool, planned in (({}, "auto"), ({"pool": "auto"}, "auto"), ({"pool": "1GiB"}, 1 << 30)):
         assert cell(pool).options["pool"] == planned
-    assert not {"placement", "store"} & set(cell({}).options)
-    assert cell({}, placement="spread").options["placement"] == "spread"
+    assert "store" not in cell({}).options
     assert cell({"store": "temporal"}).options["store"] == "temporal"
     assert cell({"store": "temporal"}).id == cell({}).id
 

@@ -39,17 +39,14 @@ def cell(concurrency, block=MIB, **options):
     return Cell.from_json({**point, **place, "options": {"pool": "auto", **options}})
 
 
-@pytest.mark.parametrize(("options", "cpus"), [
-    ({}, (0, 1, 2, 3, 4, 5, 6, 7)), ({"placement": "spread"}, (0, 4, 1, 5, 2, 6, 3, 7)),
-])  # fmt: skip
-def test_order_of_the_placement(options, cpus, tmp_path, monkeypatch):
+def test_a_cell_takes_the_cpus_in_their_order(tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "_cpu_locations", sockets)
     monkeypatch.setattr(measure, "cached", lambda *_: {"limits": limits()})
     point = ("RS", "pool", 1 << 20, 2, "any", 0)
-    spread = Cell("memory", "rambench", *point, {"scratch": str(tmp_path), **options})
+    spread = Cell("memory", "rambench", *point, {"scratch": str(tmp_path)})
     request = measure.Request(spread, tmp_path / "record.json", tmp_path, tmp_path)
     with measure.workspace(request, REGISTRY["rambench"]) as space:
-        assert space.cpus == cpus
+        assert space.cpus == (0, 1, 2, 3, 4, 5, 6, 7)
 
 
 def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
@@ -71,15 +68,11 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
     assert (allowed["cpus"], allowed["cores"], allowed["node_cores"]) == ([5], 1, 8)
 
 
-@pytest.mark.parametrize(("threads", "caches", "placement"), [
-    (1, 4, "spread"), (2, 8, "spread"), ("socket", 4, "compact"), ("cores", 8, "spread"),
-])  # fmt: skip
-def test_placement_and_pool(threads, caches, placement):
-    assert pinning.placement_of(cell(threads)) == "compact"
-    spread, locations = cell(threads, placement="spread"), sockets(300 << 20)
-    assert pinning.placement_of(spread) == placement
-    cpus = topology.order(locations, locations, placement)
-    resolved = pinning.resolve_cell(spread, locations, cpus, 64 << 30)
+@pytest.mark.parametrize(("threads", "caches"), [(1, 4), (2, 4), ("socket", 4), ("cores", 8)])
+def test_a_pool_has_four_times_the_caches_that_the_threads_reach(threads, caches):
+    locations = sockets(300 << 20)
+    cpus = topology.order(locations, locations)
+    resolved = pinning.resolve_cell(cell(threads), locations, cpus, 64 << 30)
     assert round(int(str(resolved.options["pool"])) / (300 << 20)) == caches
 
 

@@ -34,7 +34,7 @@ LINE = 64
 WRITING = ("WS", "WR", "RWS", "RWR", "TRIAD")
 """Workloads that write."""
 
-READS, RATES = "100,75,50", 12
+MIXES, RATES = 3, 12
 """Percentages of reads, and number of traffic rates, that rambench's LOADED measures by default."""
 LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
 """Shortest time of a point of LOADED, in seconds, and its share of the cell's time."""
@@ -116,7 +116,7 @@ class RamBench(common.Kernel):
         # Build the command of a matrix or curve.
         if cell.workload in SHAPES:
             argv = [tool.path, "--workload", cell.workload]
-            argv += common.flags(cell, "pairs", "steps", "reads", "rates")
+            argv += common.flags(cell, "pairs", "steps")
             if cell.workload in LADDERS:
                 pages = ["--huge-pages", "off"]
                 if cell.variant == "huge":
@@ -176,8 +176,7 @@ def _cost_of_numa_pairs(cell: Cell) -> Cost:
 
 
 def _cost_of_loaded(cell: Cell) -> Cost:
-    mixes = str(cell.options.get("reads", READS)).count(",") + 1
-    points = mixes * (1 + (common.option_number(cell, "rates") or RATES))
+    points = MIXES * (1 + RATES)
     point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + points * point_s
     memory = 3 * pool_of(cell)  # the source, the copy, and an area of at most that size
