@@ -17,15 +17,15 @@ rule kernels:
         "export MAKEFLAGS=-j{threads}; ({params.make}) > {log:q} 2>&1"
 
 
+# A job measures one cell, or several of them. The records of several are no declared outputs: Snakemake would
+# delete the finished ones of a job that fails later.
 rule measure:
     input:
-        RUN.cell_inputs,
+        RUN.inputs,
     output:
-        "results/{campaign}/cells/{cell}.json",
+        RUN.output("{job}"),
     log:
-        "results/{campaign}/logs/{cell}.log",
-    wildcard_constraints:
-        cell="(cpu|memory|disk|network|gpu)/.+/[0-9]+",
+        RUN.log("{job}"),
     priority: RUN.priority
     threads: RUN.threads
     # Time, memory, nodes and CPUs, and what jobs share, for executors other than peakmark's.
@@ -35,25 +35,4 @@ rule measure:
     params:
         fingerprint=lambda wildcards: RUN.fingerprint(wildcards),
     shell:
-        MEASURE
-        + " --plan results/{wildcards.campaign}/plan.json --cell {wildcards.cell:q} 2> {log:q}"
-
-
-# The records are no declared outputs: Snakemake would delete the finished ones of a job that fails later.
-rule measure_job:
-    input:
-        RUN.job_inputs,
-    output:
-        "results/{campaign}/nodes/{job}",
-    log:
-        "results/{campaign}/logs/nodes/{job}.log",
-    wildcard_constraints:
-        job="[^/]+[.](own|disk|pair|together)([.][0-9]+)?",
-    threads: RUN.threads
-    resources:
-        **RUN.resources,
-    params:
-        fingerprint=RUN.job_fingerprint,
-    shell:
-        MEASURE
-        + " --plan results/{wildcards.campaign}/plan.json --job {wildcards.job:q} 2> {log:q}"
+        f"{MEASURE} --{RUN.unit} {{wildcards.job:q}} 2> {{log:q}}"

@@ -49,7 +49,7 @@ RUN = as_workflow_error(read_run)
 for name in RUN.limited_resources:
     workflow.register_resource(name, 1)
 shell.prefix(run.shell_prefix())
-MEASURE = run.measure_command()
+MEASURE = run.measure_command(RUN.plan.directory)
 
 
 def for_report(name, title, caption="table"):
@@ -60,7 +60,3 @@ def for_report(name, title, caption="table"):
         category="Tables",
         labels={"table": title},
     )
-
-
-wildcard_constraints:
-    campaign=RUN.plan.campaign.replace(".", "[.]"),

@@ -3,7 +3,6 @@
 
 rule rows:
     input:
-        RUN.plan_trigger,
         RUN.records,
     output:
         [f"{RUN.folder}/rows/{name}.csv" for name in names.FRAMES],

@@ -91,8 +91,8 @@ class Bar:
 def job_name(values: Mapping[str, Any]) -> str:
     """Return the name of a job: its cell, its node, or its rule."""
     output = str((values.get("output") or [""])[0])
+    if values.get("rule_name") == "measure" and "/nodes/" in output:
+        return f"job {output.split('/nodes/')[-1]}"
     if values.get("rule_name") == "measure":
         return output.split("/cells/")[-1].removesuffix(".json")
-    if values.get("rule_name") == "measure_job":
-        return f"job {output.split('/nodes/')[-1]}"
     return str(values.get("rule_name", ""))

@@ -33,10 +33,9 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
 
     A job of an earlier run with the same comment measures the same cells with the same programs.
     """
-    job = plan.job_of(cells[0])
-    what = f"nodes/{job}"
-    if job is None:
-        what = cells[0].id
+    what = plan.job_of(cells[0])
+    if plan.is_grouped:
+        what = f"nodes/{what}"
     return f"{plan.campaign}/{what} {checkout(folder)}.{fingerprint(cells, plan)[:8]}"
 
 
@@ -54,7 +53,9 @@ def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
     first = cells[0]
     if any(uses_shared_resource(cell, settings) for cell in cells):
         return f"{plan.campaign}.{resource_of(first, settings)}"
-    return plan.job_of(first) or f"{first.instrument}.{first.point}.{first.repetition}"
+    if plan.is_grouped:
+        return plan.job_of(first)
+    return f"{first.instrument}.{first.point}.{first.repetition}"
 
 
 def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
@@ -64,6 +65,8 @@ def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
     for cell in cells:
         lines.append(cell.spec())
         programs.add(" ".join(program(cell.instrument, plan)))
+        if plan.cluster is not None and two_nodes(cell):
+            programs.add("two nodes")
     lines += sorted(programs)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

@@ -103,12 +103,17 @@ class Plan:
             return {}
         return behind(self.cluster)
 
+    @property
+    def is_grouped(self) -> bool:
+        """Return whether a job may measure several cells."""
+        return self.cluster is not None and self.config["fan_out"] != "cell"
+
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
-        """Return job -> its cells; empty if every cell is a separate job."""
-        if self.cluster is None or self.config["fan_out"] == "cell":
-            return {}
-        return job_groups.group(self.cells, self.config)
+        """Return job -> its cells. The job of a single cell has the cell's id as its name."""
+        if self.is_grouped:
+            return job_groups.group(self.cells, self.config)
+        return {cell.id: [cell] for cell in self.cells}
 
     @cached_property
     def _job_names(self) -> dict[str, str]:
@@ -117,18 +122,17 @@ class Plan:
             names |= dict.fromkeys([cell.id for cell in cells], name)
         return names
 
-    def job_of(self, cell: Cell) -> str | None:
-        """Return the name of the cell's job, or None if the cell is a separate job."""
-        return self._job_names.get(cell.id)
+    def job_of(self, cell: Cell) -> str:
+        """Return the name of the cell's job."""
+        return self._job_names[cell.id]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values, as plan.json stores it."""
         cells = []
         for cell in self.cells:
             entry = {"id": cell.id}
-            job = self.job_of(cell)
-            if job:
-                entry["job"] = job
+            if self.is_grouped:
+                entry["job"] = self.job_of(cell)
             cells.append(entry | cell.to_json())
         cluster = None
         if self.cluster is not None:

@@ -54,7 +54,7 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
     if cluster is not None:
         values |= {
             "nodes": node_names(cluster),
-            "jobs": len(plan.jobs) or len(plan.cells),
+            "jobs": len(plan.jobs),
             "load": _load(plan, cluster),
             "pairs": len({cell.place for cell in plan.cells if cell.peer}),
             "too_small": list(_too_small(plan, cluster)),
@@ -95,7 +95,7 @@ def _load(plan: Plan, cluster: Cluster) -> Load:
     usable = 1
     if plan.config["fan_out"] != "node":
         usable = max(1, cluster.count)
-    jobs = len(plan.jobs) or len(plan.cells)
+    jobs = len(plan.jobs)
     overhead = CELL_S + JOB_S * jobs / max(1, len(plan.cells))
     one_at_a_time = node_seconds = 0.0
     per_node: dict[str, float] = defaultdict(float)

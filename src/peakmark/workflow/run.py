@@ -12,7 +12,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +23,6 @@ from peakmark.formatting import duration, parse_duration, plural
 from peakmark.plan import cluster, jobs, rule_resources
 from peakmark.plan.build import complete, make_completed
 from peakmark.plan.cluster import Cluster, settings_of
-from peakmark.plan.job_groups import two_nodes
 from peakmark.plan.plan import RESULTS, Plan
 from peakmark.plan.plan_text import node_names
 from peakmark.run import build, cleanup, job, lock
@@ -37,7 +36,7 @@ OVERRIDES = jobs.OVERRIDES
 EVERY_CPU = 1 << 20
 """Threads of a rule that takes all cores. Snakemake reduces them to the cores that it was given."""
 TRIGGER = Path(".snakemake/peakmark-again")
-"""Trigger file. Each run rewrites it, so Snakemake repeats every rule that has it among its inputs."""
+"""File that each run rewrites, so that Snakemake repeats a job that has it among its inputs."""
 Callback = Callable[[Any], Any]
 OTHER_EXECUTOR = "this executor starts Snakemake in every job, which costs seconds a cell, and submits no lost job again"
 QUEUE_INSTEAD = ": --profile slurm without --executor avoids both"
@@ -99,9 +98,8 @@ class Run:
         return cluster.find(completed, self.overrides.get("partition"), folder)
 
     def _index(self) -> None:
-        """Note where the campaign is, and its cells by their ids."""
+        """Note where the campaign is, and the place of each cell in the order of the plan."""
         self.folder = str(self.plan.directory)
-        self.cells = {cell.id: cell for cell in self.plan.cells}
         self.places = {cell.id: place for place, cell in enumerate(self.plan.cells)}
 
     # -- what is wanted
@@ -121,10 +119,8 @@ class Run:
 
     @cached_property
     def records(self) -> list[str]:
-        """Return the inputs of the tables: every planned record, or the output of each job."""
-        if not self.plan.jobs:
-            return [self.plan.record_name(cell) for cell in self.plan.cells]
-        return [self.job_output(name) for name in self.plan.jobs]
+        """Return the inputs of the rows: the output of each job."""
+        return [self.output(name) for name in self.plan.jobs]
 
     def has_table(self, table: Table) -> bool:
         """Return whether the campaign has a table.
@@ -136,19 +132,21 @@ class Run:
             return any(cell.workload == "META" for cell in self.plan.cells)
         return table.subsystem != "gpu" or "gpu" in measured
 
-    def lost_records(self, _: Any) -> list[str]:
-        """Return the lost records of a campaign that has tables, and the outputs of jobs with lost records.
+    @property
+    def unit(self) -> str:
+        """Return what a job of Snakemake's measures: a cell, or a job of several cells."""
+        return "job" if self.plan.is_grouped else "cell"
 
-        Snakemake does not notice a lost record if newer tables or the output of a job depend on it. The
-        rule therefore names each as an input.
-        """
-        if not self._exists("tables"):
-            return []
-        jobs = [self.job_output(name) for name in self.plan.jobs if self.missing_of(name)]
-        return [*jobs, *(path for path in self.records if not Path(path).exists())]
+    def output(self, name: str) -> str:
+        """Return the output of a job: the record of its cell, or the file at the end of several cells."""
+        if self.plan.is_grouped:
+            return str(job.output_path(self.plan.directory, name))
+        return f"{self.folder}/cells/{name}.json"
 
-    def job_output(self, name: str) -> str:
-        return str(job.output_path(self.plan.directory, name))
+    def log(self, name: str) -> str:
+        """Return the log of a job."""
+        part = f"{job.NODES}/{name}" if self.plan.is_grouped else name
+        return f"{self.folder}/logs/{part}.log"
 
     def _exists(self, name: str) -> bool:
         return (self.plan.directory / name).exists()
@@ -165,68 +163,38 @@ class Run:
         return hashlib.sha256(planfile.text(self.plan.results.plan).encode()).hexdigest()
 
     @property
-    def plan_trigger(self) -> list[str]:
-        """Return the trigger file if the plan of a campaign that has tables was removed."""
-        lost = self._exists("tables") and not self._exists("plan.json")
-        return [self.rerun_trigger] if lost else []
+    def inputs(self) -> Callback | list[str]:
+        """Return the input of the rule that measures: a function, if some job needs an input.
 
-    @cached_property
-    def rerun_trigger(self) -> str:
-        """Write the trigger file, and return its path, which makes a rule with this input run again.
-
-        The file is written here and not by a rule, because Snakemake does not make inputs that only
-        finished cells need.
-        """
-        TRIGGER.parent.mkdir(exist_ok=True)
-        # Write another content each time, because Snakemake also compares the contents of small inputs.
-        TRIGGER.write_text(f"{time.time_ns()}\n")
-        return str(TRIGGER)
-
-    @property
-    def cell_inputs(self) -> Callback | list[str]:
-        """Return the input of the rule that measures a cell: a function that returns the cell's inputs.
-
-        If no cell needs an input, return an empty list, because calling a function for ten thousand cells
-        takes seconds.
+        Otherwise return an empty list, because calling a function for ten thousand cells takes seconds.
         """
         unfit = any(map(startup.is_unfit, self.findings.values()))
-        return self._cell_inputs if unfit or not self.kernels_ready else []
+        if unfit or self.plan.is_grouped or not self.kernels_ready:
+            return self._inputs
+        return []
 
-    def _cell_inputs(self, wildcards: Any) -> list[str]:
-        """Return the inputs of a cell: the trigger file if its record does not count, and the kernels if
-        these must be compiled for the cell.
+    def _inputs(self, wildcards: Any) -> list[str]:
+        """Return the inputs of a job with missing cells: the kernels if these must be compiled, and the
+        trigger file if an earlier output does not count.
 
         A finished cell does not depend on the kernels, because its record names the version that measured.
         ``ancient`` cannot be used: Snakemake 9.27 would count all cells with an outdated kernel as finished.
         """
-        cell = self.cells[wildcards.cell]
-        finding = self.findings.get(cell.id)
+        missing = self.missing_of(wildcards.job)
+        if not missing:
+            return []
         inputs = []
-        if finding and startup.is_unfit(finding):
-            inputs.append(self.rerun_trigger)
-        if not self.kernels_ready and not self.is_measured(cell):
+        if not self.kernels_ready:
             inputs += build.programs()
+        if self.plan.is_grouped or startup.is_unfit(self.findings[missing[0].id]):
+            # Snakemake compares the contents of small inputs too.
+            TRIGGER.parent.mkdir(exist_ok=True)
+            TRIGGER.write_text(f"{time.time_ns()}\n")
+            inputs.append(str(TRIGGER))
         return inputs
 
-    def job_inputs(self, wildcards: Any) -> list[str]:
-        """Return the inputs of a job of several cells: the trigger file, because the job's output may be
-        outdated, and the kernels if these must be compiled.
-        """
-        if not self.missing_of(wildcards.job):
-            return []
-        if self.kernels_ready:
-            return [self.rerun_trigger]
-        return [self.rerun_trigger, *build.programs()]
-
     def fingerprint(self, wildcards: Any) -> str:
-        """Return options and program of a cell as text. If the text changes, the cell is measured again."""
-        cell = self.cells[wildcards.cell]
-        words = ["--cell", cell.spec(), "--tool", *jobs.program(cell.instrument, self.plan)]
-        if self.plan.cluster and two_nodes(cell):
-            words.append("--pair")
-        return shlex.join(words)
-
-    def job_fingerprint(self, wildcards: Any) -> str:
+        """Return a digest of a job's cells and programs. If it changes, the cells are measured again."""
         return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
 
     @property
@@ -237,8 +205,8 @@ class Run:
         """
         if self.has_queue:
             return 0
-        most, places = len(self.plan.cells), self.places
-        return lambda wildcards: most - places[wildcards.cell]
+        most, places, of_job = len(self.plan.cells), self.places, self.plan.jobs
+        return lambda wildcards: most - places[of_job[wildcards.job][0].id]
 
     @property
     def threads(self) -> int:
@@ -254,7 +222,7 @@ class Run:
         """
         if self.plan.cluster is None or self.has_queue or not self.plan.cells:
             return {}
-        first = next(iter(startup.groups(self.plan)))
+        first = next(iter(self.plan.jobs.values()))
         names = rule_resources.of_job(first, self.plan, self.overrides)
         return {name: partial(self._resource, name) for name in names}
 
@@ -267,7 +235,7 @@ class Run:
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
         """Return a resource of a job of Snakemake's. Its resources are computed together."""
-        cells = self._cells_of(wildcards)
+        cells = self.plan.jobs[wildcards.job]
         if cells[0].id not in self._known_resources:
             values = rule_resources.of_job(cells, self.plan, self.overrides)
             self._known_resources[cells[0].id] = values
@@ -277,18 +245,11 @@ class Run:
     def _known_resources(self) -> dict[str, rule_resources.Values]:
         return {}
 
-    def _cells_of(self, wildcards: Any) -> Sequence[Cell]:
-        """Return the cells that one of Snakemake's jobs measures."""
-        name = getattr(wildcards, "job", None)
-        if name is None:
-            return [self.cells[wildcards.cell]]
-        return self.plan.jobs[name]
-
     # -- jobs of a cluster
 
     def task(self, wildcards: Any, output: Path, command: str) -> Task:
         """Return the queue's task for one of Snakemake's jobs."""
-        cells = tuple(self._cells_of(wildcards))
+        cells = tuple(self.plan.jobs[wildcards.job])
         directory = self.plan.directory
         options = (
             f"--job-name={jobs.name(self.plan, cells, settings_of(self.plan.config))}",
@@ -300,10 +261,9 @@ class Run:
         before = None
         if len(cells) > 1 or (finding is not None and finding.state != records.ABSENT):
             before = modified(output)
-        name = self.plan.job_of(cells[0])
         present = None
-        if name is not None:
-            present = job.current_path(directory, name)
+        if self.plan.is_grouped:
+            present = job.current_path(directory, wildcards.job)
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(
             place=self.places[cells[0].id],
@@ -378,15 +338,13 @@ class Run:
 
     def _estimate(self) -> None:
         """Pass the expected seconds of each missing cell to the progress bar."""
-        groups = {self.plan.record_name(cell): [cell] for cell in self.missing_cells}
-        if self.plan.jobs:
-            groups = {self.job_output(name): self.missing_of(name) for name in self.plan.jobs}
         seconds = self.plan.durations.total
         expected = {}
-        for path, cells in groups.items():
-            expected[path] = {cell.id: seconds([cell]) for cell in cells}
+        for name in self.plan.jobs:
+            if cells := self.missing_of(name):
+                expected[self.output(name)] = {cell.id: seconds([cell]) for cell in cells}
         status.progress.expect(expected)
-        if self.plan.cluster is not None and groups:
+        if self.plan.cluster is not None and expected:
             count = plural(len(self.missing_cells), "cell")
             where = "as jobs of a scheduler other than Slurm"
             if self.plan.cluster.partition:
@@ -431,7 +389,8 @@ class RunInJob(Run):
         """Return nothing: no job makes rows."""
         return ""
 
-    def job_inputs(self, wildcards: Any) -> list[str]:  # noqa: ARG002 - the signature of Run
+    @property
+    def inputs(self) -> list[str]:
         """Return no input: the run has asked for the job, and the kernels exist."""
         return []
 
@@ -448,7 +407,7 @@ class RunInJob(Run):
         return []
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
-        cells = self._cells_of(wildcards)
+        cells = self.plan.jobs[wildcards.job]
         return rule_resources.of_step(cells, self.plan, settings_of(self.plan.config))[name]
 
 
@@ -468,7 +427,8 @@ def shell_prefix() -> str:
     return f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"; '
 
 
-def measure_command() -> str:
+def measure_command(campaign: Path) -> str:
     """Return the command with which rules call ``peakmark measure``, with braces doubled for Snakemake."""
-    argv = resources.command("measure", "--kernels", str(build.folder()))
+    plan = str(campaign / "plan.json")
+    argv = resources.command("measure", "--kernels", str(build.folder()), "--plan", plan)
     return shlex.join(["exec", *argv]).replace("{", "{{").replace("}", "}}")

@@ -356,13 +356,6 @@ def check_allocation_overlap(plan: Plan) -> None:
         )
 
 
-def groups(plan: Plan) -> Iterable[Sequence[Cell]]:
-    """Return the cells of each job of the plan."""
-    if plan.jobs:
-        return plan.jobs.values()
-    return ([cell] for cell in plan.cells)
-
-
 def adopt(plan: Plan) -> dict[str, str]:
     """Take over the jobs of a killed run that measure cells of this run, and end its other jobs.
 
@@ -371,7 +364,7 @@ def adopt(plan: Plan) -> dict[str, str]:
     Raises:
         SlurmError: the other jobs do not end in time.
     """
-    wanted = {jobs.comment(plan, cells) for cells in groups(plan)}
+    wanted = {jobs.comment(plan, cells) for cells in plan.jobs.values()}
     mark = f" {jobs.checkout()}."
 
     def queued() -> dict[str, str]:
@@ -425,7 +418,7 @@ def check_jobs(
     # Find the longest job of each kind, and the slowest of all.
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     slowest = 0.0, ""
-    for cells in groups(plan):
+    for cells in plan.jobs.values():
         missing = [cell for cell in cells if not is_measured(cell)]
         if not missing:
             continue

@@ -43,7 +43,7 @@ class Run:
         return str(self.file.getvalue())
 
     def begin(self, number, output="results/a/cells/{}.json"):
-        rule = "measure" if "cells" in output else "measure_job"
+        rule = "measure"
         output = output.format(number)
         self.send(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output])
 
@@ -94,7 +94,7 @@ def test_jobs_of_several_cells_are_shown_in_cells(run):
         run.progress.reached(one, cell)
     printed = run.send(LogEvent.PROGRESS, done=0, total=4)
     assert "4 of 12" in printed and "2 min left" in printed
-    failed = {"jobid": 0, "rule_name": "measure_job", "output": [str(one)], "log": []}
+    failed = {"jobid": 0, "rule_name": "measure", "output": [str(one)], "log": []}
     run.send(LogEvent.JOB_ERROR, logging.ERROR, **failed)
     printed = run.send(LogEvent.PROGRESS, done=1, total=4)
     assert "10 of 12" in printed and "32 s left" in printed and "n0.own" in printed
