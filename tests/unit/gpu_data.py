@@ -107,7 +107,7 @@ def records(instrument, workload, values, *, context=None, host="node1", **more)
 def noise(moved):
     """The context of a calm run in which counters went on."""
     moment = {
-        "load": 0.1, "clock_hz": None, "clock_limit_hz": None, "celsius": None, "running": 0,
+        "load": 0.1, "clock_hz": None, "clock_limit_hz": None, "running": 0,
         "users": 0,
     }  # fmt: skip
     during = {

@@ -37,8 +37,6 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
     """Return the request to measure a cell of a plan."""
     config: Mapping[str, Any] = part.plan.get("config") or {}
     tool = config.get("tools", {}).get(cell.instrument)
-    if tool:
-        tool = str(tool)
     repeats = int(config.get("repeat_disturbed", 0))
     if cell.is_together:
         repeats = 0  # a node or pair that is measured again would be alone
@@ -47,7 +45,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         _record_path(part, cell),
         part.directory,
         kernels,
-        tool=tool or None,
+        tool=str(tool) if tool else None,
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
         modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),

@@ -46,7 +46,6 @@ from peakmark.tools.base import (
     Cost,
     Instrument,
     Invocation,
-    Measurement,
     Parsed,
     Tool,
     Workspace,
@@ -60,8 +59,6 @@ STACK_BYTES = 16 << 20
 """Bytes of memory that are allowed for the stack of each thread."""
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 """Bytes that the largest file of a cell, and all its files, may have in addition to twice the estimate."""
-MOST_RATE = 1e21
-"""Largest rate in B/s that a record may hold (``storage/types.py``). No memory reaches it."""
 _DISTURBED = tuple(DisturbedContext.__annotations__)
 """Keys of a disturbed attempt's context that the record keeps."""
 _UNKNOWN = (
@@ -174,7 +171,7 @@ def measure(request: Request) -> Facts:
     record = _record(cell, failure, best)
     record["disturbed"] = [attempt.to_json() for attempt in attempts if attempt is not best]
     if REGISTRY[cell.instrument].reference:
-        record["raw"] = _keep_raw(request.output, cell, best.completed)
+        record["raw"] = _write_raw(request.output.with_suffix(".raw"), best.completed)
     records.write(request.output, record)
     return record
 
@@ -213,15 +210,11 @@ def _new_context(campaign: Path) -> Facts:
 
 def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
     """Return the record of an attempt, without checksums of the tool's raw output."""
-    status = "ok" if failure is None else "failed"
+    status, reason, measurements = "ok", None, attempt.parsed.measurements
+    if failure is not None:
+        status, reason, measurements = "failed", str(failure), ()
     if isinstance(failure, Unavailable):
         status = "unavailable"
-    measurements: Sequence[Measurement] = ()
-    reason = None
-    if failure is None:
-        measurements = attempt.parsed.measurements
-    else:
-        reason = str(failure)
     return {
         "schema": records.SCHEMA_VERSION,
         "cell": cell.to_json(),
@@ -233,20 +226,6 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Fac
         "warnings": list(attempt.parsed.warnings),
         "raw": {},
     }
-
-
-def _keep_raw(output: Path, cell: Cell, completed: Sequence[Completed]) -> dict[str, str]:
-    """Write a reference tool's output next to the record, completely or not at all. Return checksums."""
-    folder = output.with_suffix(".raw")
-    try:
-        return _write_raw(folder, completed)
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise MeasurementError(
-            f"{cell.id} was measured, but the output of its tool cannot be written to {folder}"
-            f" ({error.strerror})",
-            "free disk space or correct the permissions, then start again; earlier records are complete",
-        ) from error
 
 
 def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
@@ -270,10 +249,13 @@ def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
 def _try(request: Request, attempt: _Attempt) -> None:
     """Measure a cell once, and find out what disturbed the measurement."""
     began, context = time.monotonic(), attempt.context
+    # Counters of the GPUs' errors and throttling.
+    counters = gpu.read_counters(Host()) if request.cell.subsystem == "gpu" else {}
     try:
-        with _gpus_watched(request.cell) as moved, noise.monitor_load() as context["noise"]:
+        with noise.monitor_load() as context["noise"]:
             _measure_once(request, attempt)
-        if moved and context["noise"]["during"]:
+        if counters and context["noise"]["during"]:
+            moved = noise.moved_counters(counters, gpu.read_counters(Host()))
             context["noise"]["during"]["moved"] |= moved
     finally:
         context |= {"seconds": time.monotonic() - began, "load_after": os.getloadavg()[0]}
@@ -289,20 +271,6 @@ def _try(request: Request, attempt: _Attempt) -> None:
     attempt.disturbances = noise.find(request.cell.subsystem, context, details, attempt.spare)
 
 
-@contextmanager
-def _gpus_watched(cell: Cell) -> Iterator[Facts]:
-    """Yield a dict that, after the block, holds the growth of the GPUs' counters of errors and
-    throttling; it stays empty for cells that measure no GPU.
-    """
-    moved: Facts = {}
-    before = {}
-    if cell.subsystem == "gpu":
-        before = gpu.read_counters(Host())
-    yield moved
-    if before:
-        moved |= noise.moved_counters(before, gpu.read_counters(Host()))
-
-
 def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
     """Return the campaign's median rate of DRAM on this host with this number of threads.
 
@@ -312,24 +280,10 @@ def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) ->
     rates = noise.probes(details)
     with suppress(OSError, ValueError):
         if path.exists():
-            rates += _rates(path.read_bytes())
+            rates += map(float, path.read_text().split())
         with path.open("a", encoding="ascii") as stream:
             stream.writelines(f"{rate}\n" for rate in noise.probes(details))
     return median(rates)
-
-
-def _rates(content: bytes) -> list[float]:
-    """Return the rates in a file that holds one rate per line.
-
-    Skip text that is no rate: a truncated line, left by a full disk, must not fail the next cell.
-    """
-    rates = []
-    for line in content.split():
-        with suppress(ValueError):
-            rate = float(line)
-            if 0 < rate < MOST_RATE:
-                rates.append(rate)
-    return rates
 
 
 def _measure_once(request: Request, attempt: _Attempt) -> None:
@@ -375,9 +329,8 @@ def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
     if parsed.version and tool.version in ("", "unknown"):
         context["tool"]["version"] = parsed.version
     context["library"] = dict(parsed.library)
-    for name in ("clock_hz_before", "clock_hz_after"):
-        context[name] = None
-        if parsed.measurements:
+    if parsed.measurements:
+        for name in ("clock_hz_before", "clock_hz_after"):
             context[name] = parsed.measurements[0].details.get(name)
 
 
@@ -533,8 +486,7 @@ def _check_exit_code(done: Completed, watch: _Watch, kills: int | None, context:
     if done.returncode in watch.command.ok_codes:
         return
     if done.returncode == NOT_POSSIBLE:
-        refusal = f"{execute.program_name(done.argv)} cannot measure this cell on this machine"
-        raise Unavailable(last_line(done.stderr) or refusal)
+        raise Unavailable(last_line(done.stderr) or "the kernel cannot measure this cell here")
     how = f"ended with {execute.describe_end(done.returncode)}"
     reason = _out_of_memory(kills) or watch.trouble()
     core = _wrong_core(done)
@@ -596,9 +548,7 @@ def _out_of_memory(before: int | None) -> Sentence | None:
     if limits["memory_limited_by"] is None:
         return Sentence(f"{OUT_OF_MEMORY}: the memory of {gethostname()} ran out")
     limit = format_size(limits["memory_bytes"])
-    remedy = ""
-    if os.environ.get("SLURM_JOB_ID"):
-        remedy = MORE_MEMORY
+    remedy = MORE_MEMORY if os.environ.get("SLURM_JOB_ID") else ""
     return Sentence(f"{OUT_OF_MEMORY}: it used up its limit of {limit}", remedy)
 
 
@@ -625,6 +575,4 @@ def _lock_name() -> str:
 
     In a job the name contains the host, because nodes of a cluster may share /tmp.
     """
-    if job_limits.job_id():
-        return f"node-{gethostname()}"
-    return "cell"
+    return f"node-{gethostname()}" if job_limits.job_id() else "cell"

@@ -156,8 +156,6 @@ _HERTZ = os.sysconf("SC_CLK_TCK")
 # Columns of /proc/stat (proc(5)). Interrupt time is left out: peakmark's own traffic causes
 # interrupts that interrupt any program.
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
-_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
-_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal")
 _CPUS = "/sys/devices/system/cpu"
 _KERNEL_THREADS = 2  # process id of the parent of all kernel threads
 
@@ -211,7 +209,7 @@ class Reading:
 
     Attributes:
         at: time in seconds of a monotonic clock.
-        state: load, clocks and temperature, with the keys of ``storage.types.Moment``.
+        state: load and clocks, with the keys of ``storage.types.Moment``.
         used: CPU seconds of all programs on the node.
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
         ours: CPU seconds of this process and of its ended children.
@@ -314,7 +312,6 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
             "load": load,
             "clock_hz": _slowest(host, cpus, "scaling_cur_freq"),
             "clock_limit_hz": _slowest(host, cpus, "scaling_max_freq"),
-            "celsius": _celsius(host),
         },
         used=used,
         stolen=stolen,
@@ -351,13 +348,16 @@ def between(before: Reading, after: Reading) -> Facts | None:
         steal = round(stolen / (seconds * after.cpus), 4)
     moved = moved_counters(before.counters, after.counters)
     hot = sum(moved.pop(name, 0) for name in TIMES_HOT)
+    throttled = None
+    if before.throttled is not None and after.throttled is not None:
+        throttled = round(after.throttled - before.throttled, 3)
     return {
         "seconds": round(seconds, 3),
         "steal": steal,
         "others": round(max(0.0, rest) / seconds, 3),
         "busy": len(busy),
         "users": _count_users(busy),
-        "throttled_s": _difference(before.throttled, after.throttled),
+        "throttled_s": throttled,
         "hot": hot,
         "moved": moved,
     }
@@ -368,12 +368,6 @@ def _seconds_before(earlier: Process | None, process: Process) -> float:
     if earlier and earlier.started == process.started:
         return earlier.seconds
     return 0.0
-
-
-def _difference(before: float | None, after: float | None) -> float | None:
-    if before is None or after is None:
-        return None
-    return round(after - before, 3)
 
 
 def _count_users(processes: Iterable[Process]) -> int:
@@ -409,32 +403,11 @@ def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
     return (total[_USER] + total[_NICE] + total[_SYSTEM]) / _HERTZ, stolen / _HERTZ
 
 
-def _read_ints(host: Host, paths: Iterable[str]) -> list[int]:
-    values = map(host.read_int, paths)
-    return [value for value in values if value is not None]
-
-
 def _slowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
     """Return the lowest clock of the CPUs in Hz, from a cpufreq file; None without such files."""
-    clocks = _read_ints(host, [f"{_CPUS}/cpu{cpu}/cpufreq/{name}" for cpu in cpus])
-    if not clocks:
-        return None
-    return min(clocks) * 1e3  # the kernel writes kHz
-
-
-def _celsius(host: Host) -> float | None:
-    """Return the temperature of the processor's hottest sensor; None without one."""
-    paths = []
-    for chip in host.glob("/sys/class/hwmon/hwmon*"):
-        if host.read(chip, "name") in _SENSORS:
-            paths += host.glob(chip, "temp*_input")
-    for zone in host.glob("/sys/class/thermal/thermal_zone*"):
-        if (host.read(zone, "type") or "").startswith(_ZONES):
-            paths.append(f"{zone}/temp")
-    readings = _read_ints(host, paths)
-    if not readings:
-        return None
-    return max(readings) / 1e3  # the kernel writes thousandths
+    clocks = [host.read_int(f"{_CPUS}/cpu{cpu}/cpufreq/{name}") for cpu in cpus]
+    lowest = min(filter(None, clocks), default=None)
+    return lowest and lowest * 1e3  # the kernel writes kHz
 
 
 def _throttled(host: Host) -> float | None:

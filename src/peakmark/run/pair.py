@@ -21,13 +21,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from subprocess import Popen
-from typing import Any
+from typing import IO, Any
 
 from peakmark import files, resources, slurm
 from peakmark.errors import ExitCode, MeasurementError, PeakmarkError, Unavailable
@@ -221,15 +221,7 @@ def _start_far_end(directory: Path, cpus: int, peer: str) -> _FarEnd:
     folder = directory / "srun"
     folder.mkdir()
     with (folder / "stderr").open("wb") as stream:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stream,
-            bufsize=0,
-            env=environment(),
-            start_new_session=True,
-        )
+        process = started(argv, stream)
     return _FarEnd(local, remote, client, process, folder)
 
 
@@ -264,11 +256,31 @@ def step(node: str, cpus: int) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Return the environment without Slurm's task variables, which srun would treat as options."""
-    variables = slurm.environment()
-    job = os.environ.get("SLURM_JOB_ID")
-    if job:
-        variables["SLURM_JOB_ID"] = job
-    return variables
+    return {**slurm.environment(), "SLURM_JOB_ID": os.environ["SLURM_JOB_ID"]}
+
+
+def started(argv: Sequence[str], stderr: IO[bytes] | None = None) -> Popen[bytes]:
+    """Start a step of this job, with pipes for its input and output."""
+    return Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        bufsize=0,
+        env=environment(),
+        start_new_session=True,
+    )
+
+
+def finish(process: Popen[bytes]) -> None:
+    """Close the input of a step, which then ends. End the step by signals if it does not."""
+    assert process.stdin is not None  # noqa: S101 - it is a pipe
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        execute.end(process, grace_s=END_S)
 
 
 def prints(process: Popen[bytes], word: str, limit_s: float) -> bool:
@@ -322,10 +334,7 @@ def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
             process.stdin.close()
             while last := _line(process, END_S):
                 load |= last.get("noise", {})
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                execute.end(process, grace_s=END_S)
+            finish(process)
 
 
 def _free_port(address: str) -> int:

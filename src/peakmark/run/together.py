@@ -10,7 +10,6 @@ waits. When all are ready, all get the line ``go``.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -54,8 +53,8 @@ def measure(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Cell]:
         for cell in cells:
             argv = [*pair.step(cell.node, len(os.sched_getaffinity(0)))]
             argv += [*resources.command("measure"), "--cell", cell.id, *options]
-            process = stack.enter_context(_started(argv))
-            stack.callback(_end, process)
+            process = stack.enter_context(pair.started(argv))
+            stack.callback(pair.finish, process)
             processes.append(process)
         _wait_until_ready(cells, processes)
         for process in processes:
@@ -111,28 +110,6 @@ def wait_for_start(shared: Path | None) -> None:
     announce(shared)
     if sys.stdin.readline().strip() != GO:
         raise MeasurementError("another cell of the same job did not become ready")
-
-
-def _started(argv: Sequence[str]) -> Popen[bytes]:
-    return subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        bufsize=0,
-        env=pair.environment(),
-        start_new_session=True,
-    )
-
-
-def _end(process: Popen[bytes]) -> None:
-    """End a cell that is still waiting, or whose job was cancelled."""
-    assert process.stdin is not None  # noqa: S101 - it is a pipe
-    with suppress(BrokenPipeError):
-        process.stdin.close()
-    try:
-        process.wait(pair.END_S)
-    except subprocess.TimeoutExpired:
-        execute.end(process, grace_s=pair.END_S)
 
 
 def _wait_until_ready(cells: Sequence[Cell], processes: Iterable[Popen[bytes]]) -> None:

@@ -47,7 +47,6 @@ class Moment(TypedDict):
         load: load average of the last minute
         clock_hz: lowest clock among the given CPUs, from cpufreq
         clock_limit_hz: highest clock of that CPU that governor and firmware allow
-        celsius: temperature of the processor's hottest sensor
         running: number of other processes that run or are ready to run
         users: number of other users who own these processes
     """
@@ -55,7 +54,6 @@ class Moment(TypedDict):
     load: OptionalNumber
     clock_hz: OptionalNumber
     clock_limit_hz: OptionalNumber
-    celsius: OptionalNumber
     running: Count
     users: Count
 

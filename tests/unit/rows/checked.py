@@ -77,7 +77,7 @@ def limit(value, unit="op/s", clock="observed"):
 
 def noise(after=None, **during):
     """The context of a repetition during which this went on, and after which this was so."""
-    point = {"clock_hz": 2e9, "clock_limit_hz": 3e9, "celsius": 50.0}
+    point = {"clock_hz": 2e9, "clock_limit_hz": 3e9}
     point |= {"load": 0.1, "running": 0, "users": 0}
     quiet = {"seconds": 1.0, "steal": 0.0, "others": 0.01, "throttled_s": 0.0, "hot": 0}
     quiet |= {"busy": 0, "users": 0}

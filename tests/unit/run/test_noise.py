@@ -27,11 +27,11 @@ def test_a_node_is_read_as_any_user_can(tmp_path):
     (tmp_path / "bare" / "proc").mkdir(parents=True)
     kept = noise.read([0], host(tmp_path / "bare")).to_json()
     assert (kept.pop("running"), kept.pop("users")) == (0, 0)
-    assert kept == dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "celsius"))
+    assert kept == dict.fromkeys(("load", "clock_hz", "clock_limit_hz"))
     host(tmp_path, {"/proc/stat": STAT})
     node = host(tmp_path, files_of("load"))
     reading = noise.read([0], node)
-    assert tuple(reading.state.values()) == (1.25, 2.9e9, 3.5e9, 61.5)
+    assert tuple(reading.state.values()) == (1.25, 2.9e9, 3.5e9)
     assert (reading.used, reading.stolen, reading.cpus) == (15.0, 2.5, 1)
     assert reading.throttled == 2.5
     assert sum(reading.counters.values()) == 7
@@ -42,7 +42,7 @@ def test_a_node_is_read_as_any_user_can(tmp_path):
 
 
 def moment(at, **changes):
-    state = dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "celsius"))
+    state = dict.fromkeys(("load", "clock_hz", "clock_limit_hz"))
     counted = {"used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}}
     return Reading(at=at, state=state, **{**counted, "throttled": None, "counters": {}, **changes})
 

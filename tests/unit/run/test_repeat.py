@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -126,24 +125,12 @@ def test_what_is_slow_most_of_the_time_is_not_measured_again(request_of):
     assert all(measure(request)["disturbed"] == [] for _ in range(4))
 
 
-@pytest.mark.parametrize("text", [
-    "nan\n" * 40, "inf\n" * 40, "-inf\n1e999\n", "-1e10\n0\n", "1e30\n", "none\n\xff\n", "0x10\n1_0e9x\n", "",
-])  # fmt: skip
+@pytest.mark.parametrize("text", ["none\n\xff\n", "0x10\n1_0e9x\n", ""])
 def test_what_is_no_rate_among_the_probes_is_passed_over(request_of, text):
     request = request_of(3e9, repeats=0, probes=(20e9,))
     path = request.campaign / "machine" / f"{gethostname()}-x{OF.concurrency}.dram"
     path.write_bytes(text.encode("latin-1"))
     assert measure(request)["context"]["dram_compared"] == 20e9
-
-
-def test_a_pipe_in_the_place_of_the_probes_is_not_waited_for(request_of):
-    request = request_of(3e9, repeats=0, probes=(20e9,))
-    os.mkfifo(request.campaign / "machine" / f"{gethostname()}-x{OF.concurrency}.dram")
-    signal.alarm(60)
-    try:
-        assert measure(request)["context"]["dram_compared"] == 20e9
-    finally:
-        signal.alarm(0)
 
 
 def test_a_machine_that_stays_busy_is_waited_for_once(tmp_path, monkeypatch):
