@@ -230,3 +230,50 @@ CHAPTERS = (
     "acknowledgements",
 )
 """Chapters that an author may write, in the order of the report: files such as ``design.md``."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A row that stands for a resource: a line of the score card.
+
+    Attributes:
+        title: text of the line, with ``{block}`` for the row's block size.
+        table: table of the row.
+        workload: workload of the row.
+        unit: unit of the values, as ``formatting.quantity`` scales it.
+        level: cache level of the row; empty for any level.
+        instrument: program that measures the row; empty for peakmark's kernel.
+    """
+
+    title: str
+    table: str
+    workload: str
+    unit: str
+    level: str = ""
+    instrument: str = ""
+
+
+HEADLINES = (
+    Headline("FP64 multiply-add", "cpu", "DP", "FLOP/s"),
+    Headline("FP64 on all pipes", "cpu", "DPMIX", "FLOP/s"),
+    Headline("INT8 dot product", "cpu", "QPDOT", "OP/s"),
+    Headline("L1 copy", "memory_throughput", "RWS", "B/s", level="L1"),
+    Headline("L3 copy", "memory_throughput", "RWS", "B/s", level="L3"),
+    Headline("DRAM copy", "memory_throughput", "RWS", "B/s", level="DRAM"),
+    Headline("DRAM triad", "memory_throughput", "TRIAD", "B/s", level="DRAM"),
+    Headline("DRAM latency", "memory_latency", "LAT", "s", level="DRAM"),
+    Headline("Disk, {block} random reads", "disk_iops", "RR", "IOPS"),
+    Headline("Disk, {block} reads", "disk_throughput", "RS", "B/s"),
+    Headline("Disk, {block} writes", "disk_throughput", "WS", "B/s"),
+    Headline("TCP", "network_throughput", "TCP", "bit/s"),
+    Headline("TCP round trip", "network_latency", "LAT-TCP", "s"),
+    Headline("HPL", "cpu", "DP", "FLOP/s", instrument="hpl"),
+    Headline("GPU FP64 multiply-add", "gpu", "FP64", "FLOP/s"),
+    Headline("GPU FP64 matrix units", "gpu", "TC-FP64", "FLOP/s"),
+    Headline("GPU FP16 matrix units", "gpu", "TC-FP16", "FLOP/s"),
+    Headline("GPU FP8 matrix units", "gpu", "TC-FP8", "FLOP/s"),
+    Headline("GPU memory read", "gpu_throughput", "RS", "B/s"),
+    Headline("GPU memory copy", "gpu_throughput", "RWS", "B/s"),
+    Headline("Host to GPU", "gpu_link_throughput", "LINK", "B/s"),
+)
+"""Lines of the score card in its order. `peakmark check` measures those of CPU and memory again."""

@@ -6,11 +6,11 @@ The check itself runs in a prolog, where Python has its standard library alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import KERNELS, SHAPES, is_together
+from peakmark.catalogue import HEADLINES, KERNELS, SHAPES, Headline, is_together
 from peakmark.formatting import format_size
 from peakmark.machine.host import parse_cpu_list
 from peakmark.rows.schema import CampaignFrames
@@ -36,31 +36,6 @@ PRIVATE_CACHES = ("L1", "L2")
 """Cache levels that the core of a thread has for itself."""
 EQUIPMENT = ["cpu", "memory", "network", "kernel", "clock"]
 """Columns of ``nodes.csv`` in which the nodes of a class are equal."""
-
-
-class HeadlineKind(NamedTuple):
-    """A kind of row that is checked by default.
-
-    Attributes:
-        workloads: workloads, the preferred one first.
-        cache_level: level that the row measures; empty for the CPU.
-        is_full: whether the row with most threads is checked, else the one with fewest.
-    """
-
-    workloads: tuple[str, ...]
-    cache_level: str
-    is_full: bool
-
-
-HEADLINES = (
-    HeadlineKind(("DP", "FP32", "SP", "HP"), "", is_full=True),
-    HeadlineKind(("DP", "FP32", "SP", "HP"), "", is_full=False),
-    HeadlineKind(("QP", "QPDOT", "HP"), "", is_full=True),
-    HeadlineKind(("RWS", "RS", "WS", "RR"), "L1", is_full=False),
-    HeadlineKind(("RWS", "RS", "WS", "RR", "RWR"), "DRAM", is_full=True),
-    HeadlineKind(("LAT",), "DRAM", is_full=False),
-)
-"""Rows that are checked by default, the quickest first."""
 
 
 def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any]]:
@@ -120,7 +95,7 @@ def _row(
     is_cpu = first["subsystem"] == "cpu"
     return {
         "name": " ".join(filter(None, words)),
-        "point": (first["workload"], first["cache_level"], block or 0),
+        "point": (table, first["workload"], first["cache_level"], block or 0),
         "threads": int(first["concurrency"]),
         "unit": first["unit"],
         "highest": highest,
@@ -166,9 +141,11 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows with the mark ``is_headline``, the headlines first and in their order."""
     chosen: dict[str, dict[str, Any]] = {}
     for headline in HEADLINES:
-        row = _headline(headline, rows)
+        row = _row_of_headline(headline, rows)
         if row is not None:
-            chosen.setdefault(row["name"], row)
+            chosen[row["name"]] = row
+    if rows and not chosen:
+        chosen[rows[0]["name"]] = rows[0]
     others = [row for row in rows if row["name"] not in chosen]
     listed = []
     for row in (*chosen.values(), *others):
@@ -178,18 +155,22 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return listed
 
 
-def _headline(kind: HeadlineKind, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the row of a headline: of its first workload that was measured, with most or fewest threads.
+def _row_of_headline(headline: Headline, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the row of a headline as the score card chooses it: with the largest block.
 
-    Of several block sizes, the largest is used in DRAM and the smallest in a cache.
+    For a rate it is the row with the most threads, for a time the one with the fewest.
     """
-    for workload in kind.workloads:
-        wanted_point = (workload, kind.cache_level)
-        matching = [row for row in rows if row["point"][:2] == wanted_point]
-        if matching:
-            threads = [row["threads"] for row in matching]
-            wanted = max(threads) if kind.is_full else min(threads)
-            matching = [row for row in matching if row["threads"] == wanted]
-            matching.sort(key=lambda row: row["point"])
-            return matching[-1] if kind.cache_level == "DRAM" else matching[0]
-    return None
+    chosen = None
+    best = (0, 0)
+    for row in rows:
+        table, workload, level, block = row["point"]
+        if (table, workload) != (headline.table, headline.workload) or headline.instrument:
+            continue
+        if headline.level not in ("", level):
+            continue
+        threads = row["threads"]
+        if headline.unit == "s":
+            threads = -threads
+        if chosen is None or (block, threads) > best:
+            chosen, best = row, (block, threads)
+    return chosen

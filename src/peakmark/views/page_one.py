@@ -164,7 +164,7 @@ def card_table(card: list[Mapping[str, Any]]) -> Table:
 
 
 def shown(text: str) -> Text:
-    """Return a text for ``rich`` without control characters; ``rich`` reads no markup in it."""
+    """Return a text in which ``rich`` reads no markup."""
     return Text(text)
 
 

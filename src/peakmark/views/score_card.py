@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import HEADLINES, SUBSYSTEMS, Headline
 from peakmark.formatting import percent, plural, quantity, size, typeset
 from peakmark.messages import ORDER, Message, Severity, WarningKind, message
 from peakmark.rows import schema
@@ -39,51 +39,6 @@ class Trust(StrEnum):
     """Not a value of the device, wrong, or not measured."""
 
 
-@dataclass(frozen=True)
-class Headline:
-    """A line of the card, before its row is known.
-
-    Attributes:
-        title: text of the line, with ``{block}`` for the row's block size.
-        table: table of the row.
-        workload: workload of the row.
-        unit: unit of the values, as ``formatting.quantity`` scales it.
-        level: cache level of the row; empty for any level.
-        instrument: program that measures the row; empty for peakmark's kernel.
-    """
-
-    title: str
-    table: str
-    workload: str
-    unit: str
-    level: str = ""
-    instrument: str = ""
-
-
-HEADLINES = (
-    Headline("FP64 multiply-add", "cpu", "DP", "FLOP/s"),
-    Headline("FP64 on all pipes", "cpu", "DPMIX", "FLOP/s"),
-    Headline("INT8 dot product", "cpu", "QPDOT", "OP/s"),
-    Headline("L1 copy", "memory_throughput", "RWS", "B/s", level="L1"),
-    Headline("L3 copy", "memory_throughput", "RWS", "B/s", level="L3"),
-    Headline("DRAM copy", "memory_throughput", "RWS", "B/s", level="DRAM"),
-    Headline("DRAM triad", "memory_throughput", "TRIAD", "B/s", level="DRAM"),
-    Headline("DRAM latency", "memory_latency", "LAT", "s", level="DRAM"),
-    Headline("Disk, {block} random reads", "disk_iops", "RR", "IOPS"),
-    Headline("Disk, {block} reads", "disk_throughput", "RS", "B/s"),
-    Headline("Disk, {block} writes", "disk_throughput", "WS", "B/s"),
-    Headline("TCP", "network_throughput", "TCP", "bit/s"),
-    Headline("TCP round trip", "network_latency", "LAT-TCP", "s"),
-    Headline("HPL", "cpu", "DP", "FLOP/s", instrument="hpl"),
-    Headline("GPU FP64 multiply-add", "gpu", "FP64", "FLOP/s"),
-    Headline("GPU FP64 matrix units", "gpu", "TC-FP64", "FLOP/s"),
-    Headline("GPU FP16 matrix units", "gpu", "TC-FP16", "FLOP/s"),
-    Headline("GPU FP8 matrix units", "gpu", "TC-FP8", "FLOP/s"),
-    Headline("GPU memory read", "gpu_throughput", "RS", "B/s"),
-    Headline("GPU memory copy", "gpu_throughput", "RWS", "B/s"),
-    Headline("Host to GPU", "gpu_link_throughput", "LINK", "B/s"),
-)
-"""Lines of the card in its order. A line that the campaign does not measure is left out."""
 UNITS = {
     "cpu": "OP/s",
     "memory_throughput": "B/s",
