@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
-from peakmark.plan.cluster import Behind, rounds
+from peakmark.plan.cluster import rounds
 from peakmark.rows import fleet, links
 from peakmark.rows.fleet import Place
 
@@ -141,7 +141,9 @@ class Paired:
         parts += [f"a pair {self.link:.0%} behind"] * bool(self.link)
         return ", ".join([*parts, f"noise of {self.noise:.0%}, n = {self.repetitions}"])
 
-    def measured(self, seed: int) -> tuple[dict[str, list[float]], Behind, set[tuple[str, str]]]:
+    def measured(
+        self, seed: int
+    ) -> tuple[dict[str, list[float]], dict[str, frozenset[str]], set[tuple[str, str]]]:
         """Repetitions of each pair, the topology, and what is slow: kind and name."""
         lot = np.random.default_rng((seed, *str(self).encode()))
         names = [f"node{number}" for number in range(self.nodes)]

@@ -404,14 +404,6 @@ Pair = tuple[str, str]
 """Node of the client and node of the server."""
 Rounds = Mapping[str, Sequence[Sequence[Pair]]]
 """Network grid, such as ``network[0]`` -> its rounds of pairs. The pairs of one round share no node."""
-Behind = Mapping[str, frozenset[str]]
-"""Name of a switch or an uplink -> the nodes behind it."""
-
-
-def read_behind(campaign: Mapping[str, Any]) -> Behind:
-    """Return the nodes behind each switch or uplink; empty if ``campaign.json`` states none."""
-    stated = campaign.get("behind") or {}
-    return {name: frozenset(nodes) for name, nodes in stated.items()}
 
 
 def pair_rounds(config: Settings, nodes: Sequence[str]) -> Rounds:
@@ -510,16 +502,3 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
                 clients[client] += 1
                 disjoint.append((client, server))
         yield disjoint
-
-
-def behind(cluster: Cluster) -> Behind:
-    """Return the nodes behind each uplink, by Slurm's topology."""
-    return {name: frozenset(nodes) for name, nodes in cluster.switches.items()}
-
-
-def crossed(pair: Sequence[str], known: Behind) -> frozenset[str]:
-    """Return the uplinks that a pair's traffic crosses: those with exactly one of the two nodes behind."""
-    client, server = pair
-    return frozenset(
-        name for name, nodes in known.items() if (client in nodes) != (server in nodes)
-    )

@@ -10,7 +10,7 @@ from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.plan import durations, job_groups
-from peakmark.plan.cluster import Behind, Cluster, Settings, behind, peers
+from peakmark.plan.cluster import Cluster, Settings, peers
 from peakmark.plan.durations import Durations
 from peakmark.storage.results import Results
 
@@ -95,13 +95,6 @@ class Plan:
         if self.cluster is None:
             return {}
         return peers(self.cluster.nodes)
-
-    @cached_property
-    def behind(self) -> Behind:
-        """Return the nodes behind each uplink that nodes share; empty without a cluster."""
-        if self.cluster is None:
-            return {}
-        return behind(self.cluster)
 
     @property
     def is_grouped(self) -> bool:

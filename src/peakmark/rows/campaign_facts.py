@@ -14,7 +14,6 @@ import pandas as pd
 
 from peakmark.cell import Cell
 from peakmark.formatting import counted, natural
-from peakmark.plan.cluster import Cluster, behind
 from peakmark.rows import schema
 from peakmark.rows.campaign_config import preset_of, settings_of
 from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
@@ -288,11 +287,8 @@ def core_types_of(results: Results) -> dict[str, list[str]]:
 
 def nodes_behind(results: Results) -> dict[str, list[str]]:
     """Return the nodes behind each switch or uplink of the plan; empty outside a cluster."""
-    known = results.plan.get("cluster")
-    if not known:
-        return {}
-    nodes = behind(Cluster.from_json(known))
-    return {switch: sorted(names, key=natural) for switch, names in nodes.items()}
+    known = results.plan.get("cluster") or {}
+    return {name: sorted(nodes, key=natural) for name, nodes in known.get("switches", {}).items()}
 
 
 def checksums_of(results: Results) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,6 @@ Line = Any
 """A line of ``rows`` or ``runs``, as ``schema.lines`` yields it."""
 Matrix = dict[tuple[int, int], float]
 """(CPU or NUMA node, CPU or NUMA node) -> latency or rate between them, in SI units."""
-KNEE = 2.0
-"""Multiple of the idle latency that defines the knee of a curve of latency under load."""
-NINES_STEP, MOST_NINES = 0.05, 6.0
-"""Step between the points of a distribution, and its last point, both in nines (3 nines = 99.9 %)."""
 
 
 def points_of(run: Line) -> list[list[float]]:
@@ -71,34 +66,3 @@ def medians(curve: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
         curve: as ``curve_of`` returns it.
     """
     return np.array([np.median(point, axis=0) for point in curve])
-
-
-class LoadedPoint(NamedTuple):
-    """One point of a curve of latency under load.
-
-    Attributes:
-        rate: memory traffic, B/s.
-        latency: latency of a dependent load under this traffic, s.
-    """
-
-    rate: float
-    latency: float
-
-
-def loaded_curve(runs: Sequence[Line]) -> list[LoadedPoint]:
-    """Return the points of one mix of reads and writes, from idle to full load: medians over runs."""
-    curve = medians(curve_of([runs]))
-    return [LoadedPoint(rate=float(rate), latency=float(latency)) for rate, latency, *_ in curve]
-
-
-def knee_of(points: Sequence[LoadedPoint]) -> float | None:
-    """Return the traffic at which the latency first reaches ``KNEE`` times the idle latency, B/s.
-
-    The traffic is interpolated between two points; None if the latency never gets so high.
-    """
-    limit = KNEE * points[0].latency
-    for before, after in pairwise(points):
-        if before.latency < limit <= after.latency:
-            share = (limit - before.latency) / (after.latency - before.latency)
-            return before.rate + share * (after.rate - before.rate)
-    return None

@@ -1,4 +1,4 @@
-"""Name the rows of a table in sentences and figures, with the words of the layout that prints it."""
+"""Name the rows of a table in sentences and figures."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.layouts import LayoutTable, name_in
 from peakmark.formatting import plural, quantity, significant, size
-from peakmark.tools.tables import BY_NAME, UNITS, Program, Table
+from peakmark.tools.tables import BY_NAME, UNITS, Table
 
 Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
@@ -41,52 +40,22 @@ class Labels:
 
     Attributes:
         table: the table.
-        layout_table: the same table in a layout, whose words are used; None without a layout.
     """
 
     table: Table
-    layout_table: LayoutTable | None = None
 
     @classmethod
     def of(cls, row: Line) -> Labels:
-        """Return the labels of a row's table, without a layout."""
+        """Return the labels of a row's table."""
         return cls(BY_NAME[row.table])
 
     def workload(self, row: Line) -> str:
-        """Return the name of a row's workload: ``RWS``, or the layout's name for it.
-
-        If the layout has columns of the workload, the name is the heading of the column with the
-        fewest threads. Otherwise it is the layout's word for the workload.
-        """
-        layout_table = self.layout_table
-        if layout_table is None:
-            return self.table.workload_label(row.workload)
-        headings: dict[int, str] = {}
-        for column in layout_table.columns:
-            is_own = column.instrument == self.table.own.instrument
-            if column.workload == row.workload and is_own and column.value:
-                headings.setdefault(column.concurrency or 0, column.heading)
-        if headings:
-            return headings[min(headings)]
-        return layout_table.names(row.workload, row.concurrency, row.block_bytes)["workload"]
+        """Return the name of a row's workload, such as ``RWS``."""
+        return self.table.workload_label(row.workload)
 
     def block(self, row: Line) -> str:
-        """Return the block size of a row: ``16 MiB``, or as the layout writes it, such as ``16MB``.
-
-        It is empty if the row has no block.
-        """
-        layout_table = self.layout_table
-        if row.block_bytes is None or layout_table is None:
-            return size(row.block_bytes)
-        text = layout_table.names(row.workload, row.concurrency, row.block_bytes)["block"]
-        # ``sizes`` is IEC or KB, with the unit in the text, or "in B", "in KB" or "in MB": then the
-        # table has the unit in its heading, but sentences and axes need it with the number.
-        if not layout_table.sizes.startswith("in "):
-            return text
-        unit = layout_table.sizes.removeprefix("in ")
-        if unit == "B" and text == str(row.block_bytes):
-            return size(row.block_bytes)
-        return f"{text} {unit}"
+        """Return the block size of a row, such as ``16 MiB``; empty if the row has no block."""
+        return size(row.block_bytes)
 
     def many(self, count: int) -> str:
         """Return a concurrency with its noun, such as ``1 thread`` or ``8 streams``."""
@@ -107,50 +76,15 @@ class Labels:
         noun, part = WHERE[word]
         return f"on {plural(row.concurrency, noun)}{part}"
 
-    def program(self, program: Program) -> str:
-        """Return the name of a program in the headings of the layout, such as ``FileIO``.
-
-        The heading is ``FileIO Measured Throughput (MB/sec)``. If the layout does not name the program,
-        peakmark's heading is used.
-        """
-        name = name_in(self.layout_table, program.instrument) if self.layout_table else ""
-        return name or program.heading
-
-    @property
-    def factor(self) -> float:
-        """Return the factor that converts a value in SI units to ``unit``."""
-        return self._scale[0]
-
-    @property
-    def unit(self) -> str:
-        """Return the unit in which sentences state values, such as ``GB/s``."""
-        return self._scale[1]
-
-    @property
-    def _scale(self) -> tuple[float, str]:
-        table = self.layout_table or self.table
-        unit = UNITS.get((self.table.unit, table.factor))
-        if unit is None:
-            return self.table.factor, self.table.shown
-        return table.factor, unit
-
-    def number(self, value: float, step: float = 0.0) -> str:
-        """Return a value as a number in ``unit``, without the name of the unit.
-
-        Args:
-            value: value in SI units.
-            step: smallest difference that the instrument resolves, in SI units.
-        """
-        return significant(value * self.factor, step=step * self.factor)
-
     def quantity(self, value: float) -> str:
         """Return a value, given in SI units, with the unit of the table: ``38.4 GigaOPS``.
 
-        Without a layout, the rate of a network has the largest fitting unit: ``33.3 Gb/s``.
+        The rate of a network has the largest fitting unit: ``33.3 Gb/s``.
         """
-        if self.layout_table is None and self.table.unit == "bit/s":
+        if self.table.unit == "bit/s":
             return quantity(value, "bit/s")
-        return f"{self.number(value)} {self.unit}"
+        unit = UNITS.get((self.table.unit, self.table.factor)) or self.table.shown
+        return f"{significant(value * self.table.factor)} {unit}"
 
     def point(self, row: Line, *, variant: bool = False, node: bool = True) -> str:
         """Return the name of a row's point: ``RR of 4 KiB, 8 threads on node1``.

@@ -329,8 +329,6 @@ def subsystem_columns(known: Known) -> Line:
     return {
         "probe_before": known.get("probe_before"),
         "probe_after": known.get("probe_after"),
-        "core_to_core_before": known.get("core_to_core_before"),
-        "core_to_core_after": known.get("core_to_core_after"),
         "store": known.get("store"),
         "isa": known.get("isa"),
         "working_set_bytes": pool_bytes,

@@ -149,8 +149,6 @@ server_hot          float  number of times that heat slowed down a core of the s
 server_counters     json   device and error counter of the server's kernel -> increase during the run
 probe_before        float  rate at which the threads read DRAM before the work, B/s
 probe_after         float  rate at which the threads read DRAM after the work, B/s
-core_to_core_before float  time of a cache line from one thread's core to another's before the work, s
-core_to_core_after  float  time of a cache line from one thread's core to another's after the work, s
 memory_load         float  share by which DRAM was slower than its best in the campaign; 0 if it is within the usual range
 store               text   kind of store instructions of a memory row: temporal, streaming or libc
 isa                 text   instruction set that the program used

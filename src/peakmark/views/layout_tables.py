@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -129,9 +129,51 @@ def sorted_by(frame: pd.DataFrame, keys: Sequence[Any]) -> pd.DataFrame:
 
 def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
     """Return the labels for a row of a table, with the words of the layout if there is one."""
-    if layout is None:
-        return Labels(table)
-    return Labels(table, layout.layout_table_of(table, row.workload, row.variant))
+    layout_table = layout.layout_table_of(table, row.workload, row.variant) if layout else None
+    return LayoutLabels(table, layout_table) if layout_table else Labels(table)
+
+
+@dataclass(frozen=True)
+class LayoutLabels(Labels):
+    """Names for the rows of a table in the words of a layout.
+
+    Attributes:
+        layout_table: the same table in the layout.
+    """
+
+    layout_table: LayoutTable
+
+    def workload(self, row: Line) -> str:
+        """Return the name of a row's workload in the layout.
+
+        If the layout has columns of the workload, the name is the heading of the column with the
+        fewest threads. Otherwise it is the layout's word for the workload.
+        """
+        headings: dict[int, str] = {}
+        for column in self.layout_table.columns:
+            is_own = column.instrument == self.table.own.instrument
+            if column.workload == row.workload and is_own and column.value:
+                headings.setdefault(column.concurrency or 0, column.heading)
+        if headings:
+            return headings[min(headings)]
+        return self._names(row)["workload"]
+
+    def block(self, row: Line) -> str:
+        """Return the block size of a row as the layout writes it, such as ``16MB``."""
+        if row.block_bytes is None:
+            return super().block(row)
+        text = self._names(row)["block"]
+        # ``sizes`` is IEC or KB, with the unit in the text, or "in B", "in KB" or "in MB": then the
+        # table has the unit in its heading, but sentences and axes need it with the number.
+        if not self.layout_table.sizes.startswith("in "):
+            return text
+        unit = self.layout_table.sizes.removeprefix("in ")
+        if unit == "B" and text == str(row.block_bytes):
+            return super().block(row)
+        return f"{text} {unit}"
+
+    def _names(self, row: Line) -> dict[str, str]:
+        return self.layout_table.names(row.workload, row.concurrency, row.block_bytes)
 
 
 def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:

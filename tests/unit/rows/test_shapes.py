@@ -11,7 +11,6 @@ from tests.unit import campaign_data as make
 from peakmark.catalogue import PAGES, SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.rows import curves, schema
-from peakmark.rows.curves import LoadedPoint
 from peakmark.tools.tables import BY_NAME
 
 NODE = (2, 4, 2, 8, 2)
@@ -95,18 +94,6 @@ def test_each_level_is_a_row_and_the_curve_is_monotone(ladders, name, pages):
 
 
 # -- latency under load
-
-
-@pytest.mark.parametrize(("curve", "knee"), [
-    (LINEAR, 4.1e9),
-    (LINEAR[:3], None),
-    ([(1e9, 100e-9), (3e9, 200e-9)], 3e9),
-    ([(1e9, 100e-9), (2e9, 250e-9), (3e9, 120e-9), (4e9, 300e-9)], 1e9 + 2e9 / 3),
-    (LINEAR[:1], None),
-])  # fmt: skip
-def test_the_knee_is_where_the_latency_doubles(curve, knee):
-    found = curves.knee_of([LoadedPoint(*point) for point in curve])
-    assert found == (knee if knee is None else pytest.approx(knee))
 
 
 def records(factors, overlap=1.0, mix="r75"):
