@@ -25,7 +25,7 @@ from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign, Site
 from peakmark.errors import ExitCode
 from peakmark.rows import schema
-from peakmark.storage.types import Facts, Record
+from peakmark.storage.types import Record
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES, Table
 from peakmark.views.points import points_of
@@ -38,7 +38,6 @@ SCHEMAS: dict[str, type] = {
     "site": Site,
     "layout": Layout,
     "record": Record,
-    "machine": Facts,
 }
 """Files that people and programs write -> the type of which the site has a JSON schema."""
 SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)

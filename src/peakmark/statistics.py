@@ -8,8 +8,6 @@ No values are removed, and only functions that say so assume a distribution. Sou
     [Ken]  Kendall, Rank Correlation Methods, 4th edition 1970, chapters 4 and 5
     [MW]   Mann and Whitney, On a Test of Whether One of Two Random Variables is Stochastically
            Larger than the Other, Annals of Mathematical Statistics 18 (1947), pages 50-60
-    [vE]   van Elteren, On the Combination of Independent Two-Sample Tests of Wilcoxon, Bulletin of
-           the International Statistical Institute 37 (1960), pages 351-361, with equal weights
     [KW]   Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, JASA 47 (1952),
            pages 583-621
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
@@ -47,8 +45,6 @@ LIKE_ROWS = 3
 """Fewest rows of one kind from which a common variance or a common change is estimated."""
 LEAST_SPREAD = 1e-3
 """Smallest relative spread that tests assume, because equal values are rounded values."""
-EXACT = 400
-"""Most values for which the distribution of rank sums is counted exactly."""
 
 
 @dataclass(frozen=True)
@@ -189,68 +185,18 @@ def _trend_p(ranks: tuple[int, ...]) -> float:
     return float(stats.kendalltau(np.arange(len(ranks)), ranks).pvalue)
 
 
-def rank_test(pairs: Sequence[tuple[Values, Values]]) -> float:
-    """Return the two-sided p of a rank-sum test over several pairs of samples [MW], [vE].
+def rank_test(groups: Sequence[Values]) -> float:
+    """Return p of the rank-sum test of two samples [MW], or of the Kruskal-Wallis test of more [KW].
 
-    The test adds up the rank sums of all pairs. If the samples of each pair have the same distribution,
-    p <= 0.05 occurs in at most 5 % of all comparisons, whatever the distribution. Tied values get
-    their mean rank.
-
-    Args:
-        pairs: two samples for each point of the comparison.
-
-    Returns:
-        Probability of an equally or more uneven distribution of ranks if the samples of each pair have
-        the same distribution. It is exact for up to ``EXACT`` values, and otherwise comes from the
-        normal approximation.
+    The test of two samples is exact if they have no ties and one of them has at most 8 values.
     """
-    from scipy import stats
-
-    exact = sum(len(first) + len(second) for first, second in pairs) <= EXACT
-    distribution, observed, centre, variance = np.ones(1), 0, 0, 0.0
-    # Add up rank sum, expectation and variance of all points. Ranks are doubled, so that they are
-    # whole numbers.
-    for first, second in pairs:
-        one, other = checked(first), checked(second)
-        both = np.concatenate([one, other])
-        twice = np.rint(2 * stats.rankdata(both)).astype(int)
-        n, total = one.size, both.size
-        observed += int(twice[:n].sum())
-        centre += n * (total + 1)
-        variance += n * (total - n) / (total - 1) * float(twice.var())
-        if exact:
-            ranks = tuple(np.sort(twice).tolist())
-            distribution = np.convolve(distribution, _rank_sums(ranks, n))
-    distance = abs(observed - centre)
-    # For many values, use the normal approximation with a continuity correction.
-    if not exact:
-        if not variance:
-            return 1.0
-        beyond = max(0.0, distance - 1)
-        return math.erfc(beyond / math.sqrt(2 * variance))
-    # For few values, return the share of all sums that are at least as far from the centre.
-    sums = np.abs(np.arange(distribution.size) - centre)
-    return float(min(1.0, distribution[sums >= distance].sum()))
-
-
-@lru_cache(maxsize=256)  # without ties all samples of the same sizes have the same ranks
-def _rank_sums(ranks: tuple[int, ...], n: int) -> NDArray[np.float64]:
-    """Return the distribution of rank sums: element s is the share of sets of ``n`` ranks with sum s."""
-    ways = np.zeros((n + 1, sum(ranks) + 1))
-    ways[0, 0] = 1
-    for rank in ranks:
-        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
-    shares: NDArray[np.float64] = ways[n] / ways[n].sum()
-    return shares
-
-
-def kruskal_wallis(groups: Sequence[Values]) -> float:
-    """Return p of the Kruskal-Wallis test for two or more samples [KW]."""
     from scipy import stats
 
     values = np.concatenate([checked(group) for group in groups])
     if np.ptp(values) == 0:
         return 1.0
+    if len(groups) == 2:
+        return float(stats.mannwhitneyu(*groups).pvalue)
     return float(stats.kruskal(*groups).pvalue)
 
 

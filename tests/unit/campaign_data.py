@@ -209,7 +209,7 @@ def write(
         name = f"{Cell.from_json(entry['cell']).id}.{number}.json"
         _write_record(directory / "attempts" / name, entry)
     for host, found in {**(machines or {}), **({} if facts is None else {"node1": facts})}.items():
-        _write(directory / "machine" / f"{host}.json", found)
+        _write_record(directory / "machine" / f"{host}.json", found)
     return directory
 
 

@@ -1,7 +1,6 @@
 """What several test files share because it takes seconds to make."""
 
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -64,7 +63,7 @@ def known_machine(swept, tmp_path_factory):
         shutil.copytree(swept, folder)
         facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
         (folder / "machine").mkdir(exist_ok=True)
-        (folder / "machine" / "node1.json").write_text(json.dumps(facts))
+        (folder / "machine" / "node1.json").write_text(make.text_of(facts))
         rendering.write_html(documents.collect(folder))
 
     return made_once(tmp_path_factory, "known/sweep", make_in)

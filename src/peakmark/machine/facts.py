@@ -17,10 +17,8 @@ from peakmark.machine import gpu, hardware, job_limits, network, software, stora
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.storage import facts as stored
-from peakmark.storage import types
 from peakmark.tools import present
 from peakmark.tools.base import Tool
-from peakmark.validation import convert
 
 SCHEMA = 1
 
@@ -31,7 +29,7 @@ def collect(
     cpubench: Path | None = None,
     host: Host | None = None,
 ) -> Facts:
-    """Return all facts of this machine as JSON values of the type ``storage.types.Facts``.
+    """Return all facts of this machine as JSON values.
 
     Args:
         scratch: directory on the disk to describe; by default $TMPDIR or, if it is not set, /tmp.
@@ -70,7 +68,6 @@ def collect(
     if gpus is not None:
         facts["gpu"] = gpus
     facts["unknown"] = dict(sorted(host.unknown.items()))
-    convert(facts, types.Facts, "machine facts")
     return facts
 
 

@@ -351,7 +351,7 @@ def _best(isa: list[str]) -> str:
 
 
 def _caches(host: Host) -> list[Facts]:
-    """Return the kinds of caches, lowest level first, as ``storage.types.CacheFacts``."""
+    """Return the kinds of caches, lowest level first."""
     kinds = Counter(
         (cache.level, cache.kind, cache.size, len(cache.cpus))
         for cache in topology.read_caches(host)

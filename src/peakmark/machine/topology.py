@@ -107,7 +107,7 @@ def read_caches(host: Host) -> list[Cache]:
 
 
 def numa(host: Host) -> list[Facts]:
-    """Return all NUMA nodes, as ``storage.types.NumaNode``."""
+    """Return all NUMA nodes."""
     nodes = []
     for place in host.glob(_NODE, "node[0-9]*"):
         meminfo, cpus, distances = host.read_files(place, "meminfo", "cpulist", "distance")

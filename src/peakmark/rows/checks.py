@@ -144,10 +144,7 @@ def hosts(measured: RowRuns) -> Messages:
     groups = list(by_host.values())
     if len(groups) < 2:
         return
-    if len(groups) == 2:
-        p = statistics.rank_test([(groups[0], groups[1])])
-    else:
-        p = statistics.kruskal_wallis(groups)
+    p = statistics.rank_test(groups)
     medians = {host: statistics.median(values) for host, values in by_host.items()}
     lowest, *_, highest = sorted(medians, key=medians.__getitem__)
     more = medians[highest] / medians[lowest] - 1

@@ -1,7 +1,7 @@
 """Read and write the machine facts of nodes, ``machine/<host>.json``, and state how nodes differ.
 
 All limits are computed from the facts, so the files have a checksum as records do. Facts from another
-version of peakmark may lack parts. All present parts must have the types in ``types.py``.
+version of peakmark may lack parts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from peakmark.errors import RecordError
 from peakmark.formatting import listed, natural
 from peakmark.storage import records
 from peakmark.storage.records import ASIDE
-from peakmark.storage.types import Facts
-from peakmark.validation import convert
 
 FOLDER = "machine"
 
@@ -39,10 +37,8 @@ def read(path: Path) -> dict[str, Any]:
     facts: dict[str, Any] = records.read_json(path, what)
     if not isinstance(facts, dict):
         raise RecordError(f"{what} are damaged (they are no facts of a machine)")
-    seal = facts.pop(records.CHECKSUM, None)
-    if seal is not None and seal != records.checksum(facts):
+    if facts.pop(records.CHECKSUM, None) != records.checksum(facts):
         raise RecordError(f"{what} are not as they were written (their checksum does not fit)")
-    convert(facts, Facts, f"{what} are damaged")
     return facts
 
 

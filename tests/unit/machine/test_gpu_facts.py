@@ -9,8 +9,6 @@ from tests.unit.gpu_data import SMI, host, listed
 
 from peakmark.machine import gpu
 from peakmark.machine.host import Host
-from peakmark.storage.types import Facts
-from peakmark.validation import convert
 
 
 def on_bus(root, **files):
@@ -32,7 +30,6 @@ def on_bus(root, **files):
 def test_the_driver_and_nvidia_smi_complete_each_other(tmp_path):
     on_bus(tmp_path, numa_node="0")
     facts = gpu_data.facts(tmp_path)
-    convert(facts, Facts, "facts")
     found = facts["gpu"]
     assert (found["driver"], found["vbios"], found["power_cap_watts"]) == (
         "580.159.04",
