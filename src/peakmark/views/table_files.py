@@ -84,6 +84,8 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
     """Write the tables of a layout into a folder."""
     for layout_table in layout.layout_tables:
         rows, where = rows_of(frames, layout_table.table), ""
+        if layout_table.table.is_optional and rows.empty:
+            continue
         if layout.narrow and is_many(frames):
             rows, where = rows_of_typical_node(rows)
         points = layout_tables.lines_of(layout_table, rows)
