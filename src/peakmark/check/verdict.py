@@ -164,15 +164,11 @@ def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRo
             f"{node.name} belongs to no class of {campaign}: its CPU is {node.equipment.cpu or 'unknown'},"
             f" and theirs is {others or 'unknown'}"
         )
-    return max(matching, key=lambda known: _in_common(known[0], node.equipment))
+    return max(matching, key=lambda known: known[0].in_common(node.equipment))
 
 
 def _class(known: Mapping[str, Any]) -> tuple[Equipment, list[ClassRow]]:
     return Equipment(**known["equipment"]), [ClassRow(**row) for row in known["rows"]]
-
-
-def _in_common(one: Equipment, other: Equipment) -> int:
-    return sum(own == its for own, its in zip(one, other, strict=True))
 
 
 def choose(rows: Sequence[ClassRow], names: Sequence[str]) -> list[ClassRow]:

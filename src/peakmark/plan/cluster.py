@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import slurm
-from peakmark.equipment import node_class
+from peakmark.equipment import equipment_of
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, plural
 from peakmark.storage import facts
@@ -220,7 +220,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         earlier = _earlier(folder / "plan.json", requested, name)
         if requested == ANY:
             hosts, *_ = facts.survey(folder)
-            known = {host: node_class(host_facts) for host, host_facts in hosts.items()}
+            known = {host: equipment_of(found) for host, found in hosts.items() if found}
     names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
     switches = {}

@@ -13,7 +13,7 @@ from operator import itemgetter
 
 import pandas as pd
 
-from peakmark.equipment import node_class
+from peakmark.equipment import equipment_of
 from peakmark.messages import Message, message
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW
@@ -51,10 +51,7 @@ def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
     """Return the median clock of the undisturbed runs of each CPU point on each host."""
     is_clean = kept["causes"].eq("") & kept["clock_hz"].gt(0) & kept["host"].isin([*results.facts])
     clean = kept[is_clean & kept["table"].eq("cpu")].merge(rows.loc[rows["is_own"], ROW], on=ROW)
-    classes = {}
-    for host, facts in results.facts.items():
-        known = node_class(facts)
-        classes[host] = known.cpu if known else ""
+    classes = {host: equipment_of(facts).cpu for host, facts in results.facts.items()}
     clean = clean.assign(cpu_class=clean["host"].map(classes))
     isa = clean.groupby(["point", "host"])["isa"].transform("first")
     return (

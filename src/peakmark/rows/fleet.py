@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from operator import eq
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -130,7 +129,7 @@ def joined_class(own: Equipment, sizes: Mapping[Equipment, int]) -> Equipment:
         if other.cpu != own.cpu:
             continue
         is_large = size >= LEAST_NODES
-        common = sum(map(eq, own, other)) if is_large else 0
+        common = own.in_common(other) if is_large else 0
         fit = (is_large, common, size)
         if fit > best_fit:
             best, best_fit = other, fit

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.equipment import node_class
+from peakmark.equipment import equipment_of
 from peakmark.formatting import natural
 from peakmark.rows import schema
 from peakmark.rows.point_limits import find_limits, kernel_of
@@ -100,7 +100,7 @@ def differing(hosts: pd.Series, results: Results) -> list[str]:
     names = sorted(set(hosts) - {""}, key=natural)
     if len(names) < 2:
         return []
-    return differences({host: node_class(results.facts.get(host) or {}) for host in names})
+    return differences({host: equipment_of(results.facts.get(host) or {}) for host in names})
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files
-from peakmark.equipment import TITLES, NodeClass
+from peakmark.equipment import TITLES, Equipment
 from peakmark.errors import RecordError
 from peakmark.formatting import listed, natural
 from peakmark.storage import records
@@ -67,19 +67,20 @@ NAMED = 4
 """Largest number of hosts that a sentence names. If there are more, the sentence states their number."""
 
 
-def differences(classes: Mapping[str, NodeClass | None]) -> list[str]:
+def differences(equipment: Mapping[str, Equipment]) -> list[str]:
     """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``.
 
     Args:
-        classes: host -> its class, as ``equipment.node_class`` returns it. Unknown properties count as equal.
+        equipment: host -> its equipment. Unknown properties count as equal.
     """
     found = []
-    for place, title in enumerate(TITLES):
+    for name, title in TITLES.items():
         # Group the hosts by their value of this property.
         hosts = defaultdict[str, list[str]](list)
-        for host, known in classes.items():
-            if known and known[place]:
-                hosts[known[place]].append(host)
+        for host, known in equipment.items():
+            value = getattr(known, name)
+            if value:
+                hosts[value].append(host)
         if len(hosts) > 1:
             each = [f"{value} on {_named(names)}" for value, names in hosts.items()]
             found.append(f"{title} {listed(each)}")

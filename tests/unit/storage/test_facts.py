@@ -9,7 +9,7 @@ from tests.unit.campaign_data import VM
 from tests.unit.hostile import change, stored
 
 from peakmark import plan
-from peakmark.equipment import node_class
+from peakmark.equipment import equipment_of
 from peakmark.errors import RecordError
 from peakmark.machine.facts import cached
 from peakmark.storage import facts, planfile
@@ -68,16 +68,16 @@ def changed(part, name, value):
     ("os", "kernel", "6.1.0-49-amd64", "kernel"),
 ])  # fmt: skip
 def test_a_class_is_cpu_memory_and_kernel(part, name, value, title):
-    one, other = node_class(VM), node_class(changed(part, name, value))
-    assert one == node_class(copy.deepcopy(VM)) != other
+    one, other = equipment_of(VM), equipment_of(changed(part, name, value))
+    assert one == equipment_of(copy.deepcopy(VM)) != other
     (differ,) = differences({"a": one, "b": other, "c": one})
     assert differ.startswith(title) and "a and c" in differ and "on b" in differ
     assert differences({"a": one, "c": one}) == []
     (differ,) = differences({f"node{number}": one for number in range(40)} | {"odd": other})
     assert "40 nodes" in differ and "odd" in differ
     # What is not known counts as equal.
-    unknown = node_class(changed(part, name, None))
-    assert name == "threads" or differences({"a": one, "b": unknown, "c": node_class({})}) == []
+    unknown = equipment_of(changed(part, name, None))
+    assert name == "threads" or differences({"a": one, "b": unknown, "c": equipment_of({})}) == []
 
 
 @pytest.mark.parametrize("installed", [2, 4, 8, 16, 96, 192, 256, 384, 512, 768, 1024, 1536, 2048])
@@ -85,6 +85,6 @@ def test_some_hundred_mebibytes_make_no_class(installed):
     """Nodes that report 98 and 96 % of the modules they hold; firmware and kernel keep the rest."""
     whole = installed << 30
     totals = [whole, int(0.98 * whole), int(0.96 * whole) - (100 << 20)]
-    classes = {str(total): node_class(changed("memory", "total", total)) for total in totals}
+    classes = {str(total): equipment_of(changed("memory", "total", total)) for total in totals}
     assert differences(classes) == []
     assert {known.memory for known in classes.values() if known} == {f"{installed} GiB"}
