@@ -3,6 +3,7 @@
 Each CSV file has one line per fact, with its source.
 
 - microarchitecture.csv: CPUID -> microarchitecture.
+- arm_cores.csv: part number of a core -> its name.
 - operations.csv: microarchitecture, workload, ISA -> operations per cycle and core.
 - caches.csv: microarchitecture, cache level -> bytes per cycle and core, load latency in cycles.
 - memory.csv: CPU model name -> memory channels, and the fastest memory that the CPU supports.

