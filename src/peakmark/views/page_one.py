@@ -26,7 +26,7 @@ from peakmark.rows import schema
 from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import score_card
-from peakmark.views.report import nodes
+from peakmark.views.report import appendix
 from peakmark.views.score_card import Line, Trust
 
 MOST = 3
@@ -50,7 +50,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
     card = score_card.build(frames)
     return {
         "title": frames.campaign["name"],
-        "box": [*nodes.box(frames), ["Measured", measured_when(frames)]],
+        "box": [*appendix.box(frames), ["Measured", measured_when(frames)]],
         "card": [asdict(line) for line in card],
         "dots": "nodes" if any("node" in line.place for line in card) else "runs",
         "causes": list(causes(frames))[:MOST],

@@ -17,7 +17,7 @@ from peakmark.machine.facts import collect
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
 from peakmark.tools import present
-from peakmark.views.report import nodes
+from peakmark.views.report import appendix
 from peakmark.workflow import doctor
 
 KERNELS = ROOT / "src" / "kernels"
@@ -159,7 +159,7 @@ def test_facts_with_all_programs_are_valid_and_those_of_the_build_are_shown(tmp_
     tools = present(tmp_path)
     assert "cpubench" not in tools  # what is not compiled is left out
     facts = collect(tmp_path, tools=tools, cpubench=tmp_path / "cpubench")
-    items = dict(nodes.group(facts)["Programs and libraries"])
+    items = dict(appendix.group(facts)["Programs and libraries"])
     assert {"cc 1", "-O9", "avx2: -mavx2"} <= set(items.values())
     assert facts["tools"].keys() == tools.keys()
 

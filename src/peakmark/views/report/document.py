@@ -19,7 +19,7 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES
 from peakmark.views import fleet_report, layout_tables, page_one, remarks
 from peakmark.views.points import Line, is_many
-from peakmark.views.report import appendix, chapters, nodes, sections
+from peakmark.views.report import appendix, chapters, sections
 
 HEADINGS = {
     "caveats": "Before you use these numbers",
@@ -52,7 +52,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         "sections": of_resources,
         **list_remarks(arranged, layout),
         "method": appendix.describe_method(arranged, layout),
-        "machine": nodes.machines(frames),
+        "machine": appendix.machines(frames),
         "problems": appendix.list_problems(frames),
         "artifact": appendix.describe_reproduction(frames),
         "provenance": appendix.describe_provenance(frames),

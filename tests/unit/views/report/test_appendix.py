@@ -58,7 +58,7 @@ def test_the_printed_configuration_is_short_the_other_whole_and_both_read_back_t
     config = {"cpu": [grid], "warmup": 0.3, "seconds": 12345.25, "seed": 0}
     site = {"name": "here", "cpu": {"cores": 2}}
     section = {"title": "Mine", "course": None, "authors": [], "text": None}
-    defaults = {"isa": "auto", "scratch": None}
+    defaults = {"interface": None, "scratch": None}
     whole = config | defaults | {"site_facts": site, "report": section}
     results = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=whole)
     provenance = appendix.describe_provenance(results)

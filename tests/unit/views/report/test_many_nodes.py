@@ -9,7 +9,7 @@ from peakmark.rows import build
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import layout_tables, node_figures, usual_tables
 from peakmark.views.points import rows_of
-from peakmark.views.report import appendix, document, nodes, rendering, sections
+from peakmark.views.report import appendix, document, rendering, sections
 from peakmark.workflow import documents
 
 
@@ -78,14 +78,14 @@ def test_what_machines_have_alike_is_said_once():
         }
         for number, on in enumerate(("on", "on", "off", "on", "on"), 1)
     ]
-    (one,) = nodes.alike(machines)
+    (one,) = appendix.alike(machines)
     assert one["name"].startswith("5 nodes")
     assert list(one["groups"].values()) == [
         [["Model", "one"]], [["Turbo", "on (4 nodes); off (node3)"]]
     ]  # fmt: skip
-    (two,) = nodes.alike(machines[:2])
+    (two,) = appendix.alike(machines[:2])
     assert two["groups"] == {"Processor": [["Model", "one"], ["Turbo", "on"]]}
-    assert nodes.alike(machines[:1]) == machines[:1]
+    assert appendix.alike(machines[:1]) == machines[:1]
 
 
 def test_a_program_that_several_nodes_lack_is_one_failure_and_one_reason(tmp_path):

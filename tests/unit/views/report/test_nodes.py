@@ -3,7 +3,7 @@
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.views.report import nodes
+from peakmark.views.report import appendix
 
 NETWORK = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
 FAST = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
@@ -16,7 +16,7 @@ DISTANCES = ([10, 21, 21], [21, 10, 21], [21, 21, 10])
 def group(folder, records, title, **facts):
     """A group of what the report tells of node1."""
     frames = make.frames(folder, records, facts={"host": "node1", **facts})
-    (node,) = nodes.facts_of_nodes(frames)
+    (node,) = appendix.facts_of_nodes(frames)
     return dict(node["groups"][title])
 
 
