@@ -383,7 +383,7 @@ def _usual_figures(replaced: Table) -> set[str]:
     for table in BY_NAME.values():
         if table is not replaced:
             usual.add(table.name)
-            for part in ("pool", "block", "percentiles", "links"):
+            for part in ("pool", "block", "strip", "links"):
                 usual.add(f"{table.name}_{part}")
     return usual
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from peakmark.formatting import capitalised, size
 from peakmark.rows import schema
@@ -23,8 +23,8 @@ from peakmark.views.panel_figures import draw
 from peakmark.views.points import Line
 from peakmark.views.report.pictures import LADDER, RATES
 
-PANEL = (0.46, 1.35)
-"""Share of the page's width, and height in inches, of a panel with a curve."""
+HEIGHT = 1.5
+"""Height of a panel with a curve, in inches."""
 TO_GIGABYTES = 1e-9
 USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
 """Table of rates -> range of the roofline's horizontal axis, in operations per byte."""
@@ -53,10 +53,10 @@ def plot_ladder(figure: FigureData) -> Figure:
     for name, rows in members.items():
         corners.append(curve(figure, rows, "", name, (1.0, figure.table.factor)))
     labels = "Working set", figure_style.vertical_label(figure.table)
-    drawn, axes = draw(pd.concat(corners), labels, panel=PANEL)
+    drawn, axes = draw(pd.concat(corners, ignore_index=True), labels, most=2, height=HEIGHT)
     (axis,) = axes.values()
-    draw_uprights(axis, caches)
     axis.set_xscale("log", base=4, subs=[])
+    name_places(axis, caches)
     axis.xaxis.set_major_formatter(lambda place, _: size(int(place)))
     return drawn
 
@@ -72,12 +72,13 @@ def plot_loaded(figure: FigureData) -> Figure:
         corners.append(curve(figure, [row], panel, name, (TO_GIGABYTES, figure.table.factor)))
         bandwidths[panel] = row.limit_bandwidth
     labels = "Traffic (GB/s)", figure_style.vertical_label(figure.table)
-    # Keep the order of the loads: at high load the traffic may fall, and the curve turns back.
-    drawn, axes = draw(pd.concat(corners), labels, left_to_right=False, panel=PANEL, sharey=True)
+    # The order is that of the loads: at high load the traffic may fall, and the curve turns back.
+    shown = pd.concat(corners, ignore_index=True)
+    drawn, axes = draw(shown, labels, most=2, height=HEIGHT, sharey=True)
     for panel, axis in axes.items():
         bandwidth = bandwidths[panel]
         if bandwidth:
-            draw_uprights(axis, {"theoretical bandwidth": bandwidth * TO_GIGABYTES})
+            name_places(axis, {"theoretical bandwidth": bandwidth * TO_GIGABYTES})
         axis.set_xlim(0)
     return drawn
 
@@ -95,7 +96,7 @@ def curve(
         factors: factors from SI units to the units of the axes.
     """
     points = curve_of([figure.own_runs[row.point] for row in rows])
-    path = pd.DataFrame(medians(points)[:, :2], columns=["x", "y"]).assign(kind="path")
+    path = pd.DataFrame(medians(points)[:, :2], columns=["x", "y"]).assign(kind="median")
     runs = pd.DataFrame(np.concatenate(points)[:, :2], columns=["x", "y"]).assign(kind="run")
     corners = pd.concat([path, runs], ignore_index=True)
     across, up = factors
@@ -104,15 +105,14 @@ def curve(
     )
 
 
-def draw_uprights(axis: Axes, uprights: Mapping[str, float]) -> None:
+def name_places(axis: Axes, places: Mapping[str, float]) -> None:
     """Draw a vertical line for each entry (name -> place), with the name above the panel."""
-    for name, place in uprights.items():
+    for place in places.values():
         axis.axvline(place, color=figure_style.QUIET, linewidth=0.7, zorder=1)
-        axis.text(
-            place, 1, name, transform=axis.get_xaxis_transform(), fontsize=figure_style.SMALL,
-            color=figure_style.QUIET, ha="center", va="bottom",
-        )  # fmt: skip
-    axis.set_title(axis.get_title(loc="left"), pad=12)
+    above = axis.secondary_xaxis("top")
+    above.set_xticks([*places.values()], [*places])
+    above.xaxis.set_minor_locator(NullLocator())
+    above.tick_params(length=0)
 
 
 # -- roofline
@@ -139,13 +139,15 @@ def plot_roofline(figure: FigureData) -> Figure:
         panel = Labels(rates).many(int(str(threads)))
         for row in schema.lines(of_threads):
             roof = {"panel": panel, "name": roof_name(row), "line": ""}
-            for kind, value in (("path", row.value), ("limit", row.limit)):
+            for kind, value in (("median", row.value), ("limit", row.limit)):
                 if value is None:
                     continue
                 for across, height in corners_of_roof(row, value, rate, steepest, uses):
                     lines.append({**roof, "kind": kind, "x": across, "y": height * rates.factor})
     labels = "Operations on each byte", figure_style.vertical_label(rates)
-    drawn, axes = draw(pd.DataFrame(lines), labels, panel=PANEL, sharey=True)
+    drawn, axes = draw(
+        pd.DataFrame(lines), labels, has_own_limits=True, most=2, height=HEIGHT, sharey=True
+    )
     for axis in axes.values():
         axis.set_xscale("log", base=4, subs=[])
         axis.xaxis.set_major_formatter(FuncFormatter(text_of_uses))

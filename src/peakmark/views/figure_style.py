@@ -8,8 +8,7 @@ from __future__ import annotations
 import io
 import math
 import re
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,11 +37,8 @@ QUIET = "#6b6b6b"
 WIDTH = 6.85  # inches; an A4 page between its margins
 LABELS, LEGEND_LINE = 0.3, 0.17  # inches
 MAX_TICKS = 6  # numbers of a logarithmic axis
-NUMBERS = 0.5  # inches; width of the label and the numbers of the first vertical axis
-MORE_NUMBERS = 0.3  # inches; width of the numbers of another vertical axis
-TITLE_LETTER = 0.072  # inches; width of a letter of a panel's title
-TITLE_LINE = 0.14  # inches; height of a line of such a title
 SPAN = 20  # ratio of the highest to the lowest value above which the vertical axis is logarithmic
+DENSE = 50  # ratio of the values below which a logarithmic axis has numbers at 2 and 5 too
 NUMBER = "{x:.10g}"
 """Format of the numbers on an axis, without powers of ten."""
 PADS = {"w_pad": 0.06, "h_pad": 0.06}
@@ -52,7 +48,7 @@ LINK = re.compile(r'<a xlink:href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
 """Ending of a file -> metadata that are removed, because they differ between days or versions."""
 DASHES: tuple[Any, ...] = (
-    (None, None),
+    "",
     (4, 1.6),
     (1.2, 1.4),
     (6, 1.5, 1.2, 1.5),
@@ -63,7 +59,7 @@ DASHES: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (after Okabe and Ito 2008), marker, colour of the marker's face, and dashes of the line.
+    """Colour (after Okabe and Ito 2008), marker, and colour of the marker's face.
 
     Markers of peakmark's kernels and of workloads are filled; those of references are open.
     """
@@ -71,25 +67,73 @@ class Look:
     colour: str
     marker: str
     face: str
-    dashes: tuple[Any, ...] = (None, None)
 
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#9B3D7E", "#5A5A5A", "#7A5C00")
 MARKERS = "os^DvP"
-LOOK_DASHES: tuple[tuple[Any, ...], ...] = ((None, None), (1.2, 1.2), (5, 1.2, 1.2, 1.2))
-"""Dashes of the lines whose colours occur for the first, second and third time."""
 
 
 def look(position: int, is_open: bool = False) -> Look:
     """Return the look of a program or workload by its position; peakmark's kernel is at position 0.
 
-    From position 6 on, the colours repeat with other markers and dashes.
+    From position 6 on, the colours repeat with other markers.
     """
     often, place = divmod(position, len(COLOURS))
     colour = COLOURS[place]
     marker = MARKERS[(position + often) % len(MARKERS)]
-    dashes = LOOK_DASHES[often % len(LOOK_DASHES)]
-    return Look(colour, marker, "white" if is_open else colour, dashes)
+    return Look(colour, marker, "white" if is_open else colour)
+
+
+HOLLOW = Look(INK, "o", "none")
+"""Look of runs that do not count."""
+
+
+def looks_of(table: Table) -> dict[str, Look]:
+    """Return the look of each program of a table by its name."""
+    looks = {}
+    for place, program in enumerate(table.series):
+        looks[program.heading] = look(place, is_open=place > 0)
+    return looks
+
+
+def palette_of(looks: Mapping[str, Look]) -> dict[str, str]:
+    """Return the colour of each name."""
+    return {name: each.colour for name, each in looks.items()}
+
+
+def scatter(axis: Axes, dots: pd.DataFrame, names: str, looks: Mapping[str, Look]) -> None:
+    """Draw dots in the looks of their names, with ``text`` as links, which ``drawn`` makes titles.
+
+    Args:
+        axis: the panel.
+        dots: the dots, with ``x``, ``y`` and ``text``.
+        names: column of the names.
+        looks: name -> its look.
+    """
+    for name, of_name in dots.groupby(names, sort=False):
+        each = looks[str(name)]
+        axis.scatter(
+            of_name["x"], of_name["y"], s=11, marker=each.marker, facecolor=each.face,
+            edgecolor=each.colour, linewidth=0.7, zorder=4, urls=list(of_name["text"]),
+        )  # fmt: skip
+
+
+def entries_of(looks: Mapping[str, Look], is_joined: bool = True) -> list[Line2D]:
+    """Return the entries of names in the legend: marks, on a line if they are joined."""
+    entries = []
+    for name, each in looks.items():
+        entries.append(
+            Line2D(
+                [], [], color=each.colour, marker=each.marker, markerfacecolor=each.face,
+                markersize=4, linewidth=1.1, linestyle="-" if is_joined else "none", label=name,
+            )
+        )  # fmt: skip
+    return entries
+
+
+def dashes_entry(name: str, dashes: Any) -> Line2D:
+    """Return the entry of a line's dashes in the legend."""
+    return Line2D([], [], color=QUIET, linestyle=(0, dashes) if dashes else "-", label=name)
 
 
 def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
@@ -122,56 +166,42 @@ def named_lines(names: Sequence[str], width: float, height: float) -> tuple[Figu
     return figure, axis
 
 
-def facets(
-    shown: pd.DataFrame,
-    panel: tuple[float, float] = (0.23, 1.02),
-    most: int = 4,
-    **shared: Any,
-) -> sns.FacetGrid:
-    """Return an empty figure with a panel for each title in the column ``panel``, in equal lines.
+def columns_of(count: int, most: int) -> int:
+    """Return the number of panels side by side, in lines of equal length."""
+    return math.ceil(count / math.ceil(count / most))
 
-    Args:
-        shown: the data; at least one line.
-        panel: share of the page's width, and height in inches, of a panel.
-        most: largest number of panels side by side.
-        shared: ``sharex`` and ``sharey`` of seaborn's ``FacetGrid``.
+
+def resize(figure: Figure, width: float, height: float) -> None:
+    """Set the size of a figure in inches, within which nothing overlaps, and forget it in pyplot."""
+    figure.set_size_inches(width, height)
+    figure.set_layout_engine("constrained", **PADS)
+    plt.close(figure)
+
+
+def finish(
+    grid: sns.FacetGrid,
+    labels: tuple[str, str],
+    columns: int,
+    height: float,
+    share: float = 0.26,
+) -> None:
+    """Label the axes of a grid, and set its size: panels of the same size on all pages.
+
+    The vertical axis is labelled once for several lines of panels, which are lower than the label.
     """
-    count = shown["panel"].nunique()
-    rows = math.ceil(count / most)
-    columns = math.ceil(count / rows)
-    share, height = panel
-    width = WIDTH * min(1.0, max(share * columns, min(2 * share, 0.46)) + 0.09)
-    axes = {"sharex": False, "sharey": False, **shared}
-    grid = sns.FacetGrid(shown, col="panel", col_wrap=columns, **axes)
-    plt.close(grid.figure)
-    # A title that is wider than its panel takes several lines, for which all panels have room.
-    of_numbers = NUMBERS
-    if not axes["sharey"]:
-        of_numbers += MORE_NUMBERS * (columns - 1)
-    widest = int((width - of_numbers) / columns / TITLE_LETTER)
-    lines = 1
-    for title, axis in grid.axes_dict.items():
-        of_title: list[str] = []
-        for part in str(title).splitlines():
-            of_title += textwrap.wrap(part, widest)
-        axis.set_title("\n".join(of_title))
-        lines = max(lines, len(of_title))
-    height += TITLE_LINE * (lines - 1)
-    grid.figure.set_size_inches(width, height * math.ceil(count / columns) + LABELS)
-    grid.figure.set_layout_engine("constrained", **PADS)
-    return grid
-
-
-def label_axes(grid: sns.FacetGrid, labels: tuple[str, str]) -> None:
-    """Label the outer axes: the horizontal ones, and the vertical ones once for several lines of panels.
-
-    A panel is lower than a label such as ``Throughput (GB/s)`` is long.
-    """
+    lines = math.ceil(len(grid.axes.flat) / columns)
+    width = WIDTH * min(1.0, share * columns + 0.1)
+    resize(grid.figure, width, height * lines + LABELS)
     horizontal, vertical = labels
-    if len({axis.get_position().y0 for axis in grid.axes.flat}) > 1:
+    if lines > 1:
         grid.figure.supylabel(vertical, fontsize=plt.rcParams["axes.labelsize"])
         vertical = ""
     grid.set_axis_labels(horizontal, vertical)
+
+
+def steps_of(lowest: float, highest: float) -> tuple[int, ...]:
+    """Return the first digits of the numbers on a logarithmic axis; a short axis has more of them."""
+    return (1, 2, 5) if highest < DENSE * lowest else (1,)
 
 
 def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
@@ -186,7 +216,9 @@ def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
         if 0 < lowest * SPAN < highest:
             axis.set_yscale("log")
             axis.set_ylim(lowest / 1.4, highest * 1.6)
-            axis.yaxis.set_major_locator(LogLocator(numticks=MAX_TICKS))
+            axis.yaxis.set_major_locator(
+                LogLocator(subs=steps_of(lowest, highest), numticks=MAX_TICKS)
+            )
             axis.yaxis.set_minor_locator(NullLocator())
         else:
             axis.set_ylim(0, 1.12 * highest)

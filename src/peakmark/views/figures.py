@@ -28,8 +28,7 @@ FOLDER = "figures"
 SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
     "panels": panel_figures.plot,
     "several": panel_figures.plot_several,
-    "shares": strip_figures.plot_shares,
-    "rounds": strip_figures.plot_rounds,
+    "strip": strip_figures.plot_strip,
     "ladder": curve_figures.plot_ladder,
     "loaded": curve_figures.plot_loaded,
     "roofline": curve_figures.plot_roofline,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import permutations
 
@@ -18,14 +19,8 @@ from peakmark.views.figure_data import FigureData
 
 FEW = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
-HALF = 0.46
-"""Share of the page's width for a heat map of blocks by threads."""
-LINE, AXIS = 0.22, 0.35
-"""Height of a line of fields, and of the axis below them, in inches."""
-CHARACTER = 0.064
-"""Width of a digit, in inches."""
-FIELDS = 0.65
-"""Width of the fields of a heat map, as a share of the panel's width."""
+SMALL_SIDE = 2.1
+"""Height of a heat map of few nodes, in inches."""
 MOST_NUMBERS = 10
 """A heat map with at most this many CPUs or nodes on a side has a number in each field."""
 MOST_SHAPES = 128
@@ -83,37 +78,29 @@ def plot_links(figure: FigureData) -> Figure:
     return heat_maps(figure.table, fields, ("Node", "Node"))
 
 
-def heat_maps(
-    table: Table,
-    fields: Mapping[str, pd.DataFrame],
-    names: tuple[str, str],
-    panel: tuple[float, float] | None = None,
-) -> Figure:
+def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str, str]) -> Figure:
     """Draw matrices side by side.
 
     Args:
         table: table of the values; it has their unit, and whether lower values are better.
         fields: title -> matrix; at least one.
         names: labels of the horizontal and the vertical axis.
-        panel: width of one matrix as a share of the page's width, and its height in inches; by
-            default the cells are square.
     """
     largest = max(max(field.shape) for field in fields.values())
-    is_square = panel is None
-    if panel is None:
-        side = 2.1 if largest <= FEW else figure_style.WIDTH / 2
-        panel = side * 1.15 / figure_style.WIDTH, side
-    colours = "viridis_r" if table.lower_is_better else "viridis"
+    has_numbers = largest <= MOST_NUMBERS
+    columns = figure_style.columns_of(len(fields), most=2)
     titles = pd.DataFrame({"panel": list(fields)})
-    grid = figure_style.facets(titles, panel, most=2)
+    grid = sns.FacetGrid(titles, col="panel", col_wrap=columns, sharex=False, sharey=False)
+    grid.set_titles("{col_name}")
+    side = SMALL_SIDE if largest <= FEW else figure_style.WIDTH / 2
+    figure: Figure = grid.figure
+    width = min(figure_style.WIDTH, 1.15 * side * columns)
+    figure_style.resize(figure, width, side * math.ceil(len(fields) / columns))
     for title, axis in grid.axes_dict.items():
         field = fields[title].rename(index=str, columns=str)
-        numbers = field.map(three_digits)
-        longest = numbers.map(len).to_numpy().max()
-        width = CHARACTER * longest * len(field.columns)
-        has_numbers = largest <= MOST_NUMBERS and width <= FIELDS * panel[0] * figure_style.WIDTH
         sns.heatmap(
-            field, ax=axis, square=is_square, cmap=colours, annot=numbers if has_numbers else None, fmt="",
+            field, ax=axis, square=True, cmap="viridis_r" if table.lower_is_better else "viridis",
+            annot=field.map(three_digits) if has_numbers else None, fmt="",
             annot_kws={"fontsize": figure_style.SMALL}, rasterized=largest > MOST_SHAPES,
             cbar_kws={
                 "label": figure_style.vertical_label(table), "shrink": 0.9,
@@ -123,7 +110,6 @@ def heat_maps(
         axis.set(xlabel=names[0], ylabel=names[1])
         axis.grid(False)
         axis.tick_params(axis="y", rotation=0)
-    figure: Figure = grid.figure
     return figure
 
 

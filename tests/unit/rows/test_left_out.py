@@ -128,7 +128,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     assert gaps == [message("measured-again", count=1).text]
     groups = appendix.list_runs(frames, None)["groups"]
     assert sum(line[1].count("[") for group in groups for line in group["lines"]) == 2
-    drawn = {each.kind: each for each in pictures.pictures_of(frames, table, None)}["rounds"]
+    drawn = {each.kind: each for each in pictures.pictures_of(frames, table, None)}["strip"]
     assert message("caption-part", case="disturbed").fact in sections.caption_of(drawn)
     dots = [dots for axis in draw(frames, drawn.name).axes for dots in axis.collections]
     (circle,) = (

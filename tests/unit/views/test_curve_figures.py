@@ -60,7 +60,8 @@ def test_both_pages_are_lines_and_caches_are_uprights(ladders):
         "small pages",
         "huge pages",
     ]
-    words = [text.get_text() for text in axis.texts]
+    (above,) = axis.child_axes
+    words = [label.get_text() for label in above.get_xticklabels()]
     assert words == ["L1: 32 KiB", "L2: 1 MiB", "L3: 32 MiB"]
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
 

@@ -1,18 +1,14 @@
 """Small multiples of a table: every repetition, the limit, labels and legends in their place."""
 
 import itertools
-from dataclasses import replace
 
-import pandas as pd
 import pytest
 from matplotlib.text import Text
 from tests.unit import campaign_data as make
 from tests.unit.views.drawn import draw, shown
 
-from peakmark.config.layouts import Drawing, Layout
-from peakmark.formatting import size
 from peakmark.rows import schema
-from peakmark.views import figure_style, figures, panel_figures
+from peakmark.views import figure_style
 
 MIB = 1 << 20
 MEMORY = [
@@ -47,27 +43,6 @@ def test_every_repetition_is_a_point(cpu):
     assert sum(len(one.get_offsets()) for one in collections) == cpu.rows["n"].sum() > 0
 
 
-def test_two_points_are_no_line_and_a_limit_stands_at_its_row_alone(tmp_path):
-    """Of three areas one is in L1 and one in DRAM, the other one between L3 and DRAM."""
-    records = []
-    for threads in (1, 2):
-        for block in (16 << 10, 48 << 20, 256 << 20):
-            place = {"block": block, "concurrency": threads}
-            records += make.runs("rambench", "LAT", *make.near(block * 1e-15, 3), **place)
-    site = {"site_facts": {"memory": {"latency": 80e-9}}}
-    frames = make.frames(tmp_path / "c", records, config=site, facts=make.VM)
-    for axis in draw(frames, "memory_latency").axes:
-        curves = [line for line in axis.lines if line.get_linestyle() != "None"]
-        assert [len(line.get_xdata()) for line in curves] == [3]
-        (ticks,) = (line for line in axis.lines if line.get_linestyle() == "None")
-        assert list(ticks.get_xdata()) == [16 << 10, 256 << 20]
-    few = frames.rows[frames.rows["block_bytes"].ne(48 << 20)]
-    drawing = Drawing(name="x", of="memory_latency", title="Latency")
-    layout = Layout(schema=1, name="x", layout_tables=(), drawings=(drawing,))
-    named = dict(figures.drawn_figures(replace(frames, rows=few), layout))
-    assert all(line.get_linestyle() == "None" for axis in named["x"].axes for line in axis.lines)
-
-
 def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu):
     limits = list(cpu.rows.query("workload == 'DP' and is_own")["limit"] * 1e-9)
     figure = draw(cpu, "cpu")
@@ -85,25 +60,10 @@ def test_what_lies_far_below_its_limit_is_no_flat_line(tmp_path, limit, scale):
     assert draw(frames, "disk_throughput").axes[0].get_yscale() == scale
 
 
-def test_a_line_for_each_program_and_block_is_named_by_its_dashes(tmp_path):
-    """RWS has two blocks, RS and WS one each, at one to four threads: these stand on the axis."""
-    records = []
-    for workload, blocks in (("RS", [MIB]), ("WS", [MIB]), ("RWS", [1024, MIB])):
-        for block, threads in itertools.product(blocks, (1, 2, 4)):
-            values = [1e9 * (1 + threads + number / 10) for number in range(3)]
-            place = {"block": block, "concurrency": threads}
-            records += make.runs("rambench", workload, *values, **place)
-    figure = draw(make.frames(tmp_path / "c", records), "memory_throughput_pool")
-    lines = {axis.get_title(loc="left"): len(axis.lines) for axis in figure.axes}
-    assert lines == {"RS": 1, "WS": 1, "RWS": 2}
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["peakmark", "1 KiB", "1 MiB"]
-
-
 def test_panels_carry_the_names_and_units_of_the_layout(tmp_path):
     config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
     frames = make.frames(tmp_path / "four", MEMORY, config=config)
-    (axis,) = draw(frames, "memory_latency_rounds").axes
+    (axis,) = draw(frames, "memory_latency_strip").axes
     rows = [label.get_text() for label in axis.get_yticklabels()]
     assert rows == ["RWS 1B, 1 thread", "RWR 1B, 1 thread"]
     config = {"report": {"tables": "six-core-evaluation"}}
@@ -136,15 +96,6 @@ def test_a_block_has_one_panel_though_a_layout_writes_its_size_in_another_way(tm
     assert titles == ["1KB", "1MB"]
 
 
-@pytest.mark.parametrize(("places", "names", "labels"), [
-    ([1 << 10, 10**6, MIB, 10**7, 10 << 20], size, ["1\nKiB", "1\nMB", "", "10\nMB", ""]),
-    ([1 << 10, MIB], {1 << 10: "1KB", MIB: "1MB"}.__getitem__, ["1\nKB", "1\nMB"]),
-    ([1, 2, 4, 8], str, ["1", "2", "4", "8"]),
-])  # fmt: skip
-def test_labels_of_close_blocks_do_not_overlap(places, names, labels):
-    assert panel_figures.tick_labels(places, {place: names(place) for place in places}) == labels
-
-
 def test_blocks_without_lines_have_their_own_panels_with_whole_titles(tmp_path):
     """Two numbers of threads are no line, so dashes would not tell one block from the other."""
     points = [("RS", "pool", MIB), ("WS", "pool", MIB), ("TRIAD", "pool-temporal", MIB)]
@@ -159,32 +110,27 @@ def test_blocks_without_lines_have_their_own_panels_with_whole_titles(tmp_path):
     assert "1 KiB" not in names
     titles = {axis.get_title("left").replace("\n", " "): axis for axis in figure.axes}
     assert {"RWS, 1 KiB", "RWS, 1 MiB", "TRIAD, 1 MiB, ordinary stores"} <= set(titles)
-    # The entry of a name without a line is its marker alone.
-    (entry, *_) = figure.legends[0].get_lines()
-    assert entry.get_linestyle() == "None" and entry.get_marker() == "o"
     for axis, right in itertools.pairwise(figure.axes):
         texts = [each for each in axis.get_children() if isinstance(each, Text) and each.get_text()]
         room = right.bbox.x0 if right.bbox.x0 > axis.bbox.x0 else figure.bbox.x1
         assert all(each.get_window_extent().x1 <= room for each in texts)
 
 
-def test_more_names_than_colours_have_different_lines_and_markers():
+def test_more_names_than_colours_have_different_markers():
     looks = [figure_style.look(position) for position in range(13)]
-    assert len({(look.colour, look.dashes) for look in looks}) == 13
     assert len({(look.colour, look.marker) for look in looks}) == 13
 
 
-def test_a_repeated_colour_is_drawn_with_its_dashes():
-    corners = []
-    for number in range(7):
-        for x in (1, 2, 4):
-            corners.append({"panel": "", "name": str(number), "x": x, "y": number + x})
-    shown = pd.DataFrame(corners).assign(kind="path", line="")
-    figure_style.begin()
-    figure, axes = panel_figures.draw(shown, ("Threads", "Rate"))
-    (axis,) = axes.values()
-    first, *_, seventh = axis.lines
-    assert first.get_color() == seventh.get_color()
-    assert first.get_linestyle() == "-" and seventh.get_linestyle() == "--"
-    first_entry, *_, seventh_entry = figure.legends[0].get_lines()
-    assert first_entry.get_linestyle() == "-" and seventh_entry.get_linestyle() == "--"
+def test_each_number_of_threads_has_its_dashes_where_it_would_have_too_many_panels(tmp_path):
+    records = []
+    for workload, block, threads in itertools.product(
+        ("RS", "WS", "RWS", "RR", "WR"), (1024, MIB, 16 * MIB), (1, 2, 4)
+    ):
+        place = {"block": block, "concurrency": threads}
+        records += make.runs("rambench", workload, 1e9 * threads, **place)
+    figure = draw(make.frames(tmp_path / "c", records), "memory_throughput_pool")
+    assert len(figure.axes) == 5
+    for axis in figure.axes:
+        assert len({line.get_linestyle() for line in axis.lines[:3]}) > 1
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["peakmark", "1 thread", "2 threads", "4 threads"]

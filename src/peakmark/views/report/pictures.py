@@ -36,7 +36,7 @@ SHAPES = {
 }
 """Metric -> kind of the figure of a table whose runs are matrices or curves."""
 LINE = 3
-"""Fewest places on the horizontal axis that are joined to a line: two points are no curve."""
+"""Fewest places on the horizontal axis of a usual figure of panels: two points are no curve."""
 VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
 """Kind of value in a figure of a layout -> column in ``rows``."""
 
@@ -72,33 +72,10 @@ def is_over_blocks(rows: pd.DataFrame) -> bool:
     return blocks["block_bytes"].nunique(dropna=False) > 1 and len(blocks) >= len(counts)
 
 
-def has_limit_line(own: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of peakmark's kernel whose limits a line joins.
-
-    All rows that differ in their concurrency alone have a limit, and they are enough for a line. Limits
-    over block sizes are not joined, because neighbouring blocks may be in different caches.
-    """
-    keys = ["node", "workload", "variant", "block_bytes"]
-    limits = own.groupby(keys, dropna=False)["limit"]
-    known = limits.transform("count")
-    return known.ge(LINE) & known.eq(limits.transform("size")) & (not is_over_blocks(own))
-
-
-def has_limit(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of points at which the share of the limit is known."""
-    points = rows.loc[rows["is_own"] & rows["efficiency"].notna(), "point"]
-    return rows["point"].isin(points)
-
-
 def is_swept(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of workloads with enough block sizes, or numbers of threads, to draw a line."""
-    return sizes_of_workloads(rows).ge(LINE).any(axis=1)
-
-
-def sizes_of_workloads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each row how many block sizes and how many numbers of threads its workload has."""
     of_workload = rows.groupby(["workload", "variant"])[["block_bytes", "concurrency"]]
-    return of_workload.transform("nunique")
+    return of_workload.transform("nunique").ge(LINE).any(axis=1)
 
 
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
@@ -161,25 +138,20 @@ def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]
 def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
     """Return the figures for these rows. Only one of them is printed in the PDF.
 
-    It shows the shares of the limits if every row has a limit; otherwise lines over threads or blocks;
-    otherwise the runs.
+    It shows lines over threads or blocks if there are enough, unless every row has a limit.
     """
-    swept = rows if is_swept(rows).any() else rows.head(0)
-    shown = {
-        "shares": rows[has_limit(rows)],
-        "panels": swept,
-        "rounds": rows,
-    }
-    on_paper = "rounds"
-    if len(shown["shares"]) == len(rows):
-        on_paper = "shares"
-    elif len(swept):
-        on_paper = "panels"
-    found = []
-    for kind, members in shown.items():
-        ending = "" if kind == "panels" else f"_{kind}"
-        found.append(Picture(f"{name}{ending}", kind, members, on_paper=kind == on_paper))
-    return found
+    has_panels = bool(is_swept(rows).any())
+    on_paper = "panels" if has_panels and not has_limits(rows) else "strip"
+    swept = rows if has_panels else rows.head(0)
+    return [
+        Picture(f"{name}_strip", "strip", rows, on_paper=on_paper == "strip"),
+        Picture(name, "panels", swept, on_paper=on_paper == "panels"),
+    ]
+
+
+def has_limits(rows: pd.DataFrame) -> bool:
+    """Return whether the share of the limit is known in all rows of peakmark's kernel."""
+    return bool(rows.loc[rows["is_own"], "efficiency"].notna().all())
 
 
 def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:

@@ -29,11 +29,11 @@ Formulas = dict[str, list[Any]]
 
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
-UNTITLED = ("shares", "rounds")
+UNTITLED = ("strip",)
 """Kinds of figures whose captions explain only the marks; the title of the table comes before them."""
 WITH_RUNS = ("panels", "together", "several")
 """Kinds of figures with a dot for each run of each program, also for runs that do not count."""
-WITH_OWN_RUNS = ("shares", "rounds")
+WITH_OWN_RUNS = ("strip",)
 """Kinds of figures with such dots for the runs of peakmark's kernel."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
 """Origin of a limit -> its name in the list of formulas; other origins have their own name there."""
@@ -345,8 +345,8 @@ def caption_of(picture: Picture) -> str:
         sentences, parts = [caption(pictures.case_of(picture))], []
         if picture.kind in ("panels", "several"):
             parts.append("lines")
-        if picture.kind == "rounds" and rows["limit"].notna().any():
-            parts.append("limit-ticks")
+        if picture.kind == "strip" and pictures.has_limits(rows):
+            parts.append("limits")
     else:
         sentences = [f"{drawing.title}.", caption(drawing.kind)]
         parts = parts_of_drawing(drawing, rows)
@@ -380,8 +380,6 @@ def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:
     is_bars, has_limits = drawing.kind == "bars", bool(rows["limit"].notna().any())
     has_dots = drawing.value == "measured" and not is_bars
     has_references = bool((~rows["is_own"]).any())
-    if has_dots:
-        has_limits = bool(pictures.has_limit_line(rows[rows["is_own"]]).any())
     shown = {
         "repetitions": has_dots,
         "references": is_bars and drawing.value != "deviation" and has_references,
