@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shlex
@@ -10,12 +11,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import pandas as pd
 
+from peakmark import yamlfile
 from peakmark.cell import Cell
+from peakmark.config.types import Campaign
 from peakmark.formatting import counted, natural
+from peakmark.resources import of_checkout
 from peakmark.rows import schema
-from peakmark.rows.campaign_config import preset_of, settings_of
 from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
 from peakmark.rows.names import NOT_PLANNED
 from peakmark.storage.results import Results, StoredRecord
@@ -324,3 +328,42 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
     for key, part in parts.items():
         yield from leaves(part, f"{name}.{key}".removeprefix("."))
+
+
+# -- the configuration, and the preset it matches
+
+
+def preset_of(config: Mapping[str, Any]) -> str:
+    """Return the name of the shipped preset that has the settings of a configuration.
+
+    The campaign's name is not compared. Return an empty name if there is no such preset.
+    """
+    wanted = settings_of({**config, "campaign": None})
+    return next((name for name, preset in presets().items() if preset == wanted), "")
+
+
+@functools.cache
+def presets() -> dict[str, dict[str, Any]]:
+    """Return name of each shipped preset -> its settings, without the name of a campaign."""
+    found = {}
+    for path in sorted(of_checkout("config/presets").glob("*.yaml")):
+        found[path.stem] = settings_of({**yamlfile.read(path), "campaign": None})
+    return found
+
+
+def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a configuration that differ from the default."""
+    return without_defaults(config, msgspec.to_builtins(Campaign()))
+
+
+def without_defaults(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without the keys that are empty or equal their default."""
+    kept = {}
+    for key, value in config.items():
+        default: Any = defaults.get(key)
+        shown = value
+        if isinstance(value, dict) and isinstance(default, dict):
+            shown = without_defaults(value, default)
+        if shown not in (default, None, {}):
+            kept[key] = shown
+    return kept
