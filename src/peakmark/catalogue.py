@@ -83,16 +83,6 @@ value in a matrix or curve hold all points.
 """
 DISK_METRICS = ("throughput", "iops", "latency")
 """Metrics of the disk workloads that read or write records."""
-POINTS = {
-    "C2C": (3, 2),
-    "LADDER-RS": (2, 1),
-    "LADDER-LAT": (2, 1),
-    "LOADED": (4, 1),
-    "NUMA-RS": (3, 2),
-    "NUMA-WS": (3, 2),
-    "NUMA-LAT": (3, 2),
-}
-"""Workload of ``SHAPES`` -> (how many numbers a point has, index of the measured number)."""
 LADDERS = {"LADDER-RS": "RS", "LADDER-LAT": "LAT"}
 """Ladder -> workload that it measures in working sets of all sizes."""
 PAGES = ("small", "huge")

@@ -563,7 +563,7 @@ def plan(options: argparse.Namespace) -> None:
         where = cluster.find(completed, options.partition, RESULTS / completed["campaign"])
     planned = build.make_completed(completed, where)
     if options.write is not None:
-        planfile.write_new(options.write, planned.to_json())
+        planfile.write(options.write, planned.to_json())
         output.say(f"{options.write}: {plural(len(planned.cells), 'cell')}")
     else:
         from peakmark.workflow import startup

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -35,82 +35,18 @@ MANAGED = {
 
 _FORBIDDEN = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further options of sbatch that are forbidden, because they change which cells run, and where."""
-Files = Path | str | Sequence[str]
-"""Path of a site file, or paths of several site files."""
 
 
-def load(files: Files) -> dict[str, Any]:
-    """Read one or several site files, check them, and merge them. Later files override earlier ones.
+def load(path: Path | str) -> dict[str, Any]:
+    """Read a site file, and check it.
 
     Raises:
         ConfigError: a value is not allowed. The message names file, key and allowed values.
     """
-    result: dict[str, Any] = {}
-    for path in _paths(files):
-        part = _read(path)
-        if result:
-            part["name"] = f"{result['name']} and {part['name']}"
-            # The first matching entry of nodes counts, so entries of later files come first.
-            part["nodes"] = [*(part.get("nodes") or ()), *(result.get("nodes") or ())]
-        _override(result, part)
-    return result
-
-
-def conflicts(files: Files) -> list[str]:
-    """Return a sentence for each value in which two of the files differ. Errors: ConfigError."""
-    sentences: list[str] = []
-    result: dict[str, Any] = {}
-    for path in _paths(files):
-        part = _read(path)
-        for key in ("name", "description", "nodes"):
-            part.pop(key, None)
-        for later, earlier in _override(result, part):
-            sentences.append(
-                f"site file {path} has {later}, which overrides {earlier} of an earlier file"
-            )
-    return sentences
-
-
-def _paths(files: Files) -> list[str]:
-    if isinstance(files, str | Path):
-        return [str(files)]
-    return [str(path) for path in files]
-
-
-def _read(path: str) -> dict[str, Any]:
-    """Read a site file, and check it. Errors: ConfigError."""
     site = yamlfile.read(path, "site file")
     read(site, Site, f"site file {path}: ")
     _check_extra(path, str((site.get("slurm") or {}).get("extra", "")))
     return site
-
-
-def _override(
-    base: dict[str, Any], extra: Mapping[str, Any], place: str = ""
-) -> list[tuple[str, str]]:
-    """Override values of ``base`` by those of ``extra``, key by key. Texts of ``source`` are joined.
-
-    Args:
-        base: mapping to change.
-        extra: mapping that overrides.
-        place: dotted prefix of the keys, for the result.
-
-    Returns:
-        For each changed value: (key and new value, earlier value), as text.
-    """
-    differences = []
-    for key, value in extra.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            differences += _override(base[key], value, f"{place}{key}.")
-        elif key == "source" and base.get(key, value) != value:
-            base[key] = f"{base[key]}; {value}"
-        else:
-            if base.get(key, value) != value:
-                differences.append((f"{place}{key}: {value}", str(base[key])))
-            base[key] = value
-            if isinstance(value, dict):
-                base[key] = dict(value)  # a copy, as later files change it
-    return differences
 
 
 def _check_extra(path: str | Path, extra: str) -> None:

@@ -262,7 +262,7 @@ class Campaign(Keys):
             the hypervisor, lost CPU time or a changing clock disturbed it. 0: never.
         scratch: Directory on the disk to measure. Null: $TMPDIR of the job, else /tmp.
         site: Site file, with facts that no tool can read (datasheet values, memory channels), e.g.
-            config/sites/example.yaml; or a list of files. Later files override earlier ones.
+            config/sites/example.yaml.
         tools_on: Where peakmark looks for the reference tools when it plans: here, if this machine
             measures, or nodes: all cells are planned, and each node reports the tools it lacks.
         tools: Path of a tool that is not on PATH, by instrument name. false or none leaves the tool
@@ -300,10 +300,7 @@ class Campaign(Keys):
     reference_repetitions: Repetitions = 1
     repeat_disturbed: Annotated[int, Meta(ge=0, le=100)] = 2
     scratch: Text | None = None
-    site: Annotated[
-        Text | Annotated[list[Text], UNIQUE] | None,
-        allowed("the path of a site file, or a list of paths"),
-    ] = None
+    site: Annotated[Text | None, allowed("the path of a site file")] = None
     tools_on: Literal["here", "nodes"] = "here"
     tools: dict[
         ReferenceTool, Annotated[str | bool, allowed("the path of a program, or false")]

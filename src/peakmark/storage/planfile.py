@@ -6,7 +6,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,25 +49,6 @@ def text(plan: Mapping[str, Any]) -> str:
 def write(path: Path, plan: Mapping[str, Any]) -> None:
     """Replace the plan's file atomically if the plan changed. Errors: OSError."""
     files.renew(path, text(plan))
-
-
-def write_new(path: Path, plan: Mapping[str, Any]) -> None:
-    """Write a plan to a path that the user chose.
-
-    Raises:
-        RecordError: the file exists and is not a plan of this campaign.
-        OSError: the file cannot be written.
-    """
-    if path.exists() or path.is_symlink():
-        known = ""
-        with suppress(RecordError):
-            known = read(path)["campaign"]
-        if known != plan["campaign"]:
-            what = f"the plan of the campaign {known}" if known else "no plan"
-            raise RecordError(
-                f"{path} exists and is {what}: nothing was overwritten, give another name"
-            )
-    write(path, plan)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from snakemake_interface_common.exceptions import ApiError
 from peakmark import files, output, slurm
 from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
-from peakmark.config import site
 from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence
 from peakmark.formatting import duration, gigabytes, listed, listing, natural, plural
@@ -53,8 +52,7 @@ FOLDERS = (
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     """Check that this machine can measure the missing cells, and return warnings.
 
-    The warnings are sentences on rows that stay empty although their tool is installed, and on site
-    files that contradict each other.
+    The warnings are sentences on rows that stay empty although their tool is installed.
 
     Args:
         plan: the plan of the campaign.
@@ -63,10 +61,7 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     Raises:
         ConfigError: cells would fail, or a row of one of peakmark's kernels is impossible.
     """
-    sites = plan.config["site"]
     lines = []
-    if isinstance(sites, list):
-        lines += site.conflicts(sites)
     by_reason = defaultdict[str, list[str]](list)
     for row, reason in _empty(plan, {cell.row: cell for cell in cells}):
         by_reason[reason].append(row)

@@ -110,22 +110,6 @@ def test_what_clusters_use_is_taken(tmp_path, extra):
     assert site.load(written(tmp_path / "site.yaml", slurm=slurm))["slurm"] == slurm
 
 
-def test_several_files_are_laid_over_each_other(tmp_path):
-    memory = {"channels": 6, "speed_mts": 2400, "source": "board"}
-    nodes = [{"match": "n*", "cpu": {"cores": 2}}]
-    first = written(tmp_path / "a.yaml", memory=memory, nodes=nodes)
-    memory, nodes = {"channels": 8, "source": "tender"}, [{"match": "n1", "cpu": {"cores": 4}}]
-    second = written(tmp_path / "b.yaml", memory=memory, nodes=nodes)
-    files = [str(first), str(second), str(written(tmp_path / "c.yaml"))]
-    merged = site.load(files)
-    assert merged["name"] == "a and b and c"
-    assert merged["memory"] == {"channels": 8, "speed_mts": 2400, "source": "board; tender"}
-    assert [site.for_host(merged, host)["cpu"]["cores"] for host in ("n1", "n2")] == [4, 2]
-    (conflict,) = site.conflicts(files)
-    assert f"{second} has memory.channels: 8" in conflict and "6" in conflict
-    assert site.load(str(first))["memory"]["channels"] == 6
-
-
 @cases("configuration")
 def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path, key, value, words):
     part = value
