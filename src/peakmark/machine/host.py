@@ -160,15 +160,6 @@ def parse_cpu_list(text: str | None) -> list[int]:
     return numbers
 
 
-def parse_bytes(text: str | None) -> int | None:
-    """Parse a size such as ``32768K`` or ``32M`` into bytes; None for other texts."""
-    match = re.fullmatch(r"([0-9]+)([KMG]?)", text or "")
-    if match is None:
-        return None
-    shifts = {"": 0, "K": 10, "M": 20, "G": 30}
-    return int(match[1]) << shifts[match[2]]
-
-
 def first_int(text: str | None) -> int | None:
     """Return the number at the start of a text, such as ``16.0 GT/s`` -> 16, or None."""
     match = re.match(r"\s*([0-9]+)", text or "")

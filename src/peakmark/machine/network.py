@@ -157,8 +157,7 @@ def address_of(interface: str) -> str:
     addresses = _addresses()
     if interface in addresses:
         return addresses[interface]
-    names = ", ".join(f"{name} ({address})" for name, address in addresses.items())
-    known = names or "none"
+    known = ", ".join(addresses) or "none"
     raise MeasurementError(
         f"{socket.gethostname()} has no interface {interface!r} with an IPv4 address;"
         f" interfaces with one: {known}",

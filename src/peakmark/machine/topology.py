@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from peakmark.machine.host import Facts, Host, parse_bytes, parse_cpu_list
+from peakmark.machine.host import Facts, Host, first_int, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
 """Words for a number of threads: the cores of a NUMA node, of a socket, of the node; all CPUs."""
@@ -100,7 +100,7 @@ def read_caches(host: Host) -> list[Cache]:
     caches = set()
     for place in host.glob(_CPU, "cpu[0-9]*/cache/index[0-9]*"):
         level, size, kind, cpus = host.read_files(place, "level", "size", "type", "shared_cpu_list")
-        size_bytes, kind = parse_bytes(size), kind.lower()
+        size_bytes, kind = 1024 * (first_int(size) or 0), kind.lower()  # the kernel writes 32768K
         if level.isdecimal() and size_bytes and kind in ("data", "instruction", "unified"):
             caches.add(Cache(int(level), kind, size_bytes, tuple(parse_cpu_list(cpus))))
     return sorted(caches)

@@ -43,7 +43,7 @@ def test_cpu_of_a_vm_from_real_outputs(tmp_path):
 def test_each_kind_of_cache_stands_once(tmp_path):
     lines = []
     for cpu in (0, 1):
-        kinds = (f"1 Data 48K {cpu}", f"1 Instruction 32K {cpu}", "3 Unified 32M 0-1")
+        kinds = (f"1 Data 48K {cpu}", f"1 Instruction 32K {cpu}", "3 Unified 32768K 0-1")
         for index, values in enumerate(kinds):
             place = f"/sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
             names = ("level", "type", "size", "shared_cpu_list")

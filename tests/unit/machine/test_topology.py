@@ -34,7 +34,7 @@ def read(root, cpus, core, socket, node, cache, size):
 def xeon(root):
     """Two sockets of 4 cores with 2 threads; even CPUs on socket 0, as many vendors count."""
     side = lambda cpu: cpu % 2  # noqa: E731
-    return read(root, 16, lambda cpu: cpu % 8, side, side, side, "24M")
+    return read(root, 16, lambda cpu: cpu % 8, side, side, side, "24576K")
 
 
 def epyc(root):
@@ -45,7 +45,7 @@ def epyc(root):
 
 def arm(root):
     """Two sockets of 4 cores with one thread each, the firmware tells no socket: -1."""
-    return read(root, 8, lambda c: c, lambda _: -1, lambda c: c // 4, lambda c: c // 4, "32M")
+    return read(root, 8, lambda c: c, lambda _: -1, lambda c: c // 4, lambda c: c // 4, "32768K")
 
 
 @pytest.mark.parametrize(("machine", "cpus", "counts"), [
