@@ -20,23 +20,12 @@ from peakmark.config.types import Positive, Size, TableName, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import evaluate, format_size, parse_size, size
 from peakmark.resources import ROOT
-from peakmark.tools.tables import BY_NAME, Program, Table
+from peakmark.tools.tables import BY_NAME, UNITS, Program, Table
 from peakmark.validation import UNIQUE, Keys, allowed, read
 
 FOLDER = ROOT / "reports" / "layouts"
 RESERVED = ("fleet",)
 """Names of figures that belong to every report."""
-_SHOWN = {
-    ("B/s", 1e-6): "MB/sec",
-    ("B/s", 1e-9): "GB/sec",
-    ("bit/s", 1e-6): "Mb/sec",
-    ("bit/s", 1e-9): "Gb/sec",
-    ("s", 1e3): "ms",
-    ("s", 1e6): "us",
-    ("s", 1e9): "ns",
-}
-"""(SI unit, factor of a layout) -> unit as printed."""
-
 Part = Literal["workload", "concurrency", "block"]
 ORDER: tuple[Part, ...] = ("workload", "concurrency", "block")
 Words = Annotated[tuple[str, ...], UNIQUE]
@@ -250,7 +239,7 @@ class Layout(Keys, kw_only=True):
         if len(factors) == 1:
             factor = factors.pop()
         if factor != table.factor:
-            unit = _SHOWN.get((table.unit, factor), table.shown)
+            unit = UNITS.get((table.unit, factor), table.shown)
         return dataclasses.replace(
             table,
             own=_called(table.own, printed),
