@@ -7,7 +7,7 @@ from __future__ import annotations
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.tools import base
-from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Measurement, Parsed
+from peakmark.tools.base import Command, Completed, Cost, Coverage, Measurement, Parsed
 from peakmark.tools.common import Output, cpu_list, plain, seconds_of
 from peakmark.tools.programs.rambench import LINE, pool_of
 
@@ -26,13 +26,13 @@ class LoadedLatency(base.Instrument):
     rows = (Coverage("memory", ("LOADED",)),)
     version = ("--help", r"(loaded-latency|--lat-cpu)")
 
-    def prepare(self, cell: Cell, tool: base.Tool, workspace: base.Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: base.Tool, workspace: base.Workspace) -> Command:
         first, *others = cpu_list(workspace, cell.concurrency).split(",")
         pool = pool_of(cell)
         words = f"-l {first} -n {pool // LINE} -i 2000 -r -L {pool // len(others)} -I 1 -F 0 -C 0"
         loaders = [word for cpu in others for word in ("-B", cpu)]
         times = ["-d", plain(SETUP_S), "-D", plain(seconds_of(cell))]
-        return Invocation(self.command(cell, [tool.path, *words.split(), *loaders, *times]))
+        return self.command(cell, [tool.path, *words.split(), *loaders, *times])
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         if "without any measurements" in done.stdout:
@@ -53,10 +53,10 @@ class CoreToCore(base.Instrument):
     rows = (Coverage("memory", ("C2C",)),)
     version = ("--help", r"(core-to-core-latency)")
 
-    def prepare(self, cell: Cell, tool: base.Tool, workspace: base.Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: base.Tool, workspace: base.Workspace) -> Command:
         cpus = cpu_list(workspace, cell.concurrency)
         words = f"{ITERATIONS} {SAMPLES} --bench 1 --csv --cores {cpus}"
-        return Invocation(self.command(cell, [tool.path, *words.split()]))
+        return self.command(cell, [tool.path, *words.split()])
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         fields = [text for line in done.stdout.splitlines() for text in line.split(",") if text]

@@ -135,7 +135,7 @@ class Runner:
                             values = stack.enter_context(pair.serving(server, directory)).values
                     folder = directory / "run"
                     folder.mkdir()
-                    command = pinning.pinned(cell, invocation.command, space.cpus)
+                    command = pinning.pinned(cell, invocation, space.cpus)
                     command = command if names is None else names.inside(names.client, command)
                     done = execute.run(command, folder, values)
                     if done.returncode == NOT_POSSIBLE:

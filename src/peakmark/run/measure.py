@@ -45,7 +45,6 @@ from peakmark.tools.base import (
     Completed,
     Cost,
     Instrument,
-    Invocation,
     Parsed,
     Tool,
     Workspace,
@@ -300,8 +299,8 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
         attempt.spare = noise.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         instrument.check(cell)
-        invocation = instrument.prepare(cell, tool, space)
-        _execute(request, invocation, space, attempt)
+        command = instrument.prepare(cell, tool, space)
+        _execute(request, command, space, attempt)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
 
@@ -393,7 +392,7 @@ def _describe_network(peer: Peer) -> Facts:
     return {**peer.to_json(), "shaping": network.shaping(host, name), "link": link}
 
 
-def _execute(request: Request, invocation: Invocation, space: Workspace, attempt: _Attempt) -> None:
+def _execute(request: Request, command: Command, space: Workspace, attempt: _Attempt) -> None:
     """Run the command of a cell, with its server if it has one.
 
     Add the output to the attempt, also after a failure.
@@ -404,7 +403,7 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
     """
     cell, context = request.cell, attempt.context
     cost = REGISTRY[cell.instrument].estimate(cell)
-    command = pinning.pinned(cell, invocation.command, space.cpus)
+    command = pinning.pinned(cell, command, space.cpus)
     if cell.subsystem == "gpu":
         near = pinning.cpus_near_gpus(cell, space.facts, _cpu_locations(), space.cpus)
         command = replace(command, cpus=near)
@@ -415,14 +414,14 @@ def _execute(request: Request, invocation: Invocation, space: Workspace, attempt
         values: Mapping[str, str] = {}
         peer: Peer | None = None
         if cell.subsystem == "network":
-            peer = _bring_up_peer(request, invocation.server, space, stack)
+            peer = _bring_up_peer(request, command.server, space, stack)
             values = peer.values
             context |= {"server_host": peer.host, "server_noise": peer.noise}
             context["network"] = _describe_network(peer)
         watch = _Watch(request, command, folder, cost, peer)
         limits = _limits(cost, cell.concurrency)
-        if invocation.preparation is not None:
-            _run_preparation(invocation.preparation, folder, watch.trouble, limits)
+        if command.preparation is not None:
+            _run_preparation(command.preparation, folder, watch.trouble, limits)
         # Run the client, or the only program if the cell has no server.
         kills = job_limits.oom_kills(Host())
         if not command.is_held:

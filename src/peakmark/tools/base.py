@@ -116,6 +116,11 @@ class Command:
         cpus: CPUs to pin the program to, if it has no option for that; empty for all CPUs of the job.
         is_held: whether the program prints ``ready`` on standard error when it has prepared, and waits
             for a line on standard input before it measures.
+        server: the server that must run during the command, if any. In a Slurm job it runs on the
+            second node. On one machine, command and server communicate over loopback. The server is
+            ready when it listens on TCP port ``{port}``.
+        preparation: command that must end before this one starts, if any, such as one that fills the
+            files.
     """
 
     argv: tuple[str, ...]
@@ -126,22 +131,6 @@ class Command:
     ok_codes: tuple[int, ...] = (0,)
     cpus: tuple[int, ...] = ()
     is_held: bool = False
-
-
-@dataclass(frozen=True)
-class Invocation:
-    """Command of a cell, and what it needs.
-
-    Attributes:
-        command: the command that measures.
-        server: the server that must run during the command, if any. In a Slurm job it runs on the
-            second node. On one machine, command and server communicate over loopback. The server is
-            ready when it listens on TCP port ``{port}``.
-        preparation: command that must end before the command starts, if any, such as one that fills
-            the files.
-    """
-
-    command: Command
     server: Command | None = None
     preparation: Command | None = None
 
@@ -388,8 +377,8 @@ class Instrument:
                 f"{self.name} measures one stream, the cell asks for {cell.concurrency}"
             )
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        """Return the commands that measure a cell, which ``check`` has accepted.
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        """Return the command that measures a cell, which ``check`` has accepted.
 
         Raises:
             Unavailable: the tool cannot measure this cell on this machine.

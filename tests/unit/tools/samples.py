@@ -93,7 +93,7 @@ def command(cell, space=None, name=""):
     """What a cell's instrument runs."""
     instrument, found = REGISTRY[cell.instrument], tool(name or cell.instrument)
     instrument.check(cell)
-    return instrument.prepare(cell, found, space or workspace()).command
+    return instrument.prepare(cell, found, space or workspace())
 
 
 def script(path, text):

@@ -37,9 +37,9 @@ def run(cell, directory):
         values = {"address": pair.LOOPBACK}
         if invocation.server is not None:
             values = stack.enter_context(pair.serving(invocation.server, directory)).values
-        done = execute.run(invocation.command, directory, values)
-    assert done.returncode in invocation.command.ok_codes, done.stderr + done.stdout
-    assert set(invocation.command.outputs) <= set(done.files)
+        done = execute.run(invocation, directory, values)
+    assert done.returncode in invocation.ok_codes, done.stderr + done.stdout
+    assert set(invocation.outputs) <= set(done.files)
     return instrument.parse(cell, done)
 
 
@@ -60,7 +60,7 @@ def test_a_missing_instruction_set_is_no_failure(tmp_path):
     neon = cell("cpubench", "DP", "", None, 1, seconds=0.05, isa="neon")
     tool = REGISTRY["cpubench"].find(str(KERNELS / "cpubench"))
     space = samples.workspace(tmp_path, CPUS)
-    command = REGISTRY["cpubench"].prepare(neon, tool, space).command
+    command = REGISTRY["cpubench"].prepare(neon, tool, space)
     done = execute.run(command, tmp_path)
     if done.returncode == 0:
         pytest.skip("this processor has NEON")

@@ -22,7 +22,7 @@ def test_estimates_and_commands(case, tmp_path):
         return
     tool = samples.tool(instrument.executables[0])
     invocation = instrument.prepare(cell, tool, samples.workspace(tmp_path))
-    for command in filter(None, (invocation.command, invocation.server)):
+    for command in filter(None, (invocation, invocation.server)):
         assert command.env["LC_ALL"] == "C"
         assert command.timeout_s >= max(60, 5 * cost.seconds)
         assert all(isinstance(word, str) and word for word in command.argv)

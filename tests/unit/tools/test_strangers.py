@@ -116,7 +116,7 @@ def test_every_ping_of_iputils_is_known(tmp_path, monkeypatch, printed, version,
     tool = REGISTRY["ping"].find(samples.script(tmp_path / "ping", f"echo '{printed}'"))
     assert tool.version == version
     cell = samples.cell("ping", "LAT-ICMP", "", 1, 1, count=50)
-    argv = REGISTRY["ping"].prepare(cell, tool, samples.workspace(tmp_path)).command.argv
+    argv = REGISTRY["ping"].prepare(cell, tool, samples.workspace(tmp_path)).argv
     assert argv[argv.index("-i") + 1] == f"{pause:g}"
 
 

@@ -6,7 +6,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.tools import common
-from peakmark.tools.base import Completed, Cost, Coverage, Invocation, Parsed, Tool, Workspace
+from peakmark.tools.base import Command, Completed, Cost, Coverage, Parsed, Tool, Workspace
 
 _CAUTIOUS_RATE = 5e9
 """Rate of one core in op/s that any processor of the last ten years reaches. It gives the longest
@@ -24,13 +24,13 @@ class CpuBench(common.Kernel):
         super().check(cell)
         common.need_share(cell, "operations", 1)
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = (
             *(tool.path, "--workload", cell.workload),
             *self.work_option(cell, "operations"),
             *self.common_options(cell, workspace),
         )
-        return Invocation(self.command(cell, argv))
+        return self.command(cell, argv)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)

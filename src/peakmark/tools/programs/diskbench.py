@@ -16,10 +16,10 @@ from peakmark.errors import ConfigError, ParseError, Unavailable
 from peakmark.formatting import format_size
 from peakmark.tools import base, common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -76,7 +76,7 @@ class DiskBench(common.Kernel):
             )
         common.need_share(cell, "total", record)
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         if cell.workload == META:
             argv = [tool.path, "--workload", META, "--directory", ".", *self.work_option(cell, "")]
             argv += self.common_options(cell, workspace, len(workspace.cpus))
@@ -95,14 +95,14 @@ class DiskBench(common.Kernel):
         argv += self.common_options(cell, workspace, len(workspace.cpus))
         return self._held(cell, argv, workspace)
 
-    def _held(self, cell: Cell, argv: list[str], workspace: Workspace) -> Invocation:
+    def _held(self, cell: Cell, argv: list[str], workspace: Workspace) -> Command:
         """Return the invocation, which waits for the other nodes that are measured with this one."""
         variant = disk_variant(cell.variant)
         if variant.nodes:
             argv.append("--wait")
         if variant.one_file:
             argv += ["--file", f"{workspace.shared}/file", "--part", str(cell.options["part"])]
-        return Invocation(self.command(cell, argv, is_held=bool(variant.nodes)))
+        return self.command(cell, argv, is_held=bool(variant.nodes))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)

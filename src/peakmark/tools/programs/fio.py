@@ -15,11 +15,11 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -59,7 +59,7 @@ class Fio(Instrument):
         engine_of(cell)
         file_size(cell, "threads")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
         engine, depth = engine_of(cell)
@@ -89,7 +89,7 @@ class Fio(Instrument):
         if disk_variant(cell.variant).nodes and cell.options.get("fill") != "new":
             # Fill the files first, so that all nodes measure at the same moment.
             preparation = self.command(cell, [*argv, "--create_only=1"])
-        return Invocation(self.command(cell, argv), preparation=preparation)
+        return self.command(cell, argv, preparation=preparation)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = Output.of_tool(self.name, done.stderr + done.stdout)

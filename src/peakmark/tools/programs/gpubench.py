@@ -17,11 +17,11 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -69,8 +69,8 @@ class GpuBench(common.Kernel):
         if cell.variant == "peer" and cell.concurrency < 2 and not cell.word:
             raise Unavailable(f"{self.name} needs 2 GPUs for peer", "use gpus or 2")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
-        return Invocation(self.command(cell, [tool.path, *self.arguments(cell)]))
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        return self.command(cell, [tool.path, *self.arguments(cell)])
 
     def arguments(self, cell: Cell) -> list[str]:
         """Return gpubench's options for the cell."""

@@ -21,11 +21,11 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import gigabytes
 from peakmark.tools import base, common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -134,7 +134,7 @@ class Hpl(Instrument):
                 "raise budget_s or lower nb",
             )
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         budget, nb = _budget(cell), _nb(cell)
         hpcc = tool.name == "hpcc"
         memory = workspace.memory_bytes
@@ -164,7 +164,7 @@ class Hpl(Instrument):
         if hpcc:
             settings = "hpccinf.txt"
             outputs = (settings, HPCC_OUTPUT)
-        command = self.command(
+        return self.command(
             cell,
             [*argv, tool.path],
             max(budget, wall_seconds(n, rate, hpcc)),
@@ -172,7 +172,6 @@ class Hpl(Instrument):
             files={settings: data.text("HPL.dat").format(n=n, nb=nb)},
             outputs=outputs,
         )
-        return Invocation(command)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         hpcc = any(Path(word).name.startswith("hpcc") for word in done.argv)

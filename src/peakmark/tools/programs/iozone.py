@@ -17,11 +17,11 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import format_size
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -105,7 +105,7 @@ class Iozone(Instrument):
         common.need_multiple("IOZone", _KB, record)
         file_size(cell, "processes")
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         record, size = common.needed_block(cell), file_size(cell, "processes")
         common.need_sectors(record, workspace)
         words = "-I -e"
@@ -120,7 +120,7 @@ class Iozone(Instrument):
             words += f" -t {cell.concurrency} -F"
         files = [f"iozone.{number}" for number in range(cell.concurrency)]
         argv = [tool.path, *words.split(), *files]
-        return Invocation(self.command(cell, argv, ok_codes=(0, TOO_LARGE)))
+        return self.command(cell, argv, ok_codes=(0, TOO_LARGE))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text, record = done.stdout, common.needed_block(cell)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -60,7 +61,7 @@ class Iperf3(Instrument):
         common.need_between(cell, f"{cell.workload} messages", message, least, most, size=True)
         common.need_between(cell, "streams", cell.concurrency, 1, STREAMS_MAX)
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         words = "--client {address} --port {port} --json"
         words += f" --length {cell.block} --parallel {cell.concurrency}"
         total = common.option_size(cell, "total")
@@ -76,7 +77,7 @@ class Iperf3(Instrument):
         # Since 3.14 errors have exit code 1. Their message is in the JSON, which parse reads.
         client = self.command(cell, [tool.path, *words.split()], ok_codes=(0, 1))
         server = "--server --one-off --port {port} --bind {address}"
-        return Invocation(client, self.server(client, [tool.path, *server.split()]))
+        return replace(client, server=self.server(client, [tool.path, *server.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = Output.of_tool(self.name, done.stdout)

@@ -19,11 +19,11 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -146,7 +146,7 @@ class LikwidBench(Instrument):
         super().check(cell)
         size_of(cell)
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, size_of(cell), workspace)
         offered = re.findall(r"^(\w+) - ", base.ask(tool.path, "-a"), re.MULTILINE)
         design = workspace.cpu.get("microarchitecture")
@@ -158,7 +158,7 @@ class LikwidBench(Instrument):
         # With -W each thread initialises its part, so that the part is on the thread's NUMA node.
         words = f"-t {run.test} -W N:{size}:{cell.concurrency} -i {run.iterations}"
         argv = [*common.pinned(workspace, cell.concurrency), tool.path, *words.split()]
-        return Invocation(self.command(cell, argv))
+        return self.command(cell, argv)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = read_output(done.stdout)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from peakmark.catalogue import TOGETHER
 from peakmark.cell import Cell
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -52,7 +54,7 @@ class NetBench(common.Kernel):
         common.need_share(cell, "total", message)
         common.need_share(cell, "round_trips", 1)
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         latency, _, protocol = cell.workload.rpartition("-")
         words, work = protocol, "total"
         if latency:
@@ -68,7 +70,7 @@ class NetBench(common.Kernel):
         client = self.command(cell, argv, env=_ENV)
         serve = "serve --address {address} --port {port} --deadline"
         deadline = common.plain(client.timeout_s + 30.0)
-        return Invocation(client, self.server(client, (tool.path, *serve.split(), deadline)))
+        return replace(client, server=self.server(client, (tool.path, *serve.split(), deadline)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)

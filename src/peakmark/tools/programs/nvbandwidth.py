@@ -7,11 +7,11 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -48,10 +48,10 @@ class NvBandwidth(Instrument):
     )
     homes = ("https://github.com/NVIDIA/nvbandwidth",)
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = (tool.path, "--json", "--testcase", _test_of(cell))
         # Errors have exit code 1, and their message is in the JSON.
-        return Invocation(self.command(cell, argv, ok_codes=(0, 1)))
+        return self.command(cell, argv, ok_codes=(0, 1))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = Output.of_tool(self.name, done.stdout)

@@ -12,11 +12,11 @@ from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import base, common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -80,13 +80,13 @@ class Ping(Instrument):
             raise _no_rights(path)
         return tool
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         count, interval = _count(cell), _interval(tool.version, os.geteuid())
         words = f"-n -q -c {count} -i {interval:g} -s {PAYLOAD} {{address}}"
         argv = [tool.path, *words.split()]
         # Exit codes: 1 for lost packets or no answer, 2 for other errors. parse finds the reason.
         codes = (0, 1, 2)
-        return Invocation(self.command(cell, argv, count * (interval + 0.01), ok_codes=codes))
+        return self.command(cell, argv, count * (interval + 0.01), ok_codes=codes)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text = done.stdout

@@ -17,11 +17,11 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import format_size, parse_size, plural
 from peakmark.tools import base, common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -93,7 +93,7 @@ class Pmbw(Instrument):
                 "use a power of two of blocks and threads",
             )
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         area, threads = area_of(cell), cell.concurrency
         memory = memory_for(area, threads)
         common.need_memory(self.name, memory, workspace)
@@ -103,7 +103,7 @@ class Pmbw(Instrument):
             words += "".join(f" -f {routine}" for routine in widest(kind, offered))
         words += f" -o {STATS}"
         argv = [*common.pinned(workspace, threads), tool.path, *words.split()]
-        return Invocation(self.command(cell, argv, outputs=(STATS,)))
+        return self.command(cell, argv, outputs=(STATS,))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         if STATS not in done.files:

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
     Instrument,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -62,12 +63,12 @@ class Qperf(Instrument):
         what = "messages, over UDP too,"
         common.need_between(cell, what, _message(cell), 1, MESSAGE_MAX, size=True)
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         words = "{address} --listen_port {port}"
         words += f" --msg_size {_message(cell)} --time {_seconds(cell)}"
         words += " -vv -uu"  # all fields, in whole ns
         client = self.command(cell, [tool.path, *words.split(), *_TESTS.values()])
-        return Invocation(client, self.server(client, (tool.path, "--listen_port", "{port}")))
+        return replace(client, server=self.server(client, (tool.path, "--listen_port", "{port}")))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         if "failed to" in done.stdout:

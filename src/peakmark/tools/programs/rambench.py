@@ -12,10 +12,10 @@ from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import format_size
 from peakmark.tools import common
 from peakmark.tools.base import (
+    Command,
     Completed,
     Cost,
     Coverage,
-    Invocation,
     Measurement,
     Parsed,
     Tool,
@@ -108,7 +108,7 @@ class RamBench(common.Kernel):
                 f" {format_size(pool_of(cell))} has more of {format_size(block)}"
             )
 
-    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Invocation:
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
         pages = []
         if cell.options.get("huge_pages") is False:
@@ -125,7 +125,7 @@ class RamBench(common.Kernel):
                 argv += common.flags(cell, "store")
             if cell.workload != "C2C":
                 argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
-            return Invocation(self.command(cell, [*argv, *self.common_options(cell, workspace)]))
+            return self.command(cell, [*argv, *self.common_options(cell, workspace)])
         # Build the command of a single row.
         words = f"--workload {cell.workload} --block {block_of(cell)}"
         if cell.workload == "LAT":
@@ -139,7 +139,7 @@ class RamBench(common.Kernel):
         if cell.workload in WRITING and ("store" in cell.options or cell.variant == ORDINARY):
             argv += ["--store", store_of(cell)]
         argv = [tool.path, *words.split(), *argv]
-        return Invocation(self.command(cell, argv))
+        return self.command(cell, argv)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)
