@@ -31,7 +31,7 @@ def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(ch
         assert json.dumps({"table": title})[1:-1] in page, title
     # Which figures there are is up to this CPU: without a known limit there is no overview.
     drawn = [path.stem for path in (results / "figures").glob("*.svg")]
-    assert "disk_throughput_rounds" in drawn
+    assert "disk_throughput_strip" in drawn
     for name in drawn:
         assert f'"figure": "{name}"' in page
         caption = captions().get(name) or captions()[name.rpartition("_")[2]]

@@ -95,5 +95,5 @@ def test_rows_beside_a_layout_have_their_own_title_and_captions(tmp_path):
         for part in chapter["parts"]:
             captions |= {figure["name"]: figure["caption"] for figure in part["figures"]}
     assert "Operations per second, other rows" in [part["title"] for part in chapters[0]["parts"]]
-    assert captions["memory_throughput_pool_rounds"].startswith("Memory: throughput of DRAM.")
-    assert captions["memory_throughput_block_rounds"].startswith("Memory: throughput of caches.")
+    assert captions["memory_throughput_pool_strip"].startswith("Memory: throughput of DRAM.")
+    assert captions["memory_throughput_block_strip"].startswith("Memory: throughput of caches.")
