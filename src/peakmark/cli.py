@@ -213,21 +213,13 @@ def _add_doctor(commands: Commands, heading: str) -> None:
     command.add_argument(
         "--slurm",
         action="store_true",
-        help="check the nodes of a cluster: one job on one node of each kind",
+        help="have Slurm check a job, and list the nodes of each kind",
     )
     command.add_argument(
         "--site",
         type=Path,
         help="site file for --slurm, with partition and account",
     )
-    command.add_argument(
-        "--wait",
-        type=partial(_number, 0, 1e6),
-        default=300.0,
-        metavar="SECONDS",
-        help="how long a job of --slurm may wait; default: 300",
-    )
-    command.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_plan(commands: Commands, heading: str) -> None:
@@ -635,17 +627,11 @@ def doctor(options: argparse.Namespace) -> int:
     if options.site and not options.slurm:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
-        cleanup.end_cleanly(signal.SIGHUP)
-        stated: dict[str, Any] = {}
-        if options.site:
-            stated = site.load(str(options.site))
-        settings, gpus = stated.get("slurm") or {}, stated.get("gpus") or {}
-        text, healthy = doctor.examine_cluster(
-            settings, options.scratch, options.wait, gpus.get("gres", "")
-        )
+        stated = site.load(str(options.site)) if options.site else {}
+        text, healthy = doctor.examine_cluster(stated.get("slurm") or {})
         text += f"\n\n{_cluster_verdict(healthy, options.site)}"
     else:
-        text, healthy = doctor.examine(options.scratch, build.folder(), options.node)
+        text, healthy = doctor.examine(options.scratch, build.folder())
     output.say(text)
     return ExitCode.GOOD if healthy else ExitCode.ERROR
 

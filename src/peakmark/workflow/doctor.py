@@ -1,62 +1,51 @@
 """List installed and missing programs, and the commands that install them (``peakmark doctor``).
 
-Doctor examines this machine. On a cluster it runs a job on one node of each size instead.
+Doctor examines this machine. On a cluster it asks Slurm for the nodes, and whether it would take jobs.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shlex
 import shutil
-import signal
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peakmark import files, output, resources, slurm
+from peakmark import files, resources, slurm
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.formatting import gigabytes, listed
 from peakmark.machine import gpu, software, storage
-from peakmark.machine.host import Host, chosen, parse_cpu_list
+from peakmark.machine.host import Host, chosen
 from peakmark.plan import durations, jobs
-from peakmark.run import build, cleanup, lock
+from peakmark.run import build, lock
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.tools.base import Tool
 
-FOLDER = Path("results") / "doctor"
 MINUTES = 5
-"""Time limit of doctor's job, in minutes, unless the partition has a shorter one."""
+"""Time limit in minutes of the jobs that Slurm checks, unless the partition has a shorter one."""
 SIZE = jobs.Size(threads=1, cpus=1, megabytes=durations.PROGRAMS_MB)
 UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
 """Mark of a missing kernel. In an installation from a wheel it is a note, as the first run compiles it."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end doctor, which then cancels its job."""
 Finding = tuple[str, str, str]
 """Mark (ok, note, missing or broken), subject and text."""
 
 
-def examine(scratch: Path | None, kernels: Path, node: bool = False) -> tuple[str, bool]:
+def examine(scratch: Path | None, kernels: Path) -> tuple[str, bool]:
     """Return a line for each finding, and whether this machine has everything that a run needs.
 
     Args:
         scratch: directory for the disk cells; None for the default.
         kernels: folder of the compiled kernels.
-        node: whether this is a job on a node, which states the CPUs and gives no verdict.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     usual = [tool for tool in references().values() if tool.rows[0].subsystem != "gpu"]
     findings = [*needed, *map(_reference, usual), *_gpus(kernels)]
     findings += [*_toolchain(kernels), *_settings(), *_busy()]
-    if node:
-        findings = [*_cpus(), *findings]
     lines = [_line(*finding) for finding in findings]
     lacking = [subject for mark, subject, _ in needed if mark not in ("ok", "note")]
-    if not node:
-        lines += ["", _verdict(lacking)]
+    lines += ["", _verdict(lacking)]
     return "\n".join(lines), not lacking
 
 
@@ -76,18 +65,6 @@ def _found(tool: Tool) -> str:
 
 def _line(mark: str, subject: str, text: str) -> str:
     return f"{mark:<8}{subject:<14}{text}"
-
-
-def _cpus() -> Iterator[Finding]:
-    """Yield the number of CPUs that this job may use, and the number of threads per core."""
-    usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 0
-    cpus = f"{usable} of {present}"
-    if usable == present:
-        yield "ok", "CPUs", cpus
-    else:
-        yield "note", "CPUs", f"{cpus}; the job is bound to a part of its node"
-    siblings = Host().read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
-    yield "ok", "threads", f"{len(parse_cpu_list(siblings)) or 1} a core"
 
 
 def _programs() -> Iterator[Finding]:
@@ -219,18 +196,13 @@ def _busy() -> Iterator[Finding]:
 # -- on a cluster
 
 
-def examine_cluster(
-    settings: Mapping[str, Any], scratch: Path | None, wait_s: float, gres: str = ""
-) -> tuple[str, bool]:
-    """Have Slurm check a job of each kind, then run a job on one node of each size.
+def examine_cluster(settings: Mapping[str, Any]) -> tuple[str, bool]:
+    """Have Slurm check a job of one node and one of two, and list the nodes of each size.
 
     Return the lines to print, and whether Slurm takes a job of one node.
 
     Args:
         settings: section ``slurm`` of the site file.
-        scratch: directory for the disk cells; None for the default.
-        wait_s: longest time in seconds that each job may wait.
-        gres: name of the GPUs in Slurm, from the site file; empty without one.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -252,7 +224,7 @@ def examine_cluster(
     for node in nodes:
         features = " ".join(sorted(node.features))
         kinds[node.cpus, node.memory, features].append(node)
-    # Run a job on one node of each size.
+    # Show the nodes of each size.
     for (cpus, memory, _), equal in sorted(kinds.items()):
         names = ", ".join(node.name for node in equal[:4])
         lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]
@@ -260,12 +232,9 @@ def examine_cluster(
         usable = next((node for node in equal if node.usable), None)
         if usable is None:
             lines.append(_line("note", "nodes", f"none can be used now ({equal[0].state})"))
-            continue
-        named = {**single, "nodelist": usable.name}
-        if gres and usable.gpus:
-            named["gres"] = f"{gres}:{usable.gpus}"
-        options = jobs.command_line(named, settings)
-        lines.append(_examine_node(options, usable.name, scratch, wait_s))
+        else:
+            there = f"srun --nodelist={usable.name} {resources.program('peakmark')} doctor"
+            lines.append(_line("note", "programs", f"{there} lists those of such a node"))
     return "\n".join(lines), True
 
 
@@ -286,45 +255,3 @@ def _job_finding(subject: str, refusal: failures.Refusal | None) -> Finding:
         later = "a campaign asks again until it does"
         return "note", subject, f"Slurm takes none now: {refusal.text}; {later}"
     return "missing", subject, refusal.text
-
-
-def _examine_node(options: list[str], node: str, scratch: Path | None, wait_s: float) -> str:
-    """Run ``peakmark doctor`` in a job on a node, and return its lines."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    path = FOLDER / f"{node}.txt"
-    path.unlink(missing_ok=True)
-    argv = resources.command("doctor", "--node")
-    if scratch:
-        argv += ["--scratch", str(scratch)]
-    command = shlex.join(argv)
-    script = f"#!/bin/sh\n{command} > {path}.part 2>&1; mv {path}.part {path}\n"
-    options = [*options, "--job-name=peakmark-doctor", "--output=/dev/null"]
-    options.append(f"--comment=doctor/{node} {os.getpid()}")  # finds the job if its number is lost
-    number = ""
-    try:
-        with cleanup.held(*SIGNALS):  # a signal here would lose the number of a submitted job
-            number = slurm.submit(options, script)
-        output.tell(f"job {number} asks {node}; it may wait {wait_s:g} s for its turn (--wait)")
-        return _answer(path, number, wait_s)
-    except BaseException as error:
-        with cleanup.held(*SIGNALS), contextlib.suppress(PeakmarkError):
-            if number:
-                slurm.cancel([number])
-        if not number and isinstance(error, slurm.SlurmError):
-            return _line("missing", "job", failures.refusal(error))
-        raise
-
-
-def _answer(path: Path, number: str, wait_s: float) -> str:
-    """Wait for the answer of a job, and return it; cancel the job after ``wait_s``."""
-    deadline = time.monotonic() + wait_s
-    while not path.exists() and time.monotonic() < deadline:
-        for job in slurm.jobs("all"):
-            if job.number == number and job.state in slurm.ENDED_BADLY:
-                return _line("missing", "job", f"Slurm ended it: {job.state} {job.reason}")
-        time.sleep(0.5)
-    if path.exists():
-        return path.read_text(encoding="utf-8").rstrip()
-    slurm.cancel([number])
-    late = f"did not run within {wait_s:g} s and is cancelled; --wait gives it longer"
-    return _line("note", "job", late)
