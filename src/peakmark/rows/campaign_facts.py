@@ -40,7 +40,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``preset``: name of the shipped preset with the same settings; empty if there is none.
     - ``cells``: number of planned cells.
     - ``missing``: number of planned cells without a valid record.
-    - ``damaged``: for each invalid record, why it is invalid.
     - ``instruments``: instruments with planned cells.
     - ``programs``: programs that measured.
     - ``commands``: instrument -> commands that it executed.
@@ -57,7 +56,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``rule``: a node is slow if it is behind by more than the share ``beyond``. The test needs at
       least ``nodes`` nodes of a class and ``repetitions`` repetitions of a row.
     """
-    reasons = [results.findings[cell.id].reason for cell in results.missing]
     return {
         "name": results.name,
         "config": dict(results.config),
@@ -65,7 +63,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "preset": preset_of(results.config),
         "cells": len(results.cells),
         "missing": len(results.missing),
-        "damaged": [reason for reason in reasons if reason],
         "instruments": sorted({cell.instrument for cell in results.cells}),
         "times": times_of(results),
         "jobs": jobs_of(results),
@@ -97,7 +94,6 @@ def times_of(results: Results) -> dict[str, Any]:
 
     - ``newest``: start of the newest record or failed attempt, to the second.
     - ``records``: number of records.
-    - ``began``: start of the first record, seconds since 1970.
     - ``first``, ``last``: start of the first and of the last record, as the record states it.
     - ``seconds``, ``longest``: time that all cells took together, and the longest cell's time, s.
     - ``elapsed``: time from the start of the first record to the end of the last, s.
@@ -116,7 +112,6 @@ def times_of(results: Results) -> dict[str, Any]:
         ends.append(begun + seconds[-1])
     first, last = min(starts), max(starts)
     return times | {
-        "began": first,
         "first": starts[first],
         "last": starts[last],
         "seconds": sum(seconds),
