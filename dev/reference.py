@@ -46,11 +46,12 @@ SECTION = re.compile(r"^# -- (.*)$|^(\S.*):$", re.MULTILINE)
 
 def commands() -> str:
     """Every command of a user with its options."""
-    commands = cli.build_commands()
-    lines = ["# Commands", "", f"{commands.parser.description}.", ""]
-    for name in chain.from_iterable(commands.groups.values()):
-        command = commands.parsers[name]
-        lines += [f"## peakmark {name}", "", _cell(command.description or "")]
+    parser = cli.build_parser()
+    lines = ["# Commands", "", f"{parser.description}.", ""]
+    (parsers,) = (action for action in parser._actions if isinstance(action.choices, dict))
+    for known in chain.from_iterable(cli.GROUPS.values()):
+        command = parsers.choices[known.name]
+        lines += [f"## peakmark {known.name}", "", _cell(command.description or "")]
         usage = command.format_usage().removeprefix("usage: ")
         lines += ["", "```text", " ".join(usage.split()), "```", ""]
         rows = [
@@ -191,7 +192,7 @@ def _cell(text: str) -> str:
 
 def tools() -> str:
     """Every reference tool: what it measures, and lines that get it."""
-    lines = ["# Reference tools", "", "`peakmark tools` lists those on a machine.", ""]
+    lines = ["# Reference tools", "", "`peakmark doctor` lists those on a machine.", ""]
     for name, instrument in references().items():
         rows = [
             f"{SUBSYSTEMS[row.subsystem].title} {', '.join(row.workloads)}"

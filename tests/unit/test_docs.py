@@ -50,7 +50,7 @@ def test_the_commands_of_a_page_can_be_typed(page):
         program = Path(words[0]).name
         if program == "peakmark":
             end = words.index("--") if "--" in words else len(words)
-            cli.build_commands().parser.parse_args(words[1:end])
+            cli.build_parser().parse_args(words[1:end])
         if program == "make":
             makefile = (ROOT / "Makefile").read_text()
             goals = [word for word in words[1:] if "=" not in word]

@@ -508,7 +508,7 @@ def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) ->
     percent = 100 - round(100 * rules.confidence, 6)
     found.append(
         f"without any change, at most {percent:g} % of comparisons call a row better or worse;"
-        f" a difference below {100 * rules.tolerance:g} % gets no verdict (--tolerance)"
+        f" a difference below {100 * rules.tolerance:g} % gets no verdict"
     )
     is_doubtful = pairs["severity_a"].ne("") | pairs["severity_b"].ne("")
     if is_doubtful.any():
