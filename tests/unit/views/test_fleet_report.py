@@ -92,7 +92,7 @@ def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, 
     done = peakmark("fleet", slow, "--fail-on", "slow")
     assert (done.returncode, peakmark("fleet", slow).returncode) == (1, 0)
     command = shlex.split(done.stdout.splitlines()[-1])
-    assert command[:4] == ["scontrol", "update", "nodename=n[8-9]", "state=drain"]
+    assert command[:4] == ["scontrol", "update", "nodename=n8,n9", "state=drain"]
 
 
 @pytest.mark.parametrize(("nodes", "repetitions"), [(2, 6), (5, 3)])
