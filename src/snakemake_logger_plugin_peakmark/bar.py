@@ -1,4 +1,4 @@
-"""The bar: the number of ended jobs or cells, and the time left."""
+"""The bar: the number of ended jobs, and the time left."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as RichProgress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from peakmark.formatting import duration
 from peakmark.workflow import status
@@ -18,19 +17,16 @@ PLAIN_STEP = 0.1
 
 
 class Bar:
-    """The number of ended jobs or cells and the time left, as a bar on a terminal, otherwise in lines."""
+    """The number of ended jobs and the time left, as a bar on a terminal, otherwise in lines."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
         name, left = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
-        self.progress = RichProgress(
-            name, *columns, left, console=console, transient=True, expand=True
-        )
+        self.progress = Progress(name, *columns, left, console=console, transient=True, expand=True)
         self.start: float | None = None
         self.outputs: dict[int, str] = {}
         self.printed = 0.0
-        status.progress.listener = self.moved
 
     def started(self, values: Mapping[str, Any]) -> None:
         """Show a job that was handed over."""
@@ -43,45 +39,28 @@ class Bar:
         self.progress.update(self.task, description=job_name(values))
 
     def finished(self, jobid: int) -> None:
-        """Count an ended job."""
+        """Drop an ended job from the time left."""
         status.progress.finish(self.outputs.pop(jobid, ""))
 
     def counted(self, done: int, total: int) -> None:
-        """Show how many of all jobs have ended."""
+        """Show how many of all jobs have ended, on the bar or in a line after each ``PLAIN_STEP``."""
         if self.start is None:
             return
-        if not status.progress.counts_cells:
-            self._show(done, total, "jobs", "done")
-        elif done == total:
-            self._print(f"{done} of {total} jobs", "done")
+        seconds = status.progress.seconds_left(self.start)
+        left = ""
+        if done == total:
+            left = "done"
+        elif seconds is not None:
+            left = f"{duration(seconds)} left"
+        self.progress.update(self.task, completed=done, total=total, left=left)
+        is_due = done == total or done / total >= self.printed + PLAIN_STEP
+        if is_due and not self.console.is_terminal:
+            self.printed = done / total
+            elapsed = time.monotonic() - self.start
+            parts = (f"{done} of {total} jobs", f"{elapsed:.0f} s", left)
+            self.console.print(", ".join(filter(None, parts)))
         if done == total:
             self.stop()  # the last messages must not share the line with the bar
-
-    def moved(self) -> None:
-        """Show how many of all cells have ended, for jobs that measure several cells."""
-        if self.start is not None:
-            self._show(*status.progress.cells(), "cells", "")
-
-    def _show(self, done: int, total: int, unit: str, end: str) -> None:
-        """Show the counts and the time left, on the bar and in a line after each ``PLAIN_STEP``."""
-        seconds = status.progress.seconds_left(self.start or 0.0)
-        left = ""
-        if seconds is not None:
-            left = f"{duration(seconds)} left"
-        with status.progress.lock:
-            self.progress.update(self.task, completed=done, total=total, left=left)
-            share = done / max(total, 1)
-            if share >= self.printed + PLAIN_STEP or done == total:
-                self.printed = share
-                if done < total:
-                    end = left
-                self._print(f"{done} of {total} {unit}", end)
-
-    def _print(self, count: str, rest: str) -> None:
-        """Print a line if there is no terminal."""
-        if not self.console.is_terminal:
-            elapsed = time.monotonic() - (self.start or 0.0)
-            self.console.print(", ".join(filter(None, (count, f"{elapsed:.0f} s", rest))))
 
     def stop(self) -> None:
         if self.progress.live.is_started:  # without a started bar, rich would print an empty line

@@ -169,7 +169,6 @@ class Queue:
         retries: how often a job is submitted again after its node was lost or taken away.
         say: function that prints a sentence for the user.
         on_start: function that is called whenever jobs run.
-        on_cell: function that gets output and present cell of each running job of several cells.
     """
 
     campaign: Path
@@ -180,7 +179,6 @@ class Queue:
     retries: int = 2
     say: Callable[[str], None] = print
     on_start: Callable[[], None] = lambda: None
-    on_cell: Callable[[Path, str], None] = lambda _output, _cell: None
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -227,9 +225,6 @@ class Queue:
         now = self.clock()
         if self.active and now >= self._look_at:
             ended += self._look(now)
-            for task in self._running:
-                if task.present and (cell := task.cell()) is not None:
-                    self.on_cell(task.output, cell.id)
             pause = max(LOOK_S, SHARE * (self.clock() - now))
             self._look_at = now + min(pause, LONGEST_S)
         return ended

@@ -292,7 +292,6 @@ class Run:
             retries=int(config["retries"]),
             say=say,
             on_start=status.progress.start,
-            on_cell=status.progress.reached,
         )
         return self.opened
 
@@ -337,12 +336,12 @@ class Run:
         return held
 
     def _estimate(self) -> None:
-        """Pass the expected seconds of each missing cell to the progress bar."""
+        """Pass the expected seconds of each job to the progress bar."""
         seconds = self.plan.durations.total
         expected = {}
         for name in self.plan.jobs:
             if cells := self.missing_of(name):
-                expected[self.output(name)] = {cell.id: seconds([cell]) for cell in cells}
+                expected[self.output(name)] = seconds(cells)
         status.progress.expect(expected)
         if self.plan.cluster is not None and expected:
             count = plural(len(self.missing_cells), "cell")

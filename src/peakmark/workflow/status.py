@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 import re
 import shlex
-import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -318,95 +316,52 @@ def _counts(
 # -- of the run of this process
 
 KNOWN = 10
-"""Number of measured cells at which their pace weighs as much as the estimates. The first few cells
-hardly change the time left.
-"""
+"""Number of ended jobs at which their pace weighs as much as the estimates."""
 
 
 class Progress:
-    """The number of measured cells of a run, and the time left.
+    """The expected time of the jobs that have not ended.
 
-    Snakefile, executor and logger plugin share one instance in one process. Threads of the executor and
-    of Snakemake's log call it.
+    Snakefile, executor and logger plugin share one instance in one process.
 
-    The time left is the expected time of the other cells, corrected by the pace of the measured cells.
-    The weight of the pace grows with the number of measured cells, because a few slow cells at the start
-    show little.
-
-    Attributes:
-        listener: function that is called when a job of several cells has measured one more cell.
-        counts_cells: whether the progress is shown in cells, because some job measures several cells.
-            Otherwise it is shown in jobs.
+    The time left is the expected time of the other jobs, corrected by the pace of the ended ones. The
+    weight of the pace grows with their number, because a few slow cells at the start show little.
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.listener: Callable[[], None] | None = None
-        self._started: float | None = None
         self.expect({})
 
-    def expect(self, jobs: Mapping[str, Mapping[str, float]]) -> None:
-        """Set the jobs that the run may start.
-
-        Args:
-            jobs: output of each job -> cells that it will measure, in running order, with their
-                expected seconds.
-        """
-        self._jobs = jobs
-        # Output of a job -> number of its cells that are measured.
-        self._measured = Counter[str]()
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Set the jobs that the run may start: output of each job -> its expected seconds."""
+        self._ahead = dict(seconds)
+        self._started: float | None = None
         self._spent = 0.0
-        self._expected = math.fsum(chain.from_iterable(cells.values() for cells in jobs.values()))
-        self.counts_cells = any(len(cells) > 1 for cells in jobs.values())
+        self._ended = 0
 
     def start(self) -> None:
         """Start the clock, when the first job measures: the wait before does not predict the time left."""
         if self._started is None:
             self._started = time.monotonic()
 
-    def reached(self, output: Path, cell: str) -> None:
-        """Count the cells before ``cell``, which the job with this output measures now."""
-        cells = list(self._jobs.get(str(output), ()))
-        if cell in cells:
-            self._pass(str(output), cells.index(cell))
-
     def finish(self, output: str) -> None:
         """Drop an ended job from the estimate of the time left."""
-        self._pass(output, len(self._jobs.get(output, ())))
-
-    def _pass(self, output: str, count: int) -> None:
-        """Count the first ``count`` cells of a job, and add their expected seconds to ``_spent``.
-
-        Cells that were counted before are not counted again when a job starts again.
-        """
-        with self.lock:
-            measured = self._measured[output]
-            if count > measured:
-                self._spent += sum(islice(self._jobs[output].values(), measured, count))
-                self._measured[output] = count
-                if self.listener is not None and self.counts_cells:
-                    self.listener()
-
-    def cells(self) -> tuple[int, int]:
-        """Return the number of cells that have ended, and the number of all cells."""
-        return self._measured.total(), sum(map(len, self._jobs.values()))
+        seconds = self._ahead.pop(output, None)
+        if seconds is not None:
+            self._spent += seconds
+            self._ended += 1
 
     def seconds_left(self, since: float) -> float | None:
-        """Return the seconds left; None before any cell has ended.
+        """Return the seconds left; None before any job has ended.
 
         Args:
             since: time at which the first job was handed over, from ``time.monotonic``.
         """
-        with self.lock:
-            if self._started is not None:
-                since = self._started
-            elapsed = time.monotonic() - since
-            if not self._spent or not elapsed:
-                return None
-            measured = self._measured.total()
-            ahead = max(self._expected - self._spent, 0.0)
-            # Time by expected time, with more weight the more cells have ended: the first ones differ.
-            return ahead * math.pow(elapsed / self._spent, measured / (measured + KNOWN))
+        elapsed = time.monotonic() - (self._started or since)
+        if not self._spent or not elapsed:
+            return None
+        # Time by expected time, with more weight the more jobs have ended: the first ones differ.
+        weight = self._ended / (self._ended + KNOWN)
+        return math.fsum(self._ahead.values()) * math.pow(elapsed / self._spent, weight)
 
 
 progress = Progress()

@@ -2,10 +2,8 @@
 
 import io
 import logging
-import threading
 import time
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -49,8 +47,7 @@ class Run:
 
     def cells(self, seconds):
         """Jobs of one cell each, and their expected seconds; all have begun."""
-        jobs = {f"results/a/cells/{name}.json": {str(name): s} for name, s in seconds.items()}
-        self.progress.expect(jobs)
+        self.progress.expect({f"results/a/cells/{name}.json": s for name, s in seconds.items()})
         for number in seconds:
             self.begin(number)
 
@@ -78,29 +75,6 @@ def test_jobs_that_wait_or_run_side_by_side_make_no_time_longer(run):
     for number in range(90):
         run.send(LogEvent.JOB_FINISHED, job_id=number)
     assert "54 s left" in run.send(LogEvent.PROGRESS, done=90, total=101)
-
-
-def test_jobs_of_several_cells_are_shown_in_cells(run):
-    """Two nodes with a job each: there is nothing else to show until one of them ends."""
-    one, two = (Path(f"results/a/nodes/n{number}.own") for number in range(2))
-    cells = {str(one): {f"{n}": 10.0 for n in range(10)}, str(two): {"x": 10.0, "y": 90.0}}
-    run.progress.expect(cells)
-    for number in range(2):
-        run.begin(number, "results/a/nodes/n{}.own")
-    run.progress.start()
-    run.now += 10.0
-    # Rounds of repetitions begin at the first row again.
-    for cell in ("0", "4", "not one of them", "3"):
-        run.progress.reached(one, cell)
-    printed = run.send(LogEvent.PROGRESS, done=0, total=4)
-    assert "4 of 12" in printed and "2 min left" in printed
-    failed = {"jobid": 0, "rule_name": "measure", "output": [str(one)], "log": []}
-    run.send(LogEvent.JOB_ERROR, logging.ERROR, **failed)
-    printed = run.send(LogEvent.PROGRESS, done=1, total=4)
-    assert "10 of 12" in printed and "32 s left" in printed and "n0.own" in printed
-    run.send(LogEvent.JOB_FINISHED, job_id=1)
-    printed = run.send(LogEvent.PROGRESS, done=4, total=4)
-    assert "12 of 12" in printed and printed.endswith("done\n")
 
 
 def test_without_estimates_no_time_is_promised(run):
@@ -141,28 +115,6 @@ def test_the_bar_is_gone_when_all_is_done(monkeypatch):
     assert not run.handler.bar.progress.live.is_started
 
 
-def test_the_executor_moves_the_bar_while_the_log_ends_jobs(run):
-    """Each in its own thread: a job that ends while cells of another are counted is no error."""
-    names = [f"results/a/nodes/n{number}.own" for number in range(3)]
-    cells = {name: {f"{name}/{cell}": 10.0 for cell in range(4)} for name in names}
-    run.progress.expect(cells)
-    for number in range(3):
-        run.begin(number, "results/a/nodes/n{}.own")
-    other = threading.Thread(target=run.send, args=[LogEvent.JOB_FINISHED], kwargs={"job_id": 2})
-    waits = []
-
-    def slow():
-        if other.ident is None:
-            other.start()
-            other.join(0.2)  # where nothing keeps the two apart, this is time enough
-            waits.append(other.is_alive())
-
-    run.progress.listener = slow
-    run.progress.reached(Path(names[0]), f"{names[0]}/1")
-    other.join(60)
-    assert waits == [True] and run.progress.cells() == (5, 12)
-
-
 BETWEEN_S = 0.3
 """From the end of a cell to the start of the next one."""
 
@@ -194,7 +146,7 @@ def replay(cells, slower=1.0, first_three=1.0, nodes=1):
     ]
     whole = sum(seconds + BETWEEN_S for seconds in measured) / nodes
     progress = Progress()
-    progress.expect({cell: {cell: expected} for cell, (expected, _) in cells.items()})
+    progress.expect({cell: expected for cell, (expected, _) in cells.items()})
     elapsed, moments = 0.0, []
     for cell, seconds in zip(cells, measured, strict=True):
         elapsed += (seconds + BETWEEN_S) / nodes
