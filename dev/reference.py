@@ -171,8 +171,12 @@ def warnings() -> str:
             lines += [*_message_table(rows), f"## {heading[0].upper()}{heading[1:]}", ""]
             rows = []
         else:
-            texts = messages.texts(code, catalogue[code].get("example", {}))
-            rows.append((f"`{code}`", *map(_cell, texts)))
+            values = dict(catalogue[code].get("example", {}))
+            for name, value in values.items():
+                if isinstance(value, list):
+                    values[name] = tuple(value)
+            shown = messages.message(code, **values)
+            rows.append((f"`{code}`", _cell(shown.fact), _cell(shown.remedy)))
     return "\n".join([*lines, *_message_table(rows)])
 
 

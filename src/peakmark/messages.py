@@ -1,15 +1,12 @@
-"""Messages about measured values. A message is a code with values; ``messages.yaml`` has its text.
+"""Messages about measured values. A message is text as soon as it is made; ``messages.yaml`` has its words.
 
-A message becomes text only when it is printed, because several renderers print it, and programs compare
-codes and values. Errors, and texts that only one renderer prints, are written where they are raised or
-printed. A field in a text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
+Errors, and texts that only one renderer prints, are written where they are raised or printed. A field in a
+text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
 
     .1%  .2f  g      a format of Python
     3 digits         three significant digits
     3 Hz             three significant digits with the unit and a readable prefix
     size             bytes as in cells (1MiB)
-    times            a factor: 12%, 1.7 times, 0.97 to 1.04 times
-    up to FORMAT     only the highest number of a range: up to 3%
     and  ;           a list with "and" before the last member, a list with semicolons
 
 FORMAT may end with ``|UNIT``, which is printed after the number, or with ``~word~ending`` for a noun
@@ -18,8 +15,10 @@ and its plural ending: ``{busy:d~ process~es}`` is ``1 process`` or ``2 processe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -27,24 +26,10 @@ from string import Formatter
 from typing import Any
 
 from peakmark.errors import Sentence
-from peakmark.formatting import (
-    capitalised,
-    counted,
-    format_size,
-    listed,
-    natural,
-    quantity,
-    significant,
-)
+from peakmark.formatting import capitalised, format_size, listed, quantity, significant
 
-UP_TO = "up to "
-"""Beginning of a format that prints only the highest number of a range."""
-SMALL_FACTOR = 1.2
-"""Factor below which a range of factors is printed in percent."""
-LARGE_FACTOR = 10.0
-"""Factors of at least this value are printed without decimals."""
-NAMED = 3
-"""Largest set whose names are printed; of a larger set, only the number of names is printed."""
+SITE_KEY = re.compile(r"(.* write [\w.]+)(\.\w+)( in the site file.*)")
+"""Reason for an unknown limit: the last part of a key of the site file, and the text around it."""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
@@ -57,6 +42,9 @@ class Severity(StrEnum):
     """Another run may give another value."""
     NOTE = "note"
     """The value is right; the message explains how to read it."""
+
+
+ORDER = tuple(Severity)
 
 
 class WarningKind(StrEnum):
@@ -83,47 +71,42 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True)
-class Range:
-    """Lowest and highest value of a field in several messages."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Message:
-    """One message about a measurement, as a code with values.
+    """One message about a measurement, in words.
 
     Attributes:
         code: code of the message in ``messages.yaml``.
-        values: (name, value) of each field, numbers in SI units. A value may be another message, whose
-            text becomes part of the sentence.
-        severity: severity of the message.
         case: name of the text, if the code has several.
+        fact: what happened.
+        remedy: what to do; may be empty.
+        short: the fact in at most six words, for a row of a table; may be empty.
+        kind: kind of warning, or empty.
+        amount: how much, for messages that differ only in that; larger is worse, and negative if the number
+            in the text is smaller in a worse case.
+        subject: program, or other thing, for each of which a report explains the message.
+        severity: severity of the message.
         about: instrument whose value the message is about; empty for the whole row.
         scope: one point, or the whole campaign, for which the message is printed once.
+        values: fields of the texts.
     """
 
     code: str
-    values: tuple[tuple[str, Value], ...] = ()
+    case: str
+    fact: str
+    remedy: str
+    short: str
+    kind: str
+    amount: float
+    subject: str
     severity: Severity = Severity.NOTE
-    case: str = ""
     about: str = ""
     scope: Scope = Scope.POINT
-
-    @property
-    def sentence(self) -> Sentence:
-        return texts(self.entry, dict(self.values))
-
-    @property
-    def fact(self) -> str:
-        """Return the text without the remedy."""
-        return self.sentence.fact
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def text(self) -> str:
         """Return the text of the message with its remedy, on one line."""
-        return str(self.sentence)
+        return str(Sentence(self.fact, self.remedy))
 
     @property
     def full_sentence(self) -> str:
@@ -131,23 +114,9 @@ class Message:
         return f"{capitalised(self.text)}."
 
     @property
-    def short(self) -> str:
-        """Return the short text of at most six words; empty if the entry has none."""
-        text = catalogue()[self.entry].get("short", "")
-        return _Fields().vformat(text, (), dict(self.values))
-
-    @property
     def is_warning(self) -> bool:
         """Return whether the message says that a value is wrong or unsure."""
         return self.severity is not Severity.NOTE
-
-    @property
-    def kind(self) -> WarningKind | None:
-        """Return the kind of warning of the entry in ``messages.yaml``, or None."""
-        kind = catalogue()[self.entry].get("kind")
-        if not kind:
-            return None
-        return WarningKind(kind)
 
     @property
     def is_named(self) -> bool:
@@ -155,26 +124,7 @@ class Message:
 
         The kind ``VARIES`` is shown only if the message is a warning.
         """
-        return self.kind is not None and (self.is_warning or self.kind is not WarningKind.VARIES)
-
-    @property
-    def entry(self) -> str:
-        """Return the name of the message's entry in ``messages.yaml``."""
-        return f"{self.code} {self.case}".rstrip()
-
-    @property
-    def subject(self) -> Value:
-        """Return the value of the field ``per`` of the entry, such as a program; else an empty text."""
-        return dict(self.values).get(catalogue()[self.entry].get("per", ""), "")
-
-    @property
-    def is_shared(self) -> bool:
-        """Return whether the message is printed only once for the whole campaign."""
-        return self.scope is Scope.CAMPAIGN
-
-
-Value = str | int | float | Range | Message | frozenset[str] | tuple["Value", ...]
-"""Type of a field's value. Sets hold names. Messages that differ only in a set are merged."""
+        return self.kind != "" and (self.is_warning or self.kind != WarningKind.VARIES)
 
 
 def message(
@@ -184,10 +134,36 @@ def message(
     *,
     case: str = "",
     about: str = "",
-    **values: Value,
+    **values: Any,
 ) -> Message:
-    """Return a message. ``values`` are its fields."""
-    return Message(code, tuple(values.items()), severity, case, about)
+    """Return a message. ``values`` are the fields of its texts, numbers in SI units."""
+    entry = catalogue()[f"{code} {case}".rstrip()]
+    fields = tuple(values.items())
+    return Message(
+        code=code,
+        case=case,
+        fact=_filled(entry["text"], fields),
+        remedy=_filled(entry.get("remedy", ""), fields),
+        short=_filled(entry.get("short", ""), fields),
+        kind=entry.get("kind", ""),
+        amount=_amount(entry.get("amount", ""), values),
+        subject=str(values.get(entry.get("per", ""), "")),
+        severity=severity,
+        about=about,
+        values=values,
+    )
+
+
+def _amount(name: str, values: Mapping[str, Any]) -> float:
+    """Return the amount of a message with values; ``name`` is the entry's ``amount``."""
+    if name.startswith("-"):
+        return -abs(float(values[name[1:]]))
+    return abs(float(values.get(name, 0.0)))
+
+
+def words(code: str, **values: Any) -> str:
+    """Return the text of an entry, as a part of another text."""
+    return _filled(catalogue()[code]["text"], tuple(values.items()))
 
 
 @cache
@@ -195,7 +171,8 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of ``messages.yaml``, by code, or by code and case separated by a space.
 
     An entry has ``text`` and an ``example`` of its values, and may have ``kind``, ``short``,
-    ``remedy``, and ``per``: a field for each of whose values a report explains the message.
+    ``remedy``, ``amount`` (the field that is larger in a worse case; after ``-`` one that is smaller),
+    and ``per``: a field for each of whose values a report explains the message.
     """
     import yaml  # late: most cells have no messages
 
@@ -208,36 +185,25 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
 def captions() -> Mapping[str, str]:
     """Return name of a figure, or of a kind of figures -> its caption on one line."""
     names = [code.removeprefix("caption ") for code in catalogue() if code.startswith("caption ")]
-    return {name: f"{message('caption', case=name, noun='nodes').fact}." for name in names}
+    return {name: f"{words(f'caption {name}', noun='nodes')}." for name in names}
 
 
-def texts(entry_name: str, values: Mapping[str, Any]) -> Sentence:
-    """Return the texts of fact and remedy of an entry with its values."""
-    entry = catalogue()[entry_name]
-    fact = _Fields().vformat(entry["text"], (), values)
-    remedy = _Fields().vformat(entry.get("remedy", ""), (), values)
-    return Sentence(fact, remedy)
+@cache
+def _filled(text: str, fields: tuple[tuple[str, Any], ...]) -> str:
+    """Return a text with its fields. Cached, because the rows of many nodes share messages."""
+    return _Fields().vformat(text, (), dict(fields))
 
 
 class _Fields(Formatter):
     """Formatter that fills the fields of a text."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        # Insert the text of a message.
-        if isinstance(value, Message):
-            return value.fact
-        if isinstance(value, frozenset):
-            return counted(sorted(value, key=natural), NAMED)
-        if isinstance(value, tuple | list):
-            members = [self.format_field(member, "") for member in value]
+        if isinstance(value, tuple):
             if format_spec == "and":
-                return listed(members)
-            separator = ", "
-            if format_spec:
-                separator = f"{format_spec} "
-            return separator.join(members)
+                return listed(value)
+            return f"{format_spec or ','} ".join(value)
         # Insert texts and truth values without a format.
-        if isinstance(value, bool) or not isinstance(value, int | float | Range):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
         # Format a number, with its noun in singular or plural.
         form, *noun = format_spec.split("~")
@@ -249,125 +215,22 @@ class _Fields(Formatter):
         return text
 
 
-def _number(value: float | Range, form: str) -> str:
-    """Return a number or a range with its unit, such as ``7%`` or ``7 to 31%``."""
-    if form.startswith(UP_TO):
-        highest = value.high if isinstance(value, Range) else value
-        return UP_TO + _number(highest, form.removeprefix(UP_TO))
-    if not isinstance(value, Range):
-        return "".join(_digits(value, form))
-    # Print small factors as percentages, which are easier to read.
-    if form == "times" and value.low >= 1 and value.high < SMALL_FACTOR:
-        low, _ = _digits(value.low - 1, ".0%")
-        high, _ = _digits(value.high - 1, ".0%")
-        if low == "0":
-            return f"up to {high}%"
-        if low == high:
-            return f"{low}%"
-        return f"{low} to {high}%"
-    low, unit = _digits(value.low, form)
-    high, higher_unit = _digits(value.high, form)
-    if form == "times" and value.low < SMALL_FACTOR <= value.high < LARGE_FACTOR:
-        high = f"{value.high:.2f}"  # the same number of decimals as the low end
-    if unit != higher_unit:
-        return f"{low}{unit} to {high}{higher_unit}"
-    if low == high:
-        return f"{low}{unit}"
-    return f"{low} to {high}{unit}"
-
-
-def _digits(value: float, form: str) -> tuple[str, str]:
-    """Return the digits of a number and the unit that follows.
+def _number(value: float, form: str) -> str:
+    """Return a number with its unit.
 
     Args:
         value: the number.
-        form: a FORMAT of the module's docstring, such as ``3 Hz``, ``2 digits| s`` or ``times``.
+        form: a FORMAT of the module's docstring, such as ``3 Hz`` or ``2 digits| s``.
     """
     form, _, unit = form.partition("|")
-    if form == "times":
-        decimals = 0
-        if value < SMALL_FACTOR:
-            decimals = 2
-        elif value < LARGE_FACTOR:
-            decimals = 1
-        return f"{value:.{decimals}f}", " times"
     if form == "size":
-        return format_size(int(value)), unit
+        return format_size(int(value)) + unit
     digits, _, scale = form.partition(" ")
     if scale == "digits":
-        return significant(value, int(digits)), unit
+        return significant(value, int(digits)) + unit
     if scale:
-        text, _, prefixed = quantity(value, scale, int(digits)).partition(" ")
-        return text, f" {prefixed}{unit}"
-    if form.endswith("%"):
-        return format(value, form).removesuffix("%"), f"%{unit}"
-    return format(value, form), unit
-
-
-def merge(messages: Iterable[Message]) -> dict[Message, Message]:
-    """Merge messages that differ only in numbers, and return each message -> its merged message.
-
-    ``values spread by 7%`` and ``values spread by 31%`` become ``values spread by 7 to 31%``.
-    """
-    # Group the messages that differ only in numbers.
-    families: dict[Any, list[Message]] = {}
-    for each in dict.fromkeys(messages):
-        families.setdefault(_without_numbers(each), []).append(each)
-    merged: dict[Message, Message] = {}
-    for family in families.values():
-        merged |= dict.fromkeys(family, _spanning_messages(family))
-    return merged
-
-
-def _without_numbers(value: Value) -> Any:
-    """Return a key that is equal for values that differ only in numbers of the same sign."""
-    if isinstance(value, Message):
-        values = tuple((name, _without_numbers(each)) for name, each in value.values)
-        return replace(value, values=values)
-    if isinstance(value, tuple):
-        return tuple(map(_without_numbers, value))
-    if isinstance(value, frozenset):
-        return frozenset()
-    if isinstance(value, str | Range):
-        return value
-    if value < 0:
-        return Range(-1, 0)
-    return Range(0, 1)
-
-
-def _spanning_messages(messages: Sequence[Message]) -> Message:
-    """Merge messages that differ only in numbers. Different numbers become ranges."""
-    values: list[tuple[str, Value]] = []
-    # All messages have the same fields in the same order. A column holds one field of all messages.
-    for column in zip(*(each.values for each in messages), strict=True):
-        name, _ = column[0]
-        values.append((name, _spanning([value for _, value in column])))
-    return replace(messages[0], values=tuple(values))
-
-
-def _spanning(values: Sequence[Value]) -> Value:
-    """Merge several values of one field, which differ only in numbers and sets, into one value.
-
-    Numbers become a range, and sets their union. Messages and tuples are merged field by field. Texts
-    and ranges are equal in all values.
-    """
-    first = values[0]
-    if isinstance(first, Message):
-        return _spanning_messages([value for value in values if isinstance(value, Message)])
-    if isinstance(first, tuple):
-        return tuple(_spanning(column) for column in zip(*values, strict=True))
-    if isinstance(first, frozenset):
-        return first.union(*(value for value in values if isinstance(value, frozenset)))
-    if isinstance(first, str | Range):
-        return first
-    numbers = [value for value in values if isinstance(value, int | float)]
-    low, high = min(numbers), max(numbers)
-    if low == high:
-        return first
-    return Range(low, high)
-
-
-ORDER = tuple(Severity)
+        return quantity(value, scale, int(digits)) + unit
+    return format(value, form) + unit
 
 
 def worst(messages: Iterable[Message]) -> Severity | None:
@@ -375,8 +238,27 @@ def worst(messages: Iterable[Message]) -> Severity | None:
 
     Warnings that are printed once for the campaign are ignored.
     """
-    found = {each.severity for each in messages if each.is_warning and not each.is_shared}
+    found = {each.severity for each in messages if each.is_warning and each.scope is Scope.POINT}
     for severity in ORDER:
         if severity in found:
             return severity
     return None
+
+
+def merge_keys(reasons: Iterable[str]) -> list[str]:
+    """Return the different reasons for unknown limits, with all keys of a section in one reason.
+
+    ``write disk.throughput.RS in the site file`` of some rows and ``.RR`` of others become ``write
+    disk.throughput.RS and .RR in the site file``.
+    """
+    names_of: dict[tuple[str, str], list[str]] = defaultdict(list)
+    found = []
+    for reason in filter(None, dict.fromkeys(reasons)):
+        key = SITE_KEY.fullmatch(reason)
+        if key is None:
+            found.append(reason)
+        else:
+            names_of[key[1], key[3]].append(key[2])
+    for (before, after), names in names_of.items():
+        found.append(f"{before}{listed(names)}{after}")
+    return found

@@ -211,7 +211,7 @@ class Runner:
         asked = limits.Question(*point, row.metric, self.facts, clock_hz=clock, clock_loaded=loaded)
         limit = limits.for_row(asked)
         if limit.value is None:
-            raise Unavailable(limit.reason.text if limit.reason else "no limit is known")
+            raise Unavailable(limit.reason or "no limit is known")
         return limit.value
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.site import for_host
 from peakmark.formatting import quantity
-from peakmark.messages import Message, message
+from peakmark.messages import message, words
 
 Kind = Literal["limit", "at_most", "none"]
 """``limit``; ``at_most`` for a bound, which no rate exceeds and no time falls below; else ``none``."""
@@ -51,9 +51,9 @@ class Limit:
     formula: str
     source: str
     origin: Origin
-    reason: Message | None = None
-    remarks: tuple[Message, ...] = ()
-    finding: Message | None = None
+    reason: str = ""
+    remarks: tuple[str, ...] = ()
+    finding: str = ""
     name: str = ""
     clock: str = ""
     detail: str = ""
@@ -289,7 +289,7 @@ class Question:
         return self.limit(float(value), formula, self.site_source(part), "site")
 
     def unknown(
-        self, case: str, *remarks: Message, key: str = "", place: str = "", **values: Any
+        self, case: str, *remarks: str, key: str = "", place: str = "", **values: Any
     ) -> Limit:
         """Return an unknown limit, with the reason and how to supply it.
 
@@ -300,9 +300,7 @@ class Question:
             place: case of ``state-limit`` in ``messages.yaml``, which says where to find the value.
             values: fields of the reason.
         """
-        reason = message("no-limit", case=case, **values)
+        reason = message("no-limit", case=case, **values).text
         if key:
-            section, _, name = key.rpartition(".")
-            names = (f".{name}",)
-            reason = message("state-limit", case=place, fact=reason, key=section, names=names)
+            reason = words(f"state-limit {place}".rstrip(), fact=reason, key=key)
         return Limit(None, self.unit, "", "", "unknown", reason, remarks)

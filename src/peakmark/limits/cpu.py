@@ -6,7 +6,7 @@ from peakmark import data
 from peakmark.catalogue import FUSED
 from peakmark.formatting import plural, quantity
 from peakmark.limits.base import Limit, Question
-from peakmark.messages import message
+from peakmark.messages import words
 
 RPEAK = "fused multiply-adds (HPL's Rpeak)"
 """Name of the limit of workloads in ``FUSED``. All pipes of a core together may do more."""
@@ -46,7 +46,7 @@ def limit(question: Question) -> Limit:
         f"{plural(cores, 'core')} x {quantity(clock.hz, 'Hz')} ({which})"
         f" x {per_cycle:.4g} operations per cycle and core = {quantity(value, 'op/s')}"
     )
-    fewer = message("limit-of-cores", threads=question.concurrency, cores=cores)
+    fewer = words("limit-of-cores", threads=question.concurrency, cores=cores)
     remarks = (fewer,) if question.concurrency > cores else ()
     texts = {"name": name, "clock": clock.name, "detail": how, "cores": counted}
     return question.limit(value, formula, source, origin, remarks=remarks, **texts)

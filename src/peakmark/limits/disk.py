@@ -6,7 +6,6 @@ from peakmark.catalogue import is_together
 from peakmark.formatting import quantity
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
-from peakmark.messages import message
 
 
 def limit(question: Question) -> Limit:
@@ -48,5 +47,5 @@ def bounds(question: Question) -> list[Limit | None]:
         return [None]
     formula = str(question.fact("storage", "interface_limit_formula"))
     source = "link speed read from this machine"
-    remark = message("remark", remark="the limit of the interface, not of the medium")
+    remark = "the limit of the interface, not of the medium"
     return [question.bound(float(rate), formula, source, "read", remarks=(remark,))]

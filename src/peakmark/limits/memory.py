@@ -11,7 +11,7 @@ from peakmark import data
 from peakmark.catalogue import ARRAYS, LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.formatting import format_size, plural, quantity
 from peakmark.limits.base import Clock, Limit, Question
-from peakmark.messages import Message, message
+from peakmark.messages import words
 
 LINE, PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
@@ -156,7 +156,7 @@ def _moved(question: Question, limit: Limit) -> Limit:
             "ordinary stores: this design may write whole lines without reading them first, so no such"
             " read is counted"
         )
-        return replace(limit, remarks=(*limit.remarks, message("remark", remark=remark)))
+        return replace(limit, remarks=(*limit.remarks, remark))
     counted, moved = _COUNTED[question.workload]
     why = ": an ordinary store first reads the line, which is not counted"
     return limit.part(counted / moved, f"{counted}/{moved} =", why)
@@ -208,10 +208,9 @@ def _node(question: Question) -> Limit:
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
         product = of_line(line, sockets, each)
-        remark = message(
-            "remark",
-            remark="the most such a CPU can have; fewer or slower modules lower it: state memory in the"
-            " site file",
+        remark = (
+            "the most such a CPU can have; fewer or slower modules lower it: state memory in the"
+            " site file"
         )
         return question.limit(*product, line["source"], "datasheet", remarks=(remark,))
     if line:
@@ -234,12 +233,10 @@ def _channel_width(question: Question) -> float | None:
     return None if re.search(_NARROW_OR_WIDE, kind, re.IGNORECASE) else 8.0
 
 
-def _empty_channels(
-    line: dict[str, str] | None, sockets: int, channels: int, width: float
-) -> Message | None:
+def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int, width: float) -> str:
     """Return the finding that some channels of the CPUs hold no module.
 
-    The result is None if every channel holds one, or if this is unknown: numbers of channels can be
+    The result is empty if every channel holds one, or if this is unknown: numbers of channels can be
     compared only if the firmware and the datasheet mean channels of the same width.
 
     Args:
@@ -249,11 +246,11 @@ def _empty_channels(
         width: bytes per transfer of these channels.
     """
     if line is None or float(line["bytes_per_transfer"]) != width:
-        return None
+        return ""
     if channels >= sockets * int(line["channels"]):
-        return None
+        return ""
     each = int(line["channels"])
-    return message(
+    return words(
         "empty-channels",
         populated=channels,
         channels=sockets * each,

@@ -7,7 +7,6 @@ import math
 from peakmark.formatting import quantity
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
-from peakmark.messages import message
 
 FRAME = 38
 """Bytes on the wire that a frame adds to its IP packet, the same for Ethernet and InfiniBand.
@@ -49,7 +48,7 @@ def limit(question: Question) -> Limit:
         source = f"{question.site_source('network')}; {packets}"
         return question.limit(value, formula, source, "site")
     source = f"{question.fact('network', 'interface')} of this machine; {packets}"
-    remarks = (message("remark", remark=note),) if note else ()
+    remarks = (note,) if note else ()
     return question.limit(value, formula, source, "read", remarks=remarks)
 
 

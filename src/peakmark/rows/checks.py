@@ -13,8 +13,8 @@ from functools import cache
 
 from peakmark import statistics
 from peakmark.catalogue import KERNELS, POOLS
-from peakmark.messages import ORDER, Message, Severity, message
-from peakmark.rows import core_checks, schema
+from peakmark.messages import ORDER, Message, Severity, message, words
+from peakmark.rows import core_checks
 from peakmark.rows.row_runs import Line, Messages, RowRuns, in_how_many
 from peakmark.rows.rows import MOST
 from peakmark.statistics import ENOUGH
@@ -197,7 +197,7 @@ def losses(measured: RowRuns) -> Messages:
         severity, case = Severity.WRONG, "overrun"
     elif share > HEAVY_LOSS:
         severity, case = Severity.UNSURE, "pushed"
-    fewer = message("fewer-streams") if row.concurrency > 1 else ""
+    fewer = words("fewer-streams") if row.concurrency > 1 else ""
     yield message("udp-loss", severity, case=case, share=share, fewer=fewer)
 
 
@@ -276,7 +276,7 @@ def limited_disk(measured: RowRuns) -> Messages:
     for unit, (used, name, factor) in rates.items():
         limit = limits.get(f"{way}_{name}")
         if limit and used > NEAR_LIMIT * limit:
-            rate = message(unit, rate=limit * factor)
+            rate = words(unit, rate=limit * factor)
             yield message("io-limit", Severity.WRONG, way=way, rate=rate)
 
 
@@ -396,24 +396,14 @@ def slow_gpu(measured: RowRuns) -> Messages:
             behind[index].append(slower)
     for index, shares in behind.items():
         if min(shares) > SLOW_GPU:
+            pci = gpus.get(index, {}).get("pci", "unknown")
             yield message(
                 "slow-gpu",
                 Severity.UNSURE,
-                index=index,
-                name=models.get(index, "GPU"),
-                pci=gpus.get(index, {}).get("pci", "unknown"),
+                gpu=f"GPU {index} ({models.get(index, 'GPU')}, {pci})",
+                pci=pci,
                 behind=statistics.median(shares),
             )
-
-
-def other_instruction(measured: RowRuns) -> Messages:
-    """Report that a GPU's row ran an instruction that may not be the fastest of the chip."""
-    row = measured.row
-    if row.subsystem != "gpu" or not row.is_own or not row.limit_reason:
-        return
-    reason = schema.message_of(json.loads(row.limit_reason))
-    if reason.case in ("instruction", "chip"):
-        yield message("other-instruction", ran=dict(reason.values)["ran"])
 
 
 def check_row(measured: RowRuns) -> list[Message]:
@@ -445,7 +435,6 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     counters,
     slow_link,
     slow_gpu,
-    other_instruction,
     core_checks.concurrency,
     scatter,
     hosts,

@@ -6,7 +6,6 @@ whose clock is too low, so the clock is compared separately.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from operator import itemgetter
@@ -14,7 +13,7 @@ from operator import itemgetter
 import pandas as pd
 
 from peakmark.equipment import equipment_of
-from peakmark.messages import Message, message
+from peakmark.messages import words
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW
 from peakmark.storage.results import Results
@@ -28,7 +27,7 @@ busy cores.
 
 
 def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Add ``clock_hz``, ``clock_share`` and ``clock_source`` (a message as JSON) to CPU rows.
+    """Add ``clock_hz``, ``clock_share`` and ``clock_source`` (its text) to CPU rows.
 
     The clock of a host is the median over its undisturbed runs, and the clock of a row is the median
     over its hosts. ``clock_share`` is the row's clock as a share of the highest clock known for the
@@ -67,31 +66,30 @@ def best_clocks(by_host: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
     The source is another node with an equal CPU, or the datasheet.
     """
-    found: dict[str, list[tuple[float, Message]]] = defaultdict(list)
+    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for point, hz, source in (*clocks_of_nodes(by_host), *clocks_of_datasheet(by_host, rows)):
         found[point].append((hz, source))
     lines = {}
     for point, clocks in found.items():
         hz, source = max(clocks, key=itemgetter(0))
-        text = json.dumps(schema.to_json(source), ensure_ascii=False)
-        lines[point] = {"best_hz": hz, "source": text}
+        lines[point] = {"best_hz": hz, "source": source}
     frame = pd.DataFrame(lines.values(), index=list(lines), columns=["best_hz", "source"])
     return frame.astype({"best_hz": float, "source": object})
 
 
-def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, Message]]:
+def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, str]]:
     """Yield for each point the clocks that the same work reached on other nodes with an equal CPU."""
     pairs = by_host.merge(by_host, on=WORK, suffixes=("", "_other"))
     is_other = pairs["host"].ne(pairs["host_other"]) & pairs["cpu_class"].ne("")
     for other in schema.lines(pairs[is_other]):
         hz = other.clock_hz_other
-        yield other.point, hz, message("clock-of-node", best=hz, node=other.host_other)
+        yield other.point, hz, words("clock-of-node", best=hz, node=other.host_other)
 
 
 def clocks_of_datasheet(
     by_host: pd.DataFrame, rows: pd.DataFrame
-) -> Iterator[tuple[str, float, Message]]:
+) -> Iterator[tuple[str, float, str]]:
     """Yield the CPU's maximum clock for each point with at most ``BOOSTED`` threads."""
     few = rows["is_own"] & rows["concurrency"].le(BOOSTED) & rows["maximum_hz"].gt(0)
     for row in schema.lines(rows[few & rows["point"].isin(by_host["point"])]):
-        yield row.point, row.maximum_hz, message("clock-of-datasheet", best=row.maximum_hz)
+        yield row.point, row.maximum_hz, words("clock-of-datasheet", best=row.maximum_hz)

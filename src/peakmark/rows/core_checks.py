@@ -6,11 +6,10 @@ A check yields messages about one row; it never changes or removes a value.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.formatting import format_size
-from peakmark.messages import Severity, Value, message
+from peakmark.messages import Severity, message, words
 from peakmark.rows.row_runs import Messages, RowRuns, in_how_many
 from peakmark.rows.runs import WAITED
 from peakmark.run import noise
@@ -42,13 +41,14 @@ def disturbed(measured: RowRuns) -> Messages:
     for noise_of_host in measured.noises:
         runs, where = noise_of_host.long_runs, noise_of_host.where
         others = [run["others"] for run in runs]
-        for found in measured.repeated("other-load", others, least=noise.OTHERS, where=where):
-            worst = max(runs, key=lambda run: float(run["others"]))
-            busy = message("hidden")
-            if worst["busy"]:
-                users = message("other-users", users=worst["users"]) if worst["users"] else ""
-                busy = message("busy", busy=worst["busy"], users=users)
-            yield replace(found, values=(*found.values, ("busy", busy)))
+        busy = words("hidden")
+        worst = max(runs, key=lambda run: float(run["others"]), default={"busy": 0})
+        if worst["busy"]:
+            users = words("other-users", users=worst["users"]) if worst["users"] else ""
+            busy = words("busy", busy=worst["busy"], users=users)
+        yield from measured.repeated(
+            "other-load", others, least=noise.OTHERS, where=where, busy=busy
+        )
         steal = [run["steal"] or 0.0 for run in runs]
         yield from measured.repeated("steal", steal, least=STEAL, where=where)
         held_back = [(run["throttled_seconds"] or 0.0) / run["seconds"] for run in runs]
@@ -86,9 +86,9 @@ def crowded(measured: RowRuns) -> Messages:
     """
     held_up = [run.held_up_cores for run in measured.runs if run.held_up_cores]
     if held_up:
-        most = message("of-cores", cores=max(held_up))
+        most = words("of-cores", cores=max(held_up))
         if min(held_up) < max(held_up):
-            most = message("up-to-cores", cores=max(held_up))
+            most = f"up to {most}"
         often = in_how_many(len(held_up), len(measured.runs))
         severity = measured.severity_of("crowded-core")
         yield message("crowded-core", severity, cores=most, often=often)
@@ -133,12 +133,12 @@ def clock(measured: RowRuns) -> Messages:
     way = "fell" if largest < 0 else "rose"
     if min(large) < 0 < max(large):
         way = "moved"
-    by = message("exactly", share=abs(largest))
+    by = f"{abs(largest):.0%}"
     if len(changes) > 1:
-        by = message("up-to", share=abs(largest))
+        by = f"up to {by}"
     often = in_how_many(len(large), len(changes))
     severity = measured.severity_of("clock-moved")
-    yield message("clock-moved", severity, way=way, most=by, often=often)
+    yield message("clock-moved", severity, way=way, most=by, share=abs(largest), often=often)
 
 
 def below_nominal(measured: RowRuns) -> Messages:
@@ -158,9 +158,9 @@ def below_nominal(measured: RowRuns) -> Messages:
         judged = idle_clock(measured) or seen
     if judged < (1 - noise.MATTERS) * nominal:
         # Scale the efficiency at the observed clock to the efficiency at the nominal clock.
-        of_nominal: Value = ""
+        of_nominal = ""
         if row.limit_clock and row.efficiency:
-            of_nominal = message("of-nominal", share=row.efficiency * seen / nominal)
+            of_nominal = words("of-nominal", share=row.efficiency * seen / nominal)
         yield message(
             "below-nominal", Severity.UNSURE, clock=judged, nominal=nominal, share=of_nominal
         )
@@ -188,9 +188,9 @@ def narrower(measured: RowRuns) -> Messages:
     is_widest = isa in ("auto", measured.fact("cpu", "isa_best"))
     row = measured.row
     if row.instrument == KERNELS["cpu"] and row.limit is not None and not is_widest:
-        instructions = message("instructions", isa=isa.upper())
+        instructions = words("instructions", isa=isa.upper())
         if isa == "scalar":
-            instructions = message("plain")
+            instructions = words("plain")
         yield message("narrower", asked=(instructions,))
 
 
@@ -205,7 +205,7 @@ def placement(measured: RowRuns) -> Messages:
         return
     placed = []
     for cores, sockets, nodes in sorted(placements):
-        placed.append(message("cores", cores=cores, sockets=sockets, nodes=nodes))
+        placed.append(words("cores", cores=cores, sockets=sockets, nodes=nodes))
     yield message("placement-differs", Severity.UNSURE, placed=tuple(placed))
 
 

@@ -271,8 +271,7 @@ def limit_shares(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]
 def machine_sentences(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence for each reason why the machine's limit is lower than its CPU would allow."""
     for text in rows.loc[rows["limit_finding"].ne(""), "limit_finding"].unique():
-        reason = schema.message_of(json.loads(text))
-        yield {"topic": "Machine", "points": "[]", "text": reason.full_sentence}
+        yield {"topic": "Machine", "points": "[]", "text": f"{capitalised(text)}."}
 
 
 # -- nodes and links

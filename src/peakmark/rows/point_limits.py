@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,6 @@ import pandas as pd
 from peakmark.formatting import natural
 from peakmark.limits import Limit, Question, for_row
 from peakmark.limits.memory import level_of
-from peakmark.messages import Message
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW
 from peakmark.storage.results import Results
@@ -130,9 +128,9 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
         "limit_clock": limit.clock,
         "limit_clock_hz": question.clock_hz,
         "limit_bandwidth": limit.bandwidth,
-        "limit_reason": json_text(limit.reason),
-        "limit_remarks": json.dumps([schema.to_json(each) for each in limit.remarks]),
-        "limit_finding": json_text(limit.finding),
+        "limit_reason": limit.reason,
+        "limit_remarks": json.dumps(limit.remarks, ensure_ascii=False),
+        "limit_finding": limit.finding,
         "limit_host": host or "",
         "cache_level": level_of(question) if question.subsystem == "memory" else "",
         "limit_at_nominal": at_clock["nominal"],
@@ -224,14 +222,3 @@ def limit_at(clock_name: str, limit: Limit, question: Question, point: Any) -> f
         return None
     # ``clock_loaded`` is False because this clock was not observed during the work.
     return answer(replace(question, clock_hz=clock.hz, clock_loaded=False), point).value
-
-
-def json_text(message: Message | None) -> str:
-    """Return a message as JSON; an empty text if there is none."""
-    return "" if message is None else json.dumps(schema.to_json(message), ensure_ascii=False)
-
-
-def messages_of(texts: str) -> Iterator[Message]:
-    """Yield the messages of a JSON list."""
-    for value in json.loads(texts or "[]"):
-        yield schema.message_of(value)

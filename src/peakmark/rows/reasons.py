@@ -52,7 +52,7 @@ def add_reasons(
             shared = [*differing(members, of_class["name"].tolist())][:SHOWN]
             for index, node in of_class["name"].items():
                 found = [*lost_time(rows, runs, node, str(subsystem)), *shared]
-                values = [schema.to_json(each) for each in found]
+                values = [each.full_sentence for each in found]
                 texts[index] = json.dumps(values, ensure_ascii=False)
     reasons = pd.Series(texts, index=fleet.index, dtype="object").fillna("")
     return fleet.assign(reasons=reasons)

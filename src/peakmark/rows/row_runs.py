@@ -11,7 +11,7 @@ from typing import Any
 
 from peakmark import statistics
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.messages import Message, Severity, Value, message
+from peakmark.messages import Message, Severity, message, words
 
 Messages = Iterator[Message]
 Line = Any
@@ -34,7 +34,7 @@ class NoiseOfHost:
             short to measure other activity.
     """
 
-    where: Value
+    where: str
     runs: Sequence[Mapping[str, Any]]
 
     @property
@@ -93,7 +93,7 @@ class RowRuns:
         servers = [run for run in self.in_time if run.server_noise_known]
         for host in dict.fromkeys(run.server_host for run in servers):
             of_host = [_noise(run, "server_") for run in servers if run.server_host == host]
-            found.append(NoiseOfHost(message("server", hosts=frozenset([host])), of_host))
+            found.append(NoiseOfHost(words("server", hosts=host), of_host))
         return found
 
     # -- disturbances
@@ -134,7 +134,8 @@ class RowRuns:
         amounts: Sequence[float],
         least: float = 0.0,
         severity: Severity | None = None,
-        where: Value | None = None,
+        where: str | None = None,
+        **values: str,
     ) -> Messages:
         """Yield a message with the largest amount, and the number of runs with amounts above ``least``.
 
@@ -144,13 +145,14 @@ class RowRuns:
             least: if no amount is above it, there is no message.
             severity: severity of the message; None computes it with ``severity_of``.
             where: host to name in the message, empty for the node itself; None names no place.
+            values: further fields of the message.
         """
         count = sum(amount > least for amount in amounts)
         if not count:
             return
         often = _where_and_how_often(where, count, len(amounts))
         severity = severity or self.severity_of(code)
-        yield message(code, severity, share=max(amounts), often=often)
+        yield message(code, severity, share=max(amounts), often=often, **values)
 
 
 def severity_of(disturbed: int, n: int) -> Severity:
@@ -158,19 +160,19 @@ def severity_of(disturbed: int, n: int) -> Severity:
     return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
 
 
-def _where_and_how_often(where: Value | None, count: int, n: int) -> Value:
+def _where_and_how_often(where: str | None, count: int, n: int) -> str:
     """Return the host and ``in COUNT of N runs`` as part of a message. ``where``: see ``repeated``."""
     if where is None:
         return in_how_many(count, n)
     if n > 1:
         return in_how_many(count, n, where)
     # With a single run the message names only the host; for the node itself it says ``meanwhile``.
-    return message("meanwhile", where=where)
+    return words("meanwhile", where=where)
 
 
-def in_how_many(count: int, n: int, where: Value = "") -> Value:
+def in_how_many(count: int, n: int, where: str = "") -> str:
     """Return ``in COUNT of N runs`` as part of a message; empty if there is a single run."""
-    return message("often", where=where, count=count, n=n) if n > 1 else ""
+    return words("often", where=where, count=count, n=n) if n > 1 else ""
 
 
 def _noise(run: Line, prefix: str) -> dict[str, Any]:

@@ -17,11 +17,10 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.messages import Message, Scope, Severity, WarningKind, message, worst
+from peakmark.messages import Message, Scope, Severity, WarningKind, message, words, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.clocks import add_clocks
 from peakmark.rows.names import DISTURBANCES
-from peakmark.rows.point_limits import messages_of
 from peakmark.rows.row_runs import Line, Messages, RowRuns, severity_of
 from peakmark.rows.settings import deviations
 from peakmark.statistics import median
@@ -42,6 +41,8 @@ SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of warnings that may be stated once for the campaign."""
 CLEARLY_WORSE = 2.0
 """Multiple of the campaign's usual disturbance above which a row keeps its own warning."""
+GRADED = ("waited", "steal", "memory-load", "other-load")
+"""Codes of the disturbances that a row can have clearly more than usual."""
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
@@ -195,12 +196,12 @@ def missing_values(point: MeasuredPoint) -> Messages:
             about=row.instrument,
             missing=row.missing,
             planned=row.planned,
-            reason=message("because", reason=row.reason) if row.reason else "",
+            reason=words("because", reason=row.reason) if row.reason else "",
         )
     for failure in point.failures:
         if failure.wrong_core is not None:
-            core = failure.wrong_core
-            yield message("wrong-core", Severity.UNSURE, host=failure.host, core=core)
+            core = f"the core of CPU {failure.wrong_core} on {failure.host}"
+            yield message("wrong-core", Severity.UNSURE, core=core)
 
 
 def unequal_nodes(point: MeasuredPoint) -> Messages:
@@ -296,7 +297,7 @@ def program_warnings(point: MeasuredPoint) -> Messages:
         for warning, count in runs_with.items():
             if HAS_CHECK.match(warning) and point.table.subsystem != "disk":
                 continue
-            often = message("runs", count=count, n=n) if count < n else ""
+            often = words("runs", count=count, n=n) if count < n else ""
             yield message("warning", about=instrument, warning=warning, often=often)
         if any(measured.values_of("estimated")):
             yield message("derived", about=instrument)
@@ -305,11 +306,10 @@ def program_warnings(point: MeasuredPoint) -> Messages:
 def limit_remarks(point: MeasuredPoint) -> Messages:
     """Report remarks on the limit, and the pairs of hosts that measured the point."""
     row = point.own_line
-    for remark in messages_of(row.limit_remarks):
+    for remark in json.loads(row.limit_remarks or "[]"):
         yield message("limit", remark=remark)
     if row.limit_finding:
-        finding = schema.message_of(json.loads(row.limit_finding))
-        yield message("machine", remark=finding)
+        yield message("machine", remark=row.limit_finding)
     hosts = zip(row.clients.split("; "), row.servers.split("; "), strict=True)
     pairs = tuple(f"{client} → {server}" for client, server in hosts if client != server)
     if len(pairs) > 1:
@@ -323,14 +323,13 @@ def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
     """Report a clock that is clearly below the highest clock known for the same work."""
     row = point.own_line
     if row.clock_share is not None and row.clock_share < THROTTLED:
-        source = schema.message_of(json.loads(row.clock_source))
         yield message(
             "clock-below-best",
             Severity.UNSURE,
             about=row.instrument,
             share=row.clock_share,
             clock=row.clock_hz,
-            source=source,
+            source=row.clock_source,
         )
 
 
@@ -378,7 +377,7 @@ def widespread(
         ]
         having.update({note.code for note in counted})
         for note in counted:
-            amounts[note.code].append(amount_of(note))
+            amounts[note.code].append(note.amount)
     common = [code for code in SHARED if having[code] >= max(AT_LEAST, MOSTLY * able[code])]
     return {code: median(amounts[code] or [0.0]) for code in common}
 
@@ -408,12 +407,6 @@ def codes_that_can_show(own: RowRuns) -> set[str]:
     return codes
 
 
-def amount_of(note: Message) -> float:
-    """Return how strong a disturbance was, as the message's share; 0 if it has no share."""
-    amount = dict(note.values).get("share")
-    return float(amount) if isinstance(amount, int | float) else 0.0
-
-
 def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
     """Return a message about a row, with the scope of the campaign if most rows have such a message.
 
@@ -425,7 +418,8 @@ def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
     """
     if note.code not in usual:
         return note
-    is_clearly_worse = note.is_warning and amount_of(note) > CLEARLY_WORSE * usual[note.code]
+    is_worse = note.amount > CLEARLY_WORSE * usual[note.code]
+    is_clearly_worse = note.is_warning and note.code in GRADED and is_worse
     return note if is_clearly_worse else replace(note, scope=Scope.CAMPAIGN)
 
 
@@ -453,7 +447,7 @@ def kinds_of(notes: Sequence[Message]) -> list[str]:
 
     Warnings that are stated once for the campaign are left out.
     """
-    named = {note.kind for note in notes if note.is_named and not note.is_shared}
+    named = {note.kind for note in notes if note.is_named and note.scope is Scope.POINT}
     kinds = [str(kind) for kind in WarningKind if kind in named]
     if worst(notes) is Severity.WRONG:
         kinds.insert(0, "wrong")
@@ -464,5 +458,23 @@ def frame_of(notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
     """Return the messages of all points as the frame ``warnings``."""
     lines = []
     for point, of_point in notes.items():
-        lines += [schema.line_of_message(note, point) for note in of_point]
+        lines += [line_of(note, point) for note in of_point]
     return schema.typed("warnings", pd.DataFrame(lines))
+
+
+def line_of(note: Message, point: str) -> dict[str, Any]:
+    """Return the line of ``warnings`` for a message about a point."""
+    return {
+        "point": point,
+        "about": note.about,
+        "code": note.code,
+        "case": note.case,
+        "severity": str(note.severity),
+        "scope": str(note.scope),
+        "kind": note.kind if note.is_named else "",
+        "amount": note.amount,
+        "subject": note.subject,
+        "short": note.short,
+        "text": note.fact,
+        "remedy": note.remedy,
+    }

@@ -20,7 +20,7 @@ import pandas as pd
 from peakmark import files
 from peakmark.catalogue import TOGETHER
 from peakmark.errors import RecordError
-from peakmark.messages import Message, Range, Scope, Severity, Value, texts
+from peakmark.messages import Severity
 from peakmark.rows.names import CAMPAIGN, DISTURBANCES, FOLDER, FRAMES
 
 Kind = Literal["text", "int", "float", "flag", "json"]
@@ -233,9 +233,9 @@ limit_sources       json   sources of the numbers in the formula
 limit_clock         text   clock at which the limit holds: observed, nominal or maximum; empty if it does not depend on a clock
 limit_clock_hz      float  clock that was observed while the row was measured, Hz
 limit_bandwidth     float  for a latency under load: bandwidth of the memory, B/s
-limit_reason        json   message that explains why there is no limit
-limit_remarks       json   messages with remarks on the limit
-limit_finding       json   message that explains why the machine's limit is lower than its CPU would allow
+limit_reason        text   why there is no limit
+limit_remarks       json   remarks on the limit
+limit_finding       text   why the machine's limit is lower than its CPU would allow
 limit_host          text   host from whose facts the limit was computed
 efficiency          float  share of the limit that the value reaches
 share               float  share of the limit that the value reaches; without a limit, share of the bound
@@ -279,7 +279,9 @@ case                text   variant of the message's text
 severity            text   wrong, unsure or note
 scope               text   point, or campaign if the message is printed once for all rows
 kind                text   kind that tables name in their column of warnings; empty for none
-values              json   values of the fields in the text
+amount              float  how much, for messages of one code; larger is worse, 0 if it has no amount
+subject             text   what the report explains the message for once each, such as a program; empty for nothing
+short               text   what happened, in at most six words; empty if no row shows it
 text                text   what happened
 remedy              text   what to do
 """
@@ -337,7 +339,7 @@ behind_low          float  this share at the lower end of its interval
 behind_high         float  this share at the upper end of its interval
 rows                int    number of rows in which the node is slow
 judged              int    number of rows in which the node was judged, within its subsystem
-reasons             json   messages on possible reasons
+reasons             json   sentences on possible reasons
 pairs               int    number of pairs from which a node or pair was judged
 """
 )
@@ -508,74 +510,3 @@ def is_mapped(rows: pd.DataFrame) -> pd.Series:
 def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
     """Return a mask of the warnings that other activity may have changed a value."""
     return warnings["code"].isin(DISTURBANCES) & warnings["severity"].ne(Severity.NOTE)
-
-
-# -- messages as JSON
-
-
-def to_json(value: Value) -> Any:
-    """Return a value of a message as a JSON value; ``from_json`` converts it back."""
-    if isinstance(value, Message):
-        values = {name: to_json(each) for name, each in value.values}
-        return {"code": value.code, "case": value.case, "values": values}
-    if isinstance(value, Range):
-        return {"low": value.low, "high": value.high}
-    if isinstance(value, frozenset):
-        return {"names": sorted(value)}
-    if isinstance(value, tuple):
-        return [to_json(each) for each in value]
-    return value
-
-
-def from_json(value: Any) -> Value:
-    """Return the value of a message that ``to_json`` converted to JSON."""
-    if isinstance(value, list):
-        return tuple(from_json(each) for each in value)
-    if not isinstance(value, dict):
-        return value  # type: ignore[no-any-return]  # a text or a number
-    if "low" in value:
-        return Range(value["low"], value["high"])
-    if "names" in value:
-        return frozenset(value["names"])
-    return message_of(value)
-
-
-def message_of(value: Mapping[str, Any], **more: Any) -> Message:
-    """Return the message that ``to_json`` converted to JSON.
-
-    Args:
-        value: JSON object with ``code``, ``case`` and ``values``.
-        **more: other attributes of the message, such as its severity.
-    """
-    values = tuple((name, from_json(each)) for name, each in value["values"].items())
-    return Message(value["code"], values, case=value["case"], **more)
-
-
-def line_of_message(message: Message, point: str) -> dict[str, Any]:
-    """Return the line of ``warnings`` for a message about a point."""
-    fact, remedy = _words_of(message.entry, message.values)
-    return {
-        "point": point,
-        "about": message.about,
-        "code": message.code,
-        "case": message.case,
-        "severity": str(message.severity),
-        "scope": str(message.scope),
-        "kind": str(message.kind) if message.is_named else "",
-        "values": json.dumps(to_json(message)["values"], ensure_ascii=False),
-        "text": fact,
-        "remedy": remedy,
-    }
-
-
-@cache
-def _words_of(entry: str, values: tuple[tuple[str, Value], ...]) -> tuple[str, str]:
-    """Return fact and remedy of a message. Cached, because the rows of many nodes share messages."""
-    return texts(entry, dict(values))
-
-
-def message_of_line(line: Any) -> Message:
-    """Return the message of a line of ``warnings``."""
-    content = {"code": line.code, "case": line.case, "values": json.loads(line.values)}
-    severity, scope = Severity(line.severity), Scope(line.scope)
-    return message_of(content, severity=severity, about=line.about, scope=scope)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -112,8 +111,7 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
     nodes = of_kind(frames, "node")
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for node in schema.lines(nodes[nodes["table"].eq("")]):
-        reasons = [schema.message_of(each).full_sentence for each in json.loads(node.reasons)]
-        groups[node.subsystem, " ".join(reasons)].append(node)
+        groups[node.subsystem, " ".join(json.loads(node.reasons))].append(node)
     return [(reason, lines) for (_, reason), lines in groups.items()]
 
 
@@ -169,16 +167,13 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
     """Yield a sentence for each GPU that is slower than the other GPUs of its node."""
     node_of = frames.rows.drop_duplicates("point").set_index("point")["node"]
     warnings = frames.warnings[frames.warnings["code"].eq("slow-gpu")]
-    found: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
-    for warning in schema.lines(warnings):
-        values = json.loads(warning.values)
-        found[node_of[warning.point], values["index"]].append(values)
-    for node, index in sorted(found, key=lambda gpu: (natural(gpu[0]), gpu[1])):
-        rows = found[node, index]
-        worst = max(rows, key=itemgetter("behind"))
+    of_nodes = warnings.assign(node=warnings["point"].map(node_of))
+    gpus = of_nodes.groupby(["node", "subject"], as_index=False)["amount"].agg(["max", "size"])
+    ordered = gpus.sort_values(["node", "subject"], key=lambda names: names.map(natural))
+    for gpu in schema.lines(ordered):
         yield (
-            f"GPU {index} of {node} ({worst['name']}, {worst['pci']}) is up to {worst['behind']:.1%}"
-            f" slower than the other GPUs of the node, in {plural(len(rows), 'row')}."
+            f"{gpu.subject} of {gpu.node} is up to {gpu.max:.1%} slower than the other GPUs of the"
+            f" node, in {plural(gpu.size, 'row')}."
         )
 
 

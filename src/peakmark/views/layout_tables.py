@@ -48,8 +48,7 @@ def layout_of(frames: CampaignFrames) -> Layout | None:
 
 
 def arrange(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
-    """Return the frames with the short texts of warnings, and in the order and words of a layout."""
-    frames = replace(frames, warnings=remarks.with_short(frames.warnings))
+    """Return the frames in the order and words of a layout."""
     if layout is None:
         return frames
     return with_names(replace(frames, rows=in_order(frames.rows, layout)), layout)

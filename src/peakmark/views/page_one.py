@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
@@ -20,8 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import date, duration, plural, typeset
-from peakmark.messages import Message, Severity, message
+from peakmark.errors import Sentence
+from peakmark.formatting import capitalised, date, duration, plural, typeset
+from peakmark.messages import Message, Severity, message, words
 from peakmark.rows import schema
 from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.schema import CampaignFrames
@@ -77,7 +77,7 @@ def causes(frames: CampaignFrames) -> Iterator[str]:
     own = frames.rows[frames.rows["is_own"]]
     measured = own[own["n"].gt(0)]
     for text in dict.fromkeys(text for text in measured["limit_finding"] if text):
-        yield typeset(schema.message_of(json.loads(text)).full_sentence)
+        yield typeset(f"{capitalised(text)}.")
     yield from causes_in_warnings(frames, measured)
 
 
@@ -88,8 +88,7 @@ def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterat
     rows = Counter(named.drop_duplicates(["point", "code"])["code"])
     for code, count in rows.most_common():
         line = next(schema.lines(named[named["code"].eq(code)]))
-        note = schema.message_of_line(line)
-        yield typeset(f"In {count} of {len(measured)} rows {note.fact}.")
+        yield typeset(f"In {count} of {len(measured)} rows {line.text}.")
 
 
 # -- as text
@@ -267,11 +266,9 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
 def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
     """Yield a caveat for each core that computed wrong results more than once."""
     wrong = frames.warnings[frames.warnings["code"].eq("wrong-core")]
-    counts = Counter(schema.message_of_line(line) for line in schema.lines(wrong))
-    for warning, count in counts.items():
+    for core, count in Counter(wrong["subject"]).items():
         if count > 1:
-            values = (*warning.values, ("count", count))
-            yield replace(warning, case="again", severity=Severity.WRONG, values=values)
+            yield message("wrong-core", Severity.WRONG, case="again", core=core, count=count)
 
 
 def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
@@ -296,7 +293,7 @@ def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[M
     parts = []
     for code in DISTURBANCES:
         if code in doubtful:
-            parts.append(message("in-short", case=code, rows=int(counts[code])))
+            parts.append(words(f"in-short {code}", rows=int(counts[code])))
     if parts:
         yield message("disturbed-rows", parts=tuple(parts), of=len(measured))
 
@@ -327,7 +324,8 @@ def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
             yield message("part-of-node", resource=part.title, used=used, cores=cores)
         for note in score_card.notes_of(frames, row):
             if note.code == "narrower":
-                yield note
+                advice = Sentence(note.text, note.remedy)
+                yield replace(message("remark", remark=str(advice)), code=note.code)
 
 
 def cores_used(runs: pd.DataFrame, row: Line) -> tuple[int, int]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
@@ -12,15 +10,15 @@ from typing import NamedTuple
 import pandas as pd
 
 from peakmark.formatting import capitalised, typeset
-from peakmark.messages import ORDER, message
-from peakmark.rows import schema
+from peakmark.messages import ORDER, merge_keys, message
 from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import Table
 
 MOST = 3
 """Usual largest number of remarks in a line: the last part counts the others."""
-NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
+"""Number in a text; not a digit of a name, such as that of *iperf3*."""
 SEVERITIES = [str(severity) for severity in ORDER]
 """Severities, the worst first."""
 
@@ -39,31 +37,16 @@ class Explanation(NamedTuple):
     text: str
 
 
-def with_short(warnings: pd.DataFrame) -> pd.DataFrame:
-    """Return warnings with ``short``, a remark in a few words, and ``subject``, what the message is per.
-
-    (``warnings.csv`` should have these columns; then this function is superfluous.)
-    """
-    keys = ["code", "case", "values"]
-    messages = warnings.drop_duplicates(keys)[keys].copy()
-    found = [schema.message_of_line(line) for line in schema.lines(warnings.loc[messages.index])]
-    shorts = [message.short for message in found]
-    subjects = [str(message.subject) for message in found]
-    messages["short"] = pd.Series(shorts, messages.index, dtype="str")
-    messages["subject"] = pd.Series(subjects, messages.index, dtype="str")
-    return warnings.merge(messages, on=keys, how="left")
-
-
 def on_lines(
     frames: CampaignFrames, table: Table, lines: pd.DataFrame, instruments: Iterable[str]
 ) -> list[list[str]]:
     """Return the remarks on each line of a table, the most severe first.
 
     A remark on a reference that peakmark's kernel has too is returned once, without a program. Remarks
-    that differ only in numbers are one remark with the range of the numbers.
+    that differ only in numbers are one remark with the largest amount.
 
     Args:
-        frames: the campaign; ``warnings`` have the column ``short``.
+        frames: the campaign.
         table: the table, which gives the programs' names.
         lines: see ``table.show``.
         instruments: programs that have a column; by default all of the table.
@@ -78,9 +61,9 @@ def on_lines(
     notes = notes[is_shown & notes["short"].ne("")]
     if notes.empty:
         return [[] for _ in lines["line"].unique()]
-    words = notes["short"].str.replace(NUMBER, "", regex=True)
-    family = ["line", "code", "case", words, "about", "severity"]
-    notes = notes.groupby(family, sort=False)["short"].agg(spanned).reset_index(name="remark")
+    notes = notes.assign(words=notes["short"].str.replace(NUMBER, "", regex=True))
+    family = ["line", "code", "case", "words", "about", "severity"]
+    notes = merge(notes, family, "short").rename(columns={"short": "remark"})
     # A remark on a reference names it, unless peakmark's kernel has the same remark.
     wrong = notes["severity"].map({"wrong": "wrong: "}).fillna("")
     named = wrong + notes["about"].map(programs).fillna("") + notes["remark"]
@@ -96,19 +79,26 @@ def on_lines(
     return [of_lines.get(line, []) for line in lines["line"].unique()]
 
 
-def spanned(variants: Iterable[str]) -> str:
-    """Return texts that differ only in numbers as one text, such as ``spread 7 to 31%``."""
-    first, *others = dict.fromkeys(variants)
-    if not others:
-        return first
-    numbers = [NUMBER.findall(text) for text in (first, *others)]
-    parts = NUMBER.split(first)
-    text = parts[0]
-    for column, rest in zip(zip(*numbers, strict=True), parts[1:], strict=True):
-        low, high = min(column, key=float), max(column, key=float)
-        is_range = low != high and not text.lower().endswith("up to ")
-        text += f"{low} to {high}{rest}" if is_range else f"{high}{rest}"
-    return text
+def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
+    """Return of each family the note with the largest amount, with *up to* in its text if others have less.
+
+    Args:
+        notes: lines of ``warnings``.
+        family: columns whose values are equal in notes that differ only in numbers.
+        column: column of the text.
+    """
+    groups = notes.groupby(family, sort=False)
+    largest = groups["amount"].transform("max")
+    # An amount below zero is of a number that is smaller in a worse case.
+    is_range = largest.gt(0) & groups["amount"].transform("min").lt(largest)
+    is_range &= groups[column].transform("nunique").gt(1)
+    is_range &= ~notes[column].str.contains("up to ", case=False, regex=False)
+    with_range = notes[column].str.replace(NUMBER, r"up to \g<0>", n=1, regex=True)
+    texts = notes.assign(
+        place=groups.ngroup(), **{column: notes[column].mask(is_range, with_range)}
+    )
+    first = texts[notes["amount"].eq(largest)].drop_duplicates("place")
+    return first.sort_values("place", kind="stable")
 
 
 def common(on_lines: Sequence[Sequence[str]]) -> list[str]:
@@ -148,18 +138,17 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     notes = notes.assign(
         sentence=sentences,
         words=sentences.str.replace(NUMBER, "", regex=True),
-        amount=sentences.str.extract(f"({NUMBER.pattern})")[0].astype("float64"),
         rank=notes["severity"].map(SEVERITIES.index),
     )
     found = []
     for _, family in notes.groupby(["code", "case", "subject"], sort=False):
-        # Variants give the same advice: explain only the most severe one, with the largest number.
+        # Variants give the same advice: explain only the most severe one, with the largest amount.
         order = family.sort_values(["rank", "amount"], ascending=[True, False], kind="stable")
         first = order.iloc[0]
         alike = family[family["words"].eq(first["words"])]
         points = list(dict.fromkeys(family["point"]))
-        short = typeset(spanned(family["short"])) if first["short"] else ""
-        text = f"{typeset(spanned(alike['sentence']))}."
+        short = typeset(merge(family, ["code"], "short")["short"].iloc[0])
+        text = typeset(f"{merge(alike, ['code'], 'sentence')['sentence'].iloc[0]}.")
         found.append((first["rank"], -len(points), Explanation(short, points, text)))
     ordered = sorted(found, key=itemgetter(0, 1))
     return [explanation for *_, explanation in ordered]
@@ -207,30 +196,11 @@ def gaps(
     if len(rows):
         found += empty_columns(frames, table, rows, instruments)
     own = rows[rows["is_own"]]
-    reasons = unknown_reasons(own)
+    reasons = merge_keys(own["limit_reason"])
     if with_limit and reasons:
         where = " in the empty cells" if own["limit"].notna().any() else ""
         reason = "the HTML report lists the reasons with the formulas"
         if len(reasons) == 1:
             reason = reasons[0]
         found.append(f"Theoretical {table.quantity} is unknown{where}: {reason}")
-    return found
-
-
-def unknown_reasons(own: pd.DataFrame) -> list[str]:
-    """Return the different reasons why rows have no limit.
-
-    Reasons that differ only in the key of the site file are merged: ``write disk.throughput.RS, .RR
-    and .WS in the site file``.
-    """
-    merged: dict[str, list[str]] = defaultdict(list)
-    for text in filter(None, own["limit_reason"].unique()):
-        reason = json.loads(text)
-        names = reason["values"].pop("names", [])
-        merged[json.dumps(reason)] += names
-    found = []
-    for text, names in merged.items():
-        reason = json.loads(text)
-        reason["values"]["names"] = names
-        found.append(schema.message_of(reason).fact)
     return found

@@ -16,7 +16,7 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.catalogue import HEADLINES, SUBSYSTEMS, Headline
 from peakmark.formatting import percent, plural, quantity, size, typeset
-from peakmark.messages import ORDER, Message, Severity, WarningKind, message
+from peakmark.messages import ORDER, Severity, WarningKind, words
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
@@ -134,7 +134,7 @@ def headline_of(frames: CampaignFrames, table: str) -> Headline:
     """Return a headline for the first workload of a table: ``Memory, sequential reads``."""
     rows = frames.rows[frames.rows["table"].eq(table) & frames.rows["is_own"]]
     workload = str(rows["workload"].iloc[0])
-    what = message("workload", case=workload).fact
+    what = words(f"workload {workload}")
     title = f"{SUBSYSTEMS[BY_NAME[table].subsystem].title}, {what}"
     return Headline(title, table, workload, UNITS[table])
 
@@ -296,11 +296,11 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
         return Trust.NO, "not measured"
     notes = [note for note in notes_of(frames, row) if note.short]
     for note in notes:
-        is_of_other = note.kind is WarningKind.NOT_DEVICE or note.code == "small-solve"
-        if note.severity is Severity.WRONG or is_of_other:
+        is_of_other = note.kind == WarningKind.NOT_DEVICE or note.code == "small-solve"
+        if note.severity == Severity.WRONG or is_of_other:
             return Trust.NO, typeset(note.short)
     for note in notes:
-        if note.is_warning:
+        if note.severity != Severity.NOTE:
             return Trust.CARE, typeset(note.short)
     slow = sum(bool(each.is_slow) for each in measured)
     if slow:
@@ -313,9 +313,8 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
     return Trust.OK, ""
 
 
-def notes_of(frames: CampaignFrames, row: Line) -> list[Message]:
-    """Return the messages on the value of a row, the most severe first."""
+def notes_of(frames: CampaignFrames, row: Line) -> list[Line]:
+    """Return the warnings on the value of a row, the most severe first."""
     warnings = frames.warnings
     is_of_row = warnings["point"].eq(row.point) & warnings["about"].isin(["", row.instrument])
-    notes = [schema.message_of_line(line) for line in schema.lines(warnings[is_of_row])]
-    return sorted(notes, key=lambda note: ORDER.index(note.severity))
+    return sorted(schema.lines(warnings[is_of_row]), key=lambda note: ORDER.index(note.severity))

@@ -87,24 +87,24 @@ COOLING = [100.0 - 2 * number for number in range(8)]
 CASES = [
     # A clock that moves, of which the median stands while fewer than half of the repetitions did.
     (row(details=ghz((3.2, 3.1)) * 6), {}, {}),
-    (row(details=ghz((3.2, 2.6)) * 6), {"clock-moved": U}, {"way": "fell", "most": "up-to", "most.share": 0.1875, "often.count": 6}),
+    (row(details=ghz((3.2, 2.6)) * 6), {"clock-moved": U}, {"way": "fell", "most": "up to 19%", "often": " in 6 of "}),
     (row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None}), {}, {}),
-    (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))), {"clock-moved": N} | FEW, {"way": "fell", "often.count": 1, "often.n": 3}),
-    (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))), {"clock-moved": U} | FEW, {"way": "moved", "most.share": 0.1, "often.count": 2}),
-    (row(details=ghz((2.7, 3.0))), {"clock-moved": U} | FEW, {"way": "rose", "most": "exactly", "most.share": 1 / 9, "often": ""}),
+    (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))), {"clock-moved": N} | FEW, {"way": "fell", "often": " in 1 of 3 repetitions"}),
+    (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))), {"clock-moved": U} | FEW, {"way": "moved", "most": "10%", "often": " in 2 of "}),
+    (row(details=ghz((2.7, 3.0))), {"clock-moved": U} | FEW, {"way": "rose", "most": "11%", "often": ""}),
     # One that differs explains why values do, which are judged themselves.
     (row(details=ghz((3.2, 3.2), (3.2, 3.2), (2.9, 2.9))), FEW, {}),
     # Work that lowers it is no doubt: the limit takes the lower one.
     (row(details=ghz((2.94, 2.96), loaded=2.72) * 6), {}, {}),
     # A throttled node does not look perfect: the clock under the work decides.
-    (on_box("scalar", 1.2), BELOW, {"nominal": 2.1e9, "clock": 1.2e9, "share.share": 1.2 / 2.1}),
-    (on_box("scalar", 2.1, 1.2), BELOW, {"clock": 1.2e9, "share.share": 1.2 / 2.1}),
+    (on_box("scalar", 1.2), BELOW, {"nominal": 2.1e9, "clock": 1.2e9, "share": "57% of it at the nominal"}),
+    (on_box("scalar", 2.1, 1.2), BELOW, {"clock": 1.2e9, "share": "57% of it at the nominal"}),
     # As wide vectors allow: their base clock is below the one on the box.
     (on_box("avx512", 2.8, 1.9), {}, {}),
     # Nothing but heat or power does that, or it is lower than any design asks for.
-    (on_box("sse2", 2.8, 1.9), BELOW, {"share.share": 1.9 / 2.1}),
-    (on_box("avx512", 1.8, 1.7), BELOW, {"clock": 1.8e9, "share.share": 1.7 / 2.1}),
-    (on_box("avx512", 2.8, 0.8), BELOW, {"share.share": 0.8 / 2.1}),
+    (on_box("sse2", 2.8, 1.9), BELOW, {"share": "90% of it at the nominal"}),
+    (on_box("avx512", 1.8, 1.7), BELOW, {"clock": 1.8e9, "share": "81% of it at the nominal"}),
+    (on_box("avx512", 2.8, 0.8), BELOW, {"share": "38% of it at the nominal"}),
     # Threads beyond what the jobs were given.
     (row(concurrency=2), {}, {}),
     (threads(2, 4), {}, {}),
@@ -118,10 +118,10 @@ CASES = [
     (waited(1.0, 0.99, 1.0), FEW, {}),
     # DRAM that others use: held against the best of the campaign, and before against after.
     (probed((19, 20), (20, 18), (17, 19), best=20), FEW, {}),
-    (probed((20, 12), (20, 20), (20, 20), best=20), {"memory-load": N} | FEW, {"share": 0.4, "often.count": 1, "often.n": 3}),
+    (probed((20, 12), (20, 20), (20, 20), best=20), {"memory-load": N} | FEW, {"share": 0.4, "often": " in 1 of 3 repetitions"}),
     (probed((20, 20), (12, 12), (12, 12), best=10), FEW, {}),
-    (probed((20, 20), (12, 12), (12, 12), best=20), {"memory-load": U} | FEW, {"share": 0.4, "often.count": 2}),
-    (waited(1.0, 0.861, 1.0), {"waited": N} | FEW, {"share": 0.139, "often.count": 1, "often.n": 3}),
+    (probed((20, 20), (12, 12), (12, 12), best=20), {"memory-load": U} | FEW, {"share": 0.4, "often": " in 2 of "}),
+    (waited(1.0, 0.861, 1.0), {"waited": N} | FEW, {"share": 0.139, "often": " in 1 of 3 repetitions"}),
     (waited(0.94, 0.93, 1.0), {"waited": U} | FEW, {"share": 0.07}),
     (waited(0.96, 0.96, 0.96), {"waited": N} | FEW, {}),
     (row(details={"cpu_share": 0.5}, subsystem="disk", instrument="diskbench"), {}, {}),
@@ -134,26 +134,26 @@ CASES = [
     (slow(options={"isa": "scalar"}), {"narrower": N}, {}),
     (slow(details={"cpu_share": 0.5}), {"waited": U}, {}),
     # A share of narrow instructions that were asked for is theirs.
-    (narrow("scalar", "avx512"), {"narrower": N}, {"asked": ["plain"]}),
-    (narrow("avx2", "avx512"), {"narrower": N}, {"asked": ["instructions"], "asked.isa": "AVX2"}),
+    (narrow("scalar", "avx512"), {"narrower": N}, {"asked": "plain arithmetic"}),
+    (narrow("avx2", "avx512"), {"narrower": N}, {"asked": "AVX2 instructions"}),
     (narrow("auto", "avx512"), {}, {}),
     (narrow("avx2", "avx2"), {}, {}),
     (narrow("scalar", "avx512", limit_at=None), {}, {}),
     # Other load meanwhile: a median stands while most repetitions are calm.
     (disturbed(), {}, {}),
     (disturbed(*[{"noise": noise()["noise"] | {"during": None}}] * 6), {}, {}),
-    (disturbed(*[noise(others=0.9, busy=2, users=1)] * 6), {"other-load": U}, {"share": 0.9, "busy.busy": 2, "busy.users.users": 1, "often.count": 6}),
+    (disturbed(*[noise(others=0.9, busy=2, users=1)] * 6), {"other-load": U}, {"share": 0.9, "busy": "2 busy processes, of 1 other user", "often": " in 6 of "}),
     (disturbed(*[noise(others=0.9)] * 6), {"other-load": U}, {"busy": "hidden"}),
-    (disturbed(noise(others=0.9)), {"other-load": N}, {"often.count": 1, "often.n": 6}),
-    (disturbed(*[noise(steal=0.08)] * 6), {"steal": U}, {"share": 0.08, "often.count": 6}),
+    (disturbed(noise(others=0.9)), {"other-load": N}, {"often": " in 1 of 6 repetitions"}),
+    (disturbed(*[noise(steal=0.08)] * 6), {"steal": U}, {"share": 0.08, "often": " in 6 of "}),
     (disturbed(*[noise(throttled_s=0.3)] * 6), {"throttled": U}, {"share": 0.3}),
-    (disturbed(*[noise(hot=2)] * 6), {"hot": U}, {"often.count": 6}),
-    (disturbed(*[ON_SERVER] * 6), {"other-load": U}, {"share": 0.9, "often.where.hosts": {"node2"}}),
+    (disturbed(*[noise(hot=2)] * 6), {"hot": U}, {"often": " in 6 of "}),
+    (disturbed(*[ON_SERVER] * 6), {"other-load": U}, {"share": 0.9, "often": "node2, where the server ran"}),
     (disturbed(noise({"clock_hz": 4e8})), {}, {}),  # idle CPUs are slow
     (row(COOLING), {"drift": U}, {}),
     # Seen on a guest: 0.85 of the limit with all of its CPUs' time, and the kernel told no clock.
-    (crowded(0, 1, 2, 2, 0), {"crowded-core": U} | FEW, {"cores": "up-to-cores", "cores.cores": 2, "often.count": 3, "often.n": 5}),
-    (crowded(0, 1, 0, 0, 0), {"crowded-core": N} | FEW, {"cores": "of-cores", "cores.cores": 1, "often.count": 1}),
+    (crowded(0, 1, 2, 2, 0), {"crowded-core": U} | FEW, {"cores": "up to 2 cores", "often": " in 3 of 5 repetitions"}),
+    (crowded(0, 1, 0, 0, 0), {"crowded-core": N} | FEW, {"cores": "1 core", "often": " in 1 of "}),
     (crowded(None, None, None, None, None), {"slow-core": U} | FEW, {}),
     # Threads that share a core as asked, or that waited for their CPU, hold each other up.
     (crowded(4, 4, 4, 4, 4, count=4), {"shared-cores": N} | FEW, {}),

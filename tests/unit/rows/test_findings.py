@@ -10,7 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.messages import Severity, message
-from peakmark.rows import build, differences, findings, fleet, schema
+from peakmark.rows import build, differences, findings, fleet, row_warnings, schema
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
@@ -127,7 +127,7 @@ def test_comparisons_rest_on_undisturbed_rows(tmp_path, disturbed, left_out):
     frames = make.frames(tmp_path / "c", records)
     load = message("other-load", Severity.UNSURE, about="cpubench", share=1.0, often="", busy="")
     points = frames.rows.loc[frames.rows["workload"].isin(disturbed), "point"]
-    lines = [schema.line_of_message(load, point) for point in points]
+    lines = [row_warnings.line_of(load, point) for point in points]
     assert len(lines) == left_out
     warnings = pd.concat([frames.warnings, schema.typed("warnings", pd.DataFrame(lines))])
     found = findings.find(replace(frames, warnings=warnings))

@@ -98,7 +98,7 @@ def test_a_slow_gpu_is_named_with_its_node(tmp_path):
     machines = {name: {**gpu_data.facts(tmp_path, 4), "host": name} for name in ("node1", "node2")}
     frames = make.frames(tmp_path / "c", made, machines=machines)
     text = (
-        f"GPU 2 of node2 ({gpu_data.NAME}, 0000:00:08.0) is up to 9.4% slower than the other GPUs"
+        f"GPU 2 ({gpu_data.NAME}, 0000:00:08.0) of node2 is up to 9.4% slower than the other GPUs"
         " of the node, in 2 rows."
     )
     assert [*fleet_report.slow_gpus(frames)] == [text]
@@ -119,10 +119,7 @@ def test_a_chip_with_a_faster_instruction_has_no_share_and_names_what_ran(
     frames = make.frames(tmp_path / "c", made, machines=machines)
     (row,) = schema.lines(frames.rows)
     assert row.limit is None and row.efficiency is None
-    (text,) = texts(frames, "other-instruction")
-    assert text == f"{isa} ran, which may not be the fastest instruction of this GPU"
-    (chapter,) = document.build(frames)["sections"]
-    assert f"{isa}, perhaps not the fastest" in str(chapter["parts"][0]["table"]["body"])
+    assert row.limit_reason.startswith(f"{isa} ran, which may not be the fastest instruction: ")
 
 
 COUNTERS = {

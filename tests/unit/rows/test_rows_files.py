@@ -8,7 +8,6 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.errors import RecordError
-from peakmark.messages import Range, message
 from peakmark.rows import build, schema
 from peakmark.storage.results import Results
 
@@ -84,15 +83,6 @@ def test_a_damaged_file_is_named_with_what_writes_it_anew(tmp_path, edit, says):
         schema.read(campaign)
     assert f"peakmark tables {campaign}" in str(error.value)
     assert build.load(campaign).rows["n"].tolist() == [1]
-
-
-def test_a_message_is_the_same_after_a_file():
-    part = message("server", hosts=frozenset(["node2", "node1"]))
-    said = message("often", where=part, count=2, n=Range(3, 4))
-    line = schema.line_of_message(said, "cpu/any/DP///1/")
-    frame = schema.typed("warnings", pd.DataFrame([line]))
-    (read,) = schema.lines(frame)
-    assert schema.message_of_line(read) == said
 
 
 def test_every_column_has_a_kind_and_a_name_of_its_own():

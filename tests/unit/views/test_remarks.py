@@ -1,5 +1,6 @@
 """The remarks of a row: few words, and no more of them than a reader takes in."""
 
+import pandas as pd
 from tests.unit import campaign_data as make
 
 from peakmark.tools.tables import BY_NAME
@@ -13,11 +14,21 @@ def test_a_row_shows_three_remarks_and_counts_more():
 
 
 def test_remarks_that_differ_only_in_numbers_are_one():
-    assert (
-        remarks.spanned(["hypervisor took 2%", "hypervisor took 3%"]) == "hypervisor took 2 to 3%"
-    )
-    assert remarks.spanned(["lost up to 2 of 9", "lost up to 12 of 9"]) == "lost up to 12 of 9"
-    assert remarks.spanned(["-3 to +2", "-30 to +1"]) == "-30 to -3 to +1 to +2"
+    lines = [
+        ("steal", 0.02, "hypervisor took 2%"),
+        ("steal", 0.03, "hypervisor took 3%"),
+        ("waited", 0.9, "lost up to 90%"),
+        ("waited", 0.1, "lost up to 10%"),
+        ("few", -0.5, "iperf3 ran 2 times"),
+        ("few", -0.75, "iperf3 ran 3 times"),
+    ]
+    notes = pd.DataFrame(lines, columns=["code", "amount", "short"])
+    merged = remarks.merge(notes, ["code"], "short")
+    assert list(merged["short"]) == [
+        "hypervisor took up to 3%",
+        "lost up to 90%",
+        "iperf3 ran 2 times",
+    ]
 
 
 def disk(folder):
@@ -57,5 +68,5 @@ def test_an_explanation_has_the_numbers_of_all_its_rows_though_their_advice_diff
     arranged = layout_tables.arrange(frames, None)
     explained = remarks.explain(arranged, {"network_throughput": {"netbench"}})
     (lost,) = (remark for remark in explained if "lost" in remark.short)
-    assert (lost.short, len(lost.points)) == ("60 to 90\u00a0% lost", 3)
+    assert (lost.short, len(lost.points)) == ("up to 90\u00a0% lost", 3)
     assert lost.text.startswith("Up to 90.00\u00a0% of the messages")

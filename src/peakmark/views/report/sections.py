@@ -13,11 +13,11 @@ import pandas as pd
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.formatting import significant, typeset
-from peakmark.messages import message
+from peakmark.messages import merge_keys, message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
-from peakmark.views import layout_tables, remarks, score_card
+from peakmark.views import layout_tables, score_card
 from peakmark.views.points import Line, is_many, noun_of, rows_of, typical_node, with_medians
 from peakmark.views.report import pictures
 from peakmark.views.report.pictures import FLEET, Picture, caption
@@ -205,7 +205,7 @@ def formula_of(own: Line, with_reason: bool) -> Formula:
     """Return the formula of the limit of a row; its text may be empty."""
     texts = [own.limit_formula]
     if own.limit_reason and with_reason:
-        texts.append(schema.message_of(json.loads(own.limit_reason)).text)
+        texts.append(own.limit_reason)
     sources = []
     if own.limit_kind != "none":
         sources = json.loads(own.limit_sources or "[]")
@@ -224,7 +224,7 @@ def build_formulas(own: pd.DataFrame, layout: Layout | None = None) -> Formulas:
         - ``sources``: numbered sentences.
     """
     # If there is only one reason for unknown limits, a remark below the table states it.
-    with_reasons = len(remarks.unknown_reasons(own)) != 1
+    with_reasons = len(merge_keys(own["limit_reason"])) != 1
     groups: dict[Formula, list[Line]] = defaultdict(list)
     for row in schema.lines(own):
         groups[formula_of(row, with_reasons)].append(row)
