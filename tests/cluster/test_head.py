@@ -8,7 +8,7 @@ import pytest
 from testcluster.processes import wait_until
 from tests.checkout import TO_RECORDS
 
-from workflow import CPU, NETWORK
+from workflow import CPU
 
 BLOCKS = ("4KiB", "8KiB", "16KiB")
 
@@ -68,14 +68,10 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(equal_workfl
 
 @pytest.mark.trouble
 def test_a_campaign_that_is_a_job_itself(equal_workflow):
-    """On one of two nodes: its cells run on the other one, a network cell could never begin."""
+    """On one of two nodes: its cells run on the other one."""
     workflow, cluster = equal_workflow, equal_workflow.cluster
     script = f"PATH={os.environ['PATH']}; {shlex.join(workflow.argv)}"
     place = ("--nodelist=node1", "--mem=600", "--output=said")
-    workflow.configure(cpu=[CPU], network=[NETWORK])
-    refused = cluster.sbatch(script, *place, cwd=workflow.directory)
-    assert cluster.wait_for_job(refused, seconds=120)["JobState"] == "FAILED"
-    assert f"inside job {refused}, which holds node1" in workflow.said
     workflow.configure(cpu=[CPU])
     number = cluster.sbatch(script, *place, cwd=workflow.directory)
     assert cluster.wait_for_job(number, seconds=240)["JobState"] == "COMPLETED", workflow.said

@@ -92,7 +92,6 @@ for wanted in json.loads(sys.argv[1]):
     print(failures.check(wanted, [f"--{name}={value}" for name, value in wanted.items()]))
 """
 JOBS = {
-    "partition=short time=10 nodes=1": "MaxTime",
     "partition=small time=2 nodes=2": "MaxNodes",
     "partition=main,short time=10 nodes=1": "None",
     "partition=main time=2 nodes=1": "None",

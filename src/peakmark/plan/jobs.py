@@ -36,10 +36,15 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
     what = plan.job_of(cells[0])
     if plan.is_grouped:
         what = f"nodes/{what}"
-    return f"{plan.campaign}/{what} {checkout(folder)}.{fingerprint(cells, plan)[:8]}"
+    return f"{plan.campaign}/{what} {_checkout(folder)}.{fingerprint(cells, plan)[:8]}"
 
 
-def checkout(folder: Path | None = None) -> str:
+def is_from(comment: str, folder: Path | None = None) -> bool:
+    """Return whether a job with this comment measures for the folder of all campaigns."""
+    return f" {_checkout(folder)}." in comment
+
+
+def _checkout(folder: Path | None = None) -> str:
     """Return a digest of the path of the folder of all campaigns, as the path may not fit a comment."""
     path = str((folder or Path.cwd()).resolve())
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]

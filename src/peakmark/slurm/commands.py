@@ -10,8 +10,6 @@ from peakmark.errors import PeakmarkError
 
 LIMIT_S = 60.0
 """Time limit of a command in seconds: slurmctld answers within seconds or not at all."""
-SHOWN = 200
-"""Number of characters of an unreadable answer that a message shows."""
 _OPTION = re.compile(
     "(SLURM|SBATCH|SRUN|SALLOC|SATTACH|SBCAST|SQUEUE|SINFO|SCANCEL|SCONTROL|SACCT|SACCTMGR|SPRIO|SSHARE|SSTAT|SREPORT|SDIAG)_"
 )
@@ -28,23 +26,11 @@ class SlurmError(PeakmarkError):
     Attributes:
         reason: message of the command that refused, or of the system that did not start it.
         silent: whether no answer came in time, or the answer does not show what Slurm did.
-        output: standard output of the command that refused.
     """
 
-    def __init__(self, fact: str, reason: str = "", silent: bool = False, output: str = "") -> None:
+    def __init__(self, fact: str, reason: str = "", silent: bool = False) -> None:
         super().__init__(fact)
-        self.reason, self.silent, self.output = reason, silent, output
-
-
-class NumberError(SlurmError):
-    """sbatch succeeded without printing the number of a job. Slurm may have the job."""
-
-    def __init__(self, output: str) -> None:
-        shown = " ".join(output.split())[:SHOWN]
-        reason = (
-            f"sbatch ended without an error and without the number of a job (it printed {shown!r})"
-        )
-        super().__init__(reason, reason=reason, silent=True)
+        self.reason, self.silent = reason, silent
 
 
 def ask(*argv: str, text: str = "") -> str:
@@ -78,7 +64,7 @@ def ask(*argv: str, text: str = "") -> str:
     if done.returncode:
         message = done.stderr.strip() or f"exit code {done.returncode}"
         reason = " ".join(message.split())
-        raise SlurmError(_failure(argv[0], message), reason, output=done.stdout)
+        raise SlurmError(_failure(argv[0], message), reason)
     return done.stdout
 
 

@@ -60,27 +60,13 @@ NO_NETWORK = (
     "network=[], leaves them out"
 )
 _ADVICE = {
-    "without the number of a job": "a wrapper of sbatch keeps jobs back: command -v sbatch names it",
     "(Max|Grp)Node(Per|Limit)": NO_NETWORK,
-    "(?i)wall|minutes|time limit is": (
-        "slurm.partition in the site file names one with longer jobs; slurm.runtime_factor makes "
-        "them shorter"
-    ),
-    "(?i)mem|CPU count per node": (
-        "slurm.memory: per_cpu or none in the site file asks for it in another way"
-    ),
-    "(?i)cpu|processors|exclusive|oversubscribe": (
-        "slurm.exclusive: false in the site file and fewer threads (concurrency:) ask for less of a node"
-    ),
-    "(?i)account|qos|assoc": (
-        "slurm.account or slurm.qos in the site file names another; sacctmgr show assoc,qos lists them"
-    ),
-    "(?i)partition|permission|node configuration|node count": (
-        "slurm.partition in the site file names another; sinfo lists them"
-    ),
-    "(?i)feature": "slurm.constraint in the site file names one",
-    "(?i)reservation": "slurm.reservation in the site file names it",
-    "": "slurm.extra and the other keys of the site file's section slurm change what is asked for",
+    "(?i)wall|minutes|time limit is": "slurm.runtime_factor in the site file asks for less time",
+    "(?i)mem|CPU count per node": "slurm.memory in the site file asks for it in another way",
+    "(?i)cpu|processors|exclusive": "slurm.exclusive: false in the site file asks for less of a node",
+    "(?i)account|qos|assoc": "slurm.account or slurm.qos names another; sacctmgr show assoc,qos lists them",
+    "(?i)partition|permission|node": "slurm.partition in the site file names another; sinfo lists them",
+    "": "slurm.extra in the site file changes what is asked for",
 }
 """Pattern of the name of a limit, or else of a cause -> what to do. The first that fits counts."""
 
@@ -197,10 +183,6 @@ def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> s
     another = "slurm.partition in the site file names another, sinfo lists them"
     if partition.state != "up":
         return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
-    if partition.limit is not None and int(wanted["time"]) > partition.limit:
-        most = plural(partition.limit, "minute")
-        fact = f"partition {partition.name} ends jobs after {most} (MaxTime)"
-        return f"{fact}, and {wanted['time']} are asked for: {another}"
     if partition.nodes is not None and int(wanted["nodes"]) > partition.nodes:
         most = plural(partition.nodes, "node")
         fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
@@ -277,20 +259,15 @@ def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
 
 
 def _memory_granted(details: Mapping[str, str]) -> str:
-    """Return how much memory was granted to a job that ran out of memory, and how it can get more.
-
-    ``--mem=0``, which an exclusive job asks for, grants all memory of its node.
-    """
+    """Return how much memory was granted to a job that ran out of memory, and how it can get more."""
     # Slurm has one such field up to 22.05, and two since 23.02.
     fields = (details.get(name, "") for name in ("AllocTRES", "TRES", "ReqTRES"))
     total = re.search(r"\bmem=([\w.]+)", " ".join(fields))
-    asked = details.get("MinMemoryNode") or details.get("MinMemoryCPU") or ""
-    amount = f" ({total[1] if total else asked})".replace(" ()", "")
-    if re.fullmatch(r"0(?:\.0*)?[A-Za-z]*", asked):
-        return (
-            f"it used all memory that Slurm gives of its node{amount}:"
-            " a smaller pool:, smaller blocks: or nodes with more memory"
-        )
+    amount = f" ({total[1]})" if total else ""
+    # --mem=0, which an exclusive job asks for, grants all memory of its node.
+    if details.get("MinMemoryNode", "").startswith("0"):
+        advice = "a smaller pool:, smaller blocks: or nodes with more memory"
+        return f"it used all memory that Slurm gives of its node{amount}: {advice}"
     return f"it used more memory than it had been granted{amount}: {MORE_MEMORY}"
 
 

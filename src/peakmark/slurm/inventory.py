@@ -82,13 +82,11 @@ class Partition:
 
     Attributes:
         state: such as ``up``, ``down`` or ``drain``.
-        limit: longest time of a job, in minutes; None without a limit.
         nodes: largest number of nodes of a job; None without a limit.
     """
 
     name: str
     state: str
-    limit: int | None
     nodes: int | None
 
 
@@ -209,8 +207,7 @@ def partitions(names: str | None) -> list[Partition]:
     for line in _of_partitions(partition_names(names)):
         largest = line["size"].rpartition("-")[2]
         count = int(largest) if largest.isdecimal() else None
-        limit = minutes(line["limit"])
-        found[line["partition"]] = Partition(line["partition"], line["availability"], limit, count)
+        found[line["partition"]] = Partition(line["partition"], line["availability"], count)
     return list(found.values())
 
 

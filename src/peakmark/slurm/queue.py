@@ -55,8 +55,6 @@ MISSES = 2
 """Number of consecutive answers of squeue that lack a job, after which the job counts as forgotten. A
 single answer may lack a new job.
 """
-UNNUMBERED = 3
-"""Number of submissions for which sbatch prints no number and Slurm has no job, after which cells fail."""
 MAX_JOBS = 1000
 """Largest number of jobs in Slurm's queue, unless the site file sets ``slurm.max_jobs``."""
 
@@ -75,7 +73,6 @@ class Task:
         number: number that Slurm has given the job.
         misses: number of consecutive answers of Slurm that lack the job.
         unanswered: whether sbatch got no answer, so that Slurm may have the job.
-        unnumbered: number of times that sbatch has succeeded without printing a number.
         unavailable_since: time since which too few of the job's nodes have been up.
     """
 
@@ -92,7 +89,6 @@ class Task:
     number: str = ""
     misses: int = 0
     unanswered: bool = False
-    unnumbered: int = 0
     retries: int = 0
     unavailable_since: float | None = None
 
@@ -277,17 +273,10 @@ class Queue:
                     heapq.heappush(self.waiting, task)
                 elif refusal is None:
                     yield Ended(task)
-                elif self._may_be_taken(task, refusal):
+                elif failures.passes(refusal, has_jobs=bool(self.active)):
                     self._postpone([task], refusal)
                 else:
                     yield self._refused(task, failures.refusal(refusal))
-
-    def _may_be_taken(self, task: Task, refusal: slurm.SlurmError) -> bool:
-        """Return whether a refused job may be taken at another try."""
-        if isinstance(refusal, slurm.NumberError):
-            task.unnumbered += 1
-            return task.unnumbered < UNNUMBERED
-        return failures.passes(refusal, has_jobs=bool(self.active))
 
     def _take(self, room: int) -> list[Task]:
         """Remove and return the next jobs of the plan."""

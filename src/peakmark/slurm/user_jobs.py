@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from peakmark.errors import OUT_OF_MEMORY
-from peakmark.formatting import natural
 from peakmark.slurm import commands
-from peakmark.slurm.commands import NumberError, SlurmError
+from peakmark.slurm.commands import SlurmError
 from peakmark.slurm.inventory import hostnames
 
 NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
@@ -21,8 +20,6 @@ ENDED_BADLY = NODE_LOST | {
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
 _JOB = re.compile(r"(\d[\d_+*\[\],%-]*)\|([A-Z_]+)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)")
 """Pattern of a line of squeue, because a site's wrapper may print other lines too."""
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""Pattern of a terminal's colour code, which a site's wrapper may print."""
 CANCELLED_AT_ONCE = 500
 """Largest number of jobs in one call of scancel."""
 
@@ -82,66 +79,17 @@ def job_nodes(number: str) -> list[str]:
 def submit(options: Sequence[str], script: str) -> str:
     """Submit a script through the standard input of sbatch, and return the number of the job.
 
-    A site's wrapper may print a banner or no number, or fail although Slurm has the job. The job is then
-    looked up in the queue by the comment among ``options``.
-
     Raises:
         SlurmError: sbatch failed. The error has sbatch's message, and is ``silent`` if Slurm may have the
             job.
     """
-    refusal = None
-    try:
-        output = commands.ask("sbatch", "--parsable", *options, text=script)
-    except SlurmError as error:
-        refusal, output = error, error.output
-    numbers = job_numbers(output)
-    if refusal is None and len(numbers) == 1:
-        return numbers[0]
-    if refusal is None or numbers:
-        queued = _queued(options, numbers)
-        if queued:
-            return queued
-    if refusal is not None:
-        raise refusal
-    if numbers:
-        return numbers[-1]
-    raise NumberError(output)
-
-
-def job_numbers(output: str) -> list[str]:
-    """Return the possible numbers of the job in the output of ``sbatch --parsable``, without repetitions.
-
-    A line has a number, and may have a cluster. Some wrappers instead print the line that sbatch prints
-    without ``--parsable``.
-    """
-    lines = [_COLOUR.sub("", line).strip() for line in output.splitlines()]
-    for pattern in (r"(\d+)(?:;[\w.-]+)?", r"Submitted batch job (\d+)\b.*"):
-        matches = (re.fullmatch(pattern, line) for line in lines)
-        found = dict.fromkeys(match[1] for match in matches if match)
-        if found:
-            return list(found)
-    return []
-
-
-def _queued(options: Sequence[str], numbers: Sequence[str]) -> str:
-    """Return the number of the newest job with the comment among ``options``; empty if there is none.
-
-    Only jobs in ``numbers`` are considered or, if it is empty, all jobs that have not ended.
-    """
-    prefix = "--comment="
-    comments = [each.removeprefix(prefix) for each in options if each.startswith(prefix)]
-    if not comments:
-        return ""
-    try:
-        mine = [job for job in jobs("all") if job.comment == comments[0]]
-    except SlurmError:
-        return ""
-    found = []
-    for job in mine:
-        is_open = job.state != "COMPLETED" and job.state not in ENDED_BADLY
-        if job.number in numbers or (is_open and not numbers):
-            found.append(job.number)
-    return max(found, key=natural, default="")
+    output = commands.ask("sbatch", "--parsable", *options, text=script)
+    # A line has a number, and may have a cluster. A site's wrapper may print other lines.
+    numbers = re.findall(r"(?m)^(\d+)(?:;[\w.-]+)?$", output)
+    if not numbers:
+        fact = f"sbatch printed no number of a job, but {output.strip()!r}"
+        raise SlurmError(fact, reason=fact, silent=True)
+    return str(numbers[-1])
 
 
 def cancel(numbers: Sequence[str]) -> None:

@@ -321,7 +321,6 @@ class Run:
                 if self.plan.cluster.partition:
                     warning += QUEUE_INSTEAD
                 output.tell(warning)
-            startup.check_allocation_overlap(self.plan)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
         build.keep_version(directory)
         # Write everything that a cell needs. The plan is last, because it shows that the rest exists.

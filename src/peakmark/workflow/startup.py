@@ -28,12 +28,11 @@ from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence
-from peakmark.formatting import duration, gigabytes, listed, listing, natural, plural
+from peakmark.formatting import duration, gigabytes, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations, jobs
-from peakmark.plan.cluster import ANY, settings_of
-from peakmark.plan.job_groups import two_nodes
+from peakmark.plan.cluster import settings_of
 from peakmark.plan.plan import Plan
 from peakmark.run import lock as run_lock
 from peakmark.slurm import failures
@@ -322,35 +321,6 @@ def ignore_sighup(log: Path) -> None:
         signal.signal(signal.SIGHUP, hang_up)
 
 
-def check_allocation_overlap(plan: Plan) -> None:
-    """Check that a run inside a job holds no node that its own jobs need.
-
-    Such jobs would wait until the run ends, which waits for the jobs.
-
-    Raises:
-        PeakmarkError: the run holds such nodes. The message names them.
-        SlurmError: Slurm does not answer.
-    """
-    number, cluster = os.environ.get("SLURM_JOB_ID"), plan.cluster
-    if number is None or cluster is None or not settings_of(plan.config).get("exclusive", True):
-        return
-    # The nodes that this job holds, and those that the cells name.
-    known = set().union(*(kind.nodes for kind in cluster.kinds))
-    held = known.intersection(slurm.job_nodes(number))
-    wanted = set(plan.peers.values())
-    most = 0
-    for cell in plan.cells:
-        wanted |= {cell.node, cell.peer}
-        if cell.node == ANY:
-            most = max(most, 2 if two_nodes(cell) else 1)
-    if held & wanted or (held and cluster.count - len(held) < most):
-        names = listing(sorted(held & wanted or held, key=natural))
-        raise PeakmarkError(
-            f"this runs inside job {number}, which holds {names}, and the cells of {plan.campaign} want {names} for themselves: start "
-            "it on a login node, as a job in a partition of other nodes, or leave those of its own out of nodes:"
-        )
-
-
 def adopt(plan: Plan) -> dict[str, str]:
     """Take over the jobs of a killed run that measure cells of this run, and end its other jobs.
 
@@ -360,15 +330,14 @@ def adopt(plan: Plan) -> dict[str, str]:
         SlurmError: the other jobs do not end in time.
     """
     wanted = {jobs.comment(plan, cells) for cells in plan.jobs.values()}
-    mark = f" {jobs.checkout()}."
 
     def queued() -> dict[str, str]:
         """Return number -> comment of each job of this campaign from this checkout."""
-        return {
-            job.number: job.comment
-            for job in slurm.jobs()
-            if job.comment.startswith(f"{plan.campaign}/") and mark in job.comment
-        }
+        mine = {}
+        for job in slurm.jobs():
+            if job.comment.startswith(f"{plan.campaign}/") and jobs.is_from(job.comment):
+                mine[job.number] = job.comment
+        return mine
 
     before = queued()
     # If two jobs measure the same cells, keep the first one.

@@ -280,9 +280,9 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
     cluster = campaign.plan.get("cluster")
     if not cluster or cluster.get("partition") == "":
         return [], None
-    mark = f" {jobs.checkout(campaign.directory.resolve().parents[1])}."
+    folder = campaign.directory.resolve().parents[1]
     try:
-        return [job for job in slurm.jobs() if mark in job.comment], None
+        return [job for job in slurm.jobs() if jobs.is_from(job.comment, folder)], None
     except slurm.SlurmError as error:
         return [], str(error)
 

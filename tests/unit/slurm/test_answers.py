@@ -10,50 +10,32 @@ from tests.unit.slurm.conftest import MINE, printing
 from peakmark import slurm
 from peakmark.config import site as sites
 from peakmark.plan import cluster, jobs
-from peakmark.slurm import failures
-from peakmark.slurm.queue import UNNUMBERED
+from peakmark.slurm import commands, failures
 
 # -- sbatch: the number of a job that was submitted
 
 
-@cases("slurm")
-def test_the_number_of_a_job_is_found_in_what_a_wrapper_prints(output, numbers):
-    assert slurm.job_numbers(output) == numbers
+@pytest.mark.parametrize("printed", [
+    "519605", "519605;hpc-2.site", "Welcome\n519605", "519605\nYour project has 12 hours left",
+])  # fmt: skip
+def test_the_number_of_a_job_is_found_among_lines_of_a_site(programs, printed):
+    programs(sbatch=printing(printed))
+    assert slurm.submit(["--nodes=1"], "#!/bin/sh\n") == "519605"
 
 
-@cases("slurm")
-def test_the_queue_tells_the_number_that_a_wrapper_hides(programs, printed, code, queue, number):
-    programs(sbatch=f"{printing(printed)}\nexit {code}", squeue=printing(queue))
-    assert slurm.submit(["--nodes=1", "--comment=c/x 1"], "#!/bin/sh\n") == number
-
-
-@cases("slurm")
-def test_no_number_is_invented(programs, printed, code, queue, is_silent):
-    programs(sbatch=f"{printing(printed)}\nexit {code}", squeue=printing(queue))
-    with pytest.raises(slurm.SlurmError) as error:
-        slurm.submit(["--comment=c/x 1"], "#!/bin/sh\n")
-    assert error.value.silent == failures.is_unanswered(error.value) == is_silent
-
-
-def test_a_job_without_a_number_is_looked_for_and_not_submitted_for_ever(site):
-    def hidden(options, script):
-        site.submit(options, script)
-        site.states.clear()
-        raise slurm.NumberError("Thank you")
-
-    slurm.submit = hidden  # put back by the fixture's monkeypatch
-    queue = site.queue(site.task(0))
-    (ended,) = site.steps(30)
-    assert len(site.submitted) == UNNUMBERED and not queue.active and not queue.waiting
-    assert "Thank you" in ended.why and "wrapper" in ended.why
+def test_no_number_is_invented(programs):
+    programs(sbatch=printing("Queue 7 of 9: 519605 accepted"))
+    with pytest.raises(slurm.SlurmError, match="7 of 9") as error:
+        slurm.submit([], "#!/bin/sh\n")
+    assert failures.is_unanswered(error.value)
 
 
 def test_a_job_whose_number_shows_up_later_is_followed(site):
     def hidden(options, script):
         site.submit(options, script)
-        raise slurm.NumberError("")
+        raise slurm.SlurmError("sbatch printed no number of a job", silent=True)
 
-    slurm.submit = hidden
+    slurm.submit = hidden  # put back by the fixture's monkeypatch
     queue = site.queue(site.task(0))
     site.steps(10)
     assert list(queue.active) == ["1"] and len(site.submitted) == 1
@@ -72,13 +54,13 @@ NEEDED = "SLURM_CONF SLURM_JWT PATH SINFONIA MUNGE_SOCKET LD_LIBRARY_PATH"
 @pytest.mark.parametrize("name", HIDING.split())
 def test_no_variable_changes_what_slurm_answers(monkeypatch, name):
     monkeypatch.setenv(name, "x")
-    assert name not in slurm.environment()
+    assert name not in commands.environment()
 
 
 @pytest.mark.parametrize("name", NEEDED.split())
 def test_what_reaches_the_cluster_stays(monkeypatch, name):
     monkeypatch.setenv(name, "x")
-    assert slurm.environment()[name] == "x"
+    assert commands.environment()[name] == "x"
 
 
 @cases("slurm")
@@ -87,7 +69,7 @@ def test_one_cluster_is_kept_on_a_login_node(monkeypatch, cluster, job, kept):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     if job:
         monkeypatch.setenv("SLURM_JOB_ID", job)
-    assert ("SLURM_CLUSTERS" in slurm.environment()) == kept
+    assert ("SLURM_CLUSTERS" in commands.environment()) == kept
 
 
 def test_a_job_in_another_partition_than_the_users_own_is_seen(programs, monkeypatch):
@@ -274,8 +256,8 @@ def test_partitions_have_their_state_and_limits(programs):
         "n1|c|drain|2|2|4000|idle|2-00:00:00|1:2:1|(null)|a|none",
     ]
     programs(sinfo=printing("\n".join(lines)))
-    assert slurm.partitions(None) == [slurm.Partition("a", "up", 60, 4)]
+    assert slurm.partitions(None) == [slurm.Partition("a", "up", 4)]
     assert slurm.partitions("b,c") == [
-        slurm.Partition("b", "down", None, None),
-        slurm.Partition("c", "drain", 2880, 2),
+        slurm.Partition("b", "down", None),
+        slurm.Partition("c", "drain", 2),
     ]

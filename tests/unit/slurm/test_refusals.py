@@ -133,7 +133,7 @@ def test_out_of_memory_says_how_much_was_granted(site, details, words, advice):
 @cases("slurm")
 def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(site, log, words):
     path = DATA / "slurm" / log
-    details = {"BatchHost": "node7.site", "ExitCode": "1:0", "MinMemoryNode": "300M"}
+    details = {"BatchHost": "node7.site", "ExitCode": "1:0", "TRES": "mem=300M"}
     record = kept(site, "FAILED", details | {"StdOut": str(path)})
     assert re.match(f"Slurm ended job 5: {words}", record["reason"])
     context = record["context"]

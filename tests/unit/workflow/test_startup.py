@@ -14,7 +14,7 @@ from tests.unit.hostile import one_grid, refuses
 from tests.unit.plan.planned import CPU, DISK, NETWORK, made, where
 from tests.unit.slurm.conftest import refusal
 
-from peakmark import plan, slurm
+from peakmark import plan
 from peakmark.plan import jobs
 from peakmark.slurm import commands
 from peakmark.storage import records
@@ -43,23 +43,6 @@ def test_what_this_machine_has_is_measured():
 
 def three(*nodes):
     return where(nodes=nodes, kinds=[{"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3"]}])
-
-
-@cases("slurm")
-def test_inside_a_job_no_node_is_waited_for(tmp_path, monkeypatch, nodes, held, refused):
-    monkeypatch.setattr(slurm, "job_nodes", lambda number: held if number == "7" else [])
-    one = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], network=[NETWORK])
-    startup.check_allocation_overlap(one)  # no job
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    if refused is None:
-        startup.check_allocation_overlap(one)
-    else:
-        words = f"inside job 7, which holds {refused}"
-        refuses(lambda: startup.check_allocation_overlap(one), words)
-    # Cells that share their nodes may share them with the campaign.
-    (tmp_path / "site.yaml").write_text("{schema: 1, name: here, slurm: {exclusive: false}}")
-    shared = made(tmp_path, monkeypatch, three(*nodes), cpu=[CPU], site="site.yaml")
-    startup.check_allocation_overlap(shared)
 
 
 HANG_UP = """
