@@ -87,10 +87,11 @@ def packages() -> str:
     modules.
     """
     text = (ROOT / "envs" / "packages.txt").read_text()
+    text += "\n# Reference tools: Debian, Ubuntu; Spack. Other distributions mostly have the same names.\n"
     for module in sorted((ROOT / "src/peakmark/tools/programs").glob("*.py")):
         fields = dict(re.findall(r'(?m)^    (\w+) = "(.+)"', module.read_text()))
         if fields.keys() & {"package", "spack"}:
-            names = [fields.get(key, "-") for key in ("package", "fedora", "opensuse", "spack")]
+            names = [fields.get(key, "-") for key in ("package", "spack")]
             text += " ".join([f"{fields['name']:<12}", *(f"{name:<21}" for name in names)]).rstrip()
             text += "\n"
     return text

@@ -203,7 +203,6 @@ def tools() -> str:
             for row in instrument.rows
         ]
         lines += [f"## {instrument.heading}", "", f"`{name}` measures {'; '.join(rows)}.", ""]
-        lines += [f"Home page: {' '.join(f'<{page}>' for page in instrument.homes)}", ""]
         ways = [(place, f"`{line}`") for place, line in doctor.ways(instrument)]
         lines += [*_table(("from", "line"), ways), ""]
     return "\n".join(lines)

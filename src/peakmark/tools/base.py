@@ -259,12 +259,9 @@ class Instrument:
         place: place of the tool's columns among those of all references.
         package: Debian package, which envs/install.sh installs; None without one.
         component: component of Debian that has the package, if not main.
-        fedora: package of Fedora, and of EPEL for RHEL; None without one.
-        opensuse: package of openSUSE; None without one.
         spack: name in Spack; None without one.
         conda: name in conda-forge; None without one.
         build: shell command that builds the tool without root; empty if it needs root.
-        homes: web page of each executable.
         options: keys of the configuration that the tool uses, besides the keys of all references.
         unused: options of a cell that the tool does not use.
     """
@@ -277,12 +274,9 @@ class Instrument:
     place = 1
     package: str | None = None
     component = ""
-    fedora: str | None = None
-    opensuse: str | None = None
     spack: str | None = None
     conda: str | None = None
     build = ""
-    homes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
 
@@ -355,23 +349,15 @@ class Instrument:
             Unavailable: the program cannot measure the cell on any machine.
             ConfigError: the cell has an option that is not allowed.
         """
-        of_part = [row for row in self.rows if row.subsystem == cell.subsystem]
-        rows = [row for row in of_part if cell.workload in row.of_cells]
+        rows = [
+            row
+            for row in self.rows
+            if row.subsystem == cell.subsystem and cell.workload in row.of_cells
+        ]
         if not rows:
-            known: list[str] = []
-            for row in self.rows:
-                known += row.of_cells
-            raise Unavailable(
-                f"{self.name} has no workload {cell.workload}: it has {', '.join(known)}"
-            )
+            raise Unavailable(f"{self.name} has no workload {cell.workload}")
         if not any(not row.variants or cell.variant in row.variants for row in rows):
-            variant = cell.variant or "none"
-            known = []
-            for row in rows:
-                known += [other or "none" for other in row.variants]
-            others = (row.workloads for row in of_part if cell.variant in row.variants)
-            known += [f"{variant} for {' '.join(workloads)}" for workloads in others]
-            raise no_variant(cell, known)
+            raise no_variant(cell, [variant or "none" for row in rows for variant in row.variants])
         if cell.concurrency > 1 and not any(row.per_concurrency for row in rows):
             raise Unavailable(
                 f"{self.name} measures one stream, the cell asks for {cell.concurrency}"

@@ -15,7 +15,6 @@ from peakmark import validation
 from peakmark.errors import ConfigError, MeasurementError, Unavailable
 from peakmark.storage.types import RecordContext
 from peakmark.tools import REGISTRY, base, common
-from peakmark.tools.base import Completed
 from peakmark.tools.programs import hpl, likwid_bench, ping, pmbw
 
 MIB = 1 << 20
@@ -115,18 +114,6 @@ def test_writes_that_wait_and_iozone_s_sleeps_have_more_time():
     assert one.disk_bytes == two.disk_bytes == 64 * MIB
 
 
-REFUSED = "Error: maximum record size 102400 kB is greater than maximum buffer size 16384 kB\n"
-"""What IOZone 3.489 prints, with exit code 23."""
-
-
-def test_a_record_that_this_build_of_iozone_refuses_is_no_failure():
-    of = cell("iozone", "ALL", "psync", 100 * MIB, 1)
-    run = command(of)
-    assert 23 in run.ok_codes
-    with pytest.raises(Unavailable, match="16MiB, the cell's is 100MiB"):
-        REGISTRY["iozone"].parse(of, Completed(run.argv, 23, REFUSED, ""))
-
-
 BY_SECTORS = [("iozone", "ALL"), ("fio", "RR")]
 
 
@@ -177,7 +164,6 @@ OF_LIKWID = {
     "x86": LIKWID,
     "likwid 5.2": LIKWID_5_2,
     "likwid 5.4": LIKWID_5_4,
-    "likwid 5.4 without neon_fma": LIKWID_5_4 - {"peakflops_neon_fma"},
     "peakflops alone": frozenset({"peakflops", "peakflops_neon"}),
 }
 """Kernels that likwid-bench may offer."""

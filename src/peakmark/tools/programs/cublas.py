@@ -16,7 +16,6 @@ class Cublas(VendorLibrary):
     place = 1
     rows = (Coverage("gpu", ("FP64", "FP32", *MATRIX), variants=("sustained",)),)
     build = "pip install nvidia-cublas-cu12, then add site-packages/nvidia/cublas/lib to LD_LIBRARY_PATH"
-    homes = ("https://docs.nvidia.com/cuda/cublas",)
 
 
 INSTRUMENT = Cublas()

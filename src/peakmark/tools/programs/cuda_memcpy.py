@@ -22,7 +22,6 @@ class CudaMemcpy(VendorLibrary):
     place = 2
     rows = (Coverage("gpu", ("RWS", "WS")), Coverage("gpu", ("LINK",), variants=GPU_LINKS))
     build = "nothing to build: the calls are part of NVIDIA's driver"
-    homes = ("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html",)
 
     def arguments(self, cell: Cell) -> list[str]:
         argv = super().arguments(cell)

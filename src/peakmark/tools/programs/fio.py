@@ -45,12 +45,9 @@ class Fio(Instrument):
     rows = (Coverage("disk", tuple(_PATTERN), variants=()),)
     place = 2
     package = "fio"
-    fedora = "fio"
-    opensuse = "fio"
     spack = "fio"
     conda = "fio"
     build = "git clone https://github.com/axboe/fio && cd fio && ./configure && make"
-    homes = ("https://github.com/axboe/fio",)
     version = ("--version", r"^fio-(\S+)")
     options = ("size", "seconds")
 
@@ -92,7 +89,7 @@ class Fio(Instrument):
         return self.command(cell, argv, preparation=preparation)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        output = Output.of_tool(self.name, done.stderr + done.stdout)
+        output = Output.of_json(self.name, done.stderr + done.stdout)
         jobs = output["jobs"]
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
             raise ParseError("fio: jobs does not hold exactly one group")

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
-from peakmark.formatting import format_size
 from peakmark.tools import common
 from peakmark.tools.base import (
     Command,
@@ -31,10 +30,8 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 from peakmark.tools.programs.diskbench import file_size, sync_s
 
-USUAL_LARGEST = 16 << 20
-"""Largest record in bytes of builds from distributions, assumed if the build cannot be run."""
-TOO_LARGE = 23
-"""Exit code for a record that is too large for the build."""
+RECORD_MAX = 16 << 20
+"""Largest record in bytes that IOZone accepts, unless it is compiled with another maximum."""
 _KB = 1024
 """Bytes in IOZone's kB."""
 _SLEEPS_S = 20.0
@@ -89,13 +86,11 @@ class Iozone(Instrument):
     heading = "IOZone"
     package = "iozone3"
     component = "non-free"
-    opensuse = "iozone"
     spack = "iozone"
     build = (
         "curl -O https://www.iozone.org/src/current/iozone3_506.tar && tar xf iozone3_506.tar"
         " && make -C iozone3_506/src/current linux-AMD64"
     )
-    homes = ("https://www.iozone.org/",)
     version = ("-v", _VERSION)
     options = ("ops", "size")
 
@@ -103,6 +98,7 @@ class Iozone(Instrument):
         super().check(cell)
         record = common.needed_block(cell)
         common.need_multiple("IOZone", _KB, record)
+        common.need_between(cell, "records", record, _KB, RECORD_MAX, size=True)
         file_size(cell, "processes")
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
@@ -120,16 +116,10 @@ class Iozone(Instrument):
             words += f" -t {cell.concurrency} -F"
         files = [f"iozone.{number}" for number in range(cell.concurrency)]
         argv = [tool.path, *words.split(), *files]
-        return self.command(cell, argv, ok_codes=(0, TOO_LARGE))
+        return self.command(cell, argv)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text, record = done.stdout, common.needed_block(cell)
-        largest = _largest(text)
-        if largest is not None and record > largest:
-            raise Unavailable(
-                f"the largest record of this build of IOZone is {format_size(largest)},"
-                f" the cell's is {format_size(record)}"
-            )
         if not text.rstrip().endswith("iozone test complete."):
             raise ParseError(f"IOZone did not finish: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
@@ -162,21 +152,14 @@ class Iozone(Instrument):
         fixed_s = 0.5
         if cell.concurrency > 1:
             fixed_s += _SLEEPS_S
-        # Each process has a buffer for the largest record of the build, plus 4 MiB for the rest.
+        # Each process has a buffer for the largest record, plus 4 MiB for the rest.
         return Cost(
             fixed_s=fixed_s,
             work_s=len(_PHASES) * slowest,
             waits_s=sync_s(cell, _WRITING * total),
-            memory_bytes=cell.concurrency * (max(record, USUAL_LARGEST) + (4 << 20)),
+            memory_bytes=cell.concurrency * (RECORD_MAX + (4 << 20)),
             disk_bytes=total,
         )
-
-
-def _largest(text: str) -> int | None:
-    """Return the largest record in bytes, if IOZone printed it because it refused a record."""
-    refused = r"record size \d+ [kK]B is greater than maximum buffer size (\d+) [kK]B"
-    largest = common.found(refused, text)
-    return int(largest) * _KB if largest else None
 
 
 def in_ops(cell: Cell) -> bool:

@@ -42,12 +42,9 @@ class Iperf3(Instrument):
     name = "iperf3"
     rows = (Coverage("network", ("TCP", "UDP")),)
     package = "iperf3"
-    fedora = "iperf3"
-    opensuse = "iperf"
     spack = "iperf3"
     conda = "iperf"
     build = "git clone https://github.com/esnet/iperf && cd iperf && ./configure && make"
-    homes = ("https://github.com/esnet/iperf",)
     version = ("--version", r"^iperf (\S+)")
     options = ("seconds",)
     two_nodes = True
@@ -80,7 +77,7 @@ class Iperf3(Instrument):
         return replace(client, server=self.server(client, [tool.path, *server.split()]))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        output = Output.of_tool(self.name, done.stdout)
+        output = Output.of_json(self.name, done.stdout)
         if "error" in output:
             raise ParseError(f"iperf3: {output['error']}")
         test = {"protocol": cell.workload, "num_streams": cell.concurrency, "blksize": cell.block}

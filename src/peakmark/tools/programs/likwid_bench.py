@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from peakmark.catalogue import POOLS
 from peakmark.cell import Cell
@@ -83,23 +82,13 @@ _ISAS = (
     _Isa("avx2", frozenset({"avx2", "fma"}), "_avx_fma", 45e9),
     _Isa("avx2", frozenset({"avx"}), "_avx", 30e9),
     _Isa("sse2", frozenset({"sse2"}), "_sse", 12e9),
-    _Isa("sve", frozenset({"sve512"}), "_sve512_fma", 30e9),
-    _Isa("sve", frozenset({"sve512"}), "_sve512", 30e9),
-    _Isa("sve", frozenset({"sve256"}), "_sve256_fma", 20e9),
-    _Isa("sve", frozenset({"sve256"}), "_sve256", 20e9),
     _Isa("neon", frozenset({"neon"}), "_neon_fma", 15e9),
-    _Isa("sve", frozenset({"sve128"}), "_sve128_fma", 15e9),
     _Isa("neon", frozenset({"neon"}), "_neon", 15e9),
-    _Isa("sve", frozenset({"sve128"}), "_sve128", 15e9),
     # On Arm, scalar multiply-adds belong to the base instructions. likwid-bench has none for x86.
     _Isa("scalar", frozenset({"neon"}), "_fma", 6e9),
     _Isa("scalar", frozenset(), "", 6e9),
 )
-"""Instruction sets, the fastest first."""
-_SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
-"""File in which Linux states the bytes of a process's SVE vectors."""
-_SVE_BITS = {"A64FX": 512, "Neoverse V1": 256, "Neoverse V2": 128, "Neoverse N2": 128}
-"""Core design -> bits of its SVE vectors, from Arm's and Fujitsu's manuals."""
+"""Instruction sets, the fastest first. Kernels for SVE are left out: each counts right for one length of vectors."""
 
 
 @dataclass(frozen=True)
@@ -131,14 +120,11 @@ class LikwidBench(Instrument):
     )
     place = 2
     package = "likwid"
-    fedora = "likwid"
-    opensuse = "likwid"
     spack = "likwid"
     build = (
         "git clone https://github.com/RRZE-HPC/likwid && cd likwid && make PREFIX=$HOME/likwid"
         " ACCESSMODE=perf_event BUILDDAEMON=false BUILDFREQ=false INSTALL_CHOWN= all install"
     )
-    homes = ("https://github.com/RRZE-HPC/likwid",)
     version = ("-v", r"Version\s+([0-9][0-9.]*)")
     options = ("seconds",)
 
@@ -149,9 +135,7 @@ class LikwidBench(Instrument):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, size_of(cell), workspace)
         offered = re.findall(r"^(\w+) - ", base.ask(tool.path, "-a"), re.MULTILINE)
-        design = workspace.cpu.get("microarchitecture")
-        flags = workspace.isa | vector_length(_SVE_LENGTH, design)
-        run = plan(cell, frozenset(offered), flags)
+        run = plan(cell, frozenset(offered), workspace.isa)
         size = f"{run.size}B"
         if run.size >= 1 << 31:  # too large for a size in bytes: round up to kB
             size = f"{-(-run.size // 1000)}kB"
@@ -235,25 +219,6 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
     )
 
 
-def vector_length(file: Path, design: str | None) -> frozenset[str]:
-    """Return the length of SVE vectors as a flag such as ``sve512``, or an empty set if it is unknown.
-
-    A kernel of likwid-bench is written for one length. With another length it counts operations that
-    were not done.
-
-    Args:
-        file: file in which Linux states the length.
-        design: core design, whose known length is used if the file is missing.
-    """
-    try:
-        bits: int | None = 8 * int(file.read_text())
-    except (OSError, ValueError):
-        bits = _SVE_BITS.get(design or "")
-    if not bits:
-        return frozenset()
-    return frozenset({f"sve{bits}"})
-
-
 def narrow(cell: Cell, test: str) -> list[str]:
     """Return a warning if the kernel that ran is far slower than the CPU could be.
 
@@ -265,7 +230,7 @@ def narrow(cell: Cell, test: str) -> list[str]:
         return [
             f"likwid-bench has no vector kernel for this CPU: {test} is scalar, far below what the CPU can do"
         ]
-    if cell.subsystem == "cpu" and best.name in ("neon", "sve") and not test.endswith("_fma"):
+    if cell.subsystem == "cpu" and best.name == "neon" and not test.endswith("_fma"):
         return [
             f"likwid-bench has no fused multiply-add for this CPU: {test} reaches at most half of what the CPU can do"
         ]

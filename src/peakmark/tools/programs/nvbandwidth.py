@@ -46,7 +46,6 @@ class NvBandwidth(Instrument):
         "git clone https://github.com/NVIDIA/nvbandwidth && cd nvbandwidth && cmake . && make"
         " (needs CUDA's toolkit)"
     )
-    homes = ("https://github.com/NVIDIA/nvbandwidth",)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = (tool.path, "--json", "--testcase", _test_of(cell))
@@ -54,7 +53,7 @@ class NvBandwidth(Instrument):
         return self.command(cell, argv, ok_codes=(0, 1))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        output = Output.of_tool(self.name, done.stdout)
+        output = Output.of_json(self.name, done.stdout)
         name = _test_of(cell)
         try:
             version = output["nvbandwidth.version"].removeprefix("v")

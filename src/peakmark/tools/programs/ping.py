@@ -60,9 +60,6 @@ class Ping(Instrument):
         ),
     )
     package = "iputils-ping"
-    fedora = "iputils"
-    opensuse = "iputils"
-    homes = ("https://github.com/iputils/iputils",)
     # "ping utility, iputils-s20180629" before 2019, "ping from iputils 20221126" since.
     version = ("-V", r"\bping6?\b.*\biputils[ -]([^\s,]+)")
     options = ("count",)
@@ -77,7 +74,11 @@ class Ping(Instrument):
         """
         tool = super().find(path)
         if _NO_RIGHTS.search(base.ask(path, "-n", "-q", "-c", "1", "-w", "1", "127.0.0.1")):
-            raise _no_rights(path)
+            raise Unavailable(
+                f"{path} may not open its socket as this user",
+                f"as root: setcap cap_net_raw+p {path},"
+                " or sysctl -w net.ipv4.ping_group_range='0 2147483647'",
+            )
         return tool
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
@@ -91,8 +92,6 @@ class Ping(Instrument):
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text = done.stdout
         summary, times = _SUMMARY.search(text), _TIMES.search(text)
-        if summary is None and _NO_RIGHTS.search(done.stderr):
-            raise _no_rights(done.argv[0])
         if summary is None:
             raise ParseError(f"ping did not finish: {common.excerpt(done.stderr, text)}")
         sent, received = map(int, summary.groups())
@@ -127,15 +126,6 @@ def _interval(version: str, user: int) -> float:
     if fast:
         return _FAST_S
     return _SLOW_S
-
-
-def _no_rights(path: str) -> Unavailable:
-    """Return the error for a ping that this user may not use."""
-    return Unavailable(
-        f"{path} may not open its socket as this user",
-        f"as root: setcap cap_net_raw+p {path},"
-        " or sysctl -w net.ipv4.ping_group_range='0 2147483647'",
-    )
 
 
 INSTRUMENT = Ping()

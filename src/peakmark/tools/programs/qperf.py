@@ -6,7 +6,7 @@
 - Besides ``{port}`` it uses a data port that the server's kernel chooses. A firewall between the nodes
   must allow it.
 - If a UDP datagram is lost, qperf waits until its time is over, and counts this time. Its mean is then
-  far above netbench's.
+  far above netbench's. If the first one is lost, it prints a latency of 0, which is an error here.
 """
 
 from __future__ import annotations
@@ -45,14 +45,11 @@ class Qperf(Instrument):
     rows = (Coverage("network", tuple(_TESTS), cell="ALL", per_concurrency=False),)
     place = 2
     package = "qperf"
-    fedora = "qperf"
-    opensuse = "qperf"
     spack = "qperf"
     build = (
         "git clone https://github.com/linux-rdma/qperf"
         " && cd qperf && ./cleanup && ./autogen.sh && ./configure && make  # needs automake"
     )
-    homes = ("https://github.com/linux-rdma/qperf",)
     version = ("--version", r"^qperf (\S+)")
     options = ("seconds",)
     unused = frozenset(["warmup", "seed"])
@@ -120,21 +117,7 @@ def _section(text: str, test: str) -> Output:
     fields = _FIELD.findall(section[1])
     if any(name in ("latency", "time") and unit != "ns" for name, _, unit in fields):
         raise ParseError(f"qperf: latency or time of {test} is not in ns")
-    output = Output(f"qperf: {test}", {name: value for name, value, _ in fields})
-    if _is_first_message_lost(output):
-        raise ParseError(
-            f"qperf: no round trip of {test} was completed: its first message was lost"
-        )
-    return output
-
-
-def _is_first_message_lost(output: Output) -> bool:
-    """Return whether a test ended without a round trip, and its section was not merely cut off."""
-    # qperf prints the latency always, but omits any other field that is 0. So a test without a round
-    # trip lacks the messages that the server received, the last field of a section. The server's time
-    # comes shortly before it.
-    reached_end = "rem_real_time" in output
-    return output.get("latency") == "0" and reached_end and "rem_recv_msgs" not in output
+    return Output(f"qperf: {test}", {name: value for name, value, _ in fields})
 
 
 INSTRUMENT = Qperf()

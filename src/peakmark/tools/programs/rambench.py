@@ -9,7 +9,6 @@ from dataclasses import replace
 from peakmark.catalogue import ARRAYS, AUTO, LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
-from peakmark.formatting import format_size
 from peakmark.tools import common
 from peakmark.tools.base import (
     Command,
@@ -101,12 +100,6 @@ class RamBench(common.Kernel):
         common.need_multiple(self.name, LINE, block)
         common.need_share(cell, "total", buffers(cell) * block)
         common.need_share(cell, "accesses", 1)
-        blocks = pool_of(cell) // cell.concurrency // buffers(cell) // block
-        if cell.variant in POOLS and blocks >= 1 << 32:
-            raise Unavailable(
-                f"{self.name} numbers blocks of a thread with 32 bits, and its part of the pool of"
-                f" {format_size(pool_of(cell))} has more of {format_size(block)}"
-            )
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
