@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from tests.unit.cases import cases, tables
@@ -36,30 +35,11 @@ def test_a_broken_file(reader, content, words, tmp_path):
         refuses(lambda: READERS[reader](path), "own.yaml", *words)
 
 
-def test_what_looks_strange_and_is_right(tmp_path):
-    texts = {
-        "a.yaml": "\ufefftitle: Straße 東京\nx: &x {a: 1}\ny: {<<: *x, b: 2}\nz: !!str 5\n",
-        "b.json": '{"seconds": 0.5}',
-        "empty.yaml": "# nothing\n",
-    }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    read = campaign.read([tmp_path / name for name in texts])
-    assert (read["title"], read["y"], read["seconds"]) == ("Straße 東京", {"a": 1, "b": 2}, 0.5)
-    assert read["z"] == "5"
-
-
 @cases("configuration")
 def test_a_value_that_is_none(text, words, tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text(text)
     refuses(lambda: campaign.complete(campaign.read([path])), *words)
-
-
-def test_what_is_no_file(tmp_path):
-    for name, words in (("absent.yaml", "No such file"), (str(tmp_path), "Is a directory")):
-        for read in (lambda path: campaign.read([path]), site.load):
-            refuses(lambda read=read, name=name: read(Path(name)), "cannot be read", words)
 
 
 @cases("configuration")

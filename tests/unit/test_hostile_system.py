@@ -1,7 +1,6 @@
 """What the system and its users do to a command: each ends in one sentence."""
 
 import errno
-import io
 import os
 import shutil
 import signal
@@ -9,19 +8,15 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 from snakemake.exceptions import format_exception_to_string
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 
-from peakmark import cli, plan, resources
+from peakmark import resources
 from peakmark.errors import MeasurementError, PeakmarkError
-from peakmark.plan import jobs
 from peakmark.run.measure import Request, measure
-from peakmark.slurm import failures
 from peakmark.workflow import doctor, startup
 from peakmark.workflow.startup import UserError, as_workflow_error
 from snakemake_logger_plugin_peakmark import handler
@@ -43,7 +38,7 @@ def test_what_the_system_refuses_is_one_sentence(error, code, words, peakmark, m
     def fail(_):
         raise error
 
-    monkeypatch.setattr(cli, "status", fail)
+    monkeypatch.setattr(Results, "read", fail)
     before = signal.getsignal(signal.SIGINT)
     done = peakmark("status", "c")
     signal.signal(signal.SIGINT, before)
@@ -51,18 +46,11 @@ def test_what_the_system_refuses_is_one_sentence(error, code, words, peakmark, m
     assert done.stderr.startswith(f"peakmark: {words}") and done.stderr.count("\n") == 1
 
 
-def test_a_full_standard_output_is_one_sentence(small):
-    with Path("/dev/full").open("w") as full:
-        argv = [sys.executable, "-m", "peakmark", "status", str(small)]
-        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 4
-    refused(done.stderr, "No space left")
-
-
 # Puts away slowly, as after a large file, and says when it has begun to.
 SLOW = """
 import sys, time
 from peakmark import cli
+from peakmark.storage.results import Results
 def slow(_):
     try:
         print("measuring", flush=True)
@@ -71,7 +59,7 @@ def slow(_):
         print("putting away", flush=True)
         sys.stdin.readline()
         print("done", flush=True)
-cli.status = slow
+Results.read = slow
 raise SystemExit(cli.main(["status", "c"]))
 """
 
@@ -200,11 +188,6 @@ def fill(folder):
             stream.write(bytes(4096))
 
 
-def test_a_disk_that_is_full_from_the_start(full_disk):
-    fill(full_disk)
-    assert NO_SPACE in sentence(lambda: startup.check_folder(full_disk / "c"))
-
-
 def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(full_disk, peakmark):
     folder = make.write(full_disk / "c", [], planned=[CELL])
     fill(full_disk)
@@ -216,26 +199,6 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(full_disk, 
     (full_disk / "neighbour").unlink()
     assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
-
-
-def test_a_full_disk_is_said_once_of_all_jobs_that_end(full_disk, monkeypatch, capsys):
-    monkeypatch.chdir(full_disk.parent)
-    failures._tell_once.cache_clear()
-    grid = {"workloads": ["SP"], "concurrency": [1]}
-    made = plan.make({"campaign": "c", "cpu": [grid], "repetitions": 3})
-    fill(full_disk)
-    for number, cell in enumerate(made.cells):
-        details = {"Comment": jobs.comment(made, [cell]), "BatchHost": "n1"}
-        assert not failures.keep(made.directory, cell, str(number), "TIMEOUT", details)
-    assert capsys.readouterr().err.count("\n") == 1
-    bar = handler.LogHandler(
-        SimpleNamespace(stdout=False, dryrun=False, printshellcmds=False, verbose=False), None
-    )
-    bar.console = Console(file=io.StringIO(), width=300)
-    for cell in made.cells:
-        bar._failure({"rule_name": "measure", "output": [made.record_name(cell)], "log": []})
-    output = bar.console.file.getvalue()
-    assert output.count(NO_SPACE) == 1 and "failed" not in output
 
 
 def test_what_a_killed_run_left_goes_when_the_next_cell_begins(tmp_path, known, monkeypatch):

@@ -12,7 +12,6 @@ from tests.programs import executable, needs
 from peakmark.run import build
 
 KERNELS = Path(__file__).parents[2] / "src" / "kernels"
-TESTS = Path(__file__).parents[1] / "kernels"
 FLAGS = ("CC", "AR", "CPPFLAGS", "CFLAGS", "LDFLAGS", "WERROR", "MAKEFLAGS", "MAKELEVEL")
 FEW = [
     "PROBE=",
@@ -120,13 +119,6 @@ def test_facts_of_a_build_hold_no_paths_and_no_quotes(compiler):
     assert "/build" not in facts and "/opt" not in facts
 
 
-def test_a_copy_of_the_sources_alone_says_that_its_version_is_unknown(compiler, tmp_path):
-    shutil.copytree(KERNELS, tmp_path / "alone")
-    said = make(compiler.build, sources=tmp_path / "alone", CC=str(compiler.path))
-    assert said == ""
-    assert """-DPEAKMARK_VERSION="unknown\"""" in compiler.log.read_text()
-
-
 def test_kernels_of_a_campaign_are_those_of_gcc(tmp_path, monkeypatch):
     """Modules of a site set CC, some to a compiler that takes none of the flags."""
     executable(tmp_path / "make", "#!/bin/sh\nenv\n")
@@ -150,17 +142,6 @@ def test_another_c_library(tmp_path):
         run = subprocess.run([*argv, *common], capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
         assert json.loads(run.stdout)["value"] > 0
-
-
-@needs("clang")
-def test_the_tests_compile_with_clang(tmp_path):
-    warnings = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wstrict-prototypes"]
-    defines = ["-D_GNU_SOURCE", '-DPEAKMARK_VERSION="1"', "-DPLAIN_CHECKS"]
-    files = sorted(TESTS.glob("test_*.c"))
-    assert len(files) > 20
-    argv = ["clang", "-std=c11", "-fsyntax-only", *warnings, *defines, f"-I{TESTS}", f"-I{KERNELS}"]
-    done = subprocess.run([*argv, *files], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @needs("clang")

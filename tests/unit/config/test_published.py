@@ -61,36 +61,6 @@ def test_the_sums_are_those_of_the_report(line):
     assert check_sums(line, entries, 1 / float(line["factor"])) == int(line["rows"])
 
 
-@pytest.mark.parametrize("line", _lines("efficiencies.csv"), ids=str)
-def test_the_printed_efficiencies_are_kept_as_they_are(line):
-    entries = [entry for entry in published.load(line["set"]) if entry.metric == "efficiency"]
-    check_sums(line, entries, 100)
-
-
-@pytest.mark.parametrize("line", _lines("spots.csv"), ids=str)
-def test_single_values_are_as_printed(line):
-    """Values in SI units, read by eye."""
-    keys = ("table", "workload", "concurrency", "block", "program", "run")
-    place = tuple(line[key] for key in keys)
-    measured = published.measured(line["set"])
-    values = [entry.value for entry in measured if place_of(entry) == place]
-    assert values == [pytest.approx(float(line["value"]), rel=1e-6)]
-
-
-def test_what_the_printed_numbers_contradict_is_noted():
-    notes = {
-        (entry.workload, entry.concurrency, entry.metric): entry.note
-        for entry in published.load("four-subsystems-2018-prometheus")
-        if entry.table == "cpu" and entry.program == "MyCPUBench"
-    }
-    assert "changed places" in notes["DP", 1, "rate"]
-    assert "give 6.327 %" in notes["DP", 1, "efficiency"]
-    for name in ("four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus"):
-        for entry in published.load(name):
-            if entry.table == "disk_iops" and entry.program == published.THEORETICAL:
-                assert entry.note
-
-
 SETS = sorted(path.stem for path in published.FOLDER.glob("*.csv"))
 
 

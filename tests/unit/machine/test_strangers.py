@@ -6,7 +6,7 @@ from tests.unit.machine.hosts import host
 
 from peakmark import limits
 from peakmark.limits.base import Question
-from peakmark.machine import hardware, job_limits, network, storage
+from peakmark.machine import hardware, job_limits
 
 SYSTEM = "/sys/devices/system/cpu"
 EDAC = "/sys/devices/system/edac/mc"
@@ -139,30 +139,6 @@ def test_two_kinds_of_intels_cores_are_told(tmp_path):
     assert (facts["clock_hz"]["maximum"], facts["clock_hz"]["nominal"]) == (4.9e9, None)
 
 
-@pytest.mark.parametrize(("name", "nominal"), [
-    ("Intel(R) Xeon(R) CPU @ 2.40GHz", 2.4e9),
-    ("Some CPU @ 800MHz", 8e8), ("Some CPU @ 2.4.0 GHz", None), ("Some CPU @ . GHz", None),
-])  # fmt: skip
-@pytest.mark.parametrize(
-    ("maximum", "clock"), [("-", None), ("3700.0000", 3.7e9), ("0.0000", None)]
-)
-def test_odd_clocks_of_lscpu_and_cpuinfo_end_nothing(tmp_path, name, nominal, maximum, clock):
-    lscpu = f'{{"lscpu": [{{"field": "CPU max MHz:", "data": "{maximum}"}}]}}'
-    cpuinfo = f"model name : {name}\nflags : constant_tsc\nbogomips : -\n"
-    this = host(tmp_path, {"/proc/cpuinfo": cpuinfo}, {"lscpu -J": lscpu})
-    facts = hardware.collect_cpu(this)["clock_hz"]
-    assert (facts["nominal"], facts["maximum"]) == (nominal, clock)
-    assert ("cpu.clock_hz.maximum" in this.unknown) == (clock is None)
-
-
-@pytest.mark.parametrize("printed", [
-    '{"lscpu": [{"field": "Model name:", "data": "X"}]}\n', "[]", "null", "nothing", "[1]",
-])  # fmt: skip
-def test_no_object_of_lscpu_ends_nothing(tmp_path, printed):
-    facts = hardware.collect_cpu(host(tmp_path, "", {"lscpu -J": printed}))
-    assert facts["model_name"] == ("X" if "field" in printed else None)
-
-
 @pytest.mark.parametrize(("most", "high", "expected"), [
     ("max", "2147483648", 2 << 30), ("4294967296", "2147483648", 2 << 30),
     ("2147483648", "max", 2 << 30), ("max", "max", None), ("max", "9223372036854771712", None),
@@ -181,22 +157,3 @@ def test_memory_high_limits_as_memory_max(tmp_path, folder, most, high, expected
         expected is None and facts["memory_bytes"] == 16 << 30
     )
     assert facts["memory_limited_by"] == ("cgroup" if expected else None)
-
-
-@pytest.mark.parametrize("text", ["", ".", "2.5.0 GT/s PCIe", "Unknown", "- GT/s", "². GT/s"])
-def test_an_odd_speed_of_a_link_is_unknown(tmp_path, text):
-    assert storage.pcie_limit(text, "4") == (None, None)
-    sys = f"""
-        /sys/class/net/ib0/type 32
-        /sys/class/net/ib0/device/infiniband/mlx5_0/ports/1/rate {text.replace("GT/s", "Gb/sec")} (4X EDR)
-    """
-    facts = network.collect(host(tmp_path, sys), "ib0")
-    assert facts["speed_bps"] is None
-
-
-def test_no_lanes_are_no_speed(tmp_path):
-    files = {
-        "/sys/class/net/ib0/type": "32",
-        "/sys/class/net/ib0/device/infiniband/mlx5_0/ports/1/rate": "10 Gb/sec (0X SDR)",
-    }
-    assert network.collect(host(tmp_path, files), "ib0")["speed_bps"] is None

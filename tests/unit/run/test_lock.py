@@ -1,5 +1,3 @@
-import os
-import stat
 import subprocess
 import sys
 from socket import gethostname
@@ -71,28 +69,6 @@ def test_a_cell_of_a_job_waits_as_long_as_its_job_may(monkeypatch, tmp_path):
     with pytest.raises(PeakmarkError, match="open the lock"), lock.held("cell"):
         pass
     assert not (tmp_path / "target").exists()
-
-
-@pytest.fixture
-def umask():
-    before = os.umask(0o022)
-    yield os.umask
-    os.umask(before)
-
-
-@pytest.mark.parametrize("name", ["campaign", "cell", "node-n1"])
-@pytest.mark.parametrize("mask", [0o077, 0o777, 0o002])
-def test_every_user_may_lock_whatever_the_umask_of_the_first(
-    shared_folder, as_nobody, monkeypatch, umask, mask, name
-):
-    monkeypatch.setattr(lock, "DIRECTORY", shared_folder)
-    monkeypatch.setitem(lock.WAIT_S, "node", 0.0)
-    umask(mask)
-    with lock.held(name):
-        said = as_nobody(lambda: os.close(lock.acquire(name)))
-        assert f"is being measured by process {os.getpid()}" in said
-    assert as_nobody(lambda: os.close(lock.acquire(name))) == "None"
-    assert not lock.path_of(name).stat().st_mode & stat.S_IWOTH
 
 
 def test_a_lock_that_is_closed_names_who_can_open_it(shared_folder, as_nobody, monkeypatch):

@@ -100,13 +100,6 @@ def test_a_copied_record_is_seen(tmp_path):
     assert finding.state == DAMAGED and "another cell" in finding.reason
 
 
-def test_a_record_that_this_user_may_not_read_is_never_set_aside(shared_folder, as_nobody):
-    path = stored(shared_folder)
-    path.chmod(0o600)
-    assert "Permission denied" in as_nobody(lambda: records.set_aside(shared_folder, CELL))
-    assert path.exists()
-
-
 def test_set_aside_keeps_every_one_with_its_output(tmp_path):
     for number, value in enumerate((1e8, 2e8)):
         path = stored(tmp_path, value=value)
