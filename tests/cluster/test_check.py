@@ -98,14 +98,3 @@ def test_the_health_check_of_slurm_drains_the_slow_node_alone(fleet, check, slow
         wait_until(lambda: reason(fleet, slow), LIMIT_S, "the slow node is drained", 0.2)
     assert reason(fleet, slow).startswith(f"peakmark: slow: {slow} in cpu DP x1: ")
     assert not reason(fleet, HEALTHY)
-
-
-def test_a_prolog_keeps_jobs_from_the_slow_node(fleet, check, slow, tmp_path):
-    words = shlex.join([*check, "--for", "prolog"])
-    script = executable(tmp_path / "prolog", f"#!/bin/sh\n{words}\n[ $? -ne 1 ]\n")
-    with configured(fleet, f"Prolog={script}"):
-        healthy = fleet.sbatch("hostname", f"--nodelist={HEALTHY}", f"--output={tmp_path}/said")
-        fleet.sbatch("hostname", f"--nodelist={slow}", "--output=/dev/null")
-        wait_until(lambda: reason(fleet, slow), LIMIT_S, "the slow node is drained", 0.2)
-        assert fleet.wait_for_job(healthy)["JobState"] == "COMPLETED"
-    assert "rolog" in reason(fleet, slow) and not reason(fleet, HEALTHY)

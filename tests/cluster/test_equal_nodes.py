@@ -5,8 +5,6 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 
-import pytest
-from tests import presets
 from tests.checkout import TO_RECORDS
 
 from peakmark.rows.build import judge
@@ -62,13 +60,4 @@ def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow):
     equal_workflow.configure(cpu=cpu, repetitions=6, seconds=0.3)
     with jobs_of_another_user(equal_workflow.cluster):
         equal_workflow.snakemake(*TO_RECORDS)
-    assert_measured_once_on_both(equal_workflow)
-
-
-@pytest.mark.trouble
-def test_quick_beside_the_jobs_of_another_user(equal_workflow):
-    with jobs_of_another_user(equal_workflow.cluster):
-        done = equal_workflow.preset("quick", "scale=0.25")
-    assert done.returncode == 0, done.stdout + done.stderr
-    presets.assert_whole(equal_workflow.results, equal_workflow.records())
     assert_measured_once_on_both(equal_workflow)

@@ -1,33 +1,19 @@
-"""Executors other than peakmark's run the same Snakefile: six cells each, of which one needs both nodes."""
+"""The official Slurm executor runs the same Snakefile: six cells, of which one needs both nodes."""
 
-import pytest
 from tests.checkout import TO_TABLES
 
 from workflow import NETWORK
 
-SUBMIT = (
-    "sbatch --parsable --output=said.%j --time={resources.runtime} --nodes={resources.nodes}"
-    " --ntasks={resources.tasks} --cpus-per-task={resources.cpus_per_task}"
-    " --mem={resources.mem_mb} {resources.slurm_extra}"
-)
-OPTIONS = {
-    "slurm": [
-        *("--slurm-status-command", "squeue"),
-        *("--slurm-init-seconds-before-status-checks", "1"),
-    ],
-    "cluster-generic": [
-        *("--cluster-generic-submit-cmd", SUBMIT),
-        *("--seconds-between-status-checks", "1"),
-    ],
-}
-"""Executor of Snakemake -> its options on the test cluster, which has no accounting."""
+OPTIONS = (
+    "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1",
+)  # fmt: skip
+"""For the test cluster, which has no accounting."""
 
 
-@pytest.mark.parametrize("executor", OPTIONS)
-def test_another_executor_measures_every_cell(workflow, executor):
+def test_another_executor_measures_every_cell(workflow):
     cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": 5}]
     workflow.configure(cpu=cpu, network=[NETWORK])
-    options = ["--executor", executor, *OPTIONS[executor], "--jobs", "6"]
+    options = ["--executor", "slurm", *OPTIONS, "--jobs", "6"]
     said = workflow.snakemake(*options, *TO_TABLES)
     assert said.count("this executor starts Snakemake in every job") == 1
     records = workflow.records()

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 import pytest
 from testcluster.config import address
-from testcluster.processes import wait_until
-from tests.checkout import TO_TABLES
 
 from conftest import start
 from peakmark.rows import build
@@ -101,29 +99,3 @@ def test_the_pairs_of_a_round_start_at_one_moment(measured):
     # A pair that is together with others is no reason to call a link slow.
     assert not frames.fleet["point"].str.contains("together").any()
     assert measured.planned() == set()
-
-
-def test_a_cancelled_round_leaves_no_process_behind(four, tmp_path):
-    workflow = Workflow.make(four, tmp_path / "checkout")
-    grid = {"workloads": ["TCP"], "blocks": ["64KiB"], "concurrency": [1], "together": True}
-    grid["pairs"] = {"rounds": 1}
-    workflow.configure(nodes="all", network=[grid], seconds=4, fan_out="node")
-    campaign = workflow.start(*TO_TABLES)
-    running = ["squeue", "--noheader", "--states=running", "--format=%i %j"]
-
-    def round_of() -> list[str]:
-        lines = four.run(running).stdout.splitlines()
-        return [line.split()[0] for line in lines if line.endswith(".together")]
-
-    def benches() -> set[str]:
-        names = four.layout.names
-        return {
-            name for name in names if "netbench" in {each.name for each in four.processes(name)}
-        }
-
-    wait_until(lambda: round_of() and len(benches()) == 4, 120, "the round runs on all nodes")
-    four.run(["scancel", *round_of()])
-    wait_until(lambda: not benches(), 30, "the programs of the round end")
-    workflow.end(campaign, 1)
-    # Both pairs have a record by themselves, and none together.
-    assert {record["cell"]["variant"] for record in workflow.records().values()} == {""}

@@ -77,14 +77,6 @@ def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
     assert workflow.queued("--states=all") <= before
 
 
-def test_doctor_asks_for_no_more_time_than_the_partition_gives(site_workflow):
-    cluster = site_workflow.cluster
-    site_workflow.site(SHORT)
-    with unenforced(cluster), partition(cluster, "short", MaxTime="00:02:00"):
-        code, said = doctor(site_workflow)
-    assert code == 0, said
-
-
 CHECK = """
 import json, sys
 from peakmark.slurm import failures

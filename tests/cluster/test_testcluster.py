@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from testcluster import Cluster, ClusterError, config, why_not
-from testcluster.processes import describe, members, namespace, wait_until
+from testcluster import Cluster, ClusterError, why_not
+from testcluster.processes import members, namespace, wait_until
 from testcluster.requirements import groups, why_no_groups
 
 HERE = Path(__file__).resolve().parent
@@ -87,20 +87,9 @@ def namespaces(cluster):
     return own - {(kind, namespace(os.getpid(), kind)) for kind in kinds}
 
 
-def inhabitants(numbers, last=None):
-    """Processes in the namespaces; with ``last`` none that began after it: the kernel gives the
-    numbers of namespaces that have gone to new ones, such as those of tests that run beside.
-    """
-    found = [process for kind, number in numbers for process in members(kind, number)]
-    return [process for process in found if last is None or process.start <= last.start]
-
-
-def newest():
-    """A process that begins now, and ends at once."""
-    with subprocess.Popen(["sleep", "60"]) as process:
-        found = describe(process.pid)
-        process.kill()
-    return found
+def inhabitants(numbers):
+    """Processes in the namespaces."""
+    return [process for kind, number in numbers for process in members(kind, number)]
 
 
 def sleeper(cluster):
@@ -146,41 +135,3 @@ def test_a_cluster_that_ends_leaves_nothing(machine, way):
     cluster.down()  # a second time is no error
     with pytest.raises(ClusterError, match="does not run any more"):
         cluster.run(["sinfo"])
-
-
-def test_a_start_that_fails_halfway_leaves_nothing_behind(machine, monkeypatch):
-    good, bad = config.slurm_conf, "PartitionName=bad Nodes=node99\n"
-    monkeypatch.setattr(config, "slurm_conf", lambda layout: good(layout) + bad)
-    monkeypatch.setattr("testcluster.daemons.READY_SECONDS", 3.0)
-    directory = Path(f"/tmp/pm-halfway-{os.getpid()}")
-    with pytest.raises(ClusterError, match="node99"):
-        Cluster.start(1, directory=directory)
-    assert not directory.exists()
-
-
-def test_the_command_line(machine):
-    directory = Path(f"/tmp/pm-cli-{os.getpid()}")
-
-    def cli(*words):
-        line = [sys.executable, "-m", "tests.cluster.testcluster", "--directory", str(directory)]
-        line += words
-        return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
-
-    up = cli("up", "--nodes", "1")
-    assert up.returncode == 0, up.stderr
-    numbers = namespaces(Cluster.attach(directory))
-    try:
-        again = cli("up", "--nodes", "1")
-        assert again.returncode == 1 and "is not empty" in again.stderr
-        assert "node1" in cli("status").stdout
-        inside = cli("exec", "--", "sh", "-c", "hostname; pwd; srun hostname; exit 5")
-        assert inside.stdout.split() == ["login", str(CHECKOUT), "node1"], inside.stderr
-        assert inside.returncode == 5
-    finally:
-        last = newest()
-        down = cli("down")
-    assert down.returncode == 0, down.stderr
-    assert inhabitants(numbers, last) == [] and not directory.exists()
-    gone = cli("status")
-    assert gone.returncode == 1 and "no test cluster runs" in gone.stderr
-    assert "Traceback" not in gone.stderr + again.stderr

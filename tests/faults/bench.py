@@ -31,11 +31,6 @@ def disk_cell(
     return Cell("disk", instrument, workload, "psync", 65536, 1, "any", 0, options)
 
 
-def cpu_cell(seconds: float = 0.02, repetition: int = 0) -> Cell:
-    options = {"seconds": seconds, "warmup": 0.0, "seed": 1, "isa": "auto"}
-    return Cell("cpu", "cpubench", "SP", "", None, 1, "any", repetition, options)
-
-
 def network_cell(
     instrument: str = "netbench", workload: str = "TCP", seconds: float = 0.05
 ) -> Cell:

@@ -1,4 +1,4 @@
-"""Scratch full before and in the middle, or read-only. Quotas: test_guest.py."""
+"""Scratch full before and in the middle."""
 
 import shutil
 
@@ -45,12 +45,3 @@ def test_a_disk_that_fills_up_in_the_middle_gives_no_number(bench, mount, instru
     bench.assert_failed(cell, done.stderr)
     assert "space" in done.stderr, done.stderr
     bench.assert_completes(cell)
-
-
-def test_a_read_only_disk_is_named(bench, mount):
-    mount(bench.scratch, "tmpfs", "size=8m,ro")
-    cell = disk_cell()
-    done = bench.measure(cell)
-    assert done.returncode == 4
-    reason = f"cannot use the scratch directory {bench.scratch}: Read-only file system"
-    bench.assert_failed(cell, done.stderr, reason)

@@ -2,15 +2,11 @@
 
 import shutil
 import tomllib
-from pathlib import Path
 
 import pytest
 from tests import presets
 from tests.checkout import LIMIT_S, ROOT, TINY, TO_TABLES
-from tests.programs import executable
 from tests.wheel import Installation
-
-from peakmark.run import build
 
 SHORT = ("--config", "scale=0.02", "repetitions=1", "reference_repetitions=1")
 ONE_CELL = {
@@ -47,26 +43,6 @@ def test_a_wheel_measures_in_an_empty_folder(installed):
     assert (installed.directory / "results/tiny/tables/cpu.csv").is_file()
     assert files(installed.environment) == before
     assert {path.name for path in installed.home.glob(".cache/*")} <= {"peakmark"}
-
-
-def test_kernels_of_another_first_run_stay(installed):
-    """A run on a shared home has put them there while this one was still to compile."""
-    kernels, programs = installed.home / "kernels", installed.directory / "programs"
-    names = {Path(path).name for path in build.programs()}
-    for folder in (kernels, programs):
-        folder.mkdir()
-    for name in names:
-        (kernels / name).write_text("other")
-    lines = (f'printf own > "$2/../{name}"' for name in (*names, "build.json"))
-    executable(programs / "make", "\n".join(["#!/bin/sh", *lines]))
-    config = installed.write_config("first.yaml", {**ONE_CELL, "campaign": "first"})
-    path = {"PATH": f"{programs}:{installed.variables['PATH']}", "PEAKMARK_KERNELS": str(kernels)}
-    words = ("kernels", "--forcerun", "kernels")
-    done = installed.peakmark("run", config.name, "--", *words, env=path)
-    assert done.returncode == 0, done.stderr
-    texts = {path.name: path.read_text() for path in kernels.iterdir()}
-    log = {"build.log": ""}
-    assert texts == {**dict.fromkeys(names, "other"), "build.json": "own", **log}
 
 
 @pytest.mark.packages
