@@ -17,6 +17,7 @@ from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 from peakmark import resources
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.run.measure import Request, measure
+from peakmark.storage.results import Results
 from peakmark.workflow import doctor, startup
 from peakmark.workflow.startup import UserError, as_workflow_error
 from snakemake_logger_plugin_peakmark import handler

@@ -8,7 +8,7 @@ from tests.unit.cases import cases
 from tests.unit.tools import samples
 
 from peakmark.errors import ParseError, Unavailable
-from peakmark.tools import REGISTRY, common
+from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
 
 NOTE = "Increasing socket buffer size to 2496\n"  # iperf 3.10.1 and older, esnet/iperf#1223
@@ -32,10 +32,6 @@ def test_notes_around_json_are_passed_over(case, noisy):
     text = samples.text_of(case)
     assert noisy(text) != text
     assert samples.values(samples.parse(case, noisy(text))) == samples.values(samples.parse(case))
-
-
-
-
 
 
 def test_iperf3_without_the_receivers_rate_needs_the_losses():
@@ -74,8 +70,6 @@ ROW = "WR01C2R4        5568   192     1     1               9.10             1.2
 GPU_ROW = "WC0           299008  1024     2     4        52.88       3.370e+05 ( 4.213e+04)"
 
 
-
-
 def test_the_row_of_nvidias_hpl_is_refused():
     text = samples.text_of("hpl/xhpl-x2")
     for row in (GPU_ROW, f"{ROW} 0.5"):
@@ -93,8 +87,6 @@ def test_every_ping_of_iputils_is_known(tmp_path, monkeypatch, printed, version,
     assert argv[argv.index("-i") + 1] == f"{pause:g}"
 
 
-
-
 def in_capitals(text):
     """The same output as IOZone 3.420 wrote it (seen of May 2019, and of 2014)."""
     text = text.replace("3.489", "3.420").replace("kBytes", "Kbytes").replace("kB", "KB")
@@ -106,8 +98,6 @@ def test_iozone_with_capital_units(case):
     name = f"iozone/{case}"
     old = samples.parse(name, in_capitals(samples.text_of(name)))
     assert samples.values(old) == samples.values(samples.parse(name))
-
-
 
 
 @pytest.mark.parametrize("case", ["single-1m", "t2-ops-4k"])
