@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
@@ -17,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import slurm
-from peakmark.equipment import equipment_of
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, plural
-from peakmark.storage import facts
 
 ANY = "any"
 """Node of cells for which Slurm chooses the node."""
@@ -87,14 +84,7 @@ class Cluster:
 
     def to_json(self) -> dict[str, Any]:
         """Return the cluster as JSON values."""
-        stored = {**asdict(self), "nodes": list(self.nodes)}
-        for kind in stored["kinds"]:
-            if not kind["gpus"]:
-                del kind["gpus"]
-        for optional in ("switches", "limits"):
-            if not stored[optional]:
-                del stored[optional]
-        return stored
+        return {**asdict(self), "nodes": list(self.nodes)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cluster:
@@ -194,7 +184,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         config: the configuration.
         partition: name of the partition; None for the site file's or, if it has none, Slurm's default.
         folder: folder of the campaign, if it exists. The nodes of an earlier run are kept, even if some
-            are down now. The machine facts in the folder distinguish nodes that are equal in Slurm.
+            are down now.
 
     Raises:
         SlurmError: Slurm does not answer, or has no such partition.
@@ -215,12 +205,9 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         raise ConfigError(
             f"no node of partition {name} has the feature {feature!r} of slurm.constraint"
         )
-    earlier, known = None, dict[str, Any]()
+    earlier = None
     if folder is not None:
         earlier = _earlier(folder / "plan.json", requested, name)
-        if requested == ANY:
-            hosts, *_ = facts.survey(folder)
-            known = {host: equipment_of(found) for host, found in hosts.items() if found}
     names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
     switches = {}
@@ -236,7 +223,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         limit=limit,
         count=sum(map(attrgetter("usable"), nodes)),
         left_out=left_out,
-        kinds=_node_classes(candidates, known, earlier),
+        kinds=_node_classes(candidates, earlier),
         switches=switches,
         limits=limits,
     )
@@ -271,16 +258,8 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
     return longest
 
 
-def _node_classes(
-    nodes: Iterable[slurm.Node], known: Mapping[str, Any], earlier: Cluster | None
-) -> list[EqualNodes]:
-    """Return the classes of nodes that are equal in Slurm and in their machine facts.
-
-    Args:
-        nodes: the nodes to classify.
-        known: host -> its class by its machine facts, for hosts that have been measured.
-        earlier: the cluster of an earlier run, whose chosen class is kept.
-    """
+def _node_classes(nodes: Iterable[slurm.Node], earlier: Cluster | None) -> list[EqualNodes]:
+    """Return the classes of nodes that are equal in Slurm; the class chosen by an earlier run is kept."""
     before = set[str]()
     if earlier is not None and earlier.chosen is not None:
         before.update(earlier.chosen.nodes)
@@ -293,28 +272,14 @@ def _node_classes(
                 break
         groups.setdefault(key, []).append(node)
     classes = []
-    for group in groups.values():
-        for members in _split_by_facts(group, known):
-            smallest = min(members, key=attrgetter("memory"))
-            names = sorted(map(attrgetter("name"), members), key=natural)
-            usable = sum(map(attrgetter("usable"), members))
-            chosen = not before.isdisjoint(names)
-            size = (smallest.cpus, smallest.memory)
-            classes.append(EqualNodes(*size, names, usable, chosen, smallest.gpus))
+    for members in groups.values():
+        smallest = min(members, key=attrgetter("memory"))
+        names = sorted(map(attrgetter("name"), members), key=natural)
+        usable = sum(map(attrgetter("usable"), members))
+        chosen = not before.isdisjoint(names)
+        size = (smallest.cpus, smallest.memory)
+        classes.append(EqualNodes(*size, names, usable, chosen, smallest.gpus))
     return classes
-
-
-def _split_by_facts(group: list[slurm.Node], known: Mapping[str, Any]) -> list[list[slurm.Node]]:
-    """Split a group of nodes by their classes in ``known``.
-
-    If at most one class is known, the group is not split: nodes without facts belong to that class.
-    """
-    parts: dict[Any, list[slurm.Node]] = defaultdict(list)
-    for node in group:
-        parts[known.get(node.name)].append(node)
-    if len(parts.keys() - {None}) < 2:
-        return [group]
-    return list(parts.values())
 
 
 def _choose_nodes(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from peakmark import slurm
 from peakmark.catalogue import GPUS
@@ -241,11 +240,8 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
     """Return sbatch's options by name. Options without a value have an empty text."""
     settings = {**settings_of(plan.config), **overrides}
     nodes = _node_count(cells)
-
-    def size() -> Size:
-        return Size(threads(cells, plan), cpus(cells, plan, settings), megabytes(cells, plan))
-
-    named = site_options(settings, nodes, minutes(cells, plan), size)
+    size = cpus(cells, plan, settings), megabytes(cells, plan)
+    named = site_options(settings, nodes, minutes(cells, plan), *size)
     if cells[0].node != ANY:
         named["nodelist"] = ",".join(_named_nodes(cells, plan))
     elif plan.cluster is not None and (excluded := plan.cluster.excluded(nodes)):
@@ -257,22 +253,8 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
     return named
 
 
-class Size(NamedTuple):
-    """Needs of a job on each of its nodes.
-
-    Attributes:
-        threads: CPUs that the job asks for.
-        cpus: CPUs that the job gets, among which ``--mem-per-cpu`` divides its memory.
-        megabytes: memory in MB.
-    """
-
-    threads: int
-    cpus: int
-    megabytes: int
-
-
 def site_options(
-    settings: Settings, nodes: int, minutes: int, size: Callable[[], Size]
+    settings: Settings, nodes: int, minutes: int, cpus: int, megabytes: int
 ) -> dict[str, str]:
     """Return sbatch's options that depend on the site, by name. Jobs of doctor use them too.
 
@@ -280,27 +262,22 @@ def site_options(
         settings: section ``slurm`` of the site file.
         nodes: number of nodes.
         minutes: time limit.
-        size: function that computes the needs of the job, called unless the job takes whole nodes.
+        cpus: CPUs that the job gets on each node, among which ``--mem-per-cpu`` divides its memory.
+        megabytes: memory that the job needs on each node, in MB.
     """
     keys = (*OVERRIDES.values(), "reservation")
     named = {key: str(settings[key]) for key in keys if key in settings}
     if "partition" in named:  # sbatch allows no spaces
         named["partition"] = ",".join(slurm.partition_names(named["partition"]))
-    named["time"] = str(minutes)
-    named["nodes"] = str(nodes)
-    named["ntasks-per-node"] = "1"
-    named["no-requeue"] = ""
+    named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
     exclusive = settings.get("exclusive", True)
     if exclusive:  # no --cpus-per-task, because Slurm would bind the job to that number of CPUs
         named["exclusive"] = ""
     else:
-        named["cpus-per-task"] = str(size().threads)
+        named["cpus-per-task"] = str(cpus)
     memory = settings.get("memory", "per_node")
     if memory == "per_cpu":
-        needed = size()
-        named["mem-per-cpu"] = f"{math.ceil(needed.megabytes / needed.cpus)}M"
+        named["mem-per-cpu"] = f"{math.ceil(megabytes / cpus)}M"
     elif memory != "none":
-        named["mem"] = "0"
-        if not exclusive:
-            named["mem"] = f"{size().megabytes}M"
+        named["mem"] = "0" if exclusive else f"{megabytes}M"
     return named

@@ -5,34 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import NamedTuple
 
 from peakmark import data
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import format_size, gigabytes, listing, plural
 from peakmark.plan import durations
-from peakmark.plan.cluster import ANY, Cluster, EqualNodes, settings_of
+from peakmark.plan.cluster import ANY, Cluster, settings_of
 from peakmark.plan.job_groups import two_nodes, uses_shared_resource
 from peakmark.plan.plan import Plan
 
 JOB_S, CELL_S = 0.5, 0.4
 """Overhead of each job and of each cell in seconds, without measuring and without Slurm."""
-
-
-class Load(NamedTuple):
-    """Seconds that a campaign takes on a cluster; jobs that share nothing run at once.
-
-    Attributes:
-        node_seconds: seconds of all nodes together.
-        wall: seconds from the start of the first job to the end of the last.
-        one_at_a_time: seconds of cells that run one after the other: they use the network or a shared
-            disk.
-    """
-
-    node_seconds: float
-    wall: float
-    one_at_a_time: float
 
 
 def describe(plan: Plan, every_cell: bool = False) -> str:
@@ -52,12 +36,13 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         "memory": memory,
     }
     if cluster is not None:
+        node_seconds, wall = _times(plan, cluster)
         values |= {
             "nodes": node_names(cluster),
             "jobs": len(plan.jobs),
-            "load": _load(plan, cluster),
+            "node_seconds": node_seconds,
+            "wall": wall,
             "pairs": len({cell.place for cell in plan.cells if cell.peer}),
-            "too_small": list(_too_small(plan, cluster)),
             "left_out": [f"{name} ({state})" for name, state in cluster.left_out.items()],
         }
     return data.rendered("plan.txt.j2", **values)
@@ -89,44 +74,30 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
         yield heading, columns
 
 
-def _load(plan: Plan, cluster: Cluster) -> Load:
-    """Return the times of a campaign. Each cell gets its share of its job's overhead."""
+def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
+    """Return the seconds of all nodes together, and those from the first job's start to the last one's end.
+
+    Jobs that share nothing run at once. Each cell gets its share of its job's overhead.
+    """
     settings = settings_of(plan.config)
     usable = 1
     if plan.config["fan_out"] != "node":
         usable = max(1, cluster.count)
-    jobs = len(plan.jobs)
-    overhead = CELL_S + JOB_S * jobs / max(1, len(plan.cells))
-    one_at_a_time = node_seconds = 0.0
-    per_node: dict[str, float] = defaultdict(float)
+    overhead = CELL_S + JOB_S * len(plan.jobs) / max(1, len(plan.cells))
+    node_seconds = 0.0
+    # Seconds by node, and of the cells that run one after the other.
+    queues: dict[str, float] = defaultdict(float)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
         if uses_shared_resource(cell, settings) and not cell.options.get("part"):
-            one_at_a_time += seconds
+            queues["one at a time"] += seconds
         node_seconds += seconds
         if two_nodes(cell):
             node_seconds += seconds
         if cell.node == ANY:
             seconds /= usable
-        per_node[cell.node] += seconds
-    wall = max([one_at_a_time, *per_node.values()])
-    return Load(node_seconds, wall, one_at_a_time)
-
-
-def _too_small(plan: Plan, cluster: Cluster) -> Iterator[tuple[EqualNodes, int, int]]:
-    """Yield the classes of nodes with too few CPUs or too little memory for some row.
-
-    Each class is followed by the CPUs and the memory in MiB that its rows need.
-    """
-    for kind in cluster.kinds:
-        nodes = kind.nodes
-        if kind.chosen:
-            # With ``nodes: any``, cells run on the chosen class, and ``any`` is their node.
-            nodes = [ANY]
-        cells = [cell for cell in plan.cells if cell.node in nodes and not two_nodes(cell)]
-        cpus, memory = durations.needs(cells, plan.config)
-        if cpus > kind.cpus or memory > kind.memory:
-            yield kind, cpus, memory
+        queues[cell.node] += seconds
+    return node_seconds, max(queues.values(), default=0.0)
 
 
 def node_names(cluster: Cluster) -> str:

@@ -7,7 +7,6 @@ knows.
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Sequence
 
@@ -22,13 +21,6 @@ Values = dict[str, int | str]
 
 STEP = ("nodes", "tasks", "cpus_per_task")
 """Resources that snakemake-executor-plugin-slurm-jobstep reads inside a job."""
-_NAMES = {
-    "partition": "slurm_partition",
-    "account": "slurm_account",
-    "qos": "qos",
-    "constraint": "constraint",
-}
-"""Option of sbatch -> resource that sets it."""
 _REPLACED = (
     *("time", "nodes", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "gres"),
     "dependency",
@@ -48,53 +40,29 @@ def of_job(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
     """
     settings = {**settings_of(plan.config), **overrides}
     named = jobs.named_options(cells, plan, overrides)
-    return {
-        **of_step(cells, plan, settings),
-        "runtime": int(named["time"]),
-        **_memory(cells, plan, settings),
-        **_slurm(named, settings),
-        **_gpus(named, plan),
-        **shared(cells, plan),
-    }
+    values = of_step(cells, plan, settings) | shared(cells, plan)
+    values |= {"runtime": int(named["time"]), "mem_mb": jobs.megabytes(cells, plan)}
+    # Sites may forbid jobs to request memory, or take it by CPU.
+    if settings.get("memory") == "none":
+        values["mem_mb"] = 0
+    if "mem-per-cpu" in named:
+        values["mem_mb_per_cpu"] = int(named["mem-per-cpu"].rstrip("M"))
+    if any(cell.subsystem == "gpu" for cell in plan.cells):
+        # Without tasks_per_gpu, the plugin would start a task for each GPU.
+        values |= {"gres": named.get("gres", ""), "tasks_per_gpu": 0}
+    for resource, option in jobs.OVERRIDES.items():
+        if option in named:
+            values[resource] = named.pop(option)
+    for option in _REPLACED:
+        named.pop(option, None)
+    values["slurm_extra"] = shlex.join(jobs.command_line(named, settings))
+    return values
 
 
 def of_step(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
     """Return the nodes of a job and the CPUs that it uses on each. They need no record of the campaign."""
     _, nodes = jobs.eligible(cells, plan)
     return {"nodes": nodes, "tasks": nodes, "cpus_per_task": jobs.cpus(cells, plan, settings)}
-
-
-def _memory(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
-    """Return the memory of a job on each node; 0 at sites that forbid jobs to request memory."""
-    how = settings.get("memory", "per_node")
-    if how == "none":
-        return {"mem_mb": 0}
-    needed = jobs.megabytes(cells, plan)
-    if how == "per_cpu":
-        share = math.ceil(needed / jobs.cpus(cells, plan, settings))
-        return {"mem_mb": needed, "mem_mb_per_cpu": share}
-    return {"mem_mb": needed}
-
-
-def _slurm(named: Settings, settings: Settings) -> Values:
-    """Return the options of sbatch that have a resource, and all others as ``slurm_extra``."""
-    values: Values = {}
-    others = {}
-    for option, value in named.items():
-        if option in _NAMES:
-            values[_NAMES[option]] = value
-        elif option not in _REPLACED:
-            others[option] = value
-    values["slurm_extra"] = shlex.join(jobs.command_line(others, settings))
-    return values
-
-
-def _gpus(named: Settings, plan: Plan) -> Values:
-    """Return the GPUs of a job; empty if the campaign measures no GPU."""
-    if not any(cell.subsystem == "gpu" for cell in plan.cells):
-        return {}
-    # Otherwise the plugin would start a task for each GPU.
-    return {"gres": named.get("gres", ""), "tasks_per_gpu": 0}
 
 
 def shared(cells: Sequence[Cell], plan: Plan) -> Values:

@@ -25,7 +25,6 @@ from peakmark.tools.base import Tool
 
 MINUTES = 5
 """Time limit in minutes of the jobs that Slurm checks, unless the partition has a shorter one."""
-SIZE = jobs.Size(threads=1, cpus=1, megabytes=durations.PROGRAMS_MB)
 UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
 """Mark of a missing kernel. In an installation from a wheel it is a note, as the first run compiles it."""
 Finding = tuple[str, str, str]
@@ -210,15 +209,13 @@ def examine_cluster(settings: Mapping[str, Any]) -> tuple[str, bool]:
     nodes = slurm.nodes(settings.get("partition"), settings.get("reservation"))
     limits = [node.limit for node in nodes if node.limit is not None]
     minutes = jobs.clip_minutes(MINUTES, min(limits, default=None))
-    # Check a job of one node and one of two.
-    single = jobs.site_options(settings, 1, minutes, lambda: SIZE)
-    pair = jobs.site_options(settings, 2, minutes, lambda: SIZE)
-    refusal = failures.check(single, jobs.command_line(single, settings))
-    lines = [_line(*_job_finding("one node", refusal))]
-    if refusal:
-        return lines[0], False
-    refusal = failures.check(pair, jobs.command_line(pair, settings))
-    lines.append(_line(*_job_finding("two nodes", refusal)))
+    lines = []
+    for count, subject in ((1, "one node"), (2, "two nodes")):
+        named = jobs.site_options(settings, count, minutes, 1, durations.PROGRAMS_MB)
+        refusal = failures.check(named, jobs.command_line(named, settings))
+        lines.append(_line(*_job_finding(subject, refusal)))
+        if refusal and count == 1:
+            return lines[0], False
     # Group the nodes by size.
     kinds = defaultdict[tuple[int, int, str], list[slurm.Node]](list)
     for node in nodes:

@@ -88,13 +88,10 @@ def test_an_option_that_would_be_refused_for_each_job_is_refused_at_once(tmp_pat
 
 
 def test_every_option_that_peakmark_sets_is_refused():
-    size = jobs.Size(threads=1, cpus=1, megabytes=512)
     options = dict.fromkeys(("partition", "account", "qos", "constraint", "reservation"), "a")
     shapes = ({"memory": "per_cpu"}, {"exclusive": False})
     named = {
-        name
-        for shape in shapes
-        for name in jobs.site_options({**options, **shape}, 1, 2, lambda: size)
+        name for shape in shapes for name in jobs.site_options({**options, **shape}, 1, 2, 1, 512)
     }
     # Jobs are submitted with --no-requeue and --exclusive, which a site may say otherwise.
     assert set(options) <= named and named - {"exclusive", "no-requeue"} <= set(site.MANAGED)

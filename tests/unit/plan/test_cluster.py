@@ -9,7 +9,6 @@ from tests.unit.plan.planned import CPU, NETWORK, where
 from peakmark import slurm
 from peakmark.errors import ConfigError
 from peakmark.plan import cluster, jobs, plan_text
-from peakmark.storage import facts
 
 
 def test_both_ends_of_a_pair_are_in_the_sample(planned):
@@ -32,17 +31,10 @@ def lines(one, start):
     return [line for line in plan_text.describe(one).splitlines() if line.startswith(start)]
 
 
-def test_the_plan_names_the_chosen_class_and_nodes_that_are_too_small(planned):
-    there = where(nodes=("n1", "n3"), kinds=[SMALL, LARGE])
-    (line,) = lines(planned(there, cpu=[CPU], memory=[POOL]), "too small")
-    assert "n1, n2: 2 CPUs and 0.5 GB, rows need up to 128 CPUs and 1.7 GB" in line
+def test_the_plan_names_the_chosen_class(planned):
     one = planned(where(kinds=[SMALL, LARGE]), cpu=[CPU], memory=[POOL])
     (line,) = lines(one, "nodes ")
     assert "any of n3" in line and "256 CPUs" in line and "not used: n1, n2" in line
-    assert not lines(one, "too small")
-    cpu, memory = {**CPU, "concurrency": [512]}, {**POOL, "pool": "128GiB"}
-    (line,) = lines(planned(where(kinds=[LARGE]), cpu=[cpu], memory=[memory]), "too small")
-    assert "n3: 256 CPUs and" in line and "need up to 512 CPUs and 153.2 GB" in line
 
 
 def described(name, **changes):
@@ -85,17 +77,6 @@ def test_nodes_are_equal_by_what_slurm_knows_of_them(choose):
     assert sorted(len(kind.nodes) for kind in kinds) == [1, 1, 1, 1, 3]
     first = next(kind for kind in kinds if "n1" in kind.nodes)
     assert (first.memory, first.usable) == (3900, 2)
-
-
-def test_facts_tell_apart_what_slurm_takes_for_equal(tmp_path, choose):
-    (tmp_path / "machine").mkdir()
-    for host, model in {"n1": "Xeon 6248", "n2": "EPYC 7763", "n3": "Xeon 6248"}.items():
-        known = {"cpu": {"model_name": model, "threads": 8}}
-        facts.write(tmp_path / "machine" / f"{host}.json", known)
-    found = nodes("n1", "n2", "n3")
-    assert [kind.nodes for kind in choose(found).kinds] == [["n1", "n2", "n3"]]
-    kinds = choose(found, earlier=tmp_path).kinds
-    assert sorted(kind.nodes for kind in kinds) == [["n1", "n3"], ["n2"]]
 
 
 def test_a_second_run_keeps_the_class_of_the_first(tmp_path, choose):
