@@ -3,13 +3,11 @@
 import json
 import os
 import string
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.unit import campaign_data as make
 from tests.unit.hostile import changed, refuses
 from tests.unit.tools import samples
 from tests.unit.tools.test_outputs import GOOD
@@ -18,10 +16,7 @@ from peakmark import yamlfile
 from peakmark.cell import Cell
 from peakmark.config import campaign as config
 from peakmark.config import site
-from peakmark.errors import ConfigError, ParseError, PeakmarkError, RecordError
-from peakmark.storage import records
-from peakmark.storage.results import Results
-from peakmark.workflow import status
+from peakmark.errors import ConfigError, ParseError, RecordError
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 """make fuzz takes many more."""
@@ -116,23 +111,3 @@ def test_a_changed_cell_stays_in_its_campaign(chance):
     assert len(parts) == 5 and ".." not in parts
     assert "\n" not in cell.id and "\0" not in cell.id
     assert Cell.from_json(json.loads(cell.spec())) == cell
-
-
-@settings(max_examples=EXAMPLES // 5, suppress_health_check=FOLDER, derandomize=True)
-@given(file=st.sampled_from(("plan.json", "cells", "machine")), chance=CHANCES)
-def test_a_campaign_with_a_changed_file(tmp_path, file, chance):
-    """Sealed as it is now, so that nothing but its values tells."""
-    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), facts=make.VM)
-    (path,) = folder.glob(f"{file}*" if "." in file else f"{file}/**/*.json")
-    value = json.loads(path.read_text())
-    value.pop(records.CHECKSUM, None)
-    value = changed(value, chance, chance.choice((1, 2, 5)))
-    text = json.dumps(value)
-    with suppress(ValueError, TypeError, AttributeError):
-        text = records.text_of(value) if file in ("cells", "machine") else text
-    path.write_text(text)
-    try:
-        status.describe(Results.read(folder))
-        make.tables(folder)
-    except PeakmarkError as error:
-        one_sentence(error)

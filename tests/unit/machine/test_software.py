@@ -3,14 +3,12 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data
 from tests.unit.machine.hosts import host as folder_host
-from tests.unit.tools.samples import script
 
 from peakmark.machine import software
 from peakmark.machine.facts import collect
@@ -28,12 +26,6 @@ OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": CONFIG}
 
 OLD_ASSEMBLER = "gcc -Wa,-march=+noavx_vnni"
 
-OLD_COMPILER = """
-case " $* " in *" -mavxvnni "*)
-    echo "gcc: error: unrecognized command line option '-mavxvnni'; did you mean '-mavx512vnni'?" >&2
-    exit 1
-esac
-exec gcc "$@" """
 
 x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
 
@@ -100,30 +92,6 @@ def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path):
     assert any("without AVX-VNNI" in text for text in warnings) == has_it
 
 
-@x86
-def test_what_an_old_compiler_lacks_is_left_out(tmp_path):
-    compiler = script(tmp_path / "gcc-8", OLD_COMPILER)
-    assert "avxvnni (unrecognized" in make(tmp_path / "build", compiler).splitlines()[-1]
-    facts = software.collect_build(Host(), tmp_path / "build")
-    assert set(facts["left_out"]) == {"avxvnni"} and "avx512vnni" in facts["isa_flags"]
-
-
-@x86
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_a_toolchain_that_makes_all_leaves_out_nothing(tmp_path, compiler):
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler} here")
-    number = output("as", "--version").split("\n")[0].rsplit(maxsplit=1)[1]
-    if compiler == "gcc" and tuple(map(int, number.split(".")[:2])) < (2, 36):
-        pytest.skip("the assembler here is an old one")
-    assert "left out" not in make(tmp_path, compiler)
-    facts = software.collect_build(Host(), tmp_path)
-    assert facts["left_out"] == {} and compiler in facts["compiler"]
-    if compiler == "gcc":  # which has made the kernels here
-        warnings = run_cpubench(ROOT / "build" / "kernels")["warnings"]
-        assert not any("lacks" in text or "without" in text for text in warnings)
-
-
 def test_libraries_that_results_depend_on():
     names = ["blas.so.3", "openblas.so.0", "mpi.so.40", "hwloc.so.15", "gfortran.so.5"]
     libraries = software.collect_libraries(host({"ldd": LDD}), ["/usr/bin/hpcc"])
@@ -143,14 +111,6 @@ def test_the_blas_is_the_one_that_hpl_loads():
     silent = host({"libblas.so.3": json.dumps(answer)})
     assert software.collect_blas(silent, None)["name"] == "reference BLAS or unknown"
     assert "records of hpl" in silent.unknown["blas.core_type"]
-
-
-@pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not here")
-def test_the_real_blas_of_this_machine():
-    facts = software.collect_blas(Host(), shutil.which("hpcc"))
-    assert facts["name"] in ("OpenBLAS", "BLIS", "MKL", "reference BLAS or unknown")
-    if facts["name"] == "OpenBLAS":
-        assert facts["core_type"].lower() in facts["config"].lower()
 
 
 def test_facts_with_all_programs_are_valid_and_those_of_the_build_are_shown(tmp_path):

@@ -269,23 +269,6 @@ def pairs(campaign):
     campaign.plan["config"] = campaign.plan["config"] | shared
 
 
-def two_states(campaign, share_of_rows=0.5):
-    """Halve the rate of DRAM in the first round of one thread, on a machine by itself.
-
-    ``share_of_rows`` is what is left of the values of that round.
-    """
-    for record in campaign.records:
-        record["context"]["host"] = "node1"
-    for name in ("RS", "RR", "WS", "WR", "RWS"):
-        for number, record in enumerate(campaign.of(f"rambench/{name}-pool_1MiB_x1/")):
-            is_first = record["cell"]["repetition"] == 0
-            rate = (1.5e10 if is_first else 3e10) * (1 + 0.01 * number)
-            measurement = record["measurements"][0]
-            measurement["details"] |= {"probe_before": rate, "probe_after": rate}
-            share = share_of_rows if is_first else 1.0
-            measurement["value"] = 1e10 * share * (1 + 0.002 * number)
-
-
 def one_slow(campaign):
     """Measure eight nodes six times, of which node3 is slow in rows of CPU and memory."""
     records = []

@@ -1,6 +1,5 @@
 """A program started, bounded and ended."""
 
-import errno
 import os
 import subprocess
 import sys
@@ -81,10 +80,8 @@ def lives(path):
 
 LEAVE = {
     "setsid": "setsid sleep 600 & echo $! > pid",
-    "setsid-fork": "setsid --fork sh -c 'echo $$ > pid; exec sleep 600'",
     "double": "(setsid sh -c 'sleep 600 & echo $! > pid' &)",
     "ignores": "setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid; sleep 600; sleep 600' &",
-    "child of it": "setsid sh -c 'setsid sleep 600 & echo $! > pid; wait' &",
 }
 
 
@@ -136,16 +133,6 @@ def test_a_tool_sees_neither_the_users_locale_nor_the_job(tmp_path, monkeypatch)
     words = done.stdout.split()
     assert job.isdisjoint(words) and "SLURMISH" in words and words[-1] == "C"
     assert os.environ["SLURM_JOB_ID"] == "1"
-
-
-def test_a_kernel_without_process_descriptors_will_do(tmp_path, monkeypatch):
-    def unknown(*_):
-        raise OSError(errno.ENOSYS, "no such call")
-
-    monkeypatch.setattr(os, "pidfd_open", unknown)
-    assert execute.run(python("import time; time.sleep(0.1)"), tmp_path).returncode == 0
-    with pytest.raises(MeasurementError, match="did not end within"):
-        execute.run(SLEEP, tmp_path)
 
 
 def test_waiting_for_the_end_wakes_nothing(tmp_path, monkeypatch):

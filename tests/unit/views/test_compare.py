@@ -166,21 +166,6 @@ def test_without_a_verdict_a_comparison_that_may_fail_cannot_tell(tmp_path, caps
     assert "cannot tell" in capsys.readouterr().err
 
 
-def test_values_have_the_unit_that_people_would_use(tmp_path, capsys):
-    records = []
-    for place, (instrument, workload, value) in enumerate((
-        ("rambench", "LAT", 9.376e-10), ("rambench", "LAT", 1.2e-7), ("rambench", "RS", 6.082e10),
-        ("rambench", "RS", 1.23e12), ("diskbench", "RS", 3.2e9),
-    )):  # fmt: skip
-        records += make.runs(instrument, workload, *[value] * 6, block=1 << (20 + place))
-    folder = make.write(tmp_path / "c", records)
-    assert cli.main(["compare", str(folder), str(folder)]) == 0
-    text = capsys.readouterr().out
-    for printed in ("0.9376 ns", "120.0 ns", "60.82 GB/s ", "1.230 TB/s ", "3.200 GB/s "):
-        assert printed in text, printed
-    assert "/sec" not in text
-
-
 def noisy(seed, slow=-1):
     """Six noisy values of each of forty rows; one row at four fifths of the rate."""
     random = np.random.default_rng(seed)

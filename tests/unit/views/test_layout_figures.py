@@ -8,11 +8,9 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.config.layouts import Drawing, Layout
-from peakmark.rows import build
-from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import figure_style, figures
-from peakmark.views.report import document, pictures, sections
+from peakmark.views.report import pictures, sections
 
 KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]
@@ -98,39 +96,6 @@ def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path):
     assert "x" not in dict(figures.drawn_figures(frames, layout))
     reason = pictures.without_rows(SHARES)
     assert "“Four patterns”" in reason and "limit" in reason
-
-
-def test_the_layout_of_2020_draws_averages_and_deviations(preset, tmp_path):
-    whole = Results.read(preset("disk-patterns-2020"))
-    records = [record.data for record in whole.records if record.cell.concurrency <= 2]
-    frames = make.frames(tmp_path / "c", records, config=whole.config)
-    names = {path.stem for path in figures.draw_figures(frames, tmp_path)}
-    assert names >= {
-        "disk_averages", "disk_deviations", *(f"disk_throughput_{name}" for name in PATTERNS)
-    }  # fmt: skip
-    assert set(sections.figure_names(frames)) <= names
-    chapters = document.build(frames)["sections"]
-    figures_by_name = {
-        figure["name"]: (part["name"], figure)
-        for section in chapters
-        for part in section["parts"]
-        for figure in part["figures"]
-    }
-    # After the last of the four.
-    assert "write random" in figures_by_name["disk_averages"][0]
-    assert "write sequential" in figures_by_name["disk_throughput_WS"][0]
-    _, deviations = figures_by_name["disk_deviations"]
-    assert deviations["caption"].startswith("Standard deviations")
-    assert "repetition" not in deviations["caption"]
-
-
-def test_a_figure_that_cannot_be_drawn_is_told_below_its_table(preset):
-    frames = build.load(preset("four-subsystems-2018-hyperion"))
-    names = sections.figure_names(frames)
-    assert "cpu_widths" in names and "cpu_efficiency" not in names and "cpu" not in names
-    data = document.build(frames)
-    cpu = data["sections"][0]["parts"][-1]
-    assert any("“Efficiency of the CPU”" in remark for remark in cpu["table"]["remarks"])
 
 
 def test_a_caption_names_limits_only_if_they_are_drawn(limited):

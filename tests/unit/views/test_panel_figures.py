@@ -3,11 +3,9 @@
 import itertools
 
 import pytest
-from matplotlib.text import Text
 from tests.unit import campaign_data as make
-from tests.unit.views.drawn import draw, shown
+from tests.unit.views.drawn import draw
 
-from peakmark.rows import schema
 from peakmark.views import figure_style
 
 MIB = 1 << 20
@@ -71,49 +69,6 @@ def test_panels_carry_the_names_and_units_of_the_layout(tmp_path):
     axis = draw(frames, "memory_operations").axes[0]
     assert axis.get_ylabel() == "Throughput (MB/s)"
     assert axis.get_ylim()[1] > 1e4
-
-
-def test_plain_numbers_of_bytes_get_a_unit_where_no_heading_tells_it(tmp_path):
-    config = {"report": {"tables": "four-subsystems-2018-prometheus"}}
-    frames = make.frames(tmp_path / "c", MEMORY, config=config)
-    for name, blocks in (
-        ("memory_throughput_pool", ["1 KiB", "1 MB", "10 MB"]),
-        ("memory_latencies", ["1 B", "1 B"]),
-    ):
-        data = shown(frames, name)
-        assert [data.labels(row).block(row) for row in schema.lines(data.rows)] == blocks
-
-
-def test_a_block_has_one_panel_though_a_layout_writes_its_size_in_another_way(tmp_path):
-    """The layout's table shows copies, not random copies."""
-    config = {"report": {"tables": "six-core-evaluation"}}
-    records = []
-    for workload, block in (("RWS", 1024), ("RWS", MIB), ("RWR", 1024)):
-        for threads in (1, 2):
-            records += make.runs("rambench", workload, 1e10, block=block, concurrency=threads)
-    figure = draw(make.frames(tmp_path / "c", records, config=config), "memory_operations")
-    titles = [axis.get_title("left") for axis in figure.axes]
-    assert titles == ["1KB", "1MB"]
-
-
-def test_blocks_without_lines_have_their_own_panels_with_whole_titles(tmp_path):
-    """Two numbers of threads are no line, so dashes would not tell one block from the other."""
-    points = [("RS", "pool", MIB), ("WS", "pool", MIB), ("TRIAD", "pool-temporal", MIB)]
-    points += [("RWS", "pool", block) for block in (1024, MIB, 16 * MIB)]
-    records = []
-    for workload, variant, block in points:
-        for threads in (1, 2):
-            place = {"variant": variant, "block": block, "concurrency": threads}
-            records += make.runs("rambench", workload, 1e10, **place)
-    figure = draw(make.frames(tmp_path / "c", records), "memory_throughput_pool")
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "1 KiB" not in names
-    titles = {axis.get_title("left").replace("\n", " "): axis for axis in figure.axes}
-    assert {"RWS, 1 KiB", "RWS, 1 MiB", "TRIAD, 1 MiB, ordinary stores"} <= set(titles)
-    for axis, right in itertools.pairwise(figure.axes):
-        texts = [each for each in axis.get_children() if isinstance(each, Text) and each.get_text()]
-        room = right.bbox.x0 if right.bbox.x0 > axis.bbox.x0 else figure.bbox.x1
-        assert all(each.get_window_extent().x1 <= room for each in texts)
 
 
 def test_more_names_than_colours_have_different_markers():

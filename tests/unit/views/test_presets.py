@@ -2,9 +2,6 @@
 order of the report.
 """
 
-import re
-from typing import Any
-
 import pandas as pd
 import pytest
 import yaml
@@ -20,15 +17,6 @@ from peakmark.views.report import document
 FIRST = PRESETS[0]
 KERNELS = ("cpubench", "rambench", "diskbench", "netbench")
 WORK = ("operations", "total", "accesses", "round_trips")
-
-
-def points(name):
-    """The points that a preset measures with kernels of peakmark, with one cell of each."""
-    return {
-        (cell.subsystem, cell.workload, cell.variant, cell.block, cell.concurrency): cell
-        for cell in planned(name).cells
-        if cell.instrument in KERNELS
-    }
 
 
 def seed_of(name):
@@ -88,17 +76,6 @@ def test_the_report_shows_the_layouts_tables_and_no_others(preset, name):
     assert {entry["rows"] for table in of_layout for entry in table["head"]} == {1}
 
 
-def test_full_is_the_union_of_all_reports_with_at_least_their_work():
-    full, reports = points("full"), [points(name) for name in PRESETS]
-    assert full.keys() == set[tuple[Any, ...]]().union(*reports)
-    for report in reports:
-        for place, cell in report.items():
-            for key in WORK:
-                amount = cell.options.get(key)
-                if isinstance(amount, int | float):
-                    assert float(str(full[place].options[key])) >= amount, place
-
-
 @pytest.mark.parametrize(("name", "key", "instrument", "expected"), [
     *((name, "isa", "cpubench", {"": "scalar"}) for name in (*PRESETS[:2], PRESETS[3])),
     *((name, "isa", "rambench", {"": "auto"}) for name in (*PRESETS[:2], PRESETS[3])),
@@ -116,19 +93,6 @@ def test_presets_use_their_reports_own_definitions(name, key, instrument, expect
     for workload, value in expected.items():
         options = {cell.options.get(key) for cell in cells if workload in ("", cell.workload)}
         assert options == {value}, workload
-
-
-@pytest.mark.parametrize("name", PRESETS[:2])
-def test_iozone_alone_fills_its_column(preset, name):
-    frames = build.load(preset(name))
-    (layout_table,) = [
-        one for one in layouts.load(name).layout_tables if one.table.name == "disk_throughput"
-    ]
-    rows = frames.rows[frames.rows["table"].eq(layout_table.table.name)]
-    frame = make.layout_frame(frames, layout_table)
-    (heading,) = [name for name in frame.columns if re.match("IOZone Measured", name)]
-    assert len(frame) == 36 and not frame[heading].isna().any()
-    assert not (rows["instrument"].eq("fio") & rows["n"].gt(0)).any()
 
 
 def test_scale_shortens_every_total_size_and_time_but_leaves_a_block_for_each_thread():

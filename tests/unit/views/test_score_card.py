@@ -108,21 +108,6 @@ def test_the_limits_of_multiply_adds_and_of_all_pipes_are_both_on_the_card(tmp_p
     assert shares == pytest.approx(times(0.975, sorted(QUIET)))
 
 
-@pytest.mark.parametrize(("workload", "ours", "theirs", "best"), [
-    ("RS", 10e9, {"fio": 8e9, "iozone": 9e9}, "IOZone"),
-    ("RR", 10.0, {"fio": 9e3, "iozone": 8e3}, "fio"),
-])  # fmt: skip
-def test_the_best_of_several_references_is_beside_the_value(workload, ours, theirs, best, tmp_path):
-    block, metric = (MIB, "throughput") if workload == "RS" else (4 * KIB, "iops")
-    place = {"block": block, "metric": metric, "subsystem": "disk", "variant": "psync"}
-    records = runs("diskbench", workload, *times(ours, QUIET), **place)
-    for name, value in theirs.items():
-        records += runs(name, workload, *times(value, QUIET), **place)
-    (line,) = score_card.build(frames(tmp_path / "c", records))
-    assert line.reference == best and line.reference_value == max(theirs.values())
-    assert line.reference_text.startswith(f"{best} ")
-
-
 # -- trust
 
 

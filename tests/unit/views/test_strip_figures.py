@@ -1,7 +1,5 @@
 """Rows as lines of dots: shares of the limit with bars, and every run in the colour of its round."""
 
-import itertools
-
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
@@ -86,17 +84,3 @@ def test_one_figure_of_a_table_is_on_paper(tmp_path, facts, threads, on_paper):
     table = BY_NAME["cpu"]
     found = [each for each in pictures.pictures_of(frames, table, None) if len(each.rows)]
     assert [each.name for each in found if each.on_paper] == [on_paper]
-
-
-def test_long_numbers_of_an_axis_do_not_overlap(tmp_path):
-    """Operations per second have six digits."""
-    records = []
-    for threads in (1, 2):
-        rates = [threads * 7e4, threads * 8e4, threads * 8.7e4]
-        place = {"block": 4096, "concurrency": threads}
-        records += make.runs("diskbench", "RR", *rates, metric="iops", **place)
-    frames = make.frames(tmp_path / "c", records)
-    (axis,) = draw(frames, "disk_iops_strip").axes
-    boxes = [label.get_window_extent() for label in axis.get_xticklabels() if label.get_text()]
-    assert len(boxes) > 2
-    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))

@@ -169,14 +169,6 @@ def test_the_time_left_of_a_real_campaign_is_right_within_a_third(cells):
         assert 0.67 < moment.reported / moment.truth < 1.5
 
 
-def test_three_slow_cells_at_the_start_do_not_multiply_the_time_left(cells):
-    """As on a machine that still wakes up: the three take 15 times as long."""
-    moments = replay(cells, first_three=15.0)
-    assert largest_step(moments) < 1.3
-    at_first = sum(expected for expected, _ in cells.values())
-    assert max(moment.reported for moment in moments) < 3 * at_first
-
-
 @pytest.mark.parametrize(("slower", "nodes"), [(4.0, 1), (0.25, 1), (1.0, 2), (1.0, 8)])
 def test_another_machine_is_learnt_by_the_middle(cells, slower, nodes):
     moments = replay(cells, slower, nodes=nodes)

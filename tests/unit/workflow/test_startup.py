@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 from snakemake.scheduling.job_scheduler import JobRateLimiter
 from snakemake.settings.types import MaxJobsPerTimespan
-from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from tests.unit import campaign_data as make
 from tests.unit.cases import cases
 from tests.unit.hostile import one_grid, refuses
@@ -143,24 +142,3 @@ def test_another_workflow_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(Run, "current", None)
     with pytest.raises(UserError, match="runs the Snakefile of peakmark"):
         Executor(None, None)
-
-
-def test_the_executor_is_whole_when_its_thread_starts_and_a_disk_without_room_fails_a_job(
-    tmp_path, monkeypatch
-):
-    """What the thread lacks ends it, and the run waits for ever; an error would end Snakemake."""
-    present = set()
-    monkeypatch.setattr(RemoteExecutor, "__init__", lambda self, *_: present.update(vars(self)))
-    plan_of = SimpleNamespace(cluster=object(), directory=tmp_path)
-    monkeypatch.setattr(Run, "current", SimpleNamespace(plan=plan_of, queue=lambda **_: object()))
-    executor = Executor(None, None)
-    assert present == set(vars(executor)) >= {"queue", "_lock", "added", "infos", "run_of"}
-    told = []
-    monkeypatch.setattr(
-        executor, "report_job_error", lambda info, msg: told.append((info.job, msg))
-    )
-    (tmp_path / "cells").write_text("")
-    job = SimpleNamespace(output=[str(tmp_path / "cells" / "cpu" / "0.json")], log=[])
-    executor.run_job(job)
-    ((failed, words),) = told
-    assert failed is job and str(tmp_path / "cells") in words and not executor.added

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.plan.planned import CPU, made, where
+from tests.unit.plan.planned import CPU, made
 
 from peakmark import files, resources
 from peakmark.messages import message
 from peakmark.slurm import failures
-from peakmark.slurm.queue import current_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.workflow import status
@@ -21,19 +20,6 @@ from peakmark.workflow import status
 def planned(one):
     files.write_text(one.directory / "plan.json", json.dumps(one.to_json()))
     return Results.read(one.directory)
-
-
-@pytest.mark.parametrize("file", ["gone", "torn"])
-def test_a_job_that_ends_while_it_is_looked_at_stops_nothing(tmp_path, monkeypatch, file):
-    one = made(tmp_path, monkeypatch, where(nodes=("n1",)), cpu=[CPU], fan_out="node")
-    present = one.directory / "nodes" / "n1.own.now"
-    present.parent.mkdir(parents=True)
-    if file == "gone":
-        present.symlink_to("removed-between-listing-and-reading")
-    else:
-        present.write_bytes(b"\xff\xfe\x00")
-    assert {one.state for one in status.look(planned(one))} == {"missing"}
-    assert current_cell(present) is None
 
 
 @pytest.fixture

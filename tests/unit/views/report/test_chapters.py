@@ -1,17 +1,12 @@
 """Chapters of the author's: where they stand, and that they are words and nothing more."""
 
-import re
-
 import pytest
-import yaml
 from tests.unit import campaign_data as make
 from tests.unit import pdf
 
 from peakmark import plan
 from peakmark.catalogue import KERNELS
-from peakmark.config import layouts
 from peakmark.errors import ConfigError
-from peakmark.resources import ROOT
 from peakmark.views.report import chapters, rendering
 from peakmark.workflow import documents
 
@@ -33,10 +28,6 @@ TEXTS = {
     "discussion.md": "## What it means\n\nThe disk is *slow*.\n",
     "notes.txt": "not for the report",
 }
-PRESETS = [
-    ROOT / "config" / "presets" / f"{path.name}.yaml"
-    for path in sorted((ROOT / "config" / "presets" / "text").iterdir())
-]
 GRID = {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "tools_on": "nodes"}
 
 
@@ -93,24 +84,6 @@ def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path
         assert [shown.count(word) for word in words[1:-1]] == [1] * (len(words) - 2)
         places = [shown.index(word) for word in words]
         assert places == sorted(places)
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
-def test_presets_ship_headings_that_stay_silent_until_something_is_written(preset):
-    section = yaml.safe_load(preset.read_text())["report"]
-    paths = {path.stem: path for path in (ROOT / section["text"]).iterdir()}
-    assert paths
-    layout = layouts.load(section["tables"])
-    titles = {table.title for table in layout.layout_tables}
-    for key, path in paths.items():
-        text = path.read_text()
-        blocks = chapters.parse_markdown(text, path.name)
-        assert blocks == []
-        written = chapters.parse_markdown(re.sub("<!-- (.*) -->", r"\1", text), path.name)
-        headings = [block for block in written if block["kind"] == "heading"]
-        assert headings and len(written) == 2 * len(headings)
-        if len(headings) > 1 and key == "disk":
-            assert {chapters.plain_text(block["parts"]) for block in headings} <= titles
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), [
