@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,9 +14,6 @@ from peakmark.rows import schema
 from peakmark.rows.runs import ROW
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
-
-CLOCKS = ("nominal", "maximum")
-"""Clocks for which rows also state their share of the limit."""
 
 
 def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.DataFrame:
@@ -39,8 +35,7 @@ def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.
 _COLUMNS = [
     "point", "limit", "bound", "limit_kind", "limit_origin", "limit_name", "limit_formula", "limit_detail",
     "limit_sources", "limit_clock", "limit_clock_hz", "limit_bandwidth", "limit_reason",
-    "limit_remarks", "limit_finding", "limit_host", "cache_level", "limit_at_nominal", "limit_at_maximum",
-    "maximum_hz", "nominal_hz",
+    "limit_remarks", "limit_finding", "limit_host", "cache_level", "maximum_hz", "nominal_hz",
 ]  # fmt: skip
 
 
@@ -113,7 +108,6 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
     host, limit, question = best_answer(point, results)
     if unequal:
         limit = question.unknown("unequal-nodes", differ=unequal)
-    at_clock = {name: limit_at(name, limit, question, point) for name in CLOCKS}
     clocks = {name: clock.hz for name, clock in question.clocks.items()}
     return {
         "point": point.point,
@@ -133,8 +127,6 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
         "limit_finding": limit.finding,
         "limit_host": host or "",
         "cache_level": level_of(question) if question.subsystem == "memory" else "",
-        "limit_at_nominal": at_clock["nominal"],
-        "limit_at_maximum": at_clock["maximum"],
         "maximum_hz": clocks.get("maximum"),
         "nominal_hz": clocks.get("nominal"),
     }
@@ -210,15 +202,3 @@ def answer(question: Question, point: Any) -> Limit:
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)
     return for_row(question)
-
-
-def limit_at(clock_name: str, limit: Limit, question: Question, point: Any) -> float | None:
-    """Return the limit at the nominal or maximum clock.
-
-    Return None if the limit does not depend on a clock, or if this clock is unknown.
-    """
-    clock = question.clocks.get(clock_name)
-    if not limit.clock or clock is None:
-        return None
-    # ``clock_loaded`` is False because this clock was not observed during the work.
-    return answer(replace(question, clock_hz=clock.hz, clock_loaded=False), point).value

@@ -302,9 +302,9 @@ def fill_holes(rows: pd.DataFrame) -> pd.DataFrame:
     zeros["planned"] = zeros["planned"].where(own, 0)
     zeros["missing"] = zeros["missing"].where(own, 0)
     # Later steps need these columns, which the file does not have.
-    at_clock = rows[["limit_at_nominal", "limit_at_maximum", "maximum_hz", "nominal_hz"]]
+    clocks = rows[["maximum_hz", "nominal_hz"]]
     typed = schema.typed("rows", rows.assign(**zeros))
-    return typed.join(at_clock.astype(float))
+    return typed.join(clocks.astype(float))
 
 
 def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
@@ -318,8 +318,6 @@ def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
         value=value,
         efficiency=share_of(rows["limit"], value, unit).mask(too_small),
         share=share_of(rows["limit"].fillna(rows["bound"]), value, unit),
-        efficiency_at_nominal=share_of(rows["limit_at_nominal"], value, unit).mask(too_small),
-        efficiency_at_maximum=share_of(rows["limit_at_maximum"], value, unit).mask(too_small),
     )
 
 

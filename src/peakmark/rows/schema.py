@@ -239,8 +239,6 @@ limit_finding       text   why the machine's limit is lower than its CPU would a
 limit_host          text   host from whose facts the limit was computed
 efficiency          float  share of the limit that the value reaches
 share               float  share of the limit that the value reaches; without a limit, share of the bound
-efficiency_at_nominal float share that the value reaches of the limit at the nominal clock
-efficiency_at_maximum float share that the value reaches of the limit at the maximum clock
 is_comparable       flag   the row is a reference that may be compared with peakmark's kernel
 ratio               float  value of peakmark's kernel divided by this row's value: median over the rounds in which both ran
 ratio_low           float  lowest ratio of these rounds

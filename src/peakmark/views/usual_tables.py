@@ -217,9 +217,6 @@ def file_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     yield Column(own["limit_kind"], "Limit Kind")
     yield Column(own["bound"] * table.factor, f"Bound{unit_of(table)}")
     yield Column(own["warning_kinds"], "Warning")
-    if SUBSYSTEMS[table.subsystem].pinned:
-        for clock in ("nominal", "maximum"):
-            yield Column(own[f"efficiency_at_{clock}"] * 100, f"Efficiency at {clock} clock (%)")
     if table.subsystem == "network":
         yield Column(own["clients"], "Client")
         yield Column(own["servers"], "Server")

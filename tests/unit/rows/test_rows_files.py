@@ -45,15 +45,12 @@ def test_a_changed_record_is_judged_again(tmp_path):
 
 
 @pytest.mark.parametrize(("n", "seconds", "is_known"), [(1920, 0.035, False), (30_000, 90.0, True)])
-def test_a_small_matrix_of_hpl_has_no_efficiency_at_any_clock(tmp_path, n, seconds, is_known):
+def test_a_small_matrix_of_hpl_has_no_efficiency(tmp_path, n, seconds, is_known):
     records = make.runs("hpl", "DP", 3e10, details={"N": n, "seconds": seconds})
     facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.5e9, "maximum": 3e9}}}
     campaign = make.write(tmp_path, make.runs("cpubench", "DP", 4e10) + records, facts=facts)
     rows = build.load(campaign).rows.set_index("instrument")
-    shares = [name for name in rows.columns if name.startswith("efficiency")]
-    assert len(shares) == 3
-    assert rows.loc["hpl", shares].notna().all() == is_known
-    assert rows.loc["hpl", shares].notna().any() == is_known
+    assert pd.notna(rows.loc["hpl", "efficiency"]) == is_known
 
 
 def test_names_that_look_like_a_missing_value_stay_names(tmp_path):
