@@ -320,9 +320,10 @@ def status(options: argparse.Namespace) -> None:
 
 
 def tables(options: argparse.Namespace) -> None:
-    from peakmark.workflow import csv_files
+    from peakmark.rows import build
+    from peakmark.views import table_files
 
-    csv_files.write_tables(options.campaign)
+    table_files.write_tables(build.load(options.campaign), options.campaign / table_files.FOLDER)
 
 
 def _report_arguments(command: ArgumentParser) -> None:
@@ -543,9 +544,9 @@ def _move_to(node: str) -> None:
 
 
 def rows(options: argparse.Namespace) -> None:
-    from peakmark.workflow import csv_files
+    from peakmark.rows import build
 
-    csv_files.write_rows(options.campaign)
+    build.load(options.campaign)
 
 
 def serve(_: argparse.Namespace) -> int:

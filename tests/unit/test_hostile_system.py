@@ -96,7 +96,7 @@ def test_doctor_takes_no_scratch_that_takes_no_file(scratch, tmp_path):
 def test_doctor_says_where_iozone_is_and_what_is_not_compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     lines = doctor.examine(tmp_path, tmp_path)[0].splitlines()
-    (line,) = (line for line in lines if "iozone3" in line)
+    (line,) = (line for line in lines if "iozone3" in line and line.startswith("          Debian"))
     assert "non-free" in line
     (line,) = (line for line in lines if " cpubench " in line)
     assert "not compiled" in line
@@ -110,15 +110,15 @@ def sentence(check):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["results", "results/c", "results/c/cells", "results/c/tables"])
+@pytest.mark.parametrize("name", ["results", "results/c"])
 @pytest.mark.parametrize("kind", ["a file", "a link to nowhere"])
 def test_what_is_no_folder_is_said_before_the_first_cell(name, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    startup.check_campaign(Path("results/c"))
+    startup.check_folder(Path("results/c"))
     path.touch() if kind == "a file" else path.symlink_to("/nowhere/at/all")
-    assert f"{name}: " in sentence(lambda: startup.check_campaign(Path("results/c")))
+    assert f"{name}: " in sentence(lambda: startup.check_folder(Path("results/c")))
 
 
 def test_no_rights_where_snakemake_writes(shared_folder, as_nobody):

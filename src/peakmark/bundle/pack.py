@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
+from peakmark.rows import build
 from peakmark.rows.names import CAMPAIGN, FOLDER
-from peakmark.workflow import csv_files
+from peakmark.views import table_files
 
 PACKED = (
     *("plan.json", "config.json", f"{FOLDER}/*", "tables/**/*", "cells/**/*", "attempts/**/*"),
@@ -35,7 +36,7 @@ def write(campaign: Path, target: Path | None = None) -> Path:
     Raises:
         PeakmarkError: the folder holds no campaign, or a record is damaged.
     """
-    csv_files.write_tables(campaign)
+    table_files.write_tables(build.load(campaign), campaign / table_files.FOLDER)
     folder = campaign.resolve()
     target = target or folder.with_name(f"{folder.name}.zip")
     found: set[Path] = set()

@@ -18,7 +18,7 @@ from peakmark.formatting import gigabytes, listed
 from peakmark.machine import gpu, software, storage
 from peakmark.machine.host import Host, chosen
 from peakmark.plan import durations, jobs
-from peakmark.run import build, lock
+from peakmark.run import build
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.tools.base import Tool
@@ -40,8 +40,11 @@ def examine(scratch: Path | None, kernels: Path) -> tuple[str, bool]:
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
     usual = [tool for tool in references().values() if tool.rows[0].subsystem != "gpu"]
-    findings = [*needed, *map(_reference, usual), *_gpus(kernels)]
-    findings += [*_toolchain(kernels), *_settings(), *_busy()]
+    findings = list(needed)
+    for tool in usual:
+        findings += _reference(tool)
+    findings += _gpus(kernels)
+    findings += [*_toolchain(kernels), *_settings()]
     lines = [_line(*finding) for finding in findings]
     lacking = [subject for mark, subject, _ in needed if mark not in ("ok", "note")]
     lines += ["", _verdict(lacking)]
@@ -90,15 +93,18 @@ def _kernels(folder: Path) -> Iterator[Finding]:
             yield "broken", name, str(error)
 
 
-def _reference(instrument: Instrument) -> Finding:
+def _reference(instrument: Instrument) -> Iterator[Finding]:
+    """Yield where a reference tool is; if it is missing, also the commands that install it."""
     name, path = instrument.name, instrument.on_path()
     if path is None:
-        _, fix = next(ways(instrument))
-        return "missing", name, f"its columns stay empty; {fix}"
+        yield "missing", name, "its columns stay empty; one of these installs it"
+        for source, command in ways(instrument):
+            yield "", f"  {source}", command
+        return
     try:
-        return "ok", name, f"{path}{_found(instrument.find(path))}"
+        yield "ok", name, f"{path}{_found(instrument.find(path))}"
     except PeakmarkError as error:
-        return "missing", name, str(error)
+        yield "missing", name, str(error)
 
 
 def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
@@ -115,17 +121,6 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
         yield "conda", f"conda install --channel conda-forge {instrument.conda}"
     if instrument.build:
         yield "own build", instrument.build
-
-
-def tools() -> str:
-    """Return path and version of each reference tool, and the commands that install it."""
-    lines = []
-    for name, instrument in references().items():
-        lines.append(_line(*_reference(instrument)))
-        lines += [_line("", place, line) for place, line in ways(instrument)]
-        path = f"/path/to/{instrument.executables[0]}"
-        lines += [_line("", "elsewhere", f"tools: {{{name}: {path}}}"), ""]
-    return "\n".join(lines).rstrip()
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
@@ -154,9 +149,6 @@ def _settings() -> Iterator[Finding]:
         yield "note", "huge pages", "never; memory figures will be lower than the machine can do"
     elif choice:
         yield "ok", "huge pages", choice
-    if host.read("/proc/sys/kernel/io_uring_disabled") not in (None, "0"):
-        off = "switched off by kernel.io_uring_disabled; the psync engine is not affected"
-        yield "note", "io_uring", off
     sbatch = shutil.which("sbatch")
     yield "note", "Slurm", sbatch or "not here; peakmark run measures this machine"
 
@@ -181,15 +173,7 @@ def _gpus(kernels: Path) -> Iterator[Finding]:
         yield "ok", "GPUs", f"{count} x {name}"
     if facts["partitioned"]:
         yield "note", "MIG", "a GPU is divided into instances, which are not measured"
-    yield _reference(REGISTRY["nvbandwidth"])
-
-
-def _busy() -> Iterator[Finding]:
-    try:
-        with lock.held("campaign"):
-            pass
-    except PeakmarkError as error:
-        yield "note", "busy", str(error)
+    yield from _reference(REGISTRY["nvbandwidth"])
 
 
 # -- on a cluster

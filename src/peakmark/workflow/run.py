@@ -82,7 +82,7 @@ class Run:
             where = self._find_cluster(completed)
         self.plan = make_completed(completed, where)
         self._index()
-        startup.check_campaign(self.plan.directory)
+        startup.check_folder(self.plan.directory)
         self.findings = startup.survey(self.plan.results)
         self.kernels_ready = build.up_to_date()
         if not self.kernels_ready and self.missing_cells:

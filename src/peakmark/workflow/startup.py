@@ -16,7 +16,7 @@ import socket
 import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
@@ -41,12 +41,6 @@ from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY, common
 
-FOLDERS = (
-    *("cells", "logs", "attempts", "machine", "nodes", "repetitions", "set-aside"),
-    *("rows", "tables", "figures"),
-)
-"""Subfolders of a campaign into which a run writes."""
-
 
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     """Check that this machine can measure the missing cells, and return warnings.
@@ -60,20 +54,18 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     Raises:
         ConfigError: cells would fail, or a row of one of peakmark's kernels is impossible.
     """
-    lines = []
+    rows = {cell.row: cell for cell in cells}
+    reasons = {row: plan.impossible[row] for row in rows.keys() & plan.impossible.keys()}
+    if rows and plan.cluster is None and plan.config["tools_on"] != "nodes":
+        reasons = _lacking(plan, rows) | reasons
     by_reason = defaultdict[str, list[str]](list)
-    for row, reason in _empty(plan, {cell.row: cell for cell in cells}):
+    for row, reason in sorted(reasons.items()):
         by_reason[reason].append(row)
-    for reason, rows in by_reason.items():
-        more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-        lines.append(f"not possible: {rows[0]}{more}: {reason}")
+    lines = []
+    for reason, names in by_reason.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        lines.append(f"not possible: {names[0]}{more}: {reason}")
     return lines
-
-
-def check_campaign(directory: Path) -> None:
-    """Check all folders into which a campaign writes. Errors: as for ``check_folder``."""
-    for name in ("", *FOLDERS):
-        check_folder(directory / name)
 
 
 def check_compiler(build: Path) -> None:
@@ -110,27 +102,24 @@ def check_folder(folder: Path) -> None:
         raise PeakmarkError(full)
 
 
-def _empty(plan: Plan, rows: Mapping[str, Cell]) -> Iterator[tuple[str, str]]:
-    """Yield each row that cannot be measured, with the reason."""
-    memory = sector = scratch = None
-    if rows and plan.cluster is None and plan.config["tools_on"] != "nodes":
-        _check_interface(plan)
-        _check_tools(plan)
-        scratch = _check_scratch(plan)
-        needs = {row: durations.cost(cell).disk_bytes for row, cell in rows.items()}
-        largest = max(needs, key=lambda row: needs[row])
-        if full := files.full(scratch, needs[largest]):
-            raise ConfigError(full)
-        memory = job_limits.collect(Host())["memory_bytes"]
-        sector = storage.collect(Host(), scratch).get("logical_block_size")
+def _lacking(plan: Plan, rows: Mapping[str, Cell]) -> dict[str, str]:
+    """Return each row that this machine cannot measure, with the reason. Errors: ConfigError."""
+    _check_interface(plan)
+    _check_tools(plan)
+    scratch = _check_scratch(plan)
+    largest = max(durations.cost(cell).disk_bytes for cell in rows.values())
+    if full := files.full(scratch, largest):
+        raise ConfigError(full)
+    memory = job_limits.collect(Host())["memory_bytes"]
+    sector = storage.collect(Host(), scratch).get("logical_block_size")
+    reasons = {}
     for row, cell in sorted(rows.items()):
-        reason = plan.impossible.get(row) or _memory_shortage(cell, memory)
+        reason: object = _memory_shortage(cell, memory)
         if reason is None and cell.subsystem == "disk" and cell.block:
-            refusal = common.sectors_refuse(cell.block, sector, f"the disk of {scratch}")
-            if refusal is not None:
-                reason = str(refusal)
-        if reason:
-            yield row, reason
+            reason = common.sectors_refuse(cell.block, sector, f"the disk of {scratch}")
+        if reason is not None:
+            reasons[row] = str(reason)
+    return reasons
 
 
 def _check_interface(plan: Plan) -> None:
@@ -160,22 +149,16 @@ def _check_scratch(plan: Plan) -> Path:
     )
 
 
-def _memory_shortage(cell: Cell, total: int | None) -> str | None:
-    """Return why the memory does not suffice for a cell of a reference tool; None if it suffices.
-
-    Args:
-        cell: the cell.
-        total: bytes of memory that may be used here; None if other machines measure.
+def _memory_shortage(cell: Cell, total: int) -> str | None:
+    """Return why ``total`` bytes of memory do not suffice for a cell; None if they suffice.
 
     Raises:
         ConfigError: the memory does not suffice for a cell of one of peakmark's kernels.
     """
     # The node that measures fits an automatic pool or block to its memory.
     has_automatic_pool = cell.variant in POOLS and cell.options.get("pool") == AUTO
-    if total is None or has_automatic_pool or cell.automatic:
-        return None
     need = durations.cost(cell).memory_bytes
-    if common.fits_memory(need, total):
+    if has_automatic_pool or cell.automatic or common.fits_memory(need, total):
         return None
     reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
     if not REGISTRY[cell.instrument].reference:
@@ -187,8 +170,6 @@ def _memory_shortage(cell: Cell, total: int | None) -> str | None:
 
 CANCEL_S = 120.0
 """Seconds that Slurm may take to end the jobs of an earlier run."""
-NAMED = 5
-"""Largest number of damaged records that are named one by one."""
 
 
 def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
@@ -271,15 +252,14 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     The run must hold the lock of the campaign.
     """
     counts = Counter[str]()
-    planned = plan.results.cells
-    for cell in planned:
+    for cell in plan.results.cells:
         finding = findings[cell.id]
         # If only the facts of the node are damaged, the record itself is undamaged.
         whole = finding.state == records.DAMAGED and finding.data is not None
         if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=whole) is None:
             continue
         counts[finding.state] += 1
-        if finding.state == records.DAMAGED and counts[records.DAMAGED] <= NAMED:
+        if finding.state == records.DAMAGED:
             output.tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts.set_aside(plan.directory, host)

@@ -10,7 +10,7 @@ import re
 import shlex
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,6 @@ from peakmark import data, files, output, slurm
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.formatting import natural
 from peakmark.plan import jobs
 from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
@@ -84,14 +83,6 @@ class Standing:
     reason: str = ""
     record: Mapping[str, Any] | None = None
 
-    @property
-    def node(self) -> str:
-        if self.job and self.job.nodes:
-            return self.job.nodes
-        if self.failure and self.state == "failed":
-            return self.failure.host
-        return self.cell.node
-
 
 Ending = Literal["", "failed", "interrupted"]
 """How the run of this process has ended; empty outside a run."""
@@ -100,7 +91,7 @@ Ending = Literal["", "failed", "interrupted"]
 def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") -> str:
     """Return the state of a campaign as text.
 
-    The text has counts by subsystem and node, the jobs, and every failed cell with reason, log and
+    The text has counts by subsystem, the jobs, and every failed cell with reason, log and
     command.
 
     Args:
@@ -116,6 +107,7 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
     unfit = [one.reason for one in standings if one.reason]
     unfit += campaign.damaged_facts.values()
     running, pending = _jobs(queue, standings)
+    states, counts = _counts(standings)
     return data.rendered(
         "status.txt.j2",
         campaign=campaign,
@@ -125,7 +117,8 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
         ending=ending,
         total=len(standings),
         missing=len(missing),
-        counts=list(_counts(campaign, standings, missing)),
+        states=states,
+        counts=counts,
         running=running,
         pending=pending,
         trouble=trouble,
@@ -287,30 +280,17 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
         return [], str(error)
 
 
-def _counts(
-    campaign: Results, standings: Sequence[Standing], missing: Sequence[Standing]
-) -> Iterator[tuple[str, list[str], dict[str, list[int]]]]:
-    """Yield title, states, and the number of cells in each state, by subsystem and, on a cluster, by node.
-
-    The counts by node leave out finished cells, because they show on which nodes cells are still missing.
-    """
-    by_subsystem = Counter((one.cell.subsystem, one.state) for one in standings)
-    groups: list[tuple[str, Iterable[str], Counter[tuple[str, str]]]] = [
-        ("subsystem", SUBSYSTEMS, by_subsystem)
-    ]
-    if campaign.plan.get("cluster"):
-        by_node = Counter((one.node, one.state) for one in missing)
-        groups.append(("node", sorted({node for node, _ in by_node}, key=natural), by_node))
-    for title, names, counts in groups:
-        occurring = {state for _, state in counts}
-        states = [state for state in STATES if state in occurring]
-        lines = {}
-        for name in names:
-            line = [counts[name, state] for state in states]
-            if any(line):
-                lines[name] = line
-        if states:
-            yield title, states, lines
+def _counts(standings: Sequence[Standing]) -> tuple[list[str], dict[str, list[int]]]:
+    """Return the states that occur, and the number of cells in each of them, by subsystem."""
+    counts = Counter((one.cell.subsystem, one.state) for one in standings)
+    occurring = {state for _, state in counts}
+    states = [state for state in STATES if state in occurring]
+    lines = {}
+    for name in SUBSYSTEMS:
+        line = [counts[name, state] for state in states]
+        if any(line):
+            lines[name] = line
+    return states, lines
 
 
 # -- of the run of this process
