@@ -77,21 +77,14 @@ class Limit:
 
         If the limit is unknown, return the share of the bound; None without a bound. For times the share
         is limit / value.
-        """
-        if self.most is None or value <= 0:
-            return None
-        return self.most / value if self.unit == "s" else value / self.most
-
-    def efficiency(self, value: float) -> float | None:
-        """Return the share of the limit that was reached, where 1.0 is all of it; None if unknown.
-
-        For times the share is limit / measured.
 
         Args:
             value: summarised value of the row. Shares of single values must not be averaged (Hoefler
                 and Belli, SC '15, rule 4).
         """
-        return self.share(value) if self.kind == "limit" else None
+        if self.most is None or value <= 0:
+            return None
+        return self.most / value if self.unit == "s" else value / self.most
 
     def part(self, share: float, which: str, why: str = "") -> Limit:
         """Return the limit or bound for a part of the machine.
@@ -115,11 +108,6 @@ class Limit:
         if self.cores:
             return (self.source, f"cores: {self.cores}")
         return (self.source,)
-
-    @property
-    def explained(self) -> str:
-        """Return the formula with its detail."""
-        return f"{self.formula} ({self.detail})" if self.detail else self.formula
 
 
 class Clock(NamedTuple):

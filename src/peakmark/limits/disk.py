@@ -44,7 +44,7 @@ def bounds(question: Question) -> list[Limit | None]:
     if rate is None and question.fact("storage", "interface") == "virtio":
         return [memory.by_sockets(question, "the memory of a virtual disk's host")]
     if rate is None:
-        return [None]
+        return []
     formula = str(question.fact("storage", "interface_limit_formula"))
     source = "link speed read from this machine"
     remark = "the limit of the interface, not of the medium"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,15 +28,13 @@ Gpus = Sequence[Mapping[str, Any]]
 def limit(question: Question) -> Limit:
     """Return the limit of a GPU row, in operations or bytes per second.
 
-    The memory buses and PCI Express links of different GPUs are added. Rates and links between GPUs of
-    several models have no limit: a row has one clock under the work and one instruction.
+    A row over GPUs of several models has no limit.
     """
     gpus = (question.fact("gpu", "gpus") or [])[: question.concurrency]
     if not gpus:
         return question.unknown("facts")
     models = dict.fromkeys(str(gpu["name"]) for gpu in gpus)
-    is_between = question.metric == "link_throughput" and question.variant == "peer"
-    if len(models) > 1 and (question.metric == "rate" or is_between):
+    if len(models) > 1:
         return question.unknown("models", models=", ".join(models))
     if question.metric == "rate":
         return _rate(question, gpus)
@@ -83,18 +80,14 @@ def _of_chip(compute: str) -> Mapping[str, str] | None:
 
 def _memory(question: Question, gpus: Gpus) -> Limit:
     """Return the bytes per second that the memory buses of all GPUs can move."""
-    buses = Counter((gpu["memory_clock_hz"], gpu["bus_bits"]) for gpu in gpus)
-    value = 0.0
-    terms = []
-    for (clock, bits), count in buses.items():
-        if not clock or not bits:
-            return question.unknown("facts")
-        value += count * clock * TRANSFERS * bits / 8
-        terms.append(
-            f"{plural(count, 'GPU')} x {quantity(clock, 'Hz', 4)} (memory clock) x {TRANSFERS}"
-            f" transfers x {bits} bit / 8"
-        )
-    formula = f"{' + '.join(terms)} = {quantity(value, 'B/s')}"
+    clock, bits = gpus[0]["memory_clock_hz"], gpus[0]["bus_bits"]
+    if not clock or not bits:
+        return question.unknown("facts")
+    value = len(gpus) * clock * TRANSFERS * bits / 8
+    formula = (
+        f"{plural(len(gpus), 'GPU')} x {quantity(clock, 'Hz', 4)} (memory clock) x {TRANSFERS}"
+        f" transfers x {bits} bit / 8 = {quantity(value, 'B/s')}"
+    )
     return question.limit(value, formula, _DRIVER, "read")
 
 
@@ -115,19 +108,16 @@ def _pcie(question: Question, gpus: Gpus) -> Limit:
     """Return the bytes per second that the PCI Express links carry after line coding."""
     ways = 2 if question.variant == "both" else 1
     directions = " x 2 directions" if ways == 2 else ""
-    links = Counter((gpu["generation"], gpu["width"]) for gpu in gpus)
-    value = 0.0
-    terms = []
-    for (generation, lanes), count in links.items():
-        if generation not in _PCIE or not lanes:
-            return question.unknown("link", interface="PCI Express")
-        transfers, coding = _PCIE[generation]
-        value += count * ways * transfers * lanes * coding / 8
-        terms.append(
-            f"{plural(count, 'GPU')} x PCIe {transfers / 1e9:g} GT/s x {lanes} lanes"
-            f" x {coding:.4g} line coding / 8{directions}"
-        )
-    formula = f"{' + '.join(terms)} = {quantity(value, 'B/s')}"
+    links = {(gpu["generation"], gpu["width"]) for gpu in gpus}
+    generation, lanes = min(links, key=str)
+    if len(links) > 1 or generation not in _PCIE or not lanes:
+        return question.unknown("link", interface="PCI Express")
+    transfers, coding = _PCIE[generation]
+    value = len(gpus) * ways * transfers * lanes * coding / 8
+    formula = (
+        f"{plural(len(gpus), 'GPU')} x PCIe {transfers / 1e9:g} GT/s x {lanes} lanes"
+        f" x {coding:.4g} line coding / 8{directions} = {quantity(value, 'B/s')}"
+    )
     source = "generation and lanes of the link, by nvidia-smi or the driver"
     return question.limit(value, formula, source, "read")
 

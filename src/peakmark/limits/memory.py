@@ -337,20 +337,11 @@ def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
     if cores is None or clock is None or not caches:
         return question.unknown("facts")
     holding = [number for number, level in enumerate(caches) if buffer_bytes <= level.share]
-    if not holding:
-        return _larger_than(caches[-1], question, moved_bytes)
-    return _narrowest(question, caches[: holding[0] + 1], moved_bytes, cores, clock)
-
-
-def _larger_than(last: Level, question: Question, moved_bytes: int) -> Limit:
-    """Return the limit of buffers that are larger than the last cache.
-
-    It is the limit of DRAM if the working set is at least ``DRAM_FACTOR`` times as large as a thread's
-    share of the cache, and otherwise unknown.
-    """
-    if moved_bytes >= DRAM_FACTOR * last.share:
+    if holding:
+        return _narrowest(question, caches[: holding[0] + 1], moved_bytes, cores, clock)
+    if moved_bytes >= DRAM_FACTOR * caches[-1].share:
         return _moved(question, dram(question))
-    return question.unknown("between", size=moved_bytes, level=last.number)
+    return question.unknown("between", size=moved_bytes, level=caches[-1].number)
 
 
 def _narrowest(

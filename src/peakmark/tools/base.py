@@ -332,11 +332,9 @@ class Instrument:
         answer = ask(path, argument)
         match = re.search(pattern, answer)
         if match is None:
-            printed = "nothing"
-            if line := first_line(answer):
-                printed = repr(line)
             raise Unavailable(
-                f"{path} does not look like {self.name}: asked for its version it printed {printed}"
+                f"{path} does not look like {self.name}:"
+                f" asked for its version it printed {first_line(answer)!r}"
             )
         return Tool(self.name, path, match.group(1))
 

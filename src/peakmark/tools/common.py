@@ -27,7 +27,7 @@ from peakmark.errors import (
     ParseError,
     Unavailable,
 )
-from peakmark.formatting import format_size, parse_size, plural
+from peakmark.formatting import format_size, parse_size
 from peakmark.tools.base import (
     Completed,
     Instrument,
@@ -214,19 +214,6 @@ def cpu_list(workspace: Workspace, threads: int) -> str:
 def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
     """Return the start of an argv that pins a tool to the cell's CPUs, if it cannot pin itself."""
     return ("taskset", "-c", cpu_list(workspace, threads))
-
-
-def crowded(argv: Sequence[str], threads: int) -> tuple[str, ...]:
-    """Return a warning if a command ran on fewer CPUs than threads.
-
-    The CPUs are those that ``pinned`` put at the start of the command.
-    """
-    if argv[:1] != ("taskset",):
-        return ()
-    cpus = len(argv[2].split(","))
-    if cpus >= threads:
-        return ()
-    return (f"{threads} threads shared {plural(cpus, 'CPU')}",)
 
 
 def excerpt(*texts: str) -> str:

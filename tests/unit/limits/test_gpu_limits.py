@@ -45,7 +45,7 @@ SHARES = {
 def test_rates_of_an_h100_reach_their_measured_shares(h100, workload):
     rate, clock, isa = gpu_data.RATES[workload]
     limit = limits.for_row(question(h100, workload, clock_hz=clock, isa=isa))
-    assert limit.efficiency(rate) == pytest.approx(SHARES[workload], abs=0.002)
+    assert limit.share(rate) == pytest.approx(SHARES[workload], abs=0.002)
     assert (limit.origin, limit.clock) == ("measured", "observed")
     assert "132 SMs x" in limit.formula and limit.source
 
@@ -55,13 +55,13 @@ def test_rates_of_an_h100_reach_their_measured_shares(h100, workload):
 ])  # fmt: skip
 def test_the_memory_of_an_h100(h100, workload, rate, share):
     limit = limits.for_row(question(h100, workload, ""))
-    assert limit.efficiency(rate) == pytest.approx(share, abs=0.001)
+    assert limit.share(rate) == pytest.approx(share, abs=0.001)
 
 
 def test_the_memory_of_an_h200(h200):
     limit = limits.for_row(question(h200, "RS", ""))
     assert limit.value == pytest.approx(4.814e12, rel=1e-3)
-    assert limit.efficiency(4.604e12) == pytest.approx(0.956, abs=0.001)
+    assert limit.share(4.604e12) == pytest.approx(0.956, abs=0.001)
 
 
 @pytest.mark.parametrize(("variant", "value"), [("to", 63.0e9), ("from", 63.0e9), ("both", 126e9)])
@@ -96,19 +96,10 @@ def test_several_gpus_have_the_sum(tmp_path):
     assert two.value == 2 * one.value
 
 
-@pytest.mark.parametrize(("workload", "variant", "value"), [
-    ("RS", "", 3.352e12 + 1.555e12), ("LINK", "to", 63.0e9 + 31.5e9),
-    ("LINK", "both", 2 * (63.0e9 + 31.5e9)),
-])  # fmt: skip
-def test_memory_and_links_of_different_models_are_added(tmp_path, workload, variant, value):
-    facts = gpu_data.facts_of_two_models(tmp_path)
-    limit = limits.for_row(question(facts, workload, variant, gpus=2))
-    assert limit.value == pytest.approx(value, rel=1e-3)
-    assert limit.formula.count("1 GPU x") == 2
-
-
-@pytest.mark.parametrize(("workload", "variant"), [("FP64", "sustained"), ("LINK", "peer")])
-def test_rates_and_peers_of_different_models_have_no_limit(tmp_path, workload, variant):
+@pytest.mark.parametrize(
+    ("workload", "variant"), [("FP64", "sustained"), ("RS", ""), ("LINK", "peer")]
+)
+def test_rows_over_different_models_have_no_limit(tmp_path, workload, variant):
     facts = gpu_data.facts_of_two_models(tmp_path)
     limit = limits.for_row(question(facts, workload, variant, isa="fma.rn.f64", gpus=2))
     models = f"of several models ({gpu_data.NAME}, {gpu_data.A100['name']})"

@@ -62,13 +62,13 @@ def reason(limit):
 
 def test_efficiency_is_one_at_the_limit_and_none_without_facts():
     rate = cpu("DP", 1, VM, clock_hz=3e9)
-    assert rate.efficiency(rate.value) == 1
-    assert rate.efficiency(rate.value / 4) == 0.25
+    assert rate.share(rate.value) == 1
+    assert rate.share(rate.value / 4) == 0.25
     time = memory("LAT", KIB, 1, VM, clock_hz=4e9)
-    assert time.efficiency(4e-9) == pytest.approx(0.25)
+    assert time.share(4e-9) == pytest.approx(0.25)
     for limit in (cpu("DP", 1, {}), memory("RWS-block", KIB, 1, {}), disk("iops", {})):
+        assert limit.share(1e9) is None
         assert reason(limit)
-        assert limit.efficiency(1e9) is None
 
 
 PER_CYCLE = [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QPDOT", 64)]
@@ -78,7 +78,7 @@ PER_CYCLE = [("DP", 16), ("FP32", 32), ("SP", 32), ("HP", 64), ("QP", 128), ("QP
 def test_zen_3_at_the_clock_measured_beside_the_row(workload, per_cycle):
     limit = cpu(workload, 2, VM, clock_hz=3.2e9)
     assert limit.value == pytest.approx(2 * 3.2e9 * per_cycle)
-    assert limit.origin == "measured" and "Zen 3" in limit.explained
+    assert limit.origin == "measured" and "Zen 3" in limit.detail
     assert "2 cores x 3.2 GHz (observed clock)" in limit.formula
     # Threads beyond the cores do not raise it.
     many = cpu(workload, 4, VM, clock_hz=3.2e9)
@@ -141,8 +141,8 @@ def test_all_pipes_together_do_more_than_multiply_adds_alone(design, isa, fused,
     for times, names in ((1, ("DP", "DPMIX")), (2, ("FP32", "FP32MIX"))):
         alone, together = (cpu(name, 1, facts, clock_hz=1e9) for name in names)
         assert (alone.value, together.value) == (times * fused * 1e9, times * mixed * 1e9)
-        assert "limit of fused multiply-adds (HPL's Rpeak)" in alone.explained
-        assert "HPL" not in together.explained
+        assert "limit of fused multiply-adds (HPL's Rpeak)" in alone.detail
+        assert "HPL" not in together.detail
 
 
 def test_each_design_says_what_all_of_its_pipes_can_do():
@@ -438,7 +438,6 @@ def test_a_guests_memory_has_a_bound(name, row, threads, factors):
     limit = memory(row, MIB, threads, design(name, **cores), clock_hz=3e9)
     assert (limit.kind, limit.bound) == ("at_most" if bound else "none", pytest.approx(bound))
     assert reason(limit)  # what would give a limit is still said
-    assert limit.efficiency(1e9) is None
     assert limit.share(1e9) == (pytest.approx(1e9 / bound) if bound else None)
 
 

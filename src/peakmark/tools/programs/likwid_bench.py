@@ -154,7 +154,7 @@ class LikwidBench(Instrument):
         metric, *names = _RESULTS[cell.subsystem]
         work, rate = map(output.number, names)
         common.agree(work / seconds, rate * 1e6, 1e-3, "likwid-bench: rate")
-        warnings = [*common.crowded(done.argv, cell.concurrency)]
+        warnings: list[str] = []
         if seconds < _SHORT_S:
             warnings.append(f"likwid-bench ran for less than {_SHORT_S} s: set a longer time")
         warnings += narrow(cell, output["Test"])

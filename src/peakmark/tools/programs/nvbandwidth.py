@@ -55,14 +55,11 @@ class NvBandwidth(Instrument):
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = Output.of_json(self.name, done.stdout)
         name = _test_of(cell)
-        try:
-            version = output["nvbandwidth.version"].removeprefix("v")
-            tests = {
-                test["name"]: Output(self.name, test) for test in output["nvbandwidth.testcases"]
-            }
-            test = tests[name]
-        except (TypeError, AttributeError, LookupError) as error:
-            raise ParseError(f"nvbandwidth: {name} is incomplete in its output") from error
+        tests = output["nvbandwidth.testcases"]
+        if not isinstance(tests, list) or len(tests) != 1 or not isinstance(tests[0], dict):
+            raise ParseError(f"nvbandwidth: {name} is incomplete in its output")
+        test = Output(self.name, tests[0])
+        test.expect({"name": name})
         if test["status"] == "Waived":
             raise Unavailable(f"nvbandwidth waives {name} on this machine")
         if test["status"] != "Passed":
@@ -75,7 +72,7 @@ class NvBandwidth(Instrument):
             )
         (metric,) = metrics(cell.subsystem, cell.workload)
         row = Measurement.of(cell, metric, value, {"testcase": name})
-        return Parsed((row,), version)
+        return Parsed((row,), str(output["nvbandwidth.version"]).removeprefix("v"))
 
     def bandwidth(self, test: Output) -> float:
         """Return the GB/s of the first GPU, which is the first column of the only row."""

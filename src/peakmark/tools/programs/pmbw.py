@@ -123,7 +123,7 @@ class Pmbw(Instrument):
                 )
         row = _row(cell, {name: results[name] for name in sorted(wanted)})
         version = str(next(iter(results.values()))["version"])
-        return Parsed((row,), version, warnings=common.crowded(done.argv, cell.concurrency))
+        return Parsed((row,), version)
 
     def estimate(self, cell: Cell) -> Cost:
         # Each kind has a simple and an unrolled routine (``widest``), except CHASE, which has one.
