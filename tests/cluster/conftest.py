@@ -11,7 +11,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from testcluster import Cluster, why_not
-from testcluster.requirements import why_no_groups
 from tests import mounts
 
 from workflow import Workflow
@@ -58,12 +57,11 @@ def fleet() -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def site() -> Iterator[Cluster]:
     """A stranger's: other names, slurmdbd, an account that must be said, five jobs at most in the
-    queue, partitions that refuse something, fio on the login side only, and where the machine
-    lets it, control groups.
+    queue, partitions that refuse something, and fio on the login side only.
     """
-    groups, rules = why_no_groups() is None, {"account": True, "max_submit": 5, "rules": True}
+    rules = {"account": True, "max_submit": 5, "rules": True}
     names = {"name": "hpc", "prefix": "gn", "without": ("fio",)}
-    yield from start(**SIZES, **rules, **names, accounting=True, cgroups=groups)
+    yield from start(**SIZES, **rules, **names, accounting=True)
 
 
 @pytest.fixture

@@ -1,50 +1,20 @@
 """A campaign on the cluster as a user runs it, to the PDF."""
 
-import contextlib
 import csv
 import itertools
-import os
 import re
-import shlex
 import shutil
-import signal
 import subprocess
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from testcluster import ClusterError
-from testcluster.processes import wait_until
 from tests.checkout import HOSTILE, TO_RECORDS, TO_TABLES, assert_untouched, hostile_config
 
 from workflow import CPU, DISK, NETWORK, Workflow
 
 ADDRESSES = {"node1": "10.77.0.11", "node2": "10.77.0.12"}
-# Half a CPU, with a pause often enough to be seen in every short time; before others, or a busy
-# machine leaves it too little to count as busy.
-NEIGHBOUR = """
-import os, time
-os.setpriority(os.PRIO_PROCESS, 0, -10)
-while True:
-    end = time.process_time() + 0.05
-    while time.process_time() < end:
-        pass
-    time.sleep(0.05)
-"""
-
-
-@contextlib.contextmanager
-def neighbour(cluster, node):
-    """Another program at work on the node while the block runs."""
-    with subprocess.Popen([*cluster.hosts.enter(node), sys.executable, "-c", NEIGHBOUR]) as process:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        wait_until(children.read_text, 60, "the program is on its node")
-        child = int(children.read_text())
-        try:
-            yield
-        finally:
-            os.kill(child, signal.SIGKILL)
 
 
 def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
@@ -82,28 +52,6 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
     assert "10 of 10 cells done" in workflow.peakmark("status", "results/short")
     planned = workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml")
     assert "partition     main: 2 nodes" in planned and "node-hours" in planned
-
-
-def test_each_end_of_a_network_cell_monitors_its_own_node(workflow):
-    workflow.configure(network=[{**NETWORK, "seconds": 1, "repetitions": 10}])
-    plan = str(workflow.results / "plan.json")
-    workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml", "--write", plan)
-    with neighbour(workflow.cluster, "node2"):
-        # A machine that is busy itself may leave the neighbour too little to count, for a while.
-        for number in range(10):
-            cell = f"network/netbench/TCP_1KiB_x1/any/{number}"
-            words = [sys.executable, "-m", "peakmark", "measure", "--plan", plan, "--cell", cell]
-            wanted = ["--nodes=2", "--exclusive", "--output=said"]
-            job = workflow.cluster.sbatch(shlex.join(words), *wanted, cwd=workflow.directory)
-            state = workflow.cluster.wait_for_job(job)["JobState"]
-            assert state == "COMPLETED", workflow.said
-            context = workflow.records()[cell]["context"]
-            assert context["noise"]["during"]["busy"] == 0
-            if context["server_noise"]["during"]["busy"]:
-                break
-    assert (context["host"], context["server_host"]) == ("node1", "node2")
-    assert context["server_noise"]["during"]["busy"] == 1
-    assert context["server_noise"]["during"]["seconds"] > 1
 
 
 def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, tmp_path):

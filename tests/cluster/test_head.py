@@ -1,14 +1,11 @@
 """The process that runs a campaign: interrupted, killed, without its terminal, inside a job."""
 
 import os
-import shlex
 import signal
 
 import pytest
 from testcluster.processes import wait_until
 from tests.checkout import TO_RECORDS
-
-from workflow import CPU
 
 BLOCKS = ("4KiB", "8KiB", "16KiB")
 
@@ -64,17 +61,3 @@ def test_a_killed_snakemake_and_a_restarted_controller_lose_nothing(equal_workfl
     workflow.snakemake()
     after = workflow.started()
     assert len(after) == 6 and {name: after[name] for name in before} == before
-
-
-@pytest.mark.trouble
-def test_a_campaign_that_is_a_job_itself(equal_workflow):
-    """On one of two nodes: its cells run on the other one."""
-    workflow, cluster = equal_workflow, equal_workflow.cluster
-    script = f"PATH={os.environ['PATH']}; {shlex.join(workflow.argv)}"
-    place = ("--nodelist=node1", "--mem=600", "--output=said")
-    workflow.configure(cpu=[CPU])
-    number = cluster.sbatch(script, *place, cwd=workflow.directory)
-    assert cluster.wait_for_job(number, seconds=240)["JobState"] == "COMPLETED", workflow.said
-    (record,) = workflow.records().values()
-    assert record["context"]["host"] == "node2" and record["context"]["job_id"] != str(number)
-    assert (workflow.results / "report.pdf").exists()

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from testcluster import Cluster, ClusterError, why_not
 from testcluster.processes import members, namespace, wait_until
-from testcluster.requirements import groups, why_no_groups
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
@@ -30,20 +29,6 @@ def test_each_host_has_its_name_its_network_and_its_processes(cluster, tmp_path)
     login = cluster.run(words, cwd=tmp_path, env={**os.environ, **foreign, "MARK": "here"}).stdout
     assert login.splitlines()[:2] == ["login", str(tmp_path)] and "MARK=here" in login
     assert not re.findall("^(SLURM_|SBATCH_)", login, re.MULTILINE)
-
-
-def test_control_groups_hold_a_job_to_its_memory(site, tmp_path):
-    if not site.layout.cgroups:
-        pytest.skip(str(why_no_groups()))
-    name = site.layout.names[1]
-    script = "cat /proc/self/cgroup; python3 -c 'bytearray(300 << 20)'"
-    place = (f"--nodelist={name}", "--mem=50", f"--output={tmp_path}/said")
-    number = site.sbatch(script, ACCOUNT, *place)
-    assert site.wait_for_job(number)["JobState"] == "OUT_OF_MEMORY"
-    said = (tmp_path / "said").read_text()
-    for controller in ("cpuset", "memory", "freezer"):
-        assert f":{controller}:/slurm_{name}/uid_0/job_{number}/" in said
-    assert {path.name for path in groups(name)} == {f"slurm_{name}"}
 
 
 def test_a_site_with_rules_refuses_and_lacks_fio_on_its_nodes(site):

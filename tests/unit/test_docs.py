@@ -1,28 +1,23 @@
 """The documentation: its commands can be typed, and its generated pages are whole."""
 
 import csv
-import email
 import importlib.util
 import re
 import shlex
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
-from tests import pages, wheel
-from tests.unit import campaign_data as make
+from tests import pages
 
 from peakmark import cli, messages
 from peakmark.config import schemas
 from peakmark.errors import ExitCode
 from peakmark.resources import ROOT
 from peakmark.rows import schema
-from peakmark.storage.results import Results
 from peakmark.tools import references
 
 PAGES = [*pages.pages(".", *pages.FOLDERS), ROOT / "README.md"]
-GALLERY = sorted((ROOT / "docs/gallery").glob("*.tar.xz"))
 PLACEHOLDER = re.compile(r"\b(CHECKOUT|FOLDER|PLACE|FILE|[AB]\.yaml)\b|quick\.zip|\.\.\.")
 
 
@@ -95,48 +90,6 @@ def test_every_column_of_a_table_has_a_meaning(reference):
     for path in (ROOT / "tests/unit/data/golden").glob("*/*.csv"):
         with path.open() as file:
             assert set(next(csv.reader(file))) <= known, path
-
-
-@pytest.mark.parametrize("archive", GALLERY, ids=lambda archive: archive.name)
-def test_a_campaign_of_the_gallery_is_whole(archive, tmp_path):
-    make.unpack(archive, tmp_path)
-    results = Results.read(tmp_path)
-    assert results.missing == ()
-    assert all((tmp_path / name).is_file() for name, _ in results.checksums)
-
-
-def test_no_page_installs_from_an_index_what_no_index_has():
-    """Until a release is there, peakmark comes from a checkout."""
-    texts = [
-        *PAGES,
-        ROOT / "config/README.md",
-        ROOT / "CONTRIBUTING.md",
-        ROOT / "reports/method.yaml",
-    ]
-    index = re.compile(
-        r"\b(pip3?|pipx|uv( pip| tool)?|conda|mamba) (install|run) (-\S+ )*peakmark\b"
-    )
-    assert [page.name for page in texts if index.search(page.read_text())] == []
-    assert index.search("pip install peakmark") and index.search("pipx install --quiet peakmark")
-    assert not index.search("run `pip install .`, then peakmark run quick")
-
-
-def test_the_first_commands_are_those_of_a_checkout():
-    for page in (ROOT / "README.md", ROOT / "docs/tutorial/first-report.md"):
-        words = [words for words in commands(page) if words[0] != "apt-get"]
-        assert words[0] == ["make", "demo"], page
-        assert "make test" in page.read_text()
-
-
-def test_the_wheel_says_what_it_is(tmp_path):
-    with zipfile.ZipFile(wheel.build(tmp_path)) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        metadata = email.message_from_bytes(archive.read(name))
-    assert metadata["Author"] and metadata["Keywords"]
-    assert metadata["Description-Content-Type"] == "text/markdown"
-    assert (ROOT / "README.md").read_text().splitlines()[2] in str(metadata.get_payload())
-    versions = [one for one in metadata.get_all("Classifier") if "Python :: 3." in one]
-    assert [one.rpartition(":")[2].strip() for one in versions] == ["3.11", "3.12", "3.13"]
 
 
 def test_links_of_pages_outside_the_site_lead_somewhere():

@@ -142,17 +142,3 @@ def test_another_c_library(tmp_path):
         run = subprocess.run([*argv, *common], capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
         assert json.loads(run.stdout)["value"] > 0
-
-
-@needs("clang")
-def test_loops_of_clang_are_as_counted(tmp_path):
-    """Those of plain C: the others are intrinsics, which clang takes as they are."""
-    make(tmp_path, *FEW, "CC=clang", "CMOCKA=", f"{tmp_path}/tests/test_hot_loops")
-    tested = subprocess.run(
-        [tmp_path / "tests" / "test_hot_loops"],
-        env=os.environ | {"KERNELS": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert tested.returncode == 0, tested.stdout

@@ -2,11 +2,9 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from tests.checkout import TINY, TO_RECORDS, TO_TABLES
 from tests.programs import executable, needs
 
@@ -120,22 +118,3 @@ def test_missing_tools_leave_empty_columns_with_the_reason(checkout, tmp_path):
     planned = checkout.peakmark("plan", "--configfile", str(config), env={"PATH": path})
     assert "column stays empty" in planned.stdout
     assert "apt-get install hpcc" in planned.stdout
-
-
-def test_two_campaigns_do_not_measure_at_once(checkout, tmp_path):
-    hold = "import sys\nfrom peakmark.run import lock\nlock.acquire('campaign')\nprint('held', flush=True)\nsys.stdin.read()"
-    argv = [sys.executable, "-c", hold]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        if process.stdout.readline() != "held\n":
-            _, said = process.communicate("")
-            assert "is being measured by" in said, said
-            pytest.skip("another campaign measures on this machine at the moment")
-        run = checkout.snakemake(checkout.write_config("tiny.yaml", TINY))
-        process.communicate("")
-    assert run.returncode != 0
-    assert f"measured by process {process.pid}" in run.stderr
-    assert "Traceback" not in run.stderr
-    assert not checkout.records("tiny")

@@ -5,7 +5,7 @@ namespaces: its own network on a bridge of the cluster's own, host name, process
 Nothing is written outside one state directory, and when the cluster ends, the kernel ends every
 process in it.
 
-requirements.py  what the machine lacks for it, and its control groups
+requirements.py  what the machine lacks for it
 config.py        its options, and the files that Slurm reads
 processes.py     processes by namespace       hosts.py  namespaces by host
 keeper.py        the first processes of its hosts

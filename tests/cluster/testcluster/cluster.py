@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import secrets
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from . import daemons
 from .config import LOGIN, Layout
 from .hosts import Hosts, end_keeper, start_keeper, tail
 from .processes import ClusterError, Process, members, wait_until
-from .requirements import remove_groups, search_path, why_not
+from .requirements import search_path, why_not
 
 STATE = "cluster.json"
 ENDED = "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT"
@@ -49,9 +48,6 @@ class Cluster:
         """
         if reason := why_not(**options):
             raise ClusterError(reason)
-        if options.get("cgroups"):
-            # The control groups of all clusters of the machine lie in one place, named by nodes.
-            options["prefix"] = f"{options.get('prefix', 'node')}{secrets.token_hex(3)}-"
         where = _state_directory(directory)
         owner = None
         try:
@@ -115,9 +111,6 @@ class Cluster:
         self.hosts.controller.end()
         for process in members("mnt", self.hosts.mounts):
             process.end()
-        if self.layout.cgroups:
-            for name in self.layout.names:
-                remove_groups(name)
         shutil.rmtree(self.layout.directory, ignore_errors=True)
 
     def alive(self) -> bool:

@@ -18,8 +18,6 @@ MOST_NODES = 64
 # systemd or a place to write in, and looking for the right one fails where none is mounted; that of
 # version 1 asks for nothing until it is used.
 CGROUP_CONF = """CgroupPlugin=cgroup/v1
-ConstrainCores=yes
-ConstrainRAMSpace=yes
 """
 
 # A site that wants its nodes shared says so in a submission plugin; slurm.conf has no word for it.
@@ -51,8 +49,6 @@ class Layout:
     max_submit    jobs that a user may have in the queue, from the QOS; 0: no limit (wants
                   accounting)
     binding       task/affinity: a job's processes run on the CPUs it was given, and on no others
-    cgroups       task/cgroup and proctrack/cgroup besides: the kernel holds a job to its CPUs and
-                  its memory (see requirements.py)
     rules         partitions that refuse something: `elsewhere` (AllocNodes), `small`
                   (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
     preemption    partition `urgent` takes the nodes of jobs in all others: PreemptMode is REQUEUE
@@ -72,7 +68,6 @@ class Layout:
     account: bool = False
     max_submit: int = 0
     binding: bool = False
-    cgroups: bool = False
     rules: bool = False
     preemption: bool = False
     leaf: int = 0
@@ -178,15 +173,9 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU={max(1, min(memory) // max(cpus) // 4)}
 """
-    if layout.cgroups:
-        text += """ProctrackType=proctrack/cgroup
-TaskPlugin=task/affinity,task/cgroup
-JobAcctGatherType=jobacct_gather/cgroup
-"""
-    else:
-        # A job step that uses more memory than its job was granted is ended: what its processes use
-        # is added up every second.
-        text += f"""ProctrackType=proctrack/linuxproc
+    # A job step that uses more memory than its job was granted is ended: what its processes use
+    # is added up every second.
+    text += f"""ProctrackType=proctrack/linuxproc
 TaskPlugin=task/{"affinity" if layout.binding else "none"}
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1

@@ -20,7 +20,6 @@ def write_files(layout: Layout) -> None:
         layout.path(name).mkdir()
     files = {
         "hosts": config.hosts(layout),
-        "cgroups": "\n".join(layout.names if layout.cgroups else []),
         "slurm/slurm.conf": config.slurm_conf(layout),
         "slurm/cgroup.conf": config.CGROUP_CONF,
         **({"slurm/topology.conf": config.topology_conf(layout)} if layout.leaf else {}),

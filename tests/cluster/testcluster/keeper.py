@@ -8,8 +8,7 @@ and prints that table's first process id. Its standard input is a pipe from the 
 When that pipe closes, because the owner ended in whatever way, the cluster ends; a byte "R" on it
 makes the cluster independent until SIGTERM. Then end: every process of the daemons' process table
 (the kernel does that, including all nodes and jobs), every process on the login side, that is, in
-the keeper's mount namespace, the control groups of the nodes named in DIRECTORY/cgroups, and
-DIRECTORY.
+the keeper's mount namespace, and DIRECTORY.
 
 The second form keeps a host's namespaces alive and takes in orphans. It sets the host name, mounts
 /proc of the new process table and with --sys a /sys of the new network, and prints its process id
@@ -30,12 +29,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from testcluster import config
-from testcluster.processes import ClusterError, members, namespace
-from testcluster.requirements import GROUPS, remove_groups
+from testcluster.processes import members, namespace
 
 # Values from <linux/mount.h>.
 MS_BIND = 4096
 MS_REC = 16384
+GROUPS = "/sys/fs/cgroup"
 
 
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0) -> None:
@@ -60,7 +59,7 @@ def mount_sys() -> None:
     descriptor = os.open(GROUPS, os.O_PATH | os.O_DIRECTORY)
     try:
         mount("sysfs", "/sys", "sysfs")
-        mount(f"/proc/self/fd/{descriptor}", str(GROUPS), flags=MS_BIND | MS_REC)
+        mount(f"/proc/self/fd/{descriptor}", GROUPS, flags=MS_BIND | MS_REC)
     finally:
         os.close(descriptor)
 
@@ -134,11 +133,6 @@ def end_everything(child: "subprocess.Popen[str]", directory: Path) -> None:
     while others := [one for one in members("mnt", mounts) if one.pid != os.getpid()]:
         for process in others:
             process.end()
-    for node in (directory / "cgroups").read_text().split():
-        try:
-            remove_groups(node)
-        except ClusterError as error:
-            print(f"keeper: {error}", file=sys.stderr, flush=True)
     shutil.rmtree(directory, ignore_errors=True)
 
 

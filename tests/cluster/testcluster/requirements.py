@@ -1,13 +1,10 @@
-"""What a cluster needs of the machine, and the control groups that it takes there."""
+"""What a cluster needs of the machine."""
 
-import contextlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
-
-from .processes import wait_until
 
 SLURM = [
     "slurmctld", "slurmd", "scontrol", "sinfo", "squeue", "sbatch", "srun", "scancel", "sacct",
@@ -16,8 +13,6 @@ SLURM = [
 ACCOUNTING = ["slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db"]
 TOOLS = ["ip", "nsenter", "unshare", "setpriv", "setsid", "env"]
 PACKAGES = "slurm-wlm munge iproute2 util-linux"
-GROUPS = Path("/sys/fs/cgroup")
-CONTROLLERS = ("cpuset", "memory", "freezer", "cpuacct")
 
 # All that a container or a hardened kernel may forbid, tried in namespaces that end with it.
 PROBE = """set -e
@@ -50,12 +45,10 @@ def why_not(**options: Any) -> str | None:
     if not Path("/etc/slurm").is_dir():
         return f"{begin} the directory /etc/slurm, which Debian's slurm-wlm makes"
     most, here = max(cpus if isinstance(cpus, tuple) else (cpus,)), len(os.sched_getaffinity(0))
-    if (options.get("binding") or options.get("cgroups")) and here < most:
+    if options.get("binding") and here < most:
         return (
             f"nodes that hold jobs to their CPUs cannot claim {most} CPUs: this machine has {here}"
         )
-    if options.get("cgroups") and (reason := why_no_groups()):
-        return reason
     command = ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "sh", "-c", PROBE]
     try:
         done = subprocess.run(
@@ -67,44 +60,3 @@ def why_not(**options: Any) -> str | None:
         reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
         return f"{begin} namespaces, a bridge and mounts, which this machine refuses: {reason}"
     return None
-
-
-# -- control groups, for task/cgroup
-#
-# slurmd of Debian makes `slurm_NODE` in each controller's hierarchy of version 1 and works in it; a
-# node's name that no other cluster has makes it the cluster's own. Version 2 is not tried: slurmd
-# 22.05 asks systemd for its place.
-
-
-def why_no_groups() -> str | None:
-    """Why Slurm cannot have control groups here, in a sentence; None if it can."""
-    for name in CONTROLLERS:
-        # What slurmd itself looks for ("unable to verify cgroup namespace availability").
-        if not os.access(GROUPS / name / "release_agent", os.R_OK):
-            return (
-                "task/cgroup is tried with control groups of version 1, and this machine has no "
-                f"{GROUPS / name}/release_agent: the controller is off, belongs to version 2 or to "
-                "the host of a container"
-            )
-        if not os.access(GROUPS / name, os.W_OK):
-            return f"task/cgroup makes control groups, and {GROUPS / name} cannot be written"
-    return None
-
-
-def groups(node: str) -> list[Path]:
-    """The control groups of a node."""
-    return [path for path in GROUPS.glob(f"*/slurm_{node}") if not path.parent.is_symlink()]
-
-
-def remove_groups(node: str) -> None:
-    """Remove the control groups of a node whose processes have ended."""
-
-    def gone() -> bool:
-        for top in groups(node):
-            for folder, _, _ in os.walk(top, topdown=False):
-                # The kernel may still be busy with the end of a process that was in it.
-                with contextlib.suppress(OSError):
-                    os.rmdir(folder)
-        return not groups(node)
-
-    wait_until(gone, 10.0, f"the control groups of {node} are gone")

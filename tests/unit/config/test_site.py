@@ -59,9 +59,6 @@ def test_nodes_override_the_rest(tmp_path):
     assert site.for_host({}, "any") == {}
 
 
-HEAD = "schema: 1\nname: x\n"
-
-
 @cases("configuration")
 def test_wrong_site_files_get_one_sentence(tmp_path, text, words):
     path = tmp_path / "wrong.yaml"

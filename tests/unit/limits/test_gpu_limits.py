@@ -3,7 +3,7 @@
 import pytest
 from tests.unit import gpu_data
 
-from peakmark import data, limits
+from peakmark import limits
 from peakmark.catalogue import metrics
 from peakmark.limits import Question
 
@@ -11,12 +11,6 @@ from peakmark.limits import Question
 @pytest.fixture(scope="module")
 def h100(tmp_path_factory):
     return gpu_data.facts(tmp_path_factory.mktemp("h100"))
-
-
-@pytest.fixture(scope="module")
-def h200(tmp_path_factory):
-    changes = {"memory_clock_hz": 3.201e9, "bus_bits": 6016, "name": "NVIDIA H200"}
-    return gpu_data.facts(tmp_path_factory.mktemp("h200"), **changes)
 
 
 def question(facts, workload, variant="sustained", clock_hz=1.98e9, isa=None, gpus=1):
@@ -58,12 +52,6 @@ def test_the_memory_of_an_h100(h100, workload, rate, share):
     assert limit.share(rate) == pytest.approx(share, abs=0.001)
 
 
-def test_the_memory_of_an_h200(h200):
-    limit = limits.for_row(question(h200, "RS", ""))
-    assert limit.value == pytest.approx(4.814e12, rel=1e-3)
-    assert limit.share(4.604e12) == pytest.approx(0.956, abs=0.001)
-
-
 @pytest.mark.parametrize(("variant", "value"), [("to", 63.0e9), ("from", 63.0e9), ("both", 126e9)])
 def test_the_link_of_an_h100(h100, variant, value):
     assert limits.for_row(question(h100, "LINK", variant)).value == pytest.approx(value, rel=1e-3)
@@ -79,14 +67,6 @@ def test_the_link_between_gpus_is_nvlink_or_pci_express(tmp_path, nvlinks, value
         one["nvlinks"] = counts
     limit = limits.for_row(question(facts, "LINK", "peer", gpus=2))
     assert limit.value == pytest.approx(value, rel=1e-3) and words in limit.formula
-
-
-def test_pairs_of_gpus_that_are_connected_differently_have_no_limit(tmp_path):
-    facts = gpu_data.facts(tmp_path, 3)
-    for one, counts in zip(facts["gpu"]["gpus"], ([0, 4, 0], [4, 0, 0], [0, 0, 0]), strict=True):
-        one["nvlinks"] = counts
-    limit = limits.for_row(question(facts, "LINK", "peer", gpus=3))
-    assert limit.value is None and "not all pairs" in limit.reason
 
 
 def test_several_gpus_have_the_sum(tmp_path):
@@ -141,19 +121,3 @@ def test_what_has_no_limit_says_why(tmp_path, changes, workload, variant, isa, w
 
 def test_a_machine_without_facts_has_no_limit():
     assert limits.for_row(question({}, "FP64")).value is None
-
-
-def test_each_compute_capability_has_numbers_and_a_source():
-    for line in data.table("gpu"):
-        numbers = [line[name].split()[0] for name in gpu_data.RATES if line[name]]
-        assert len(numbers) >= 6 and all(float(number) >= 4 for number in numbers)
-        assert line["source"]
-    assert [line["compute"] for line in data.table("gpu")] == [
-        "7.5",
-        "8.0",
-        "8.6",
-        "8.9",
-        "9.0",
-        "10.0",
-        "12.0",
-    ]

@@ -145,17 +145,6 @@ def test_all_pipes_together_do_more_than_multiply_adds_alone(design, isa, fused,
         assert "HPL" not in together.detail
 
 
-def test_each_design_says_what_all_of_its_pipes_can_do():
-    lines = {
-        (name, line["isa"], line["workload"])
-        for line in data.table("operations")
-        for name in line["microarchitecture"].split("|")
-    }
-    for name, isa, workload in lines:
-        if workload in ("DP", "FP32"):
-            assert (name, isa, f"{workload}MIX") in lines
-
-
 def test_single_precision_is_twice_double_everywhere():
     per_cycle = {
         (name, line["isa"], line["workload"]): float(line["operations_per_cycle"])
@@ -230,23 +219,6 @@ def test_a_row_of_each_level_of_each_design_has_the_path_of_that_level(name, lev
     ]
     assert limit.value == pytest.approx(1e9 * min([float(line[column]), *narrower]))
     assert f"fits L{level}" in limit.formula
-
-
-@pytest.mark.parametrize(("name", "level", "line"), DESIGNS, ids=NAMES)
-def test_a_latency_of_each_level_of_each_design_is_its_own_and_cites_a_source_of_it(
-    name, level, line
-):
-    assert bool(line["latency_cycles"]) == bool(line["latency_source"])
-    area = SIZES.get(level - 1, 0) + KIB
-    limit = memory("LAT", area, 1, cached(name), clock_hz=1e9)
-    if line["latency_cycles"]:
-        assert limit.value == pytest.approx(float(line["latency_cycles"]) * 1e-9)
-        assert limit.source == line["latency_source"]
-    else:
-        assert reason(limit)
-        known = [other["latency_source"] for design, _, other in DESIGNS if design == name]
-        assert limit.source in known
-    assert "B per cycle" not in limit.source and "path" not in limit.source
 
 
 def test_threads_share_the_last_cache():

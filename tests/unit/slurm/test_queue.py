@@ -102,26 +102,6 @@ def test_the_end_is_no_error_while_slurm_does_not_answer(site, monkeypatch):
     assert len(site.submitted) == 1 and len(queue.waiting) == 3
 
 
-def test_one_late_answer_does_not_hide_the_end_of_a_job_for_an_hour(site, monkeypatch):
-    """Answers are waited for twenty times as long as the last one took."""
-    queue = site.queue()
-    site.steps(2)
-    site.silent = True
-    assert site.steps(60) == [] and len(queue.active) == 4 and len(site.messages) == 1
-    site.silent = False
-    site.steps(2)
-
-    def late(_states=""):
-        site.now += 300.0
-        monkeypatch.setattr(slurm, "jobs", site.jobs)
-        return site.jobs()
-
-    monkeypatch.setattr(slurm, "jobs", late)
-    assert site.steps(2) == []
-    site.all_are("FAILED", "NonZeroExitCode")
-    assert len(site.steps(70)) == 4
-
-
 def test_a_limit_of_submissions_is_waited_for_and_said_once(site):
     pending = ("PENDING", "Priority")
     site.refuses = lambda _: LIMIT if list(site.states.values()).count(pending) >= 2 else None

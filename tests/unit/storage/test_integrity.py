@@ -3,11 +3,8 @@
 import dataclasses
 import hashlib
 import json
-import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.unit import campaign_data as make
 
 from peakmark import files
@@ -110,21 +107,3 @@ def test_set_aside_keeps_every_one_with_its_output(tmp_path):
         assert target.read_text() == text
         assert (target.with_suffix(".raw") / "0.stdout").read_text() == "what fio said"
         assert not path.exists() and not path.with_suffix(".raw").exists()
-
-
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 2**32 - 1))
-def test_no_damaged_text_gives_another_number(tmp_path, seed):
-    chance = random.Random(seed)  # noqa: S311
-    path = stored(tmp_path)
-    before = records.read(path)
-    text = bytearray(path.read_bytes())
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(text) + 1)
-        other = bytes([chance.randrange(256), *chance.choices(b'0123456789.eE-+"{}[],: \n', k=3)])
-        length = chance.choice((0, 1, chance.randint(2, 40), len(text)))
-        text[at : at + length] = other[chance.randrange(5) :]
-    path.write_bytes(text)
-    finding = records.look(path, CELL)
-    assert finding.state in (GOOD, DAMAGED) and "\n" not in finding.reason
-    assert finding.state == DAMAGED or finding.data == before

@@ -221,16 +221,3 @@ def test_qperf_whose_ends_measured_different_times():
         assert row.value == pytest.approx(2 * 1553846e-9, rel=0.02)
     with pytest.raises(ParseError, match="contradicts itself"):
         samples.parse("qperf/all", alike)
-
-
-def test_iperf3_before_it_told_the_receivers_rate():
-    """Old versions have no sum_received for UDP: the rate sent less what was lost."""
-    document = json.loads(samples.text_of("iperf3/udp-x1"))
-    del document["end"]["sum_received"]
-    row = samples.only(samples.parse("iperf3/udp-x1", json.dumps(document)))
-    sent = document["end"]["sum"]
-    share = 1 - sent["lost_packets"] / sent["packets"]
-    assert row.value == pytest.approx(sent["bits_per_second"] * share)
-    assert row.details["estimate"] is True
-    # The sample has both: they agree about as well as loss and rate do.
-    assert row.value == pytest.approx(samples.only(samples.parse("iperf3/udp-x1")).value, rel=0.02)
