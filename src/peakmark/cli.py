@@ -457,15 +457,15 @@ FORMS = {
     "openmetrics": "gauges in the OpenMetrics text format",
     "json-lines": "one JSON object per row, with the columns of rows.csv",
 }
-"""Option of ``export`` -> its help; ``views.export`` has a function of each name."""
+"""Option of ``export`` -> its help; ``views.table_files`` has a function of each name."""
 
 
 def export(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
     from peakmark.rows import build
-    from peakmark.views import export
+    from peakmark.views import table_files
 
-    write: Callable[[CampaignFrames], str] = getattr(export, options.form)
+    write: Callable[[CampaignFrames], str] = getattr(table_files, options.form)
     with pack.opened(options.campaign) as folder:
         text = write(build.load(folder))
     if options.output is None:

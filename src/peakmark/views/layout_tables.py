@@ -17,9 +17,8 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
-from peakmark.views import remarks
 from peakmark.views.points import Line, Points, place_label, places_of, points_of, rows_of
-from peakmark.views.table import NOT_MEASURED, Column, ShownTable, show, stepped, texts
+from peakmark.views.table import NOT_MEASURED, Column, ShownTable, gaps, show, stepped, texts
 from peakmark.views.usual_tables import three_digits, usual_table
 
 KERNEL = "peakmark"
@@ -370,7 +369,7 @@ def sentences_below(
             found.append(remark_on_formula(column, shares))
     shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
     with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
-    return found + remarks.gaps(frames, named_table, points.rows, shown, with_limit=with_limit)
+    return found + gaps(frames, named_table, points.rows, shown, with_limit=with_limit)
 
 
 def remark_on_formula(column: LayoutColumn, shares: pd.Series) -> str:

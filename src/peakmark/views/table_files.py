@@ -1,19 +1,25 @@
-"""The tables of a campaign as files: CSV with full precision, LaTeX with four significant digits."""
+"""The rows of a campaign as files for papers and other programs: CSV, LaTeX, OpenMetrics, JSON lines."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
+from typing import Any
 
 import pandas as pd
 
 from peakmark import files, output
 from peakmark.config import layouts
 from peakmark.config.layouts import Layout
+from peakmark.messages import Severity, WarningKind
+from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
-from peakmark.tools.tables import TABLES, Table
-from peakmark.views import latex, layout_tables
+from peakmark.tools.tables import BY_NAME, TABLES, Table
+from peakmark.views import layout_tables
 from peakmark.views.points import (
     is_many,
     noun_of,
@@ -22,7 +28,7 @@ from peakmark.views.points import (
     typical_node,
     with_medians,
 )
-from peakmark.views.table import csv
+from peakmark.views.table import NOT_MEASURED, Column, ShownTable, csv
 from peakmark.views.usual_tables import columns_of
 
 FOLDER = "tables"
@@ -95,8 +101,8 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
         shown = layout_tables.layout_table_of(frames, layout_table, called, points, columns)
         # In one column of a paper, marks replace the remarks.
         if layout.narrow:
-            shown = latex.starred(replace(shown, below=(*shown.below, *filter(None, [where]))))
-        text = latex.render(shown, across=not layout.narrow)
+            shown = starred(replace(shown, below=(*shown.below, *filter(None, [where]))))
+        text = render(shown, across=not layout.narrow)
         files.write_text(folder / f"{layout_table.name}.tex", text)
 
 
@@ -170,3 +176,222 @@ def nodes_frame(frames: CampaignFrames) -> pd.DataFrame:
     )
     in_order = shown.sort_values(["table_order", "group"], kind="stable")
     return in_order.rename(columns=NODES)[list(NODE_COLUMNS)]
+
+
+# -- LaTeX
+
+LONG = 55
+"""Largest number of rows that a page holds."""
+WORD = 10
+"""Width of a line in a heading, in characters; a longer word has its own line."""
+MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
+"""Warning -> the mark at the first cell of the line, the gravest warning first."""
+LEGEND = {
+    "**": "** wrong: the figure is not what the row says.",
+    "†": "† not the device: a cache, a host's memory or loopback was measured.",
+    "*": "* varies: another run may well differ.",
+}
+_TEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "{}$&#%_"},
+        "\\": r"\textbackslash{}",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "µ": r"\textmu{}",
+        "×": r"\texttimes{}",
+        "−": r"\textminus{}",
+        "†": r"\textdagger{}",
+        "→": r"$\rightarrow$",
+        "≤": r"$\le$",
+        "≥": r"$\ge$",
+        "“": "``",
+        "”": "''",
+        "–": "--",
+        "⁹": r"\textsuperscript{9}",
+        "\u00a0": "~",
+    }
+)
+
+
+def starred(shown: ShownTable) -> ShownTable:
+    """Return a table for one column of a paper: a mark at the first cell of a line replaces its remark."""
+    marks = [mark_of(kinds) for kinds in shown.marks]
+    first, *others = [column for column in shown.columns if column.kind != "remark"]
+    cells = pd.Series(first.texts, dtype=object) + pd.Series(marks, dtype=object)
+    legend = [LEGEND[mark] for mark in MARKS.values() if mark in marks]
+    return replace(
+        shown,
+        columns=(first._replace(cells=cells, kind="text"), *others),
+        below=(*shown.below, *legend),
+    )
+
+
+def mark_of(warning: str) -> str:
+    """Return the mark for the text of a cell in the column of warnings; empty without a warning."""
+    for kind, mark in MARKS.items():
+        if kind in warning:
+            return mark
+    return ""
+
+
+def escape(text: str) -> str:
+    """Return text that LaTeX prints unchanged, except that a space replaces each control character."""
+    escaped = text.translate(_TEX)
+    return "".join(character if character.isprintable() else " " for character in escaped)
+
+
+def render(shown: ShownTable, *, across: bool = False) -> str:
+    """Return a ``tabular`` to be read with ``\\input``, with the sentences below it.
+
+    The first line names the packages that the ``tabular`` needs, and where it fits.
+
+    Args:
+        shown: the table.
+        across: whether the table is as wide as a page instead of one column of the page.
+    """
+    place, size, gap = "table, a column of 8.4 cm", r"\footnotesize", 2.5
+    if across:
+        place, size, gap = "table*", r"\scriptsize", 2
+    body = [" & ".join(line) for line in zip(*map(cells, shown.columns), strict=True)]
+    packages, kind, head, foot = "booktabs,siunitx", "tabular", [], [r"\bottomrule"]
+    if len(body) > LONG:
+        place = "a page of one column, outside of any float"
+        packages, kind = "booktabs,longtable,siunitx", "longtable"
+        head, foot = [r"\endhead", r"\bottomrule", r"\endlastfoot"], []
+    lines = [
+        rf"% {shown.name}: needs \usepackage{{{packages}}}; fits into {place}",
+        rf"{{{size}\setlength{{\tabcolsep}}{{{gap}pt}}%",
+        rf"\begin{{{kind}}}{{@{{}}{''.join(map(specification, shown.columns))}@{{}}}}",
+        r"\toprule",
+        rf"{' & '.join(map(stacked, shown.columns))} \\",
+        r"\midrule",
+        *head,
+    ]
+    lines += [rf"{line} \\" for line in body]
+    lines += [*foot, rf"\end{{{kind}}}\par", r"\smallskip\sloppy\emergencystretch=3em"]
+    for sentence in filter(None, (shown.reading, *shown.below, *shown.general)):
+        lines.append(rf"\noindent {escape(sentence)}\par")
+    return "\n".join([*lines, "}", ""])
+
+
+def stacked(column: Column) -> str:
+    """Return a heading broken into short lines, so that it is hardly wider than the numbers below."""
+    lines = wrap(column.label, WORD, break_long_words=False)
+    text = "\\\\".join(map(escape, lines))
+    if len(lines) == 1:
+        return f"{{{text}}}"
+    side = "r" if column.kind == "number" else "l"
+    return f"{{\\shortstack[{side}]{{{text}}}}}"
+
+
+def specification(column: Column) -> str:
+    """Return the specification of a column for ``tabular``; numbers align at their decimal marks."""
+    if column.kind != "number":
+        return "l"
+    numbers = [text for text in column.texts if text not in ("", NOT_MEASURED)]
+    if not all(map(is_number, numbers)):
+        return "r"
+    digits, decimals = 1, 0
+    for text in numbers:
+        whole, _, fraction = text.partition(".")
+        digits, decimals = max(digits, len(whole)), max(decimals, len(fraction))
+    return f"S[table-format={digits}.{decimals}]"
+
+
+def is_number(text: str) -> bool:
+    """Return whether siunitx aligns a cell."""
+    return text.replace(".", "", 1).isdigit()
+
+
+def cells(column: Column) -> list[str]:
+    """Return the cells of a column, in braces if it is no number in a column that siunitx aligns."""
+    found = []
+    for text in column.texts:
+        cell = escape(text)
+        if column.kind == "number" and text and not is_number(text):
+            cell = f"{{{cell}}}"
+        found.append(cell)
+    return found
+
+
+# -- OpenMetrics and JSON lines
+
+METRICS = {
+    "op/s": "operations_per_second",
+    "B/s": "bytes_per_second",
+    "bit/s": "bits_per_second",
+    "s": "seconds",
+    "1/s": "accesses_per_second",
+}
+"""SI unit -> unit in the name of a metric of OpenMetrics."""
+RATIO = "peakmark_efficiency_ratio"
+LABELS = {
+    "table": "table",
+    "instrument": "instrument",
+    "workload": "workload",
+    "variant": "variant",
+    "block": "block_bytes",
+    "concurrency": "concurrency",
+    "word": "concurrency_word",
+    "node": "node",
+    "severity": "severity",
+}
+"""Label of a sample of OpenMetrics -> column of ``rows``."""
+STATISTICS = {"median": "value", "low": "low", "high": "high"}
+"""Statistic of a sample -> column of ``rows``."""
+
+
+def measured(frames: CampaignFrames) -> Iterator[Any]:
+    """Yield the lines of ``rows`` that have a value."""
+    yield from schema.lines(frames.rows[frames.rows["n"] > 0])
+
+
+def json_lines(frames: CampaignFrames) -> str:
+    """Return each measured row as an object with the columns of ``rows.csv``."""
+    holds_json = {column.name for column in schema.ROWS if column.kind == "json"}
+    lines = []
+    for row in measured(frames):
+        values = row._asdict()
+        del values["Index"]
+        for name in holds_json:
+            values[name] = json.loads(values[name] or "null")
+        lines.append(f"{json.dumps(values, ensure_ascii=False)}\n")
+    return "".join(lines)
+
+
+def openmetrics(frames: CampaignFrames) -> str:
+    """Return medians, the ends of their intervals, and efficiencies as gauges of OpenMetrics 1.0.
+
+    Source: OpenMetrics 1.0, section Text format.
+    """
+    families: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in measured(frames):
+        labels = {"campaign": frames.campaign["name"]}
+        labels |= {label: getattr(row, column) for label, column in LABELS.items()}
+        metric, unit = metric_of(row.table), METRICS[row.unit]
+        for statistic, column in STATISTICS.items():
+            line = sample(metric, labels | {"statistic": statistic}, getattr(row, column))
+            families[metric, unit].append(line)
+        if row.efficiency is not None:
+            families[RATIO, "ratio"].append(sample(RATIO, labels, row.efficiency))
+    lines = []
+    for (metric, unit), samples in families.items():
+        lines += [f"# TYPE {metric} gauge", f"# UNIT {metric} {unit}", *samples]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def metric_of(table: str) -> str:
+    """Return the name of the metric that has the values of a table. docs/grafana.json uses these names."""
+    return f"peakmark_{table}_{METRICS[BY_NAME[table].unit]}"
+
+
+def sample(metric: str, labels: dict[str, Any], value: float) -> str:
+    """Return the line of a sample; OpenMetrics quotes texts as JSON does."""
+    pairs = []
+    for name, label in labels.items():
+        text = "" if label is None else str(label)
+        pairs.append(f"{name}={json.dumps(text, ensure_ascii=False)}")
+    return f"{metric}{{{','.join(pairs)}}} {value!r}"

@@ -21,9 +21,17 @@ from peakmark.messages import message
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import Program, Table, count
-from peakmark.views import remarks
 from peakmark.views.points import Points, noun_of, place_label, places_of, points_of, with_medians
-from peakmark.views.table import NOT_MEASURED, Column, ShownTable, show, stepped, texts
+from peakmark.views.table import (
+    NOT_MEASURED,
+    Column,
+    ShownTable,
+    empty_columns,
+    gaps,
+    show,
+    stepped,
+    texts,
+)
 
 EFFICIENCY = "Efficiency (%)"
 PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
@@ -258,10 +266,10 @@ def usual_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     """
     points = points_of(rows)
     programs = [program.instrument for program in table.series]
-    general = remarks.empty_columns(frames, table, rows, programs)
+    general = empty_columns(frames, table, rows, programs)
     if has_bound(points.own).any():
         general.append(BOUNDS_OF_TIMES if table.unit == "s" else BOUNDS_OF_RATES)
-    below = remarks.gaps(frames, table, rows, set(rows.loc[rows["n"].gt(0), "instrument"]))
+    below = gaps(frames, table, rows, set(rows.loc[rows["n"].gt(0), "instrument"]))
     columns = columns_of(table, points, with_meaning=True)
     return show(
         frames, table, columns, points.own, below=below, reading=table.remark, general=general
@@ -276,7 +284,7 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     points = points_of(rows)
     own, usable = points.own, with_medians(points.own)
     noun = noun_of(own)
-    below = remarks.gaps(frames, table, rows, [program.instrument for program in table.series])
+    below = gaps(frames, table, rows, [program.instrument for program in table.series])
     places = ["node_class", "place"]
     planned = own.groupby(places).ngroups
     holes = planned - usable["group"].nunique()

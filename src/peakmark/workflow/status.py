@@ -172,17 +172,17 @@ def print_summary(directory: Path) -> None:
         RecordError: there is no campaign.
     """
     from peakmark.rows import build  # not for ``peakmark status``
-    from peakmark.views import page_one
+    from peakmark.views import score_card
 
     frames = build.load(directory, keep=False)
-    page = page_one.build(frames)
-    output.say(page_one.terminal(page, is_coloured=output.is_coloured()))
+    page = score_card.build(frames)
+    output.say(score_card.terminal(page, is_coloured=output.is_coloured()))
     results = data.rendered(
         "summary.txt.j2",
         folder=directory,
         run=run_command(directory, on_cluster=frames.campaign["on_cluster"]),
         peakmark=program("peakmark"),
-        **page_one.results_of(frames, directory),
+        **score_card.results_of(frames, directory),
     )
     output.say(f"\n{results}")
 

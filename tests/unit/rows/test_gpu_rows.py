@@ -36,7 +36,7 @@ def test_every_row_of_an_h100_stands_in_a_table_below_its_limit(h100):
 
 
 def test_the_score_card_has_the_gpu(h100):
-    lines = {line.title: line for line in score_card.build(h100)}
+    lines = {line.title: line for line in score_card.card_lines(h100)}
     assert lines["GPU FP64 multiply-add"].text.split() == ["32.6", "TFLOP/s"]
     assert lines["GPU FP64 multiply-add"].share == pytest.approx(0.976, abs=0.001)
     assert lines["GPU memory copy"].reference == "cuMemcpy"

@@ -14,8 +14,8 @@ from peakmark.rows import build, schema
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import remarks
 from peakmark.views.report import pictures, sections
+from peakmark.views.table import gaps as gaps_of
 from peakmark.views.table_files import runs_frame
 
 DP, LAT, RS = "DP", "LAT", "RS"
@@ -125,7 +125,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     listed = listed[listed["record"].isin(runs["record"])]
     assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]
     table, rows = BY_NAME[row.table], frames.rows[frames.rows["point"].eq(row.point)]
-    gaps = remarks.gaps(frames, table, rows, ["cpubench"])
+    gaps = gaps_of(frames, table, rows, ["cpubench"])
     assert gaps == [message("measured-again", count=1).text]
     drawn = {each.kind: each for each in pictures.pictures_of(frames, table, None)}["strip"]
     assert message("caption-part", case="disturbed").fact in sections.caption_of(drawn)

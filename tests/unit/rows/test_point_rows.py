@@ -68,7 +68,7 @@ def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
     found = [(row.efficiency, row.severity) for row in rows]
     assert found == [(pytest.approx(0.95), "")] * 2
     assert not notes(frames, "hosts") and not notes(frames, "hosts-differ")
-    (line,) = score_card.build(frames)
+    (line,) = score_card.card_lines(frames)
     assert (line.place, line.trust) == ("2 threads", "ok")
     assert set(frames.runs["host"]) == set(hosts)
 
@@ -81,7 +81,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     assert (row.efficiency, row.limit, row.severity) == (None, None, W)
     (doubt,) = notes(frames, "hosts")
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
-    (line,) = score_card.build(frames)
+    (line,) = score_card.card_lines(frames)
     assert (line.share, line.trust, line.reason) == (None, "no", "nodes not equal")
     assert topics(frames) == set()
 
@@ -204,7 +204,7 @@ def test_a_clock_below_the_nominal_one_is_warned_of(tmp_path):
     frames = make.frames(tmp_path / "c", dp("a" * 6), machines=machines(a={"cpu": clocks}))
     (warning,) = notes(frames, "below-nominal")
     assert "below their nominal 6 GHz" in warning.text
-    (line,) = score_card.build(frames)
+    (line,) = score_card.card_lines(frames)
     assert (line.trust, line.reason) == ("care", "clock below nominal")
 
 

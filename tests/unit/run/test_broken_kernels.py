@@ -14,7 +14,7 @@ from peakmark.run import build
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.results import Results
-from peakmark.views import page_one
+from peakmark.views import score_card
 
 REAL = KERNELS / "cpubench"
 
@@ -97,7 +97,7 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
         frames = judge(Results.read(request.campaign))
         assert len(frames.rows) == 1
         assert set(frames.warnings.query("code == 'wrong-core'")["severity"]) == {"unsure"}
-        found = page_one.build_caveats(frames)
+        found = score_card.build_caveats(frames)
         return [dict(each.values) for each in found if each.code == "wrong-core"]
 
     plan = {"campaign": request.campaign.name, "cells": [CELL.to_json()], "config": {}}

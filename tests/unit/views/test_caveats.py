@@ -4,7 +4,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import frames, placed, runs
 
-from peakmark.views import page_one
+from peakmark.views import score_card
 
 QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
@@ -20,7 +20,7 @@ def value(message, name):
 
 def caveats_of(of):
     """The caveats by their codes."""
-    found = page_one.build_caveats(of)
+    found = score_card.build_caveats(of)
     return {f"{each.code} {each.case}".rstrip(): each for each in found}
 
 
@@ -76,4 +76,4 @@ def test_a_missing_memory_module_is_a_cause_on_page_one(tmp_path):
     memory = make.VM["memory"] | {"channels": 7, "speed_mts": 3200}
     facts = make.VM | {"host": "node1", "cpu": make.VM["cpu"] | model, "memory": memory}
     of = frames(tmp_path / "c", runs("rambench", "RS", 1e10), facts=facts)
-    assert any("7 of 8" in text for text in page_one.build(of)["causes"])
+    assert any("7 of 8" in text for text in score_card.build(of)["causes"])

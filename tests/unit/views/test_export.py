@@ -10,7 +10,7 @@ from peakmark.resources import ROOT
 from peakmark.rows import build, schema
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import export
+from peakmark.views import table_files
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def frames(tmp_path_factory):
 
 
 def test_a_line_of_json_has_the_columns_of_rows_csv(frames):
-    lines = [json.loads(line) for line in export.json_lines(frames).splitlines()]
+    lines = [json.loads(line) for line in table_files.json_lines(frames).splitlines()]
     columns = [column.name for column in schema.ROWS]
     assert all(list(line) == columns for line in lines)
     assert len(lines) == (frames.rows["n"] > 0).sum() > 10
@@ -30,7 +30,7 @@ def test_a_line_of_json_has_the_columns_of_rows_csv(frames):
 
 
 def test_openmetrics_has_families_in_one_piece_and_an_end(frames):
-    lines = export.openmetrics(frames).splitlines()
+    lines = table_files.openmetrics(frames).splitlines()
     sample = re.compile(r'(\w+)\{(?:\w+="(?:[^"\\\n]|\\.)*",?)*\} (\S+)')
     order = []
     for line in lines[:-1]:
@@ -53,14 +53,14 @@ def test_each_metric_has_a_panel_of_the_dashboard_and_no_panel_another(dashboard
     panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
     expressions = [target["expr"] for panel in panels for target in panel["targets"]]
     named = re.findall(r"peakmark_\w+", " ".join(expressions))
-    known = [export.RATIO, *map(export.metric_of, BY_NAME)]
+    known = [table_files.RATIO, *map(table_files.metric_of, BY_NAME)]
     assert sorted(named) == sorted(known)
-    printed = re.findall(r"^# TYPE (\w+)", export.openmetrics(frames), re.MULTILINE)
+    printed = re.findall(r"^# TYPE (\w+)", table_files.openmetrics(frames), re.MULTILINE)
     assert set(printed) <= set(known)
 
 
 def test_the_dashboard_uses_labels_that_are_exported(dashboard):
-    labels = {"campaign", "statistic", *export.LABELS}
+    labels = {"campaign", "statistic", *table_files.LABELS}
     used = set()
     for panel in dashboard["panels"]:
         for target in panel.get("targets", ()):
@@ -69,7 +69,7 @@ def test_the_dashboard_uses_labels_that_are_exported(dashboard):
     variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
     assert used <= labels
     assert used >= set(variables) - {"datasource"}
-    assert variables["statistic"]["query"].split(",") == list(export.STATISTICS)
+    assert variables["statistic"]["query"].split(",") == list(table_files.STATISTICS)
 
 
 def test_the_panels_of_the_dashboard_lie_on_its_grid(dashboard):

@@ -9,7 +9,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import latex, layout_tables
+from peakmark.views import layout_tables, table_files
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{tabular} <tag>"
 COLUMN, PAGE = 240, 500  # points: columns and pages of two-column papers
@@ -98,12 +98,12 @@ def test_an_empty_table_has_columns_for_its_headings(tmp_path):
 
 
 def test_hostile_names_stay_text(tmp_path):
-    escaped = latex.escape(HOSTILE)
+    escaped = table_files.escape(HOSTILE)
     assert "\\end{tabular}" not in escaped
     assert re.search(r"(?<!\\)[&%#_$]", escaped) is None
-    assert latex.escape("a\x00b\nc") == "a b c"
+    assert table_files.escape("a\x00b\nc") == "a b c"
     frames = make.frames(tmp_path / "c", make.runs("cpubench", "DP", 1e9))
     (shown,) = layout_tables.shown_tables(layout_tables.arrange(frames, None), BY_NAME["cpu"], None)
-    text = latex.render(replace(shown, below=(HOSTILE,)))
+    text = table_files.render(replace(shown, below=(HOSTILE,)))
     assert text.count("\\end{tabular}") == 1
     assert escaped in text

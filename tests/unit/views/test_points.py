@@ -33,7 +33,7 @@ def test_the_median_of_two_nodes_lies_between_them(tmp_path):
     of_last = usable[usable["group"].eq(usable["group"].max())]
     (median,) = of_last["median_of_nodes"].unique()
     assert median == pytest.approx(of_last["value"].mean())
-    assert score_card.build(frames)[0].value == median
+    assert score_card.card_lines(frames)[0].value == median
 
 
 def test_every_node_is_in_the_csv_and_the_typical_one_in_latex(tmp_path):

@@ -4,13 +4,13 @@ import pandas as pd
 from tests.unit import campaign_data as make
 
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import layout_tables, remarks
+from peakmark.views import layout_tables, table
 from peakmark.views.report import document
 
 
 def test_a_row_shows_three_remarks_and_counts_more():
-    assert remarks.cell(["a", "b", "c"]) == "a; b; c"
-    assert remarks.cell(["a", "b", "c", "d"]) == "a; b; 2 more remarks"
+    assert table.joined_remarks(["a", "b", "c"]) == "a; b; c"
+    assert table.joined_remarks(["a", "b", "c", "d"]) == "a; b; 2 more remarks"
 
 
 def test_remarks_that_differ_only_in_numbers_are_one():
@@ -23,7 +23,7 @@ def test_remarks_that_differ_only_in_numbers_are_one():
         ("few", -0.75, "iperf3 ran 3 times"),
     ]
     notes = pd.DataFrame(lines, columns=["code", "amount", "short"])
-    merged = remarks.merge(notes, ["code"], "short")
+    merged = table.merge(notes, ["code"], "short")
     assert list(merged["short"]) == [
         "hypervisor took up to 3%",
         "lost up to 90%",
@@ -66,7 +66,7 @@ def test_an_explanation_has_the_numbers_of_all_its_rows_though_their_advice_diff
     records = [*lossy(1, 0.6), *lossy(2, 0.8), *lossy(4, 0.9)]
     frames = make.frames(tmp_path / "c", records)
     arranged = layout_tables.arrange(frames, None)
-    explained = remarks.explain(arranged, {"network_throughput": {"netbench"}})
+    explained = table.explain(arranged, {"network_throughput": {"netbench"}})
     (lost,) = (remark for remark in explained if "lost" in remark.short)
     assert (lost.short, len(lost.points)) == ("up to 90\u00a0% lost", 3)
     assert lost.text.startswith("Up to 90.00\u00a0% of the messages")

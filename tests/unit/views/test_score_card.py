@@ -9,7 +9,7 @@ from tests.unit.campaign_data import VM, cell, frames, placed, runs
 from tests.unit.rows.fleets import SLOW, campaign
 
 from peakmark.rows import schema
-from peakmark.views import page_one, score_card
+from peakmark.views import score_card
 
 KIB, MIB = 1 << 10, 1 << 20
 QUIET = (1.0, 1.002, 0.998)
@@ -23,7 +23,7 @@ def times(value, factors):
 
 def card(of):
     """Title of each line -> the line."""
-    return {line.title: line for line in score_card.build(of)}
+    return {line.title: line for line in score_card.card_lines(of)}
 
 
 def disk(block, value, moved=1.0, wobble=QUIET, workload="RS"):
@@ -144,16 +144,16 @@ def test_what_was_planned_and_not_measured_is_a_line_without_a_value(tmp_path):
 def test_the_terminal_has_eighty_columns_and_reads_no_markup_of_a_record(tmp_path):
     facts = VM | {"os": {"distribution": "[red]Linux"}}
     records = runs("cpubench", "DP", *times(5e10, WILD), context=placed(1, 2))
-    page = page_one.build(frames(tmp_path / "c", records, facts=facts))
-    plain = page_one.terminal(page)
-    assert max(len(line) for line in plain.splitlines()) <= page_one.WIDTH
+    page = score_card.build(frames(tmp_path / "c", records, facts=facts))
+    plain = score_card.terminal(page)
+    assert max(len(line) for line in plain.splitlines()) <= score_card.WIDTH
     assert "[red]Linux" in plain and "\x1b" not in plain
-    assert re.search("\x1b\\[3[123]m(ok|care|no)", page_one.terminal(page, is_coloured=True))
+    assert re.search("\x1b\\[3[123]m(ok|care|no)", score_card.terminal(page, is_coloured=True))
 
 
 def test_markdown_and_json_have_the_same_lines(tmp_path):
     records = runs("cpubench", "DP", *times(5e10, QUIET)) + disk(MIB, 1e9)
-    page = page_one.build(frames(tmp_path / "c", records))
-    text = page_one.markdown(page)
+    page = score_card.build(frames(tmp_path / "c", records))
+    text = score_card.markdown(page)
     for line in json.loads(json.dumps(page))["card"]:
         assert f"| {line['title']}, {line['place']} | {line['text']} |" in text

@@ -1,25 +1,36 @@
 """The content of the report as one JSON value for the templates, without markup.
 
-``build`` lists the parts of the report in their order.
+``build`` lists the parts of the report in their order. Chapters that an author writes in Markdown become
+trees of plain values, so that the author's markup reaches neither PDF nor HTML.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from peakmark import output
+from peakmark.catalogue import CHAPTERS, KERNELS, SUBSYSTEMS
 from peakmark.config.layouts import Layout
+from peakmark.errors import ConfigError
 from peakmark.formatting import date, plural, typeset
+from peakmark.resources import ROOT, of_user
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES
-from peakmark.views import fleet_report, layout_tables, page_one, remarks
+from peakmark.views import fleet_report, layout_tables, score_card
 from peakmark.views.points import Line, is_many
-from peakmark.views.report import appendix, chapters, sections
+from peakmark.views.report import appendix, sections
+from peakmark.views.table import explain
 
 HEADINGS = {
     "caveats": "Before you use these numbers",
@@ -44,7 +55,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
     return {
         "headings": HEADINGS,
         "meta": describe(frames),
-        "page_one": page_one.build(frames),
+        "page_one": score_card.build(frames),
         "slow": fleet_report.slow_paragraphs(frames),
         "overview": sections.overview(arranged),
         "caveats": build_caveats(arranged),
@@ -56,7 +67,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         "problems": appendix.list_problems(frames),
         "artifact": appendix.describe_reproduction(frames),
         "provenance": appendix.describe_provenance(frames),
-        "chapters": chapters.build(frames, of_resources),
+        "chapters": build_chapters(frames, of_resources),
     }
 
 
@@ -123,7 +134,7 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> dict[str, lis
         shown[table.name] = instruments
     found: dict[str, list[list[str]]] = {"remarks": [], "row_notes": []}
     own = frames.rows[frames.rows["is_own"]].set_index("point", drop=False)
-    for short, points, text in remarks.explain(frames, shown):
+    for short, points, text in explain(frames, shown):
         if short:
             found["remarks"].append([short, plural(len(points), "row"), text])
         else:
@@ -143,8 +154,215 @@ def name_rows(rows: Sequence[Line]) -> str:
 
 def build_caveats(frames: CampaignFrames) -> list[str]:
     """Return the caveats of page one."""
-    texts = [typeset(caveat.full_sentence) for caveat in page_one.build_caveats(frames)]
+    texts = [typeset(caveat.full_sentence) for caveat in score_card.build_caveats(frames)]
     layout = layout_tables.layout_of(frames)
     if layout and is_many(frames):
         texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))
     return texts
+
+
+# -- the author's chapters
+
+Node = dict[str, Any]
+
+BEFORE = ("introduction", "design")
+"""Chapters before the results; the others come after them."""
+KERNELS_TEXT = ROOT / "docs" / "kernels.md"
+SHARED = "What they share"
+"""Heading of the section on all kernels in ``KERNELS_TEXT``."""
+NO_HEADING = 9
+"""Level of a block that is not a heading: deeper than every heading."""
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
+GROUPING = ("root", "inline", "thead", "tbody")
+"""Types of nodes that only group others."""
+
+
+def build_chapters(
+    frames: CampaignFrames, of_resources: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the author's chapters; if there are any, also the chapter on the kernels.
+
+    Args:
+        frames: the campaign.
+        of_resources: the chapters of the resources.
+
+    Returns:
+        A mapping with these keys:
+
+        - ``before``, ``behind``: chapters before and after the results, with ``title`` and ``blocks``.
+        - ``subsystems``: title of a resource's chapter -> title of a table -> the author's blocks
+          below this table. Blocks below all tables have the title "".
+        - ``kernels``: blocks of the chapter on the kernels.
+
+    Raises:
+        ConfigError: a chapter cannot be read, or contains an image.
+    """
+    report = frames.campaign["config"].get("report") or {}
+    written, has_text = {}, False
+    for key, path in texts_of(report).items():
+        chapter = read_chapter(key, path)
+        if chapter["blocks"]:
+            has_text = True
+        else:
+            chapter["blocks"] = prompt(path)
+        if chapter["blocks"]:
+            written[key] = chapter
+    before, behind = [], []
+    for key, chapter in written.items():
+        if key in BEFORE:
+            before.append(chapter)
+        elif key not in SUBSYSTEMS:
+            behind.append(chapter)
+    of_kernels = []
+    if has_text:
+        of_kernels = kernels(set(frames.campaign["instruments"]) & set(KERNELS.values()))
+    return {
+        "before": before,
+        "subsystems": in_sections(written, of_resources),
+        "behind": behind,
+        "kernels": of_kernels,
+    }
+
+
+def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
+    """Return chapter -> its file in the folder that ``report.text`` names, in the order of the report.
+
+    Print a hint if the folder is not on this machine.
+    """
+    name = report.get("text")
+    if not isinstance(name, str):
+        return {}
+    folder = of_user(name)
+    if not folder.is_dir():
+        output.tell(
+            f"report.text names {name!r}, which is no folder here: its chapters are left out"
+        )
+        return {}
+    paths = {key: folder / f"{key}.md" for key in CHAPTERS}
+    return {key: path for key, path in paths.items() if path.is_file()}
+
+
+def read_chapter(key: str, path: Path) -> dict[str, Any]:
+    """Return title and blocks of a chapter. If it begins with a heading of level 1, that is the title.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds an image.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} is not readable as UTF-8 text ({error})") from error
+    blocks = parse_markdown(text, str(path))
+    title = key.capitalize()
+    is_titled = bool(blocks) and blocks[0]["kind"] == "heading" and blocks[0]["level"] == 1
+    if is_titled and key not in SUBSYSTEMS:
+        title = plain_text(blocks.pop(0)["parts"]) or title
+    return {"title": title, "blocks": blocks}
+
+
+def prompt(path: Path) -> list[Node]:
+    """Return a hint on what to write in an empty chapter: the first comment in its file.
+
+    If the file has no comment, return no blocks.
+    """
+    comment = _COMMENT.search(path.read_text(encoding="utf-8"))
+    if comment is None:
+        return []
+    what = " ".join(comment[0].removeprefix("<!--").removesuffix("-->").split())
+    return parse_markdown(f"*To be written in {path.name}:* {what}", str(path))
+
+
+def in_sections(
+    written: Mapping[str, Mapping[str, Any]], of_resources: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the author's blocks on each resource by the table above them: ``subsystems`` of ``build_chapters``."""
+    keys = {resource.title: key for key, resource in SUBSYSTEMS.items()}
+    placed = {}
+    for section in of_resources:
+        chapter = written.get(keys[section["title"]])
+        if chapter is None:
+            continue
+        tables = {part["title"] for part in section["parts"]}
+        below: dict[str, list[Node]] = {"": []}
+        table = ""
+        for block in chapter["blocks"]:
+            if block["kind"] == "heading" and block["level"] <= 2:
+                title = plain_text(block["parts"])
+                table = title if title in tables else ""
+                if table:
+                    continue
+            below.setdefault(table, []).append(block)
+        placed[section["title"]] = below
+    return placed
+
+
+def kernels(names: Collection[str]) -> list[Node]:
+    """Return the sections of docs/kernels.md on the given kernels, and the section on all kernels."""
+    blocks = parse_markdown(KERNELS_TEXT.read_text(encoding="utf-8"), str(KERNELS_TEXT))
+    kept, is_taken = [], False
+    for block in blocks:
+        if block["kind"] == "heading":
+            is_taken = plain_text(block["parts"]) in (SHARED, *names)
+        if is_taken:
+            kept.append(block)
+    return kept
+
+
+# -- Markdown
+
+
+def parse_markdown(text: str, name: str) -> list[Node]:
+    """Return the blocks of a Markdown text, without comments and without headings of empty sections.
+
+    Args:
+        text: Markdown.
+        name: name of the text in errors.
+
+    Raises:
+        ConfigError: the text shows an image.
+    """
+    tree = SyntaxTreeNode(_PARSER.parse(_COMMENT.sub("", text)))
+    return without_empty_sections(list(nodes_of(tree, name)))
+
+
+def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
+    """Return the blocks without headings of empty sections."""
+    kept: list[Node] = []
+    level_behind = 0
+    for block in reversed(blocks):
+        if block["kind"] != "heading":
+            level_behind = NO_HEADING
+        elif block["level"] < level_behind:
+            level_behind = block["level"]
+        else:
+            continue
+        kept.append(block)
+    return kept[::-1]
+
+
+def nodes_of(node: SyntaxTreeNode, name: str) -> Iterator[Node]:
+    """Yield a node as plain values; a node that only groups others is replaced by its children."""
+    if node.type == "image":
+        raise ConfigError(
+            f"{name} shows an image, {node.attrs['src']!r}: a text of a report is words and tables; "
+            "leave the image out"
+        )
+    parts: list[Node] = []
+    for child in node.children:
+        parts += nodes_of(child, name)
+    if node.type in GROUPING:
+        yield from parts
+        return
+    yield {
+        "kind": node.type,
+        "level": int(node.tag[1:]) if node.type == "heading" else 0,
+        "text": node.content,
+        "to": str(node.attrs.get("href", "")) if node.type == "link" else "",
+        "parts": parts,
+    }
+
+
+def plain_text(nodes: Sequence[Node]) -> str:
+    """Return the words of nodes without emphasis and links."""
+    return "".join(word.get("text", "") + plain_text(word.get("parts", ())) for word in nodes)

@@ -26,7 +26,7 @@ from peakmark import output
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import page_one
+from peakmark.views import score_card
 from peakmark.views.report import document
 from peakmark.views.report.sections import figure_names
 
@@ -83,7 +83,7 @@ def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportCont
         figures: folder of the campaign's figures.
 
     Raises:
-        ConfigError: see ``chapters.build``.
+        ConfigError: see ``document.build_chapters``.
     """
     pictures = {}
     for name in figure_names(frames):
@@ -233,7 +233,7 @@ def write_all(report: ReportContent) -> None:
     write_html(report)
     page = report.data["page_one"]
     text = json.dumps(page, indent=1, ensure_ascii=False)
-    (report.campaign / "summary.md").write_text(page_one.markdown(page), encoding="utf-8")
+    (report.campaign / "summary.md").write_text(score_card.markdown(page), encoding="utf-8")
     (report.campaign / "summary.json").write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ from tests.unit import campaign_data as make
 from peakmark import yamlfile
 from peakmark.config.campaign import complete
 from peakmark.rows import build
-from peakmark.views.report import appendix, chapters, rendering
+from peakmark.views.report import appendix, document, rendering
 
 
 def read(folder, records, **more):
@@ -26,7 +26,7 @@ def facts(folder, records):
 
 def test_each_reference_is_cited_where_it_is_listed_for(tmp_path):
     method = appendix.describe_method(read(tmp_path, []), None)["parts"]["How a number arises"]
-    kernels = chapters.KERNELS_TEXT.read_text(encoding="utf-8")
+    kernels = document.KERNELS_TEXT.read_text(encoding="utf-8")
     texts = {"method": " ".join(method), "kernels": kernels}
     for path in rendering.TEMPLATE.glob("*.bib"):
         cited = re.findall(r"author = \{(.*?),.*?year = \{(\d+)", path.read_text(), re.DOTALL)

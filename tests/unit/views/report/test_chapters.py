@@ -7,7 +7,7 @@ from tests.unit import pdf
 from peakmark import plan
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
-from peakmark.views.report import chapters, rendering
+from peakmark.views.report import document, rendering
 from peakmark.workflow import documents
 
 INTRODUCTION = """# Why we measured
@@ -104,12 +104,12 @@ def test_a_folder_that_is_not_there_is_refused_by_the_plan(tmp_path):
 
 def test_images_are_one_sentence():
     with pytest.raises(ConfigError, match=r"intro\.md shows an image, 'a\.png'"):
-        chapters.parse_markdown("![a](a.png)", "intro.md")
+        document.parse_markdown("![a](a.png)", "intro.md")
 
 
 def headings(blocks):
-    return [chapters.plain_text(one["parts"]) for one in blocks if one["kind"] == "heading"]
+    return [document.plain_text(one["parts"]) for one in blocks if one["kind"] == "heading"]
 
 
 def test_every_kernel_has_its_section_where_there_are_chapters_of_the_authors():
-    assert headings(chapters.kernels(set(KERNELS.values()))) == [chapters.SHARED, *KERNELS.values()]
+    assert headings(document.kernels(set(KERNELS.values()))) == [document.SHARED, *KERNELS.values()]
