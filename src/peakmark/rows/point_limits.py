@@ -33,7 +33,7 @@ def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.
 
 
 _COLUMNS = [
-    "point", "limit", "bound", "limit_kind", "limit_origin", "limit_name", "limit_formula", "limit_detail",
+    "point", "limit", "bound", "limit_kind", "limit_origin", "limit_formula", "limit_detail",
     "limit_sources", "limit_clock", "limit_clock_hz", "limit_bandwidth", "limit_reason",
     "limit_remarks", "limit_finding", "limit_host", "cache_level", "maximum_hz", "nominal_hz",
 ]  # fmt: skip
@@ -115,7 +115,6 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
         "bound": limit.bound,
         "limit_kind": limit.kind,
         "limit_origin": limit.origin,
-        "limit_name": limit.name,
         "limit_formula": limit.formula,
         "limit_detail": limit.detail,
         "limit_sources": json.dumps(limit.sources, ensure_ascii=False),

@@ -20,7 +20,7 @@ from peakmark.rows.runs import ROW
 from peakmark.rows.settings import recorded_of, settings_of
 from peakmark.storage.facts import differences
 from peakmark.storage.results import Results
-from peakmark.tools.common import PERCENTILES, percentile_times, read_histogram
+from peakmark.tools.common import percentile_times, read_histogram
 from peakmark.tools.tables import BY_NAME, TABLES
 
 MOST = 1.05
@@ -33,6 +33,8 @@ STATUS_ORDER = {"ok": 0, "missing": 1, "failed": 2, "unavailable": 3}
 """Status of a run -> rank; the reason with the highest rank is shown. ``unavailable`` ranks highest,
 because it explains more than a failed attempt: the machine cannot run the cell.
 """
+PERCENTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+"""Column of a percentile -> its share of the operations."""
 HEADINGS: dict[str, str] = {}
 """Instrument -> heading of its column in tables."""
 for _table in TABLES:
@@ -348,7 +350,7 @@ PLACE = ["point", "host", "server_host"]
 
 
 def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Add the ratio of peakmark's value to a reference's: median, lowest and highest.
+    """Add the ratio of peakmark's value to a reference's, as the median over their common rounds.
 
     The ratio is always peakmark / reference. It is not inverted for latencies, where less is better.
     Each ratio compares values from conditions that are as equal as possible:
@@ -363,11 +365,10 @@ def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     rounds = others.merge(own, on=[*PLACE, "repetition"], suffixes=("", "_own"))
     pairs = pd.concat([rounds, medians_without_round(others, own, rounds)])
     ratio = (pairs["value_own"] / pairs["value"]).groupby([pairs["point"], pairs["instrument"]])
-    found = ratio.agg(ratio="median", ratio_low="min", ratio_high="max")
-    rows = rows.drop(columns=list(found)).join(found, on=ROW)
+    rows = rows.drop(columns="ratio").join(ratio.median().rename("ratio"), on=ROW)
     own_median = rows["median"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
     of_all = (own_median / rows["median"]).where(~rows["is_own"])
-    return rows.assign(**{name: rows[name].fillna(of_all) for name in found})
+    return rows.assign(ratio=rows["ratio"].fillna(of_all))
 
 
 def medians_without_round(

@@ -356,7 +356,6 @@ def times_and_points(details: Known) -> Line:
     """Return the columns on single operations, on energy, and on the points of a matrix or curve."""
     return {
         "p50": details.get("p50"),
-        "p90": details.get("p90"),
         "p99": details.get("p99"),
         "p999": details.get("p999"),
         "longest": details.get("max"),

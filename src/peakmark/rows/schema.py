@@ -171,7 +171,6 @@ sent                float  number of messages that were sent
 round_trips         float  number of completed round trips
 residual            float  scaled residual of HPL
 p50                 float  median time of an operation, s
-p90                 float  90th percentile of the time of an operation, s
 p99                 float  99th percentile of the time of an operation, s
 p999                float  99.9th percentile of the time of an operation, s
 longest             float  longest time of an operation, s
@@ -210,9 +209,6 @@ resolution          float  smallest difference that the program's output shows
 p50                 float  median time of all operations, s
 p50_low             float  lower end of the interval of p50 over repetitions, s
 p50_high            float  upper end of the interval of p50 over repetitions, s
-p90                 float  90th percentile of the time of all operations, s
-p90_low             float  lower end of the interval of p90 over repetitions, s
-p90_high            float  upper end of the interval of p90 over repetitions, s
 p99                 float  99th percentile of the time of all operations, s
 p99_low             float  lower end of the interval of p99 over repetitions, s
 p99_high            float  upper end of the interval of p99 over repetitions, s
@@ -226,7 +222,6 @@ limit               float  physical limit of the value; empty if it is unknown
 bound               float  value that the machine cannot exceed, if the limit itself is unknown
 limit_kind          text   limit, at_most (bound) or none
 limit_origin        text   origin of the limit: measured, read, site, datasheet or unknown
-limit_name          text   name of the limit, if the machine has another limit too
 limit_formula       text   formula of the limit with its numbers
 limit_detail        text   explanation that follows the formula in brackets
 limit_sources       json   sources of the numbers in the formula
@@ -241,8 +236,6 @@ efficiency          float  share of the limit that the value reaches
 share               float  share of the limit that the value reaches; without a limit, share of the bound
 is_comparable       flag   the row is a reference that may be compared with peakmark's kernel
 ratio               float  value of peakmark's kernel divided by this row's value: median over the rounds in which both ran
-ratio_low           float  lowest ratio of these rounds
-ratio_high          float  highest ratio of these rounds
 unequal_nodes       text   facts in which the nodes of the row differ; empty if they are equal
 clock_hz            float  median clock during the work, over undisturbed repetitions, Hz
 clock_share         float  share of the highest clock known for the same work
