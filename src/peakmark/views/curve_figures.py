@@ -18,10 +18,9 @@ from peakmark.rows.curves import curve_of, medians
 from peakmark.rows.labels import Labels
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import figure_style
-from peakmark.views.figure_data import FigureData
 from peakmark.views.panel_figures import draw
 from peakmark.views.points import Line
-from peakmark.views.report.pictures import LADDER, RATES
+from peakmark.views.report.pictures import LADDER, RATES, FigureData
 
 HEIGHT = 1.5
 """Height of a panel with a curve, in inches."""

@@ -19,9 +19,8 @@ from peakmark.views import (
     panel_figures,
     strip_figures,
 )
-from peakmark.views.figure_data import FigureData
 from peakmark.views.points import is_many, rows_of
-from peakmark.views.report.pictures import FLEET, pictures_of
+from peakmark.views.report.pictures import FLEET, FigureData, pictures_of
 
 FOLDER = "figures"
 """Folder of the figures, below the campaign's folder."""
@@ -81,9 +80,7 @@ def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Figure
             if picture.rows.empty:
                 continue
             table = layout_tables.table_of(layout, usual, picture.rows)
-            yield FigureData(
-                picture.name, picture.kind, table, picture.rows, frames, layout, picture.drawing
-            )
+            yield FigureData(**vars(picture), table=table, frames=frames, layout=layout)
 
 
 def draw(figure: FigureData) -> Figure | None:

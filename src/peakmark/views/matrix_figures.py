@@ -15,7 +15,7 @@ from peakmark.rows import schema
 from peakmark.rows.curves import matrix_of, order_of
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
-from peakmark.views.figure_data import FigureData
+from peakmark.views.report.pictures import FigureData
 
 FEW = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""

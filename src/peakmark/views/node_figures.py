@@ -16,8 +16,8 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style, score_card
-from peakmark.views.figure_data import FigureData
 from peakmark.views.points import Line, noun_of, with_medians
+from peakmark.views.report.pictures import FigureData
 
 LINE, HEADLINE = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""

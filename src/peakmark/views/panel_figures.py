@@ -30,10 +30,9 @@ from peakmark.rows import schema
 from peakmark.rows.labels import USUAL, Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
-from peakmark.views.figure_data import FigureData
 from peakmark.views.figure_style import Look
 from peakmark.views.points import Line
-from peakmark.views.report.pictures import VALUES, is_over_blocks
+from peakmark.views.report.pictures import VALUES, FigureData, is_over_blocks
 
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""

@@ -14,10 +14,9 @@ from peakmark.formatting import significant
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.views import figure_style
-from peakmark.views.figure_data import FigureData
 from peakmark.views.panel_figures import variant_name
 from peakmark.views.points import Line
-from peakmark.views.report.pictures import has_limits
+from peakmark.views.report.pictures import FigureData, has_limits
 
 HEIGHT, AXIS = 0.13, 0.2
 """Height of a row, and of the numbers of the axis, in inches."""

@@ -1,18 +1,24 @@
-"""Choose the figures of each table, with their rows and captions."""
+"""The figures of each table, with their rows, runs and captions."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pandas as pd
 
 from peakmark.catalogue import count_of_nodes
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
+from peakmark.rows import schema
+from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
-from peakmark.tools.tables import Table
-from peakmark.views.points import is_many, rows_of
+from peakmark.tools.tables import BY_NAME, Table
+from peakmark.views import layout_tables
+from peakmark.views.points import Line, is_many, rows_of
 
 FLEET = "fleet"
 """Figure on page one of a campaign of several nodes: how much the nodes differ."""
@@ -58,6 +64,49 @@ class Picture:
     rows: pd.DataFrame
     drawing: Drawing | None = None
     on_paper: bool = True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FigureData(Picture):
+    """A figure with all that its drawing needs.
+
+    Attributes:
+        table: table with the printed unit and names of programs, see ``layout_tables.table_of``.
+        frames: the campaign, see ``layout_tables.for_print``.
+        layout: layout of the campaign.
+    """
+
+    table: Table
+    frames: CampaignFrames
+    layout: Layout | None
+
+    @cached_property
+    def own(self) -> pd.DataFrame:
+        """Return the rows of peakmark's kernel."""
+        return self.rows[self.rows["is_own"]]
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """Return the runs of the rows, including those that do not count."""
+        runs = self.frames.runs[self.frames.runs["value"].notna()]
+        return runs.merge(self.rows[["point", "instrument"]], on=["point", "instrument"])
+
+    @cached_property
+    def own_runs(self) -> Mapping[str, Sequence[Line]]:
+        """Return point -> the runs of peakmark's kernel that count, in their order."""
+        instruments = self.own["instrument"].unique()
+        is_shown = self.runs["kept"] & self.runs["instrument"].isin(instruments)
+        found: dict[str, list[Line]] = defaultdict(list)
+        for run in schema.lines(self.runs[is_shown]):
+            found[run.point].append(run)
+        return found
+
+    def labels(self, row: Line) -> Labels:
+        """Return the names for a row."""
+        table = self.table
+        if row.table != table.name:
+            table = BY_NAME[row.table]
+        return layout_tables.labels_of(self.layout, table, row)
 
 
 def is_cached(rows: pd.DataFrame) -> pd.Series:
