@@ -5,9 +5,8 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from tests.checkout import TO_RECORDS
 
-from workflow import CPU, NETWORK
+from workflow import CPU
 
 DOCTOR = [sys.executable, "-m", "peakmark", "doctor", "--slurm", "--site", "site.yaml"]
 SHORT = "{account: tests, partition: short}"
@@ -39,17 +38,6 @@ def unenforced(cluster):
                 yield
     finally:
         path.write_text(before)
-
-
-@contextmanager
-def quality_of_service(cluster, limit):
-    """The QOS denies jobs above a limit, such as MaxTRESPerJob=node=1."""
-    modify = ["sacctmgr", "--immediate", "--quiet", "modify", "qos", "normal", "set"]
-    cluster.run([*modify, limit, "Flags=DenyOnLimit"])
-    try:
-        yield
-    finally:
-        cluster.run([*modify, f"{limit.rpartition('=')[0]}=-1", "Flags=-1"])
 
 
 def doctor(workflow):
@@ -98,16 +86,3 @@ def test_limits_that_sbatch_does_not_enforce(site):
         found = site.run([sys.executable, "-c", CHECK, wanted]).stdout.splitlines()
     for line, words in zip(found, JOBS.values(), strict=True):
         assert words in line, found
-
-
-def test_a_quality_of_service_of_one_node_leaves_the_network_cells_out(site_workflow):
-    workflow = site_workflow
-    workflow.configure(cpu=[CPU], network=[NETWORK], site=workflow.site("{account: tests}"))
-    before = workflow.queued("--states=all")
-    with quality_of_service(workflow.cluster, "MaxTRESPerJob=node=1"):
-        refused = workflow.snakemake(code=1)
-        assert workflow.queued("--states=all") <= before
-        assert "QOSMaxNodePerJobLimit" in refused and "slurm.account" not in refused
-        assert "--config network=[]" in refused
-        workflow.snakemake("--config", "network=[]", *TO_RECORDS)
-    assert {name.split("/")[0] for name in workflow.records()} == {"cpu"}

@@ -192,11 +192,5 @@ class Workflow:
         wait_until(lambda: len(held()) == count, seconds, f"{count} nodes hold a tool", 0.2)
         return held()
 
-    def end_tools(self, *nodes: str) -> None:
-        """End the tools that wait on these nodes."""
-        for node in nodes:
-            for process in self._waiting_tools(node):
-                process.end()
-
     def _waiting_tools(self, node: str) -> list[Process]:
         return [process for process in self.cluster.processes(node) if process.name == "sleep"]

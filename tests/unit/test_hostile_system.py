@@ -2,9 +2,7 @@
 
 import errno
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -200,18 +198,3 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(full_disk, 
     (full_disk / "neighbour").unlink()
     assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
-
-
-def test_what_a_killed_run_left_goes_when_the_next_cell_begins(tmp_path, known, monkeypatch):
-    """Its guard ended with it, as where memory ran out."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
-    names = (f"{socket.gethostname()}.abcdefgh", "other.abcdefgh")
-    left, foreign = (tmp_path / "scratch" / f"peakmark-{name}" for name in names)
-    for folder in (left, foreign):
-        folder.mkdir(parents=True, mode=0o700)
-        (folder / "data").write_text("x")
-    campaign = tmp_path / "c"
-    shutil.copytree(known, campaign / "machine")
-    measure(Request(CELL, campaign / "cells" / f"{CELL.id}.json", campaign, KERNELS))
-    assert not left.exists()
-    assert foreign.exists()  # another host's may live

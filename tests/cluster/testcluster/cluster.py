@@ -192,10 +192,6 @@ class Cluster:
             raise ClusterError(f"{error}; it is {state} ({reason})") from None
         return job
 
-    def expire(self, number: int) -> None:
-        """Let a job's time limit end now; the controller looks every 30 s, and ends it (TIMEOUT)."""
-        self.run(["scontrol", "update", f"JobId={number}", "EndTime=now"])
-
     def _fields(self, kind: str, name: str) -> dict[str, str]:
         text = self.run(["scontrol", "--oneliner", "show", kind, name]).stdout
         return dict(re.findall(r"(\S+?)=(\S*)", text))
@@ -219,23 +215,10 @@ class Cluster:
         """What runs on a node (or "login": the daemons), as process ids of this machine."""
         return self.hosts.processes(name)
 
-    def wait_for_process(self, host: str, name: str, seconds: float = 30.0) -> None:
-        """Wait until a program of this name (at most 15 characters) runs on a host.
-
-        A job is RUNNING for Slurm a moment before its node knows of it, and one whose node is lost
-        in between is queued again, whatever --no-requeue says. Who wants to disturb a running job
-        waits for its process.
-        """
-        wait_until(lambda: self._runs(host, name), seconds, f"{name} runs on {host}")
-
     def _runs(self, host: str, name: str) -> bool:
         return any(process.name == name for process in self.processes(host))
 
     # -- trouble, and the way back
-
-    def kill_slurmd(self, name: str) -> None:
-        """SIGKILL to a node's slurmd only: jobs on the node go on."""
-        self.hosts.end_daemon(name, "slurmd")
 
     def start_slurmd(self, name: str) -> None:
         """Start a node's slurmd; do not wait for it."""
@@ -255,10 +238,6 @@ class Cluster:
     def update_node(self, name: str, *fields: str) -> None:
         """Change a node as an administrator does, such as "State=DRAIN", "Reason=a broken fan"."""
         self.run(["scontrol", "update", f"NodeName={name}", *fields])
-
-    def stop_controller(self, number: int = signal.SIGTERM) -> None:
-        """End slurmctld; upon SIGTERM it writes down the queue first, else every few seconds."""
-        self.hosts.end_daemon(LOGIN, "slurmctld", number)
 
     def start_controller(self) -> None:
         """Start slurmctld and wait until it answers."""

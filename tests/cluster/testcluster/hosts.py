@@ -1,7 +1,6 @@
 """The hosts of a cluster as namespaces: made, used and ended. Knows nothing of Slurm."""
 
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -100,15 +99,6 @@ class Hosts:
         first = self.first(name)
         number = namespace(first.pid, "pid")
         return [process for process in members("pid", number) if process.pid != first.pid]
-
-    def end_daemon(self, name: str, program: str, number: int = signal.SIGKILL) -> None:
-        """Send a signal to a program on one host and wait for its end."""
-        running = [process for process in self.processes(name) if process.name == program]
-        if not running:
-            raise ClusterError(f"{program} does not run on {name}")
-        for process in running:
-            if not process.end(number):
-                raise ClusterError(f"{program} on {name} did not end upon signal {number}")
 
 
 def base_environment() -> dict[str, str]:

@@ -121,12 +121,3 @@ def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path, choose):
     assert choose(later, "all", tmp_path).nodes == ("n1", "n2")
     # Another choice is a new one.
     assert set(choose(later, {"sample": 2}, tmp_path).nodes) == {"n1", "n3"}
-
-
-BAD = {"asked": "all", "partition": "main", "nodes": 5}
-
-
-@pytest.mark.parametrize("cluster", [{"nodes": ["n9"]}, 5, ["asked"], BAD])
-def test_a_damaged_plan_keeps_no_nodes(tmp_path, choose, cluster):
-    keep(tmp_path, cluster)
-    assert choose(nodes("n1", "n2"), "all", tmp_path).nodes == ("n1", "n2")

@@ -68,16 +68,6 @@ def test_a_layout_has_its_own_figures(tmp_path):
     assert stems(frames, tmp_path / "of layout") == names
 
 
-def test_dram_caches_and_a_single_point_are_figures(tmp_path):
-    place = {"block": 1024, "node": "n_1.x_y-2"}
-    records = make.runs("rambench", "LAT", 1e-9, **place)
-    for variant in ("pool", "block"):
-        records += make.runs("rambench", "RS", 1e10, variant=variant, **place)
-    assert stems(make.frames(tmp_path / "c", records), tmp_path / "drawn") == {
-        "memory_latency_strip", "memory_throughput_pool_strip", "memory_throughput_block_strip"
-    }  # fmt: skip
-
-
 # -- many nodes
 
 

@@ -11,7 +11,6 @@ from tests.unit import campaign_data as make
 from tests.unit import pdf
 
 from peakmark.resources import ROOT
-from peakmark.views import figure_style
 from peakmark.views.report import rendering
 from peakmark.workflow import documents
 
@@ -65,16 +64,6 @@ def test_the_results_come_first_and_each_table_has_a_figure(text):
     assert len(parts) == 14, "the table of IOPS has the points of that of latencies"
     figures = [part.rfind("Figure ") for part in parts]
     assert all(place > 0 for place in figures)
-
-
-def test_no_type_is_below_7_points():
-    sources = "".join(path.read_text() for path in rendering.TEMPLATE.glob("*.typ"))
-    sizes = re.findall(r"(?:text\(|size: |sizes = \()([\d.]+)pt", sources)
-    assert len(sizes) > 10 and min(map(float, sizes)) >= 7
-    (smallest,) = re.findall(r"#let smallest = ([\d.]+)", sources)
-    assert figure_style.SMALL * float(smallest) >= 7
-    drawn = re.findall(r"size: ([\d.]+)", figure_style.STYLE.read_text())
-    assert min(float(size) for size in drawn if float(size) > 3) >= figure_style.SMALL
 
 
 def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept, tmp_path):
