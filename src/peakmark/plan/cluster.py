@@ -333,13 +333,11 @@ def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         earlier = Cluster.from_json(stored["cluster"])
-        nodes = tuple(map(str, earlier.nodes))
-        left_out = dict(earlier.left_out)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if (earlier.asked, earlier.partition) != (requested, partition):
         return None
-    return replace(earlier, nodes=nodes, left_out=left_out)
+    return earlier
 
 
 def local_nodes(requested: Any) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from typing import Any
 from peakmark import __version__, files, output, slurm
 from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
-from peakmark.formatting import plural
 from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
@@ -180,13 +179,11 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
 
 def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:
     """Return why the job never starts in the partition; empty if it may start."""
-    another = "slurm.partition in the site file names another, sinfo lists them"
     if partition.state != "up":
+        another = "slurm.partition in the site file names another, sinfo lists them"
         return f"no job starts in partition {partition.name}, which is {partition.state}: {another}"
     if partition.nodes is not None and int(wanted["nodes"]) > partition.nodes:
-        most = plural(partition.nodes, "node")
-        fact = f"partition {partition.name} gives a job {most} at most (MaxNodes)"
-        return f"{fact}: {NO_NETWORK}"
+        return f"MaxNodes of partition {partition.name} is {partition.nodes}: {NO_NETWORK}"
     return ""
 
 
