@@ -156,7 +156,6 @@ def table_columns() -> str:
 def example_rows(table: Table) -> pd.DataFrame:
     """Return rows of two nodes for which a table has all its columns."""
     known = {"table": table.name, "instrument": table.own.instrument, "joules": 1.0, "n": 6}
-    known["p50_low"] = 1.0
     lines = [{**known, "point": node, "node": node, "is_own": True} for node in ("a", "b")]
     return schema.typed("rows", pd.DataFrame(lines))
 

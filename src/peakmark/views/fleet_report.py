@@ -83,7 +83,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     if len(frames.nodes) < 2:
         return []
     groups = alike(frames)
-    paragraphs = [" ".join(classes(frames)), *fewer_gpus(frames), *slow_gpus(frames)]
+    paragraphs = [*fewer_gpus(frames), *slow_gpus(frames)]
     for reason, nodes in groups[:SENTENCES]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
     rest = []
@@ -113,21 +113,6 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
     for node in schema.lines(nodes[nodes["table"].eq("")]):
         groups[node.subsystem, " ".join(json.loads(node.reasons))].append(node)
     return [(reason, lines) for (_, reason), lines in groups.items()]
-
-
-def classes(frames: CampaignFrames) -> Iterator[str]:
-    """Yield a sentence for each class on the equipment that most of its nodes have."""
-    equipment = ["cpu", "memory", "network", "kernel", "clock"]
-    for name, nodes in frames.nodes.groupby("class", sort=False):
-        usual: Any = nodes.groupby(equipment, sort=False).size().idxmax()
-        words = dict(zip(equipment, usual, strict=True))
-        if words["kernel"]:
-            words["kernel"] = f"kernel {words['kernel']}"
-        known = "; ".join(filter(None, words.values()))
-        subject = plural(len(nodes), "node")
-        if name:
-            subject = f"Class {name!s}, {subject}"
-        yield f"{subject}: {known or 'equipment unknown'}."
 
 
 def slow_sentence(nodes: Sequence[Line]) -> str:

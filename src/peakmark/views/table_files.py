@@ -180,8 +180,6 @@ def nodes_frame(frames: CampaignFrames) -> pd.DataFrame:
 
 # -- LaTeX
 
-LONG = 55
-"""Largest number of rows that a page holds."""
 WORD = 10
 """Width of a line in a heading, in characters; a longer word has its own line."""
 MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
@@ -256,22 +254,16 @@ def render(shown: ShownTable, *, across: bool = False) -> str:
     if across:
         place, size, gap = "table*", r"\scriptsize", 2
     body = [" & ".join(line) for line in zip(*map(cells, shown.columns), strict=True)]
-    packages, kind, head, foot = "booktabs,siunitx", "tabular", [], [r"\bottomrule"]
-    if len(body) > LONG:
-        place = "a page of one column, outside of any float"
-        packages, kind = "booktabs,longtable,siunitx", "longtable"
-        head, foot = [r"\endhead", r"\bottomrule", r"\endlastfoot"], []
     lines = [
-        rf"% {shown.name}: needs \usepackage{{{packages}}}; fits into {place}",
+        rf"% {shown.name}: needs \usepackage{{booktabs,siunitx}}; fits into {place}",
         rf"{{{size}\setlength{{\tabcolsep}}{{{gap}pt}}%",
-        rf"\begin{{{kind}}}{{@{{}}{''.join(map(specification, shown.columns))}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}{''.join(map(specification, shown.columns))}@{{}}}}",
         r"\toprule",
         rf"{' & '.join(map(stacked, shown.columns))} \\",
         r"\midrule",
-        *head,
     ]
     lines += [rf"{line} \\" for line in body]
-    lines += [*foot, rf"\end{{{kind}}}\par", r"\smallskip\sloppy\emergencystretch=3em"]
+    lines += [r"\bottomrule", r"\end{tabular}\par", r"\smallskip\sloppy\emergencystretch=3em"]
     for sentence in filter(None, (shown.reading, *shown.below, *shown.general)):
         lines.append(rf"\noindent {escape(sentence)}\par")
     return "\n".join([*lines, "}", ""])

@@ -233,24 +233,12 @@ def file_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
 
 
 def percentile_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
-    """Yield the columns of percentiles, with intervals if the repetitions have histograms."""
-    has_interval = own["p50_low"].notna().any()
-    interval, kind = "", "number"
-    if has_interval:
-        interval, kind = " (lowest–highest run)", "text"
-        if own["n"].min() >= ENOUGH:
-            interval = f" with {INTERVAL}"
-    group = f"Percentiles{interval} ({table.shown})"
+    """Yield the columns of percentiles."""
+    group = f"Percentiles ({table.shown})"
     for name, label in PERCENTILES.items():
         heading = f"{table.own.heading} {label}"
-        middle, low, high = (own[f"{name}{end}"] * table.factor for end in ("", "_low", "_high"))
-        ends = texts(low, two_digits) + "–" + texts(high, two_digits)
-        with_ends = texts(middle, three_digits) + " (" + ends + ")"
-        cells = texts(middle).mask(middle.notna() & low.notna() & high.notna(), with_ends)
-        yield Column(middle, f"{heading} ({table.shown})", label, group, cells=cells, kind=kind)
-        if has_interval:
-            yield Column(low, f"{heading}, low ({table.shown})")
-            yield Column(high, f"{heading}, high ({table.shown})")
+        values = own[name] * table.factor
+        yield Column(values, f"{heading} ({table.shown})", label, group)
 
 
 # -- tables

@@ -53,7 +53,7 @@ def test_a_node_without_a_value_is_named(tmp_path):
 def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
     slow = {f"node{number}": {"cpu": 0.9} for number in range(1, 13)}
     frames = campaign(tmp_path / "c", 64, slow)
-    _, sentence, *_ = fleet_report.slow_paragraphs(frames)
+    sentence, *_ = fleet_report.slow_paragraphs(frames)
     assert (
         sentence.startswith("Slow: ")
         and "and 4 more, " in sentence

@@ -16,7 +16,7 @@ COLUMN, PAGE = 240, 500  # points: columns and pages of two-column papers
 OVERFULL = re.compile(r"Overfull .hbox \(([0-9.]+)pt too wide\)")
 FORMATS = re.compile(r"[lr]|S\[table-format=(\d+)\.(\d+)\]")
 DOCUMENT = r"""\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}
-\usepackage{textcomp,booktabs,longtable,siunitx}
+\usepackage{textcomp,booktabs,siunitx}
 \textwidth=WIDTH\columnwidth=WIDTH\hsize=WIDTH\parindent=0pt\begin{document}
 TABLES
 \end{document}
@@ -29,7 +29,7 @@ def overfull(files, width, folder):
     """
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex (Debian: texlive-latex-recommended, texlive-science)")
-    for package in ("booktabs", "siunitx", "longtable"):
+    for package in ("booktabs", "siunitx"):
         if subprocess.run(["kpsewhich", f"{package}.sty"], capture_output=True).returncode:
             pytest.skip(f"LaTeX is here without {package}")
     inputs = "\n".join(f"\\input{{{path}}}\\clearpage" for path in files)
