@@ -173,7 +173,6 @@ def _gpus(kernels: Path) -> Iterator[Finding]:
         yield "ok", "GPUs", f"{count} x {name}"
     if facts["partitioned"]:
         yield "note", "MIG", "a GPU is divided into instances, which are not measured"
-    yield from _reference(REGISTRY["nvbandwidth"])
 
 
 # -- on a cluster

@@ -99,7 +99,7 @@ def test_variants_and_blocks_belong_to_their_workloads(gpus):
     ({"workloads": ["RS"], "blocks": ["4MiB"]}, "takes blocks of 32B to 1MiB"),
     ({"workloads": ["TCP"]}, "allowed for gpu are FP64"),
     ({"total": 1e12}, "total belongs to cpu, memory, disk and network"),
-    ({"references": {"hpl": {}}}, "allowed for gpu are cublas, cuda-memcpy, nvbandwidth"),
+    ({"references": {"hpl": {}}}, "allowed for gpu are cublas, cuda-memcpy"),
     ({"workloads": ["LINK"], "variants": ["peer"], "concurrency": [1]}, "needs 2 GPUs for peer"),
 ])  # fmt: skip
 def test_a_wrong_grid_is_refused_in_one_sentence(grid, words):
