@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from peakmark.plan import durations, jobs
 from peakmark.run import build
 from peakmark.slurm import failures
 from peakmark.tools import REGISTRY, Instrument, references
-from peakmark.tools.base import Tool
 
 MINUTES = 5
 """Time limit in minutes of the jobs that Slurm checks, unless the partition has a shorter one."""
@@ -56,13 +55,6 @@ def _verdict(lacking: list[str]) -> str:
     if lacking:
         return f"not ready: {listed(lacking)}, as said above; then peakmark doctor again"
     return f"ready: {resources.program('peakmark')} run quick"
-
-
-def _found(tool: Tool) -> str:
-    """Return a space and the version of a tool; empty if the tool prints no version."""
-    if tool.version == "unknown":
-        return ""
-    return f" {tool.version}"
 
 
 def _line(mark: str, subject: str, text: str) -> str:
@@ -102,7 +94,8 @@ def _reference(instrument: Instrument) -> Iterator[Finding]:
             yield "", f"  {source}", command
         return
     try:
-        yield "ok", name, f"{path}{_found(instrument.find(path))}"
+        found = f"{path} {instrument.find(path).version}"
+        yield "ok", name, found.removesuffix(" unknown")
     except PeakmarkError as error:
         yield "missing", name, str(error)
 
@@ -208,7 +201,6 @@ def examine_cluster(settings: Mapping[str, Any]) -> tuple[str, bool]:
     for (cpus, memory, _), equal in sorted(kinds.items()):
         names = ", ".join(node.name for node in equal[:4])
         lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]
-        lines += [_line(*finding) for finding in _fewer_gpus(equal)]
         usable = next((node for node in equal if node.usable), None)
         if usable is None:
             lines.append(_line("note", "nodes", f"none can be used now ({equal[0].state})"))
@@ -216,15 +208,6 @@ def examine_cluster(settings: Mapping[str, Any]) -> tuple[str, bool]:
             there = f"srun --nodelist={usable.name} {resources.program('peakmark')} doctor"
             lines.append(_line("note", "programs", f"{there} lists those of such a node"))
     return "\n".join(lines), True
-
-
-def _fewer_gpus(equal: Sequence[slurm.Node]) -> Iterator[Finding]:
-    """Yield each node that has fewer GPUs in Slurm than other nodes of its size."""
-    most = max(node.gpus for node in equal)
-    for node in equal:
-        if node.gpus < most:
-            text = f"{node.name} has {node.gpus} in Slurm, others of its size {most}"
-            yield "missing", "GPUs", f"{text}; see scontrol show node and nvidia-smi there"
 
 
 def _job_finding(subject: str, refusal: failures.Refusal | None) -> Finding:

@@ -38,8 +38,7 @@ EVERY_CPU = 1 << 20
 TRIGGER = Path(".snakemake/peakmark-again")
 """File that each run rewrites, so that Snakemake repeats a job that has it among its inputs."""
 Callback = Callable[[Any], Any]
-OTHER_EXECUTOR = "this executor starts Snakemake in every job, which costs seconds a cell, and submits no lost job again"
-QUEUE_INSTEAD = ": --profile slurm without --executor avoids both"
+OTHER_EXECUTOR = "this executor starts Snakemake in every job and submits no lost job again; on Slurm --profile slurm without --executor avoids both"
 
 
 class Run:
@@ -317,10 +316,7 @@ class Run:
             os.environ[cleanup.OWNER] = str(os.getpid())
         else:
             if self.opened is None:
-                warning = OTHER_EXECUTOR
-                if self.plan.cluster.partition:
-                    warning += QUEUE_INSTEAD
-                output.tell(warning)
+                output.tell(OTHER_EXECUTOR)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
         build.keep_version(directory)
         # Write everything that a cell needs. The plan is last, because it shows that the rest exists.

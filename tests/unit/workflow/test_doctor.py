@@ -4,7 +4,6 @@ import pytest
 from tests.unit import gpu_data
 
 from peakmark.machine import gpu
-from peakmark.slurm.inventory import Node
 from peakmark.workflow import doctor
 
 
@@ -39,13 +38,3 @@ def test_a_job_that_asked_for_fewer_gpus_is_told_how_to_ask_for_all(machine, mon
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     ((mark, _, text),) = machine(8, 4)
     assert mark == "note" and "gpus: {gres: gpu}" in text
-
-
-def test_a_node_with_fewer_gpus_than_others_of_its_size_is_named():
-    nodes = []
-    for name, count in (("n1", 8), ("n2", 7), ("n3", 8)):
-        gres = f"gpu:h100:{count}(S:0-1)"
-        nodes.append(Node(name, "p", 64, 1 << 20, "idle", None, frozenset(), gres=gres))
-    ((mark, title, text),) = doctor._fewer_gpus(nodes)
-    assert (mark, title) == ("missing", "GPUs")
-    assert text.startswith("n2 has 7 in Slurm, others of its size 8")
