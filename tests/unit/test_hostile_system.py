@@ -198,3 +198,8 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(full_disk, 
     (full_disk / "neighbour").unlink()
     assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
+
+
+def test_a_disk_that_is_full_from_the_start(full_disk):
+    fill(full_disk)
+    assert NO_SPACE in sentence(lambda: startup.check_folder(full_disk / "c"))

@@ -121,3 +121,11 @@ def test_what_has_no_limit_says_why(tmp_path, changes, workload, variant, isa, w
 
 def test_a_machine_without_facts_has_no_limit():
     assert limits.for_row(question({}, "FP64")).value is None
+
+
+def test_pairs_of_gpus_that_are_connected_differently_have_no_limit(tmp_path):
+    facts = gpu_data.facts(tmp_path, 3)
+    for one, counts in zip(facts["gpu"]["gpus"], ([0, 4, 0], [4, 0, 0], [0, 0, 0]), strict=True):
+        one["nvlinks"] = counts
+    limit = limits.for_row(question(facts, "LINK", "peer", gpus=3))
+    assert limit.value is None and "not all pairs" in limit.reason

@@ -1,6 +1,7 @@
 """Kernels that are cut off or say nothing: a failure, and measured when they are mended."""
 
 import json
+import math
 import os
 import shutil
 from socket import gethostname
@@ -10,7 +11,7 @@ from tests.unit.hostile import CELL, KERNELS
 
 from peakmark.errors import MeasurementError
 from peakmark.rows.build import judge
-from peakmark.run import build
+from peakmark.run import build, execute
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -106,3 +107,14 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
         with pytest.raises(MeasurementError, match=f"wrong result on CPU {cpu}"):
             measure(request)
         assert wrong_cores() == expected
+
+
+def test_what_a_kernel_printed_before_its_time_was_up_is_kept(request_of, tmp_path, monkeypatch):
+    printed = tmp_path / "printed"
+    request = request_of(MEASURING + f"echo so far; touch {printed}; exec sleep 600\n")
+    # The time is up as soon as the kernel has printed, however long a busy machine takes for that.
+    monkeypatch.setattr(execute, "wait_factor", lambda: 0.0 if printed.exists() else math.inf)
+    with pytest.raises(MeasurementError, match="did not end within"):
+        measure(request)
+    kept = request.campaign / "attempts" / CELL.id / "0.raw" / "0.stdout"
+    assert kept.read_text().strip() == "so far"

@@ -1,5 +1,6 @@
 """A program started, bounded and ended."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -139,3 +140,13 @@ def test_waiting_for_the_end_wakes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("woke up beside the measurement"))
     done = execute.run(python("import time; time.sleep(0.2)"), tmp_path)
     assert done.returncode == 0 and done.elapsed_s >= 0.2
+
+
+def test_a_kernel_without_process_descriptors_will_do(tmp_path, monkeypatch):
+    def unknown(*_):
+        raise OSError(errno.ENOSYS, "no such call")
+
+    monkeypatch.setattr(os, "pidfd_open", unknown)
+    assert execute.run(python("import time; time.sleep(0.1)"), tmp_path).returncode == 0
+    with pytest.raises(MeasurementError, match="did not end within"):
+        execute.run(SLEEP, tmp_path)
