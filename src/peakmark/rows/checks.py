@@ -50,8 +50,6 @@ SLOW_GPU = 0.03
 HPL_THRESHOLD = 16.0
 """Limit of the scaled residual above which HPL itself reports a failed run."""
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
-STORES = ("temporal", "streaming", "libc")
-"""Kinds of store instructions that have a text of their own in the message ``stores``."""
 DEVICES = {
     "disk": ("storage", "device"),
     "network": ("network", "interface"),
@@ -190,7 +188,7 @@ def losses(measured: RowRuns) -> Messages:
     if share <= LOSS:
         return
     if row.workload == "LAT-UDP":
-        yield message("lost-round-trips", Severity.UNSURE, share=share)
+        yield message("udp-loss", Severity.UNSURE, case="round-trips", share=share)
         return
     severity, case = Severity.NOTE, ""
     if share > MOST_LOSS:
@@ -238,13 +236,13 @@ def never_reached_device(measured: RowRuns) -> Messages:
 
 
 def unflushed(measured: RowRuns) -> Messages:
-    """Report a flush that took no time.
-
-    Either the disk's cache survives a power failure, or the host of a virtual machine kept the data.
-    """
+    """Report a flush on a virtual machine that took no time: its host kept the data in memory."""
     row = measured.row
     is_kernel = row.instrument == KERNELS["disk"]
     if not is_kernel or row.table != "disk_throughput" or row.workload[0] != "W":
+        return
+    # The cache of a real disk, which flushes as fast, is safe from a loss of power.
+    if not measured.fact("cpu", "virtualised"):
         return
     flush, work = FLUSH_S, 0.0
     known = []
@@ -254,10 +252,7 @@ def unflushed(measured: RowRuns) -> Messages:
     if known:
         flush, work = max(known)
     if flush < FLUSH_S and work > FLUSHED:
-        severity, case = Severity.NOTE, "safe"
-        if measured.fact("cpu", "virtualised"):
-            severity, case = Severity.UNSURE, ""
-        yield message("flush", severity, case=case, flush=flush, megabytes=work / 1e6)
+        yield message("flush", Severity.UNSURE, flush=flush, megabytes=work / 1e6)
 
 
 def limited_disk(measured: RowRuns) -> Messages:
@@ -280,43 +275,30 @@ def limited_disk(measured: RowRuns) -> Messages:
             yield message("io-limit", Severity.WRONG, way=way, rate=rate)
 
 
-def kind_of_stores(measured: RowRuns) -> Messages:
-    """Report which store instructions a memory row used, if its working set allows several kinds.
-
-    If the runs used different kinds, another message reports this as a difference of settings.
-    """
-    known = set(measured.texts("store"))
-    if measured.row.variant in POOLS and len(known) == 1:
-        (store,) = known
-        yield message("stores", case=store if store in STORES else "", store=store)
-
-
 EVERYWHERE = {
-    "memory-corrected": ("ce_count",),
-    "memory-uncorrected": ("ue_count",),
+    "memory-errors corrected": ("ce_count",),
+    "memory-errors": ("ue_count",),
     "machine-check": ("MCE", "THR", "DFR"),
-    "pcie-corrected": ("aer_dev_correctable",),
-    "pcie-uncorrected": ("aer_dev_nonfatal", "aer_dev_fatal"),
+    "pcie-errors corrected": ("aer_dev_correctable",),
+    "pcie-errors": ("aer_dev_nonfatal", "aer_dev_fatal"),
     "power-limited": ("package_power_limit_count",),
     "disk-hot": ("temp1_alarm",),
 }
-"""Warning code -> kernel counters that are checked for every row."""
+"""Code and case of a warning -> kernel counters that are checked for every row."""
 OF_NETWORK = {
     "network-errors": ("rx_errors", "tx_errors"),
     "network-drops": ("rx_dropped", "tx_dropped"),
-    "retransmits": ("RetransSegs",),
-    "udp-overflow": ("RcvbufErrors",),
 }
-"""Warning code -> kernel counters that are checked for network rows alone."""
+"""Code of a warning -> kernel counters that are checked for network rows alone."""
 OF_GPU = {
-    "gpu-corrected": ("sram_correctable", "dram_correctable"),
-    "gpu-uncorrected": (
+    "gpu-memory corrected": ("sram_correctable", "dram_correctable"),
+    "gpu-memory": (
         "sram_uncorrectable_parity",
         "sram_uncorrectable_secded",
         "sram_uncorrectable",
         "dram_uncorrectable",
     ),
-    "gpu-remapped": (
+    "gpu-memory repaired": (
         "remapped_row_corr",
         "remapped_row_unc",
         "single_bit_retired_count",
@@ -324,13 +306,12 @@ OF_GPU = {
     ),
     "gpu-hot": ("sw_therm_slowdown", "hw_therm_slowdown"),
     "gpu-power-brake": ("hw_power_brake",),
-    "gpu-power-capped": ("sw_power_cap",),
-    "gpu-link": ("replay_counter",),
-    "gpu-lanes": ("lost_lanes",),
+    "gpu-link repeated": ("replay_counter",),
+    "gpu-link": ("lost_lanes",),
 }
-"""Warning code -> counters of a GPU that are checked for rows of GPUs alone."""
-HARMLESS = ("pcie-corrected", "gpu-corrected", "gpu-power-capped", "gpu-link", *OF_NETWORK)
-"""Codes of events that also happen on healthy machines."""
+"""Code and case of a warning -> counters of a GPU that are checked for rows of GPUs alone."""
+HARMLESS = ("pcie-errors corrected", "gpu-memory corrected", "gpu-link repeated", *OF_NETWORK)
+"""Events that also happen on healthy machines."""
 
 
 def counters(measured: RowRuns) -> Messages:
@@ -344,17 +325,19 @@ def counters(measured: RowRuns) -> Messages:
     for code, names in codes.items():
         code_of |= dict.fromkeys(names, code)
     for noise in measured.noises:
-        # (code, device) -> number of the run -> events in it
+        # (code and case, device) -> number of the run -> events in it
         events: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
         for number, run in enumerate(noise.runs):
             for name, count in run["counters"].items():
                 device, _, counter = name.partition(" ")
                 if counter in code_of:
                     events[code_of[counter], device][number] += count
-        for (code, device), by_run in events.items():
-            severity = Severity.NOTE if code in HARMLESS else Severity.UNSURE
+        for (event, device), by_run in events.items():
+            severity = Severity.NOTE if event in HARMLESS else Severity.UNSURE
+            code, _, case = event.partition(" ")
             often = in_how_many(len(by_run), len(noise.runs), noise.where) or noise.where
-            yield message(code, severity, device=device, count=sum(by_run.values()), often=often)
+            count = sum(by_run.values())
+            yield message(code, severity, case=case, device=device, count=count, often=often)
 
 
 def slow_link(measured: RowRuns) -> Messages:
@@ -418,13 +401,10 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     above_limit,
     never_reached_device,
     unflushed,
-    core_checks.slow_core,
     core_checks.crowded,
     core_checks.waited,
-    core_checks.overlap,
     core_checks.memory_load,
     core_checks.pool_in_cache,
-    kind_of_stores,
     core_checks.clock,
     core_checks.below_nominal,
     core_checks.narrower,

@@ -19,12 +19,6 @@ STEAL = 0.02
 """Largest share of the CPUs' time that a hypervisor may take without a warning."""
 HELD_BACK = 0.01
 """Largest share of the time for which a quota may hold threads back without a warning."""
-CORE = 0.75
-"""Smallest share of a core's execution pipes that a kernel uses while it has the core to itself
-(docs/method.md).
-"""
-OVERLAP = 0.95
-"""Smallest share of a run under load during which all its threads must work at the same time."""
 POOL = 4.0
 """Smallest pool, as a multiple of the last-level cache, whose accesses mostly go to DRAM."""
 WIDE = ("avx2", "avx512")
@@ -59,24 +53,6 @@ def disturbed(measured: RowRuns) -> Messages:
         yield from measured.repeated("hot", hot, severity=Severity.UNSURE, where=where)
 
 
-def slow_core(measured: RowRuns) -> Messages:
-    """Report too few operations per cycle for a kernel that has its cores to itself.
-
-    Nothing is reported if other checks give a reason.
-    """
-    row = measured.row
-    share = row.efficiency
-    if row.instrument != KERNELS["cpu"] or row.limit_origin == "site" or share is None:
-        return
-    is_chosen = any(run.chosen_isa not in ("", "auto") for run in measured.runs)
-    cores = measured.fact("cpu", "cores")
-    if share >= CORE or is_chosen or (cores and row.concurrency > cores):
-        return
-    reasons = [*waited(measured), *crowded(measured), *disturbed(measured)]
-    if not reasons:
-        yield message("slow-core", Severity.UNSURE, share=share)
-
-
 def crowded(measured: RowRuns) -> Messages:
     """Report cores on which another program held the kernel up by using the same execution pipes.
 
@@ -99,19 +75,6 @@ def waited(measured: RowRuns) -> Messages:
     if measured.is_pinned:
         lost = [1 - share for share in measured.values_of("cpu_share")]
         yield from measured.repeated("waited", lost, least=WAITED)
-
-
-def overlap(measured: RowRuns) -> Messages:
-    """Report points of a latency-under-load curve at which some threads did not work all the time."""
-    if measured.row.table != "memory_loaded_latency":
-        return
-    shares = []
-    for text in measured.texts("points"):
-        shares += [point[2] for point in json.loads(text)]
-    short = [share for share in shares if share < OVERLAP]
-    if short:
-        values = {"count": len(short), "total": len(shares), "least": min(short)}
-        yield message("overlap", measured.severity_of("overlap"), **values)
 
 
 def memory_load(measured: RowRuns) -> Messages:
@@ -210,19 +173,16 @@ def placement(measured: RowRuns) -> Messages:
 
 
 def concurrency(measured: RowRuns) -> Messages:
-    """Report a row with more threads than the CPUs, the CPU quota or the cores of its smallest job."""
+    """Report a row with more threads than the CPUs or the CPU quota of its smallest job."""
     if not measured.is_pinned:
         return
     threads = measured.row.concurrency
     cpus = min([count for count in measured.values_of("job_cpus") if count], default=threads)
     quota = min([share for share in measured.values_of("cpu_quota") if share], default=threads)
-    cores = min([count for count in measured.values_of("allowed_cores") if count], default=threads)
     if threads > cpus:
         yield message("oversubscribed", Severity.WRONG, threads=threads, cpus=cpus)
     elif threads > quota:
         yield message("cpu-quota", Severity.UNSURE, threads=threads, quota=quota)
-    elif threads > cores:
-        yield message("shared-cores", threads=threads, cores=cores)
 
 
 def pool_in_cache(measured: RowRuns) -> Messages:

@@ -287,7 +287,7 @@ def setting_deviations(point: MeasuredPoint) -> Messages:
 
 
 def program_warnings(point: MeasuredPoint) -> Messages:
-    """Report the warnings that programs printed, and values that a program estimated."""
+    """Report the warnings that programs printed."""
     for instrument, measured in point.measured.items():
         runs_with: Counter[str] = Counter()
         for text in measured.texts("program_warnings"):
@@ -299,21 +299,15 @@ def program_warnings(point: MeasuredPoint) -> Messages:
                 continue
             often = words("runs", count=count, n=n) if count < n else ""
             yield message("warning", about=instrument, warning=warning, often=often)
-        if any(measured.values_of("estimated")):
-            yield message("derived", about=instrument)
 
 
 def limit_remarks(point: MeasuredPoint) -> Messages:
-    """Report remarks on the limit, and the pairs of hosts that measured the point."""
+    """Report remarks on the limit."""
     row = point.own_line
     for remark in json.loads(row.limit_remarks or "[]"):
         yield message("limit", remark=remark)
     if row.limit_finding:
         yield message("machine", remark=row.limit_finding)
-    hosts = zip(row.clients.split("; "), row.servers.split("; "), strict=True)
-    pairs = tuple(f"{client} → {server}" for client, server in hosts if client != server)
-    if len(pairs) > 1:
-        yield message("pairs", pairs=pairs)
 
 
 # -- messages that depend on other points

@@ -123,14 +123,13 @@ def test_a_chip_with_a_faster_instruction_has_no_share_and_names_what_ran(
 
 
 COUNTERS = {
-    "dram_correctable": ("gpu-corrected", "note"),
-    "dram_uncorrectable": ("gpu-uncorrected", "unsure"),
-    "remapped_row_unc": ("gpu-remapped", "unsure"),
+    "dram_correctable": ("gpu-memory", "note"),
+    "dram_uncorrectable": ("gpu-memory", "unsure"),
+    "remapped_row_unc": ("gpu-memory", "unsure"),
     "hw_therm_slowdown": ("gpu-hot", "unsure"),
     "hw_power_brake": ("gpu-power-brake", "unsure"),
-    "sw_power_cap": ("gpu-power-capped", "note"),
     "replay_counter": ("gpu-link", "note"),
-    "lost_lanes": ("gpu-lanes", "unsure"),
+    "lost_lanes": ("gpu-link", "unsure"),
 }
 """Counter of a GPU -> code and weight of the warning if it went on."""
 

@@ -16,8 +16,6 @@ from peakmark.tools.tables import BY_NAME
 NODE = (2, 4, 2, 8, 2)
 """256 CPUs, see ``core_to_core``."""
 PLACES = ("local", "same-socket", "other-socket")
-LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 450e-9)]
-"""Doubled at 4.1e9: a twentieth of the way from the third to the fourth point."""
 
 
 def rows_of(frames, table):
@@ -91,24 +89,3 @@ def test_each_level_is_a_row_and_the_curve_is_monotone(ladders, name, pages):
     slower = BY_NAME[name].lower_is_better
     for before, after in pairwise(sorted(value for _, value in points) for points in curve):
         assert before[0] <= after[-1] if slower else before[-1] >= after[0]
-
-
-# -- latency under load
-
-
-def records(factors, overlap=1.0, mix="r75"):
-    """A repetition of ``LINEAR`` for each of the factors of its latencies."""
-    made = []
-    for repetition, factor in enumerate(factors):
-        points = [[rate, factor * latency, overlap, 0.0] for rate, latency in LINEAR]
-        made += make.runs(
-            "rambench", "LOADED", points[-1][1], metric="loaded_latency", variant=mix, block=None,
-            concurrency=2, repetition=repetition, details={"points": points, "cpu_share": 1.0},
-        )  # fmt: skip
-    return made
-
-
-@pytest.mark.parametrize(("overlap", "warned"), [(0.96, False), (0.94, True)])
-def test_threads_apart_are_a_warning(tmp_path, overlap, warned):
-    frames = make.frames(tmp_path, records([1.0] * 3, overlap))
-    assert ("overlap" in set(frames.warnings["code"])) == warned
