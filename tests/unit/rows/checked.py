@@ -66,7 +66,7 @@ def line_of_row(runs, table, limit):
         limit_origin=limit.origin,
         limit_clock=limit.clock,
         nominal_hz=None,
-        efficiency=limit.efficiency(summary.median),
+        efficiency=limit.share(summary.median) if limit.value else None,
         share=limit.share(summary.median),
     )
 
