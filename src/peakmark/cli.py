@@ -190,8 +190,8 @@ def doctor(options: argparse.Namespace) -> int:
     if options.site and not options.slurm:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
-        stated = site.load(str(options.site)) if options.site else {}
-        text, healthy = doctor.examine_cluster(stated.get("slurm") or {})
+        settings = site.load(options.site).get("slurm", {}) if options.site else {}
+        text, healthy = doctor.examine_cluster(dict(settings))
         text += f"\n\n{_cluster_verdict(healthy, options.site)}"
     else:
         text, healthy = doctor.examine(options.scratch, build.folder())
@@ -268,7 +268,7 @@ def plan(options: argparse.Namespace) -> None:
     completed = build.complete(values, on_cluster=options.slurm)
     where = None
     if options.slurm:
-        where = cluster.find(completed, options.partition, RESULTS / completed["campaign"])
+        where = cluster.find(completed, options.partition, RESULTS / completed.campaign)
     planned = build.make_completed(completed, where)
     if options.write is not None:
         planfile.write(options.write, planned.to_json())

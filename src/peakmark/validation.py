@@ -18,7 +18,7 @@ from peakmark.errors import ConfigError, RecordError
 T = TypeVar("T")
 
 
-class Keys(msgspec.Struct, forbid_unknown_fields=True):
+class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A mapping with known keys. ``Attributes`` in the docstring of a subclass describes them."""
 
 

@@ -45,4 +45,4 @@ def small_campaign(folder, name):
     kept = 3 if name == "disk-patterns-2020" else 1
     cells = [cell for cell in planned(name).cells if cell.repetition < kept]
     records = [record(cell, number) for number, cell in enumerate(cells)]
-    return make.write(folder / name, records, config=planned(name).config)
+    return make.write(folder / name, records, config=planned(name).to_json()["config"])

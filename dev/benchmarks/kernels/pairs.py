@@ -249,9 +249,7 @@ def _loaded(plan: Plan) -> Iterator[Row]:
     pool = 4 * plan.caches[-1] if plan.caches else POOL // 4
     for threads in plan.threads(2):
         point: Point = ("LOADED", "", None, threads)
-        ours = _cell(
-            "memory", "rambench", point, pool=pool, reads="100", rates=1, **longer, **pages
-        )
+        ours = _cell("memory", "rambench", point, pool=pool, **longer, **pages)
         theirs = _cell("memory", "loaded-latency", point, pool=pool, seconds=plan.seconds)
         near = Target(0.97, 1.03)
         yield Row(ours, theirs, "loaded_latency", near, bundle=f"memory LOADED {threads}")

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,20 @@ import msgspec
 from peakmark import validation, yamlfile
 from peakmark.catalogue import (
     AUTO,
-    GPUS,
     SHAPES,
-    SUBSYSTEMS,
     SWEEPS,
     WORKLOADS,
     gpu_variants,
 )
-from peakmark.config.types import Campaign
+from peakmark.config.types import (
+    AnyGrid,
+    Campaign,
+    DiskGrid,
+    GpuGrid,
+    MemoryGrid,
+    NetworkGrid,
+    ReferenceGrid,
+)
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, parse_duration, parse_size
 from peakmark.resources import ROOT, of_checkout
@@ -189,30 +196,29 @@ NO_TOOL = ("false", "none", "no", "off")
 """
 
 
-def complete(config: Mapping[str, Any]) -> dict[str, Any]:
+def complete(config: Mapping[str, Any]) -> Campaign:
     """Check the configuration, and return it with all defaults filled in.
 
     Raises:
         ConfigError: a value is not allowed. The message names its key and the allowed values.
     """
-    plain = _plain(config)
-    validation.read(plain, Campaign)
-    completed = merged([msgspec.to_builtins(Campaign()), plain])
-    tools = completed["tools"]
-    for name, path in tools.items():
-        if path in NO_TOOL:
-            tools[name] = False
+    campaign = validation.read(_plain(config), Campaign)
     # Check values that the types cannot check.
-    parse_duration(completed["give_up_after"])
-    for subsystem in WORKLOADS:
-        for index, grid in enumerate(completed[subsystem]):
-            _check_grid(subsystem, f"{subsystem}[{index}]", grid)
-    if not any(completed[subsystem] for subsystem in WORKLOADS):
+    parse_duration(campaign.give_up_after)
+    grids = campaign.grids()
+    for subsystem, several in grids.items():
+        for index, grid in enumerate(several):
+            _check_grid(f"{subsystem}[{index}]", grid)
+    if not any(grids.values()):
         raise ConfigError(
             "the configuration measures nothing: cpu, memory, disk, network and gpu are all empty; "
             "start with peakmark run quick"
         )
-    return completed
+    tools = dict(campaign.tools)
+    for name, path in tools.items():
+        if path in NO_TOOL:
+            tools[name] = False
+    return msgspec.structs.replace(campaign, tools=tools)
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,178 +232,123 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _check_grid(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
-    """Check that workloads, variants, sizes and keys of a grid fit its subsystem."""
-    _check_part(subsystem, where, grid, grid)
-    for name, narrow in grid.get("references", {}).items():
-        _check_part(subsystem, f"{where}.references.{name}", grid, narrow)
-    _check_keys(subsystem, where, grid)
-    workloads = set(grid["workloads"])
-    sized = subsystem != "cpu" and not SHAPES.keys() >= workloads
-    if subsystem == "gpu":
-        _check_gpu_variants(where, grid)
-        sized = False
-    if sized and "blocks" not in grid:
-        raise ConfigError(f"{where} lacks blocks: {subsystem} needs sizes such as [4KiB, 1MiB]")
-    has_none = subsystem == "cpu" or (subsystem == "gpu" and workloads.isdisjoint(SWEEPS))
-    if has_none and "blocks" in grid:
-        raise ConfigError(
-            f"{where} has blocks: the {subsystem} workloads have no block size, remove the key"
-        )
-    if "total" in grid:
-        parse_total(f"{where}.total", grid["total"])
-
-
-def _check_part(
-    subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]
-) -> None:
-    """Check workloads, variants, sizes and concurrency.
-
-    Args:
-        subsystem: subsystem of the grid.
-        place: place in the configuration, for messages.
-        grid: the grid.
-        part: the grid itself, or the keys of one of its references.
-    """
-    for workload in part.get("workloads", []):
-        if workload not in WORKLOADS[subsystem]:
-            allowed = ", ".join(WORKLOADS[subsystem])
-            raise ConfigError(
-                f"{place}.workloads has {workload!r}: allowed for {subsystem} are {allowed}"
+def _check_grid(where: str, grid: AnyGrid) -> None:
+    """Check what the types cannot: sizes, and keys that only some workloads have."""
+    _check_sizes(where, grid)
+    for name, changes in grid.references.items():
+        _check_sizes(f"{where}.references.{name}", changes)
+    _check_references(where, grid)
+    if grid.total is not None:
+        parse_total(f"{where}.total", grid.total)
+    needs_blocks = isinstance(grid, MemoryGrid | DiskGrid) and not SHAPES.keys() >= set(
+        grid.workloads
+    )
+    if needs_blocks and not grid.blocks:
+        raise ConfigError(f"{where} lacks blocks: give sizes such as [4KiB, 1MiB]")
+    if isinstance(grid, MemoryGrid):
+        _check_auto(where, grid.blocks, grid.workloads)
+        for name, changes in grid.references.items():
+            _check_auto(
+                f"{where}.references.{name}",
+                changes.blocks or [],
+                changes.workloads or grid.workloads,
             )
-    pattern, allowed = SUBSYSTEMS[subsystem].allowed
-    for variant in part.get("variants", []):
-        if not re.fullmatch(pattern, variant):
-            raise ConfigError(
-                f"{place}.variants has {variant!r}: allowed for {subsystem} are {allowed}"
-            )
-    for key in ("blocks", "pool", "size"):
-        values = part.get(key, [])
-        if not isinstance(values, list):
-            values = [values]
-        for value in values:
-            if value == AUTO and key == "pool":
-                continue
-            if value == AUTO and key == "blocks":
-                _check_auto(subsystem, place, grid, part)
-                continue
-            try:
-                parse_size(value)
-            except ConfigError as error:
-                raise ConfigError(f"{place}.{key}: {error}") from error
-    for asked in part.get("concurrency", []):
-        if not isinstance(asked, str):
+    elif isinstance(grid, GpuGrid):
+        _check_gpu(where, grid)
+    elif isinstance(grid, NetworkGrid):
+        _check_pairs(where, grid)
+    elif isinstance(grid, DiskGrid):
+        _check_nodes_together(where, grid)
+
+
+def _check_sizes(place: str, part: AnyGrid | ReferenceGrid) -> None:
+    """Check the sizes of a grid, or of the changes for one of its references. Errors: ConfigError."""
+    sizes = dict.fromkeys(part.blocks or [], "blocks")
+    for key in ("pool", "size"):
+        size = getattr(part, key, None)
+        if size is not None:
+            sizes[size] = key
+    for size, key in sizes.items():
+        if size == AUTO and isinstance(part, MemoryGrid):
             continue
-        if (asked == GPUS) != (subsystem == "gpu"):
+        try:
+            parse_size(size)
+        except ConfigError as error:
+            raise ConfigError(f"{place}.{key}: {error}") from error
+
+
+def _check_references(where: str, grid: AnyGrid) -> None:
+    """Check that the references measure the subsystem, and use their keys. Errors: ConfigError."""
+    subsystem = where.partition("[")[0]
+    fitting = []
+    users: dict[str, list[str]] = {}
+    for name, tool in references().items():
+        if subsystem in map(attrgetter("subsystem"), tool.rows):
+            fitting.append(name)
+        for key in tool.options:
+            users.setdefault(key, []).append(name)
+    for name, changes in grid.references.items():
+        if name not in fitting:
             raise ConfigError(
-                f"{place}.concurrency has {asked!r}: the word {GPUS} is for gpu, which has no other"
+                f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}"
             )
-        if asked != GPUS and not SUBSYSTEMS[subsystem].pinned:
-            raise ConfigError(
-                f"{place}.concurrency has {asked!r}: words are for cpu and memory, give a number here"
-            )
+        for key, others in users.items():
+            if getattr(changes, key) is not None and name not in others:
+                raise ConfigError(
+                    f"{where}.references.{name}.{key} is of no use: {key} belongs to {listed(others)}, "
+                    "remove it"
+                )
 
 
-def _check_gpu_variants(where: str, grid: Mapping[str, Any]) -> None:
-    """Check that each variant of the grid fits one of its workloads. Errors: ConfigError."""
-    known: list[str] = []
-    for workload in grid["workloads"]:
-        known += gpu_variants(workload)
-    for variant in grid.get("variants", []):
-        if variant not in known:
-            raise ConfigError(
-                f"{where}.variants has {variant!r}, which none of its workloads has: remove it"
-            )
-
-
-def _check_auto(
-    subsystem: str, place: str, grid: Mapping[str, Any], part: Mapping[str, Any]
-) -> None:
+def _check_auto(place: str, blocks: Sequence[str | int], workloads: Sequence[str]) -> None:
     """Check that a block may be ``auto``, which is allowed only for the area of LAT in memory."""
-    workloads = part.get("workloads", grid.get("workloads"))
-    if subsystem != "memory" or workloads != ["LAT"]:
+    if AUTO in blocks and workloads != ["LAT"]:
         raise ConfigError(
             f"{place}.blocks has {AUTO!r}: only LAT of memory allows it; give sizes, or put LAT into a "
             "separate grid"
         )
 
 
-ONLY_OF = {
-    "pool": ("memory",),
-    "store": ("memory",),
-    "pairs": ("memory", "network"),
-    "together": ("disk", "network"),
-    "one_file": ("disk",),
-    "steps": ("memory",),
-    "isa": ("cpu", "memory"),
-    "size": ("disk",),
-    "sync": ("disk",),
-    "fill": ("disk",),
-    "variants": ("memory", "disk", "network", "gpu"),
-    "total": ("cpu", "memory", "disk", "network"),
-}
-"""Key of a grid -> the subsystems that use it. Keys that all subsystems use are not listed."""
-
-
-def _check_keys(subsystem: str, where: str, grid: Mapping[str, Any]) -> None:
-    """Check that every key and every reference of a grid has an effect. Errors: ConfigError."""
-    for key, subsystems in ONLY_OF.items():
-        if key in grid and subsystem not in subsystems:
+def _check_gpu(where: str, grid: GpuGrid) -> None:
+    """Check that blocks and variants of the grid fit one of its workloads. Errors: ConfigError."""
+    if grid.blocks and not set(grid.workloads) & set(SWEEPS):
+        raise ConfigError(
+            f"{where} has blocks: none of its workloads has a block size, remove the key"
+        )
+    known: list[str] = []
+    for workload in grid.workloads:
+        known += gpu_variants(workload)
+    for variant in grid.variants:
+        if variant not in known:
             raise ConfigError(
-                f"{where}.{key} is of no use: {key} belongs to {listed(subsystems)}, remove it"
+                f"{where}.variants has {variant!r}, which none of its workloads has: remove it"
             )
-    if subsystem == "memory" and grid.get("pairs", "all") != "all":
-        raise ConfigError(f"{where}.pairs names nodes: allowed for memory is all")
-    if subsystem == "disk":
-        _check_nodes_together(where, grid)
-    elif grid.get("together"):
-        is_plain = set(grid["workloads"]) <= {"TCP", "UDP"} and "variants" not in grid
-        if "pairs" not in grid or not is_plain or grid["together"] is not True:
-            raise ConfigError(
-                f"{where}.together needs pairs in rounds, such as pairs: {{rounds: 3}}, TCP or UDP "
-                "without variants, and the value true: put other workloads in a separate grid"
-            )
-    # Find the tools of the subsystem, and the tools that use each key.
-    fitting = []
-    users: dict[str, list[str]] = {}
-    for name, tool in references().items():
-        if subsystem in [coverage.subsystem for coverage in tool.rows]:
-            fitting.append(name)
-        for key in tool.options:
-            users.setdefault(key, []).append(name)
-    for name, narrow in grid.get("references", {}).items():
-        if name not in fitting:
-            raise ConfigError(
-                f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}"
-            )
-        for key, tools in users.items():
-            if key in narrow and name not in tools:
-                raise ConfigError(
-                    f"{where}.references.{name}.{key} is of no use: {key} belongs to {listed(tools)}, remove it"
-                )
 
 
-def _check_nodes_together(where: str, grid: Mapping[str, Any]) -> None:
+def _check_pairs(where: str, grid: NetworkGrid) -> None:
+    """Check ``together`` of a network grid. Errors: ConfigError."""
+    is_plain = set(grid.workloads) <= {"TCP", "UDP"} and not grid.variants
+    if grid.together and (grid.pairs is None or not is_plain):
+        raise ConfigError(
+            f"{where}.together needs pairs in rounds, such as pairs: {{rounds: 3}}, and TCP or UDP "
+            "without variants: put other workloads in a separate grid"
+        )
+
+
+def _check_nodes_together(where: str, grid: DiskGrid) -> None:
     """Check ``together`` and ``one_file`` of a disk grid. Errors: ConfigError."""
-    if isinstance(grid.get("together", []), bool):
+    if grid.one_file and grid.together is None:
+        raise ConfigError(f"{where}.one_file needs together, such as together: [1, 2, 4, all]")
+    if grid.one_file and ("META" in grid.workloads or grid.fill == "new"):
         raise ConfigError(
-            f"{where}.together is {json.dumps(grid['together'])}: allowed for disk are numbers of "
-            "nodes, such as [1, 2, 4, all]"
+            f"{where}.one_file excludes META and fill: new: put them in a separate grid"
         )
-    if grid.get("one_file"):
-        if "together" not in grid:
-            raise ConfigError(f"{where}.one_file needs together, such as together: [1, 2, 4, all]")
-        if "META" in grid["workloads"] or grid.get("fill") == "new":
-            raise ConfigError(
-                f"{where}.one_file excludes META and fill: new: put them in a separate grid"
-            )
-    others = [name for name in grid.get("references", {}) if name != "fio"]
-    if "together" in grid and others:
-        raise ConfigError(
-            f"{where}.references has {others[0]}: only fio can start on several nodes at one moment"
-        )
-    if grid.get("one_file") and "references" in grid:
+    if grid.one_file and grid.references:
         raise ConfigError(f"{where}.references: no reference tool measures one_file, remove them")
+    if grid.together and "iozone" in grid.references:
+        raise ConfigError(
+            f"{where}.references has iozone: only fio can start on several nodes at one moment"
+        )
 
 
 def parse_total(where: str, total: str | float) -> int:

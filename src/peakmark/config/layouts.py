@@ -32,7 +32,7 @@ Words = Annotated[tuple[str, ...], UNIQUE]
 Order = Annotated[tuple[Part, ...], UNIQUE]
 
 
-class _Rows(Keys):
+class _Rows(Keys, frozen=True):
     """Rows of a table, selected by workload and variant. An empty selection selects all rows."""
 
     of: TableName
@@ -51,7 +51,7 @@ class _Rows(Keys):
         return takes_workload and takes_variant
 
 
-class Drawing(_Rows, kw_only=True):
+class Drawing(_Rows, frozen=True, kw_only=True):
     """A figure of a layout.
 
     Attributes:
@@ -75,7 +75,7 @@ class Drawing(_Rows, kw_only=True):
     value: Literal["measured", "efficiency", "deviation"] = "measured"
 
 
-class Label(Keys):
+class Label(Keys, frozen=True):
     """Printed names of the workload and block of some rows.
 
     Attributes:
@@ -91,14 +91,14 @@ class Label(Keys):
     as_block: str | None = None
 
 
-class Where(Keys):
+class Where(Keys, frozen=True):
     """Choice of one row among the rows that share a printed line."""
 
     workload: str | None = None
     concurrency: Annotated[int, Meta(ge=1)] | None = None
 
 
-class LayoutColumn(Keys):
+class LayoutColumn(Keys, frozen=True):
     """A column of a printed table: a heading, and either a text or a value.
 
     Attributes:
@@ -140,7 +140,7 @@ class LayoutColumn(Keys):
         return self.where.concurrency
 
 
-class LayoutTable(_Rows, kw_only=True, dict=True):
+class LayoutTable(_Rows, frozen=True, kw_only=True, dict=True):
     """A table of a layout.
 
     Attributes:
@@ -196,7 +196,7 @@ class LayoutTable(_Rows, kw_only=True, dict=True):
         }
 
 
-class Layout(Keys, kw_only=True):
+class Layout(Keys, frozen=True, kw_only=True):
     """Layout of a report's tables: the rows of each table, their headings and their order.
 
     Attributes:

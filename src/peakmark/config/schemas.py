@@ -40,8 +40,11 @@ def schema(name: str, kind: type) -> dict[str, Any]:
         ):  # msgspec sorts the keys of a TypedDict, and allows unknown keys
             part["properties"] = {key: part["properties"][key] for key in typed.__annotations__}
             part["additionalProperties"] = False
+        for base in getattr(typed, "__mro__", ())[1:]:
+            keys = f"{inspect.cleandoc(base.__doc__ or '')}\n{keys}"
         for key, text in _KEY.findall(keys):
-            part["properties"][key]["description"] = " ".join(text.split())
+            if key in part["properties"]:
+                part["properties"][key]["description"] = " ".join(text.split())
     whole = known.pop(kind.__name__)
     text = json.dumps({"$schema": DRAFT, **whole, "title": f"peakmark {name}", "$defs": known})
     made: dict[str, Any] = json.loads(text.replace(r"\\Z", "$"))  # \\Z is Python's spelling of $

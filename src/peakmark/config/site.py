@@ -37,15 +37,14 @@ _FORBIDDEN = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further options of sbatch that are forbidden, because they change which cells run, and where."""
 
 
-def load(path: Path | str) -> dict[str, Any]:
+def load(path: Path | str) -> Site:
     """Read a site file, and check it.
 
     Raises:
         ConfigError: a value is not allowed. The message names file, key and allowed values.
     """
-    site = yamlfile.read(path, "site file")
-    read(site, Site, f"site file {path}: ")
-    _check_extra(path, str((site.get("slurm") or {}).get("extra", "")))
+    site = read(yamlfile.read(path, "site file"), Site, f"site file {path}: ")
+    _check_extra(path, site.get("slurm", {}).get("extra", ""))
     return site
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from peakmark.catalogue import CHAPTERS
 from peakmark.config import layouts
+from peakmark.config.types import Report
 from peakmark.errors import ConfigError
 from peakmark.resources import of_user
 from peakmark.validation import did_you_mean
@@ -49,19 +49,19 @@ def check_readable(path: Path) -> None:
         raise ConfigError(f"report.text: {path} is not readable as UTF-8 text ({error})") from error
 
 
-def digest(report: Mapping[str, Any]) -> str:
+def digest(report: Report) -> str:
     """Return a digest of the user's files that ``report`` names: layout and chapters."""
     total = hashlib.sha256()
-    for path in named_files(report):
+    for path in named_files(report.tables, report.text):
         if path.is_file():
             total.update(f"{path.name}\0".encode())
             total.update(path.read_bytes())
     return total.hexdigest()
 
 
-def named_files(report: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the paths of the layout and of the chapters that ``report`` names."""
-    if report.get("tables"):
-        yield layouts.path_of(str(report["tables"]))
-    if isinstance(report.get("text"), str):
-        yield from sorted(of_user(report["text"]).glob("*.md"))
+def named_files(tables: str | None, text: str | None) -> Iterator[Path]:
+    """Yield the paths of the layout, and of the chapters in the folder ``text``."""
+    if tables:
+        yield layouts.path_of(tables)
+    if text:
+        yield from sorted(of_user(text).glob("*.md"))

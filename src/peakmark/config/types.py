@@ -6,10 +6,12 @@ descriptions of the keys.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Required, TypedDict
 
 from msgspec import Meta, field
 
+from peakmark.catalogue import AUTO, SUBSYSTEMS, WORKLOADS
 from peakmark.tools import REFERENCES
 from peakmark.validation import UNIQUE, Keys, allowed
 
@@ -50,14 +52,29 @@ WarmUp = Annotated[float, Meta(ge=0, le=3600)]
 Size = Annotated[str | int, allowed("a size such as 64KiB, 1MiB or 4096")]
 Sizes = Annotated[list[Size], UNIQUE]
 Duration = Annotated[str | float, allowed("a time such as 90 s, 30 min or 2 h")]
-Concurrency = Annotated[
-    Annotated[int, Meta(ge=1, le=4096)] | Literal["numa", "socket", "cores", "cpus", "gpus"],
-    allowed("a whole number from 1 to 4096, or one of the words numa, socket, cores, cpus, gpus"),
+OptionalSize = Annotated[str | int | None, allowed("a size such as 64KiB, 1MiB or 4096")]
+Total = Annotated[str | float | None, allowed("an amount such as 1e12 or 100GiB")]
+Count = Annotated[int, Meta(ge=1, le=4096)]
+_COUNT = "a whole number from 1 to 4096"
+_WORDS = "one of the words numa, socket, cores, cpus"
+Number = Annotated[int, allowed(_COUNT, ge=1, le=4096)]
+Pinned = Annotated[
+    Count | Literal["numa", "socket", "cores", "cpus"], allowed(f"{_COUNT}, or {_WORDS}")
 ]
-Concurrencies = Annotated[list[Concurrency], UNIQUE]
+Gpus = Annotated[Count | Literal["gpus"], allowed(f"{_COUNT}, or the word gpus")]
+Concurrency = Annotated[
+    Count | Literal["numa", "socket", "cores", "cpus", "gpus"],
+    allowed(f"{_COUNT}, or {_WORDS}, gpus"),
+]
 NodeCount = Annotated[int, Meta(ge=1, le=100000)] | Literal["all"]
 InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
 ReferenceTool = Literal[REFERENCES]  # type: ignore[valid-type] # a type for each module in tools/programs
+_CPU, _MEMORY, _DISK, _NETWORK, _GPU = WORKLOADS.values()
+CpuWorkloads = Annotated[list[Literal[_CPU]], UNIQUE]  # type: ignore[valid-type]
+MemoryWorkloads = Annotated[list[Literal[_MEMORY]], UNIQUE]  # type: ignore[valid-type]
+DiskWorkloads = Annotated[list[Literal[_DISK]], UNIQUE]  # type: ignore[valid-type]
+NetworkWorkloads = Annotated[list[Literal[_NETWORK]], UNIQUE]  # type: ignore[valid-type]
+GpuWorkloads = Annotated[list[Literal[_GPU]], UNIQUE]  # type: ignore[valid-type]
 Subsystem = Literal["cpu", "memory", "disk", "network", "gpu"]
 Metric = Literal[
     "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",
@@ -73,7 +90,13 @@ TableName = Literal[
 Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s"]
 
 
-class Sample(Keys):
+def _variant(subsystem: str) -> Meta:
+    """Return the rules of a variant that a grid of the subsystem may set."""
+    pattern, words = SUBSYSTEMS[subsystem].allowed
+    return allowed(words, pattern=rf"^(?:{pattern})\Z")
+
+
+class Sample(Keys, frozen=True):
     """Some nodes of a partition.
 
     Attributes:
@@ -83,7 +106,7 @@ class Sample(Keys):
     sample: Annotated[int, Meta(ge=1, le=100000)]
 
 
-class Batch(Keys):
+class Batch(Keys, frozen=True):
     """Jobs that measure several cells each.
 
     Attributes:
@@ -93,7 +116,7 @@ class Batch(Keys):
     batch: Annotated[int, Meta(ge=1, le=100000)]
 
 
-class Rounds(Keys):
+class Rounds(Keys, frozen=True):
     """Rounds in which pairs of nodes are measured.
 
     Attributes:
@@ -107,7 +130,7 @@ class Rounds(Keys):
 Repetitions = Annotated[int, allowed("a whole number from 1 to 1000", ge=1, le=1000)]
 
 
-class ReferenceGrid(TypedDict, total=False):
+class ReferenceGrid(Keys, frozen=True, omit_defaults=True):
     """Changes to a grid for one reference tool. Keys that are left out are those of the grid.
 
     Attributes:
@@ -118,20 +141,20 @@ class ReferenceGrid(TypedDict, total=False):
         count: ping: number of packets.
     """
 
-    workloads: Words
-    concurrency: Concurrencies
-    blocks: Sizes
-    variants: Words
-    repetitions: Repetitions
-    seconds: Seconds
-    size: Size
-    budget_s: Positive
-    nb: Annotated[int, Meta(ge=16, le=1024)]
-    ops: bool
-    count: Annotated[int, Meta(ge=1, le=1000000)]
+    workloads: Words | None = None
+    concurrency: Annotated[list[Concurrency], UNIQUE] | None = None
+    blocks: Sizes | None = None
+    variants: Words | None = None
+    repetitions: Repetitions | None = None
+    seconds: Seconds | None = None
+    size: OptionalSize = None
+    budget_s: Positive | None = None
+    nb: Annotated[int, Meta(ge=16, le=1024)] | None = None
+    ops: bool | None = None
+    count: Annotated[int, Meta(ge=1, le=1000000)] | None = None
 
 
-class CampaignGrid(TypedDict, total=False):
+class AnyGrid(Keys, frozen=True, kw_only=True, omit_defaults=True):
     """Workloads of a subsystem, measured at all combinations of the other keys.
 
     Attributes:
@@ -140,76 +163,157 @@ class CampaignGrid(TypedDict, total=False):
             and socket (the cores of one NUMA node, of one socket), cores (all), cpus (all hardware
             threads). For gpu the number of GPUs, or gpus (all). The node that measures decides what
             a word means.
-        blocks: Block, record or message sizes. For LAT of the memory: size of the area that is
-            walked; auto is at least four times a last-level cache of the node that measures.
-        variants: memory: block, pool, pool-temporal; for ladders small and huge (pages). disk:
-            psync, io_uring-qdN. network: gso, busy-poll. gpu: sustained (default) and burst (the
-            first 20 ms) of rates; to, from, both and peer of LINK.
         seconds: Measuring time of one repetition, overrides the campaign's.
         warmup: Warm-up before the clock starts, overrides the campaign's.
         repetitions: Repetitions of each cell, overrides the campaign's.
+        blocks: Block, record or message sizes.
         total: Fixed amount of work instead of a time: operations (1e12), bytes (100GiB), or round
             trips.
-        pool: memory: total size of the pool of all threads, for variant pool. auto (default) is
-            four times the last-level caches that the threads reach, but at most half the memory of
-            the job.
-        store: memory: how WS WR RWS RWR TRIAD write, also in reference tools: temporal (through the
-            caches, which first read each line), streaming (around the caches), libc (memcpy and
-            memset of the C library; not TRIAD). Default: streaming for pools, temporal for blocks.
-        size: disk: total size of all files.
-        pairs: memory: all measures C2C between all pairs of CPUs. Default: all pairs on up to 64
-            CPUs, a sample of each distance on more. network: the pairs of nodes to measure, each a
-            row of client and server: all, or {rounds: 5} of disjoint pairs. Default: each node
-            measures to the next one.
-        together: network: with pairs in rounds, also measure all pairs of a round at one moment, as rows
-            of their own. Default: false. disk: numbers of nodes, such as [1, 2, 4, all], that start
-            at one moment on a shared file system; a row has the sum of its nodes. Both need
-            fan_out: node.
-        one_file: disk, with together: all nodes use one file, each a part of its own. Default: false,
-            a file for each thread.
-        steps: memory: number of working sets of a ladder for each doubling. Default: 4.
-        isa: cpu and memory: instruction set of peakmark's kernel. auto (default) is the best that the
-            CPU and the operating system allow; scalar is arithmetic without vector instructions.
-        sync: disk: when data of WS and WR must have reached the device, also in reference tools:
-            end (default), by one flush inside the clock, or each, after each record as with O_SYNC.
-        fill: disk: whether WS and WR overwrite existing files (default) or write new ones, which
-            includes the allocation of blocks. With new, IOZone's WS is its first phase (write
-            instead of rewrite); its WR always overwrites.
+        isa: Instruction set of peakmark's kernel. auto is the best that the CPU and the operating
+            system allow; scalar is arithmetic without vector instructions.
         references: Reference tools that measure this grid too. Each may narrow the grid.
     """
 
-    workloads: Required[Words]
-    concurrency: Required[Concurrencies]
-    blocks: Sizes
-    variants: Words
-    seconds: Seconds
-    warmup: WarmUp
-    repetitions: Repetitions
-    total: Annotated[str | float, allowed("an amount such as 1e12 or 100GiB")]
-    pool: Size
-    store: Literal["temporal", "streaming", "libc"]
-    size: Size
-    pairs: Annotated[Literal["all"] | Rounds, allowed("all, or {rounds: 5}")]
+    workloads: Sequence[str]
+    concurrency: Sequence[int | str]
+    seconds: Seconds | None = None
+    warmup: WarmUp | None = None
+    repetitions: Repetitions | None = None
+    references: dict[ReferenceTool, ReferenceGrid] = field(default_factory=dict)
+
+    @property
+    def blocks(self) -> list[str | int]:
+        """Return the block sizes; none, if the subsystem has no blocks."""
+        return []
+
+    @property
+    def variants(self) -> list[str]:
+        """Return the variants; none, if the grid or its subsystem has none."""
+        return []
+
+    @property
+    def total(self) -> str | float | None:
+        """Return the fixed amount of work; None if the time is fixed."""
+        return None
+
+
+class CpuGrid(AnyGrid, frozen=True, kw_only=True):
+    """Workloads of the CPU, measured at all combinations of the other keys."""
+
+    workloads: CpuWorkloads
+    concurrency: Annotated[list[Pinned], UNIQUE]
+    total: Total = None
+    isa: InstructionSet = "auto"
+
+
+class MemoryGrid(AnyGrid, frozen=True, kw_only=True):
+    """Workloads of the memory, measured at all combinations of the other keys.
+
+    Attributes:
+        blocks: Block sizes. For LAT: size of the area that is walked; auto is at least four times a
+            last-level cache of the node that measures.
+        variants: block, pool, pool-temporal; for ladders small and huge (pages).
+        pool: Total size of the pool of all threads, for variant pool. auto is four times the
+            last-level caches that the threads reach, but at most half the memory of the job.
+        store: How WS WR RWS RWR TRIAD write, also in reference tools: temporal (through the caches,
+            which first read each line), streaming (around the caches), libc (memcpy and memset of
+            the C library; not TRIAD). Default: streaming for pools, temporal for blocks.
+        pairs: all measures C2C between all pairs of CPUs. Default: all pairs on up to 64 CPUs, a
+            sample of each distance on more.
+        steps: Number of working sets of a ladder for each doubling. Default: 4.
+    """
+
+    workloads: MemoryWorkloads
+    concurrency: Annotated[list[Pinned], UNIQUE]
+    blocks: Sizes = field(default_factory=list)
+    variants: Annotated[list[Annotated[str, _variant("memory")]], UNIQUE] = field(
+        default_factory=list
+    )
+    total: Total = None
+    pool: Size = AUTO
+    store: Literal["temporal", "streaming", "libc"] | None = None
+    pairs: Literal["all"] | None = None
+    steps: Annotated[int, Meta(ge=1, le=8)] | None = None
+    isa: InstructionSet = "auto"
+
+
+class DiskGrid(AnyGrid, frozen=True, kw_only=True):
+    """Workloads of the disk, measured at all combinations of the other keys.
+
+    Attributes:
+        variants: psync, io_uring-qdN.
+        size: Total size of all files.
+        together: Numbers of nodes, such as [1, 2, 4, all], that start at one moment on a shared file
+            system; a row has the sum of its nodes. Needs fan_out: node.
+        one_file: With together: all nodes use one file, each a part of its own.
+        sync: When data of WS and WR must have reached the device, also in reference tools: end
+            (default), by one flush inside the clock, or each, after each record as with O_SYNC.
+        fill: Whether WS and WR overwrite existing files (default) or write new ones, which includes
+            the allocation of blocks. With new, IOZone's WS is its first phase (write instead of
+            rewrite); its WR always overwrites.
+    """
+
+    workloads: DiskWorkloads
+    concurrency: Annotated[list[Number], UNIQUE]
+    blocks: Sizes = field(default_factory=list)
+    variants: Annotated[list[Annotated[str, _variant("disk")]], UNIQUE] = field(
+        default_factory=list
+    )
+    total: Total = None
+    size: Size = "1GiB"
     together: Annotated[
-        bool | Annotated[list[NodeCount], UNIQUE],
-        allowed("true for network, or numbers of nodes for disk, such as [1, 2, 4, all]"),
-    ]
-    one_file: bool
-    steps: Annotated[int, Meta(ge=1, le=8)]
-    isa: InstructionSet
-    sync: Literal["end", "each"]
-    fill: Literal["overwrite", "new"]
-    references: dict[ReferenceTool, ReferenceGrid]
+        Annotated[list[NodeCount], UNIQUE] | None,
+        allowed("numbers of nodes, such as [1, 2, 4, all]"),
+    ] = None
+    one_file: bool = False
+    sync: Literal["end", "each"] | None = None
+    fill: Literal["overwrite", "new"] | None = None
 
 
-class Author(Keys):
+class NetworkGrid(AnyGrid, frozen=True, kw_only=True):
+    """Workloads of the network, measured at all combinations of the other keys.
+
+    Attributes:
+        variants: gso, busy-poll.
+        pairs: The pairs of nodes to measure, each a row of client and server: all, or {rounds: 5} of
+            disjoint pairs. Default: each node measures to the next one.
+        together: With pairs in rounds, also measure all pairs of a round at one moment, as rows of
+            their own. Needs fan_out: node.
+    """
+
+    workloads: NetworkWorkloads
+    concurrency: Annotated[list[Number], UNIQUE]
+    blocks: Sizes
+    variants: Annotated[list[Annotated[str, _variant("network")]], UNIQUE] = field(
+        default_factory=list
+    )
+    total: Total = None
+    pairs: Annotated[Literal["all"] | Rounds | None, allowed("all, or {rounds: 5}")] = None
+    together: bool = False
+
+
+class GpuGrid(AnyGrid, frozen=True, kw_only=True):
+    """Workloads of the GPUs, measured at all combinations of the other keys.
+
+    Attributes:
+        variants: sustained (default) and burst (the first 20 ms) of rates; to, from, both and peer
+            of LINK.
+    """
+
+    workloads: GpuWorkloads
+    concurrency: Annotated[list[Gpus], UNIQUE]
+    blocks: Sizes = field(default_factory=list)
+    variants: Annotated[list[Annotated[str, _variant("gpu")]], UNIQUE] = field(default_factory=list)
+
+
+class Author(Keys, frozen=True):
     """A person who wrote the report."""
 
     name: Text
     affiliation: str | None = None
 
 
-class Report(Keys):
+class Report(Keys, frozen=True):
     """Title, authors, chapters and tables of the report.
 
     Attributes:
@@ -233,7 +337,7 @@ class Report(Keys):
     tables: Text | None = None
 
 
-class Campaign(Keys):
+class Campaign(Keys, frozen=True):
     """Configuration of a campaign. Files such as the presets in config/presets override
     config/config.yaml; --config on the command line overrides both.
 
@@ -308,12 +412,16 @@ class Campaign(Keys):
     modules: dict[ReferenceTool, Annotated[list[ModuleName], Meta(min_length=1)]] = field(
         default_factory=dict
     )
-    cpu: list[CampaignGrid] = field(default_factory=list)
-    memory: list[CampaignGrid] = field(default_factory=list)
-    disk: list[CampaignGrid] = field(default_factory=list)
-    network: list[CampaignGrid] = field(default_factory=list)
-    gpu: list[CampaignGrid] = field(default_factory=list)
+    cpu: list[CpuGrid] = field(default_factory=list)
+    memory: list[MemoryGrid] = field(default_factory=list)
+    disk: list[DiskGrid] = field(default_factory=list)
+    network: list[NetworkGrid] = field(default_factory=list)
+    gpu: list[GpuGrid] = field(default_factory=list)
     report: Report = field(default_factory=Report)
+
+    def grids(self) -> dict[str, Sequence[AnyGrid]]:
+        """Return each subsystem -> its grids, in the order of a report."""
+        return {subsystem: getattr(self, subsystem) for subsystem in WORKLOADS}
 
 
 Hertz = Annotated[
@@ -550,7 +658,7 @@ class Site(SiteValues):
     ]
 
 
-class Planned(Campaign):
+class Planned(Campaign, frozen=True):
     """Configuration in a plan, together with the values of its site files."""
 
     site_facts: SiteValues | None = None

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import chain
-from typing import Any
 
-from peakmark.catalogue import SUBSYSTEMS
+import msgspec
+
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
+from peakmark.config.types import Planned
 from peakmark.errors import ConfigError
 from peakmark.machine import gpu
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
     Cluster,
     Settings,
+    gres_of,
     groups_together,
     local_nodes,
     pair_rounds,
@@ -25,7 +27,7 @@ from peakmark.plan.plan import Plan, Reference
 from peakmark.tools import REGISTRY
 
 
-def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
+def complete(config: Settings, on_cluster: bool = False) -> Planned:
     """Return the configuration with defaults and the site's facts filled in. Errors: ConfigError.
 
     Args:
@@ -34,14 +36,14 @@ def complete(config: Settings, on_cluster: bool = False) -> dict[str, Any]:
     """
     if on_cluster:
         config = {"tools_on": "nodes", **config}
-    completed = configuration.complete(config)
-    if completed["site"] is not None:
-        completed["site_facts"] = site.load(completed["site"])
-    report = completed["report"]
-    if report["tables"] is not None:
-        layouts.load(report["tables"])
-    texts.check(report["text"])
-    return completed
+    campaign = configuration.complete(config)
+    facts = None
+    if campaign.site is not None:
+        facts = site.load(campaign.site)
+    if campaign.report.tables is not None:
+        layouts.load(campaign.report.tables)
+    texts.check(campaign.report.text)
+    return Planned(**msgspec.structs.asdict(campaign), site_facts=facts)
 
 
 def make(config: Settings, cluster: Cluster | None = None) -> Plan:
@@ -49,9 +51,9 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
     return make_completed(complete(config, cluster is not None), cluster)
 
 
-def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
+def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     """Return the plan of a completed configuration. Errors: ConfigError before anything runs."""
-    nodes = cluster.nodes if cluster else local_nodes(completed["nodes"])
+    nodes = cluster.nodes if cluster else local_nodes(completed.nodes)
     rounds = pair_rounds(completed, nodes)
     groups = groups_together(completed, cluster)
     grids.check_number(completed, len(nodes), rounds, groups)
@@ -73,7 +75,7 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     if left_out and not cells:
         raise ConfigError(f"there is nothing to measure: {left_out['gpu']}")
     # Order the cells, and choose the class of nodes.
-    ordered = grids.interleaved(cells.values(), completed["seed"])
+    ordered = grids.interleaved(cells.values(), completed.seed)
     if cluster is not None:
         # Two-node cells come last, because a job that waits for a second free node keeps one idle.
         ordered.sort(key=_order)
@@ -91,14 +93,14 @@ def make_completed(completed: Settings, cluster: Cluster | None = None) -> Plan:
     )
 
 
-def _left_out(config: Settings, cluster: Cluster | None) -> dict[str, str]:
+def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     """Return ``gpu`` -> why the grids of GPUs plan no cells; an empty dict if they plan cells."""
-    if not config["gpu"]:
+    if not config.gpu:
         return {}
     reason = ""
     if cluster is None:
         count, reason = gpu.survey()
-    elif "gres" not in ((config.get("site_facts") or {}).get("gpus") or {}):
+    elif gres_of(config) is None:
         count, reason = 0, "the site file has no gpus: {gres: gpu}"
     else:
         count = max(map(cluster.gpus_of, cluster.nodes))
@@ -126,30 +128,30 @@ def _add(cells: dict[str, Cell], cell: Cell) -> None:
         )
 
 
-def _named_references(config: Settings, left_out: Collection[str]) -> dict[str, Reference]:
+def _named_references(config: Planned, left_out: Collection[str]) -> dict[str, Reference]:
     """Return the reference tools that the grids name, except in grids of subsystems left out."""
     tools: dict[str, Reference] = {}
-    for subsystem in SUBSYSTEMS:
-        grids_of_part = [] if subsystem in left_out else config[subsystem]
-        for grid in grids_of_part:
-            for name in grid.get("references", {}):
+    for subsystem, several in config.grids().items():
+        if subsystem not in left_out:
+            for name in chain.from_iterable(grid.references for grid in several):
                 tools[name] = _reference(config, name)
     return tools
 
 
-def _reference(config: Settings, name: str) -> Reference:
+def _reference(config: Planned, name: str) -> Reference:
     """Find a reference tool on this machine. With ``tools_on: nodes``, each node looks for it later."""
     instrument = REGISTRY[name]
-    choice = config["tools"].get(name)
-    names, where = instrument.executables, " on PATH"
+    choice = config.tools.get(name)
+    names, where, program = instrument.executables, " on PATH", None
     if choice:
-        names, where = (str(choice),), ""
+        program = str(choice)
+        names, where = (program,), ""
     path: str | None = names[0]
     reason = None
     if choice is False:
         path, reason = None, f"left out by tools.{name}"
-    elif config["tools_on"] != "nodes":
-        path = instrument.on_path(choice)
+    elif config.tools_on != "nodes":
+        path = instrument.on_path(program)
         if path is None:
             reason = f"{' or '.join(names)} not found{where}"
     return Reference(name, instrument.executables[0], path, reason, instrument.package)

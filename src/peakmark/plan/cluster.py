@@ -15,7 +15,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from peakmark import slurm
+from peakmark.config.types import Planned, Sample
 from peakmark.errors import ConfigError
 from peakmark.formatting import natural, plural
 
@@ -177,7 +180,7 @@ class Cluster:
         return replace(self, kinds=kinds, count=best.usable)
 
 
-def find(config: Settings, partition: str | None, folder: Path | None = None) -> Cluster:
+def find(config: Planned, partition: str | None, folder: Path | None = None) -> Cluster:
     """Query Slurm for the nodes of a cluster, and choose those to measure.
 
     Args:
@@ -191,7 +194,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         ConfigError: ``nodes`` has a node that is not in the partition, or asks for more usable nodes
             than there are; or no node has the feature of ``slurm.constraint``.
     """
-    requested = config.get("nodes", ANY)
+    requested, asked = config.nodes, msgspec.to_builtins(config.nodes)
     settings = settings_of(config)
     wanted = partition or settings.get("partition")
     nodes = slurm.nodes(wanted, settings.get("reservation"))
@@ -207,16 +210,16 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
         )
     earlier = None
     if folder is not None:
-        earlier = _earlier(folder / "plan.json", requested, name)
-    names, left_out = _choose_nodes(requested, int(config.get("seed", 1)), name, nodes, earlier)
+        earlier = _earlier(folder / "plan.json", asked, name)
+    names, left_out = _choose_nodes(requested, config.seed, name, nodes, earlier)
     candidates = [node for node in nodes if node.name in names] or nodes
     switches = {}
-    if any("pairs" in grid for grid in config.get("network", ())):
+    if any(grid.pairs for grid in config.network):
         switches = slurm.switches()
     limits = {node.name: node.limit for node in nodes if node.limit not in (None, limit)}
     return Cluster(
         partition=name,
-        asked=requested,
+        asked=asked,
         nodes=tuple(names),
         cpus=min(map(attrgetter("cpus"), candidates)),
         memory=min(map(attrgetter("memory"), candidates)),
@@ -229,7 +232,7 @@ def find(config: Settings, partition: str | None, folder: Path | None = None) ->
     )
 
 
-def unlisted(config: Settings) -> Cluster:
+def unlisted(config: Planned) -> Cluster:
     """Return the cluster of a scheduler whose nodes peakmark cannot list, as PBS, LSF and Flux.
 
     Its jobs run on any node. The plan takes a node to be as large as this machine.
@@ -237,10 +240,10 @@ def unlisted(config: Settings) -> Cluster:
     Raises:
         ConfigError: ``nodes`` names some.
     """
-    requested = config.get("nodes", ANY)
+    requested = config.nodes
     if requested != ANY:
         raise ConfigError(
-            f"nodes is {json.dumps(requested, ensure_ascii=False)}: without Slurm peakmark cannot list the "
+            f"nodes is {json.dumps(msgspec.to_builtins(requested), ensure_ascii=False)}: without Slurm peakmark cannot list the "
             "nodes of the cluster; use nodes: any"
         )
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
@@ -292,7 +295,7 @@ def _choose_nodes(
     """Return the names of the nodes to measure, and the states of nodes that cannot be used now."""
     if requested == ANY:
         return [ANY], {}
-    if requested != "all" and not isinstance(requested, Mapping):
+    if requested != "all" and not isinstance(requested, Sample):
         named = _listed(requested)
         _check_names(named, partition, [node.name for node in nodes])
         return named, {}
@@ -305,7 +308,7 @@ def _choose_nodes(
                 f"nodes: all, but no node of partition {partition} can be used now; see sinfo -R"
             )
         return usable, {node.name: node.state for node in nodes if not node.usable}
-    count = int(requested["sample"])
+    count = requested.sample
     if count > len(usable):
         available = f"{plural(len(usable), 'node')} that can be used now"
         raise ConfigError(f"nodes.sample is {count}: partition {partition} has {available}")
@@ -343,9 +346,9 @@ def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
 def local_nodes(requested: Any) -> tuple[str, ...]:
     """Return the nodes of a campaign without a cluster: this machine. Errors: ConfigError."""
     names = _listed(requested)
-    if requested == "all" or isinstance(requested, Mapping) or len(names) != 1:
+    if requested == "all" or isinstance(requested, Sample) or len(names) != 1:
         raise ConfigError(
-            f"nodes is {json.dumps(requested, ensure_ascii=False)}: without Slurm only this machine is "
+            f"nodes is {json.dumps(msgspec.to_builtins(requested), ensure_ascii=False)}: without Slurm only this machine is "
             "measured; use --profile slurm for several nodes, or nodes: any"
         )
     return tuple(names)
@@ -358,9 +361,16 @@ def peers(nodes: Sequence[str]) -> dict[str, str]:
     return dict(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
 
 
-def settings_of(config: Settings) -> dict[str, Any]:
+def settings_of(config: Planned) -> dict[str, Any]:
     """Return the section ``slurm`` of the site file; empty without one."""
-    return dict((config.get("site_facts") or {}).get("slurm") or {})
+    facts = config.site_facts or {}
+    return dict(facts.get("slurm") or {})
+
+
+def gres_of(config: Planned) -> str | None:
+    """Return the name of the GPUs in Slurm by the site file; None without one."""
+    facts = config.site_facts or {}
+    return facts.get("gpus", {}).get("gres")
 
 
 Pair = tuple[str, str]
@@ -369,18 +379,18 @@ Rounds = Mapping[str, Sequence[Sequence[Pair]]]
 """Network grid, such as ``network[0]`` -> its rounds of pairs. The pairs of one round share no node."""
 
 
-def pair_rounds(config: Settings, nodes: Sequence[str]) -> Rounds:
+def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
     """Return the rounds of all network grids that measure pairs of nodes.
 
     Raises:
         ConfigError: there are less than two named nodes.
     """
     found = {}
-    for index, grid in enumerate(config["network"]):
-        if "pairs" not in grid:
+    for index, grid in enumerate(config.network):
+        if grid.pairs is None:
             continue
         place = f"network[{index}]"
-        if grid.get("together") and config["fan_out"] == "cell":
+        if grid.together and config.fan_out == "cell":
             raise ConfigError(
                 f"{place}.together measures several pairs in one job: set fan_out to node"
             )
@@ -389,8 +399,8 @@ def pair_rounds(config: Settings, nodes: Sequence[str]) -> Rounds:
                 f"{place}.pairs needs two named nodes of a cluster: set nodes to all, a list "
                 "or {sample: 64}, and use --profile slurm"
             )
-        count = len(nodes) if grid["pairs"] == "all" else grid["pairs"]["rounds"]
-        found[place] = list(islice(rounds(nodes, config["seed"]), count))
+        count = len(nodes) if grid.pairs == "all" else grid.pairs.rounds
+        found[place] = list(islice(rounds(nodes, config.seed), count))
     return found
 
 
@@ -398,7 +408,7 @@ Groups = Mapping[str, Sequence[tuple[str, ...]]]
 """Disk grid, such as ``disk[0]`` -> the groups of nodes that it measures, each at one moment."""
 
 
-def groups_together(config: Settings, cluster: Cluster | None) -> Groups:
+def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
     """Return the groups of nodes of all disk grids with ``together``.
 
     The nodes of a group are the first ones of a class of equal nodes.
@@ -408,8 +418,8 @@ def groups_together(config: Settings, cluster: Cluster | None) -> Groups:
             share the disk.
     """
     groups = {}
-    for index, grid in enumerate(config["disk"]):
-        if "together" not in grid:
+    for index, grid in enumerate(config.disk):
+        if grid.together is None:
             continue
         where = f"disk[{index}].together"
         if cluster is None or cluster.nodes == (ANY,):
@@ -417,14 +427,14 @@ def groups_together(config: Settings, cluster: Cluster | None) -> Groups:
                 f"{where} needs named nodes of a cluster: set nodes to all, a list or {{sample: 8}}, "
                 "and use --profile slurm"
             )
-        if config["fan_out"] == "cell":
+        if config.fan_out == "cell":
             raise ConfigError(f"{where} measures several nodes in one job: set fan_out to node")
         if not settings_of(config).get("scratch_shared"):
             raise ConfigError(
                 f"{where} measures a file system that all nodes share: set slurm: "
                 "{scratch_shared: true} in the site file, and scratch in the configuration to a folder on it"
             )
-        groups[f"disk[{index}]"] = _first_nodes(grid["together"], cluster)
+        groups[f"disk[{index}]"] = _first_nodes(grid.together, cluster)
     return groups
 
 

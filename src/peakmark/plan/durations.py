@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from peakmark.cell import Cell
+from peakmark.config.types import Planned
 from peakmark.plan import grids
-from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
+from peakmark.plan.cluster import ANY, Cluster, settings_of
 from peakmark.storage.planfile import WAIT_S
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import SLOWEST_LINK, Cost
@@ -50,14 +51,14 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
     return disk, memory
 
 
-def megabytes(cells: Iterable[Cell], config: Settings) -> int:
+def megabytes(cells: Iterable[Cell], config: Planned) -> int:
     """Return the memory of a job in MB (10^6 B): its cells' needs, Python, and a share that stays free."""
     factor = float(settings_of(config).get("memory_factor", 1.0))
     _, memory = largest(cells)
     return math.ceil((memory / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
 
 
-def needs(cells: Iterable[Cell], config: Settings) -> tuple[int, int]:
+def needs(cells: Iterable[Cell], config: Planned) -> tuple[int, int]:
     """Return the CPUs and the memory in MiB that a node needs for the cells.
 
     Words of ``concurrency`` fit any node.
@@ -120,11 +121,12 @@ class Durations:
         return max(slow.seconds - faster_link - faster_disk, slow.fixed_s)
 
 
-def of(config: Settings, cluster: Cluster | None) -> Durations:
+def of(config: Planned, cluster: Cluster | None) -> Durations:
     """Return the durations of a campaign's cells."""
-    repeats = int(config["repeat_disturbed"])
     if cluster is None:
-        return Durations(LOOPBACK_LINK, len(os.sched_getaffinity(0)), repeats=repeats)
+        return Durations(
+            LOOPBACK_LINK, len(os.sched_getaffinity(0)), repeats=config.repeat_disturbed
+        )
     cpus, _ = cluster.size_of(ANY)
     # On a cluster, ``plan_text`` adds the overhead of each job and each cell.
-    return Durations(cpus=cpus, between_s=0.0, repeats=repeats)
+    return Durations(cpus=cpus, between_s=0.0, repeats=config.repeat_disturbed)

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, product
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from peakmark.catalogue import (
     ARRAYS,
@@ -29,16 +31,23 @@ from peakmark.catalogue import (
 )
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
+from peakmark.config.types import (
+    AnyGrid,
+    CpuGrid,
+    DiskGrid,
+    MemoryGrid,
+    NetworkGrid,
+    Planned,
+    ReferenceGrid,
+)
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
 from peakmark.formatting import parse_size
 from peakmark.machine import gpu, topology
 from peakmark.machine.host import Host
-from peakmark.plan.cluster import ANY, Groups, Rounds, Settings
+from peakmark.plan.cluster import ANY, Groups, Rounds
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 
-DEFAULT_SIZE = 1 << 30
-"""Total size in bytes of the files of a disk cell, if the grid sets none."""
 MOST_CELLS = 1_000_000
 """Most cells of peakmark's kernels in a campaign: weeks of measuring on a hundred nodes."""
 READS = ("RS", "RR")
@@ -52,7 +61,7 @@ _COUNTED = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips
 
 
 def cells(
-    config: Settings,
+    config: Planned,
     node: str,
     on_this_machine: bool,
     has_gpus: bool,
@@ -68,26 +77,26 @@ def cells(
     Raises:
         ConfigError: a cell is possible on no machine, or a reference can measure no row of its grid.
     """
-    for subsystem in SUBSYSTEMS:
+    for subsystem, several in config.grids().items():
         if subsystem == "gpu" and not has_gpus:
             continue
-        for index, keys in enumerate(config[subsystem]):
-            has_pairs = subsystem == "network" and "pairs" in keys
-            has_groups = subsystem == "disk" and "together" in keys
+        for index, keys in enumerate(several):
+            has_pairs = isinstance(keys, NetworkGrid) and keys.pairs is not None
+            has_groups = isinstance(keys, DiskGrid) and keys.together is not None
             if not has_pairs and not has_groups:
                 place = f"{subsystem}[{index}]"
                 yield from _grid_cells(config, place, keys, node, on_this_machine)
 
 
-def pair_cells(config: Settings, rounds: Rounds) -> Iterator[Cell]:
+def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
     """Yield the cells of the network grids with ``pairs``; ``cells`` explains arguments and errors."""
     for place, turns in rounds.items():
-        keys = config["network"][int(place[8:-1])]
+        keys = config.network[int(place[8:-1])]
         for cell in _grid_cells(config, place, keys, ANY, False):
             for client, server in chain.from_iterable(turns):
                 yield replace(cell, node=client, peer=server)
-        if keys.get("together"):
-            alone = {key: value for key, value in keys.items() if key != "references"}
+        if keys.together:
+            alone = msgspec.structs.replace(keys, references={})
             for cell in _grid_cells(config, place, alone, ANY, False):
                 for turn, pairs in enumerate(turns):
                     together = replace(
@@ -97,39 +106,38 @@ def pair_cells(config: Settings, rounds: Rounds) -> Iterator[Cell]:
                         yield replace(together, node=client, peer=server)
 
 
-def group_cells(config: Settings, groups: Groups) -> Iterator[Cell]:
+def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
     """Yield the cells of the disk grids with ``together``; ``cells`` explains arguments and errors.
 
     The option ``first`` names the first node of a group, and ``part`` is the place of a cell's node in it.
     """
     for place, several in groups.items():
-        keys = config["disk"][int(place[5:-1])]
+        keys = config.disk[int(place[5:-1])]
         for cell in _grid_cells(config, place, keys, ANY, False):
             for nodes in several:
-                one_file = bool(keys.get("one_file"))
-                variant = disk_variant(cell.variant)._replace(nodes=len(nodes), one_file=one_file)
+                variant = disk_variant(cell.variant)._replace(
+                    nodes=len(nodes), one_file=keys.one_file
+                )
                 for part, node in enumerate(nodes):
                     options = {**cell.options, "first": nodes[0], "part": part}
                     yield replace(cell, node=node, variant=variant.text, options=options)
 
 
 def _grid_cells(
-    config: Settings, place: str, keys: Settings, node: str, on_this_machine: bool
+    config: Planned, place: str, keys: AnyGrid, node: str, on_this_machine: bool
 ) -> Iterator[Cell]:
     subsystem = place.partition("[")[0]
-    aliases = concurrency_aliases(keys["concurrency"], on_this_machine)
+    aliases = concurrency_aliases(keys.concurrency, on_this_machine)
     concurrency = list(dict.fromkeys(aliases.values()))
-    grid = _Grid(config, subsystem, {**keys, "concurrency": concurrency}, node)
+    grid = _Grid(config, subsystem, msgspec.structs.replace(keys, concurrency=concurrency), node)
     for cell in grid.kernel_cells():
         if on_this_machine and not _has_distance(cell):
             continue
         _check_possible(place, cell)
         yield cell
-    for name, changes in keys.get("references", {}).items():
-        narrowed = dict(changes)
-        if "concurrency" in changes:
-            chosen = [aliases.get(value, value) for value in changes["concurrency"]]
-            narrowed["concurrency"] = list(dict.fromkeys(chosen))
+    for name, changes in keys.references.items():
+        chosen = [aliases.get(value, value) for value in changes.concurrency or keys.concurrency]
+        narrowed = msgspec.structs.replace(changes, concurrency=list(dict.fromkeys(chosen)))
         planned = list(grid.reference_cells(name, narrowed))
         if not planned:
             raise ConfigError(
@@ -139,19 +147,19 @@ def _grid_cells(
         yield from planned
 
 
-def check_number(config: Settings, nodes: int, rounds: Rounds, groups: Groups) -> None:
+def check_number(config: Planned, nodes: int, rounds: Rounds, groups: Groups) -> None:
     """Check that a campaign has at most ``MOST_CELLS`` cells. Errors: ConfigError."""
     count = 0
-    for subsystem in SUBSYSTEMS:
-        for index, keys in enumerate(config[subsystem]):
-            repeated = keys.get("repetitions", config["repetitions"])
+    for subsystem, several in config.grids().items():
+        for index, keys in enumerate(several):
+            repeated = keys.repetitions or config.repetitions
             place = f"{subsystem}[{index}]"
             places = nodes
             if place in rounds:
                 places = sum(map(len, rounds[place]))
             if place in groups:
                 places = sum(map(len, groups[place]))
-            elif keys.get("together"):
+            elif isinstance(keys, NetworkGrid) and keys.together:
                 places *= 2
             count += places * repeated * len(_points(subsystem, keys))
     if count > MOST_CELLS:
@@ -276,44 +284,44 @@ class _GridPoint(NamedTuple):
         return ""
 
 
-def _points(subsystem: str, keys: Settings) -> list[_GridPoint]:
+def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
     """Return the points of a grid, in table order."""
     blocks: list[int | None] = []
-    for block in keys.get("blocks", (AUTO,)):
+    for block in keys.blocks or (AUTO,):
         if block == AUTO:
             blocks.append(None)
         else:
             blocks.append(parse_size(block))
     points: list[_GridPoint] = []
-    for workload in keys["workloads"]:
+    for workload in keys.workloads:
         variants = _variants(subsystem, keys)
         if subsystem == "gpu":
             variants = _variants_of_gpu(workload, keys)
         elif workload in LADDERS:
-            variants = keys.get("variants") or list(PAGES)
+            variants = keys.variants or list(PAGES)
         elif workload in SHAPES or (subsystem == "memory" and workload == "LAT"):
             variants = [""]
         sizes = blocks
         if workload in SHAPES or (subsystem == "gpu" and workload not in SWEEPS):
             sizes = [None]
-        points += map(_GridPoint._make, product([workload], variants, sizes, keys["concurrency"]))
+        points += map(_GridPoint._make, product([workload], variants, sizes, keys.concurrency))
     return points
 
 
-def _variants_of_gpu(workload: str, keys: Settings) -> list[str]:
+def _variants_of_gpu(workload: str, keys: AnyGrid) -> list[str]:
     """Return the variants of the grid that a GPU workload has; without any, its default variants.
 
     The default of LINK excludes ``peer``, which needs two GPUs.
     """
     known = gpu_variants(workload)
-    asked = [variant for variant in keys.get("variants", []) if variant in known]
+    asked = [variant for variant in keys.variants if variant in known]
     if asked or workload != "LINK":
         return asked or [known[0]]
     return [variant for variant in known if variant != "peer"]
 
 
-def _variants(subsystem: str, keys: Settings) -> list[str]:
-    return keys.get("variants") or [SUBSYSTEMS[subsystem].default]
+def _variants(subsystem: str, keys: AnyGrid) -> list[str]:
+    return keys.variants or [SUBSYSTEMS[subsystem].default]
 
 
 @dataclass(frozen=True)
@@ -324,25 +332,24 @@ class _Grid:
         keys: the grid as the configuration states it.
     """
 
-    config: Settings
+    config: Planned
     subsystem: str
-    keys: Settings
+    keys: AnyGrid
     node: str
 
     def kernel_cells(self) -> Iterator[Cell]:
         """Yield the cells of peakmark's kernel."""
-        count = self.keys.get("repetitions", self.config["repetitions"])
+        count = self.keys.repetitions or self.config.repetitions
         for point in _points(self.subsystem, self.keys):
             options = self._options(point, point.workload, self.keys) | self._total(point)
             yield from self._repetitions(count, KERNELS[self.subsystem], point, options)
 
-    def reference_cells(self, name: str, changes: Settings) -> Iterator[Cell]:
+    def reference_cells(self, name: str, changes: ReferenceGrid) -> Iterator[Cell]:
         """Yield the cells of one reference tool, each for one or several points of the grid."""
-        grid = dict(self.keys)
-        for key in ("workloads", "concurrency", "blocks", "variants"):
-            if key in changes:
-                grid[key] = changes[key]
-        count = changes.get("repetitions", self.config["reference_repetitions"])
+        stated: dict[str, Any] = msgspec.to_builtins(changes)
+        common = {key: stated.pop(key) for key in self.keys.__struct_fields__ if key in stated}
+        grid = msgspec.structs.replace(self.keys, **common)
+        count = changes.repetitions or self.config.reference_repetitions
         planned: set[_GridPoint] = set()
         for row in _points(self.subsystem, grid):
             coverage = self._coverage(name, row)
@@ -356,7 +363,7 @@ class _Grid:
             if point in planned:
                 continue
             planned.add(point)
-            options = self._reference_options(name, row, point.workload, changes)
+            options = self._reference_options(name, row, point.workload, grid, stated)
             yield from self._repetitions(count, name, point, options)
 
     def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
@@ -374,26 +381,24 @@ class _Grid:
         for repetition in range(count):
             own = dict(options)
             if "seed" in own:
-                own["seed"] = self.config["seed"] + repetition
+                own["seed"] = self.config.seed + repetition
             yield Cell(*place, repetition, own, word=point.word)
 
     def _reference_options(
-        self, name: str, row: _GridPoint, workload: str, changes: Settings
+        self, name: str, row: _GridPoint, workload: str, grid: AnyGrid, own: Mapping[str, Any]
     ) -> dict[str, Scalar]:
-        options = self._options(row, workload, {**self.keys, **changes})
-        for key in ("nb", "ops"):
-            if key in changes:
-                options[key] = changes[key]
-        if "budget_s" in changes:
-            budget_s = changes["budget_s"]
+        """Return the options of a reference tool: those of all instruments, and the tool's ``own`` keys."""
+        options = self._options(row, workload, grid) | dict(own)
+        if "budget_s" in own:
+            budget_s = own["budget_s"]
             options["budget_s"] = self._scaled_time(budget_s, min(budget_s, SHORTEST_HPL_S))
-        if "count" in changes:
-            options["count"] = self._scaled_amount(changes["count"])
+        if "count" in own:
+            options["count"] = self._scaled_amount(own["count"])
         for key in REGISTRY[name].unused:
             options.pop(key, None)
         return options
 
-    def _options(self, point: _GridPoint, workload: str, keys: Settings) -> dict[str, Scalar]:
+    def _options(self, point: _GridPoint, workload: str, keys: AnyGrid) -> dict[str, Scalar]:
         """Return the options that all instruments share.
 
         Args:
@@ -403,36 +408,37 @@ class _Grid:
             keys: keys of the grid, with the changes for the reference tool.
         """
         config = self.config
+        warmup = config.warmup if keys.warmup is None else keys.warmup
         options: dict[str, Scalar] = {
-            "seconds": self._scaled_time(keys.get("seconds", config["seconds"]), SHORTEST_S),
-            "warmup": self._scaled_time(keys.get("warmup", config["warmup"])),
-            "seed": config["seed"],
+            "seconds": self._scaled_time(keys.seconds or config.seconds, SHORTEST_S),
+            "warmup": self._scaled_time(warmup),
+            "seed": config.seed,
         }
-        if SUBSYSTEMS[self.subsystem].pinned:
-            options["isa"] = keys.get("isa", "auto")
-        if self.subsystem == "memory":
-            options["pool"] = pool = keys.get("pool", AUTO)
-            if pool != AUTO:
-                options["pool"] = parse_size(pool)
+        if isinstance(keys, CpuGrid | MemoryGrid):
+            options["isa"] = keys.isa
+        if isinstance(keys, MemoryGrid):
+            options["pool"] = AUTO
+            if keys.pool != AUTO:
+                options["pool"] = parse_size(keys.pool)
             elif workload != "LAT" and _has_pmbw_pools(keys):
                 options["power_of_two"] = True  # pmbw measures no other sizes.
-            choices = ("store", "pairs", "steps")
-            options |= {key: keys[key] for key in choices if key in keys}
-        if self.subsystem == "disk":
-            size = parse_size(keys.get("size", DEFAULT_SIZE))
+            chosen = {"store": keys.store, "pairs": keys.pairs, "steps": keys.steps}
+            options |= _stated(chosen)
+        if isinstance(keys, DiskGrid):
+            size = parse_size(keys.size)
             options["size"] = self._scaled_amount(size, self._bytes_per_round(point))
-            options["scratch"] = config["scratch"]
+            options["scratch"] = config.scratch
             if workload not in READS:
-                options |= {key: keys[key] for key in ("sync", "fill") if key in keys}
-        if self.subsystem == "network" and config["interface"] is not None:
-            options["interface"] = config["interface"]
+                options |= _stated({"sync": keys.sync, "fill": keys.fill})
+        if self.subsystem == "network" and config.interface is not None:
+            options["interface"] = config.interface
         return options
 
     def _total(self, point: _GridPoint) -> dict[str, Scalar]:
         """Return the option of peakmark's kernel that sets a fixed amount of work, if the grid has one."""
-        if "total" not in self.keys:
+        if self.keys.total is None:
             return {}
-        total = configuration.parse_total(f"{self.subsystem} total", self.keys["total"])
+        total = configuration.parse_total(f"{self.subsystem} total", self.keys.total)
         option = _COUNTED.get(point.workload, SUBSYSTEMS[self.subsystem].total)
         unit = point.threads
         if option == "total":
@@ -447,22 +453,27 @@ class _Grid:
         return size
 
     def _scaled_time(self, seconds: float, least: float = 0.0) -> float:
-        scale = float(self.config["scale"])
+        scale = self.config.scale
         if scale == 1:
             return seconds
         return max(seconds * scale, least)
 
     def _scaled_amount(self, amount: int, unit: int = 1) -> int:
         """Return a scaled amount of work or bytes, rounded to whole units and at least one unit."""
-        scale = float(self.config["scale"])
+        scale = self.config.scale
         if scale == 1:
             return amount
         return max(1, round(amount * scale / unit)) * unit
 
 
-def _has_pmbw_pools(keys: Settings) -> bool:
+def _stated(options: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """Return the options that the grid states."""
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _has_pmbw_pools(keys: MemoryGrid) -> bool:
     """Return whether pmbw is a reference for pools of the grid."""
-    pmbw = keys.get("references", {}).get("pmbw")
+    pmbw = keys.references.get("pmbw")
     if pmbw is None:
         return False
-    return not set(POOLS).isdisjoint(pmbw.get("variants") or _variants("memory", keys))
+    return not set(POOLS).isdisjoint(pmbw.variants or _variants("memory", keys))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from peakmark.cell import Cell
+from peakmark.config.types import Batch, Planned
 from peakmark.plan.cluster import Settings, settings_of
 from peakmark.tools import REGISTRY
 
@@ -37,13 +38,13 @@ def _together_key(cell: Cell) -> str:
     return f"{cell.instrument}.{cell.point}.{of_what}.{cell.repetition}.together"
 
 
-def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
+def group(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
     """Return the cells of each job, by its name, in running order.
 
     The nodes, or the pairs of a round, that are measured together are one job. Other cells of a node are
     one job, or with ``fan_out: {batch: 20}`` jobs of 20 cells.
     """
-    fan_out, settings = config["fan_out"], settings_of(config)
+    fan_out, settings = config.fan_out, settings_of(config)
     jobs: dict[str, list[Cell]] = {}
     places = Counter[str]()
     for cell in cells:
@@ -51,8 +52,8 @@ def group(cells: Sequence[Cell], config: Settings) -> dict[str, list[Cell]]:
             name = _together_key(cell)
         else:
             name = f"{cell.place}.{resource_of(cell, settings)}"
-            if fan_out != "node":
-                batch = places[name] // fan_out["batch"]
+            if isinstance(fan_out, Batch):
+                batch = places[name] // fan_out.batch
                 places[name] += 1
                 name = f"{name}.{batch}"
         jobs.setdefault(name, []).append(cell)

@@ -12,7 +12,7 @@ from peakmark import slurm
 from peakmark.catalogue import GPUS
 from peakmark.cell import Cell
 from peakmark.plan import durations
-from peakmark.plan.cluster import ANY, Cluster, Settings, settings_of
+from peakmark.plan.cluster import ANY, Cluster, Settings, gres_of, settings_of
 from peakmark.plan.job_groups import resource_of, two_nodes, uses_shared_resource
 from peakmark.plan.plan import Plan
 
@@ -77,8 +77,8 @@ def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
 
 def program(instrument: str, plan: Plan) -> list[str]:
     """Return the configured program and modules of an instrument."""
-    tool = plan.config["tools"].get(instrument)
-    modules = plan.config["modules"].get(instrument, [])
+    tool = plan.config.tools.get(instrument)
+    modules = plan.config.modules.get(instrument, [])
     return [str(tool or "auto"), *(f"--module={module}" for module in modules)]
 
 
@@ -249,7 +249,7 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
     if any(uses_shared_resource(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
     if count := gpus(cells, plan):
-        named["gres"] = f"{plan.config['site_facts']['gpus']['gres']}:{count}"
+        named["gres"] = f"{gres_of(plan.config)}:{count}"
     return named
 
 

@@ -8,9 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from peakmark.cell import Cell
+from peakmark.config.types import Planned
 from peakmark.plan import durations, job_groups
-from peakmark.plan.cluster import Cluster, Settings, peers
+from peakmark.plan.cluster import Cluster, peers
 from peakmark.plan.durations import Durations
 from peakmark.storage.results import Results
 
@@ -50,7 +53,7 @@ class Plan:
         left_out: subsystem -> why no cells of its grids are planned.
     """
 
-    config: Settings
+    config: Planned
     cells: tuple[Cell, ...]
     references: tuple[Reference, ...]
     cluster: Cluster | None = None
@@ -60,7 +63,7 @@ class Plan:
     @property
     def campaign(self) -> str:
         """Return the name of the campaign."""
-        return str(self.config["campaign"])
+        return self.config.campaign
 
     @property
     def directory(self) -> Path:
@@ -99,7 +102,7 @@ class Plan:
     @property
     def is_grouped(self) -> bool:
         """Return whether a job may measure several cells."""
-        return self.cluster is not None and self.config["fan_out"] != "cell"
+        return self.cluster is not None and self.config.fan_out != "cell"
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
@@ -133,7 +136,7 @@ class Plan:
         plan = {
             "schema": 1,
             "campaign": self.campaign,
-            "config": self.config,
+            "config": msgspec.to_builtins(self.config),
             "cluster": cluster,
             "peers": self.peers,
             "cells": cells,

@@ -81,7 +81,7 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
     """
     settings = settings_of(plan.config)
     usable = 1
-    if plan.config["fan_out"] != "node":
+    if plan.config.fan_out != "node":
         usable = max(1, cluster.count)
     overhead = CELL_S + JOB_S * len(plan.jobs) / max(1, len(plan.cells))
     node_seconds = 0.0

@@ -16,7 +16,7 @@ import pandas as pd
 
 from peakmark import yamlfile
 from peakmark.cell import Cell
-from peakmark.config.types import Campaign
+from peakmark.config.types import Planned
 from peakmark.formatting import counted, natural
 from peakmark.resources import of_checkout
 from peakmark.rows import schema
@@ -333,7 +333,7 @@ def preset_of(config: Mapping[str, Any]) -> str:
 
     The campaign's name is not compared. Return an empty name if there is no such preset.
     """
-    wanted = settings_of({**config, "campaign": None})
+    wanted = settings_of({**config, "campaign": Planned().campaign})
     return next((name for name, preset in presets().items() if preset == wanted), "")
 
 
@@ -342,13 +342,15 @@ def presets() -> dict[str, dict[str, Any]]:
     """Return name of each shipped preset -> its settings, without the name of a campaign."""
     found = {}
     for path in sorted(of_checkout("config/presets").glob("*.yaml")):
-        found[path.stem] = settings_of({**yamlfile.read(path), "campaign": None})
+        found[path.stem] = settings_of({**yamlfile.read(path), "campaign": Planned().campaign})
     return found
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys of a configuration that differ from the default."""
-    return without_defaults(config, msgspec.to_builtins(Campaign()))
+    # A file may state the defaults of a grid; a plan leaves them out.
+    grids = msgspec.to_builtins(msgspec.convert(config, Planned).grids())
+    return without_defaults({**config, **grids}, msgspec.to_builtins(Planned()))
 
 
 def without_defaults(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,8 +17,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from peakmark import files, output, resources
 from peakmark.cell import Cell
+from peakmark.config.types import Planned
 from peakmark.formatting import duration, parse_duration, plural
 from peakmark.plan import cluster, jobs, rule_resources
 from peakmark.plan.build import complete, make_completed
@@ -89,11 +92,11 @@ class Run:
         output.tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
 
-    def _find_cluster(self, completed: Mapping[str, Any]) -> Cluster:
+    def _find_cluster(self, completed: Planned) -> Cluster:
         """Return the cluster whose scheduler gets the jobs. peakmark's executor needs Slurm."""
         if not self.has_queue and shutil.which("scontrol") is None:
             return cluster.unlisted(completed)
-        folder = RESULTS / completed["campaign"]
+        folder = RESULTS / completed.campaign
         return cluster.find(completed, self.overrides.get("partition"), folder)
 
     def _index(self) -> None:
@@ -286,9 +289,9 @@ class Run:
         self.opened = Queue(
             self.plan.directory,
             max_jobs=int(settings_of(config).get("max_jobs", MAX_JOBS)),
-            give_up_s=parse_duration(config["give_up_after"]),
+            give_up_s=parse_duration(config.give_up_after),
             is_reserved="reservation" in settings_of(config),
-            retries=int(config["retries"]),
+            retries=config.retries,
             say=say,
             on_start=status.progress.start,
         )
@@ -369,11 +372,11 @@ class RunInJob(Run):
         self.config = config
         self.has_queue = False
         self.overrides = {}
-        folder = RESULTS / complete(config, on_cluster=True)["campaign"]
+        folder = RESULTS / complete(config, on_cluster=True).campaign
         results = Results.read(folder)
         known = results.plan["cluster"]
         where = Cluster.from_json(known) if known else None
-        self.plan = Plan(results.config, results.cells, (), where)
+        self.plan = Plan(msgspec.convert(results.config, Planned), results.cells, (), where)
         self.findings = {}
         self.kernels_ready = True
         self._index()

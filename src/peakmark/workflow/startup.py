@@ -55,7 +55,7 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     """
     rows = {cell.row: cell for cell in cells}
     reasons = {row: plan.impossible[row] for row in rows.keys() & plan.impossible.keys()}
-    if rows and plan.cluster is None and plan.config["tools_on"] != "nodes":
+    if rows and plan.cluster is None and plan.config.tools_on != "nodes":
         reasons = _lacking(plan, rows) | reasons
     by_reason = defaultdict[str, list[str]](list)
     for row, reason in sorted(reasons.items()):
@@ -119,22 +119,26 @@ def _lacking(plan: Plan, rows: Mapping[str, Cell]) -> dict[str, str]:
 
 
 def _check_interface(plan: Plan) -> None:
-    name = plan.config["interface"]
+    name = plan.config.interface
     known = [name for _, name in socket.if_nameindex()]
     if name is not None and name not in known:
         raise ConfigError(f"interface is {name!r}: this machine has {', '.join(known)}")
 
 
 def _check_tools(plan: Plan) -> None:
-    for name, path in plan.config["tools"].items():
-        if path is not False and name not in plan.config["modules"] and shutil.which(path) is None:
+    for name, path in plan.config.tools.items():
+        if (
+            path is not False
+            and name not in plan.config.modules
+            and shutil.which(str(path)) is None
+        ):
             raise ConfigError(
                 f"tools.{name} is {path!r}, which is no program here: give the path of one, or false to leave it out"
             )
 
 
 def _check_scratch(plan: Plan) -> Path:
-    configured = plan.config["scratch"]
+    configured = plan.config.scratch
     place = files.scratch(configured)
     why = files.unusable(place)
     if why is None:

@@ -12,7 +12,16 @@ from peakmark.catalogue import SHAPES, WORKLOADS
 from peakmark.cell import Cell
 from peakmark.config import campaign
 from peakmark.config import campaign as config
-from peakmark.config.types import Campaign, CampaignGrid, ReferenceGrid, Report
+from peakmark.config.types import (
+    Campaign,
+    CpuGrid,
+    DiskGrid,
+    GpuGrid,
+    MemoryGrid,
+    NetworkGrid,
+    ReferenceGrid,
+    Report,
+)
 from peakmark.machine import topology
 from peakmark.resources import ROOT
 
@@ -22,9 +31,9 @@ PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 
 def test_defaults_are_filled_in():
     completed = config.complete(CPU)
-    assert completed["campaign"] == "node"
-    assert completed["memory"] == []
-    assert completed["report"]["title"] == "Performance report"
+    assert completed.campaign == "node"
+    assert completed.memory == []
+    assert completed.report.title == "Performance report"
 
 
 @pytest.mark.parametrize(
@@ -36,25 +45,24 @@ def test_what_is_measured_without_a_word_loads_the_whole_node(path, asked):
     completed = config.complete(campaign.read([ROOT / path]))
     grids = [
         grid
-        for name in ("cpu", "memory")
-        for grid in completed[name]
-        if grid["workloads"][0] not in ("LAT", *SHAPES)
+        for grid in [*completed.cpu, *completed.memory]
+        if grid.workloads[0] not in ("LAT", *SHAPES)
     ]
-    assert len(grids) > 3 and all(grid["concurrency"] == asked for grid in grids)
+    assert len(grids) > 3 and all(grid.concurrency == asked for grid in grids)
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_presets_are_valid(preset):
     """The node chooses the pool, but where a report states one."""
-    memory = config.complete(campaign.read([preset]))["memory"]
+    memory = config.complete(campaign.read([preset])).memory
     stated = {"1GiB"} if preset.stem == "four-subsystems-2018-prometheus" else set()
-    assert {grid.get("pool", "auto") for grid in memory} <= {"auto"} | stated
+    assert {grid.pool for grid in memory} <= {"auto"} | stated
 
 
 @pytest.mark.parametrize("word", topology.WORDS)
 def test_parts_of_the_node_are_words_beside_numbers(word):
     grid = one_grid("memory", concurrency=[1, word], references={"pmbw": {"concurrency": [word]}})
-    assert config.complete(grid)["memory"][0]["concurrency"] == [1, word]
+    assert config.complete(grid).memory[0].concurrency == [1, word]
     cell = Cell("memory", "rambench", "RS", "pool", 1024, 1, "any", 0, {}, word)
     assert Cell.from_json(cell.to_json()) == cell and cell.asked == word
 
@@ -136,7 +144,9 @@ def test_the_configuration_holds_every_key():
     assert EVERY_KEY.keys() == set(Campaign.__struct_fields__)
     assert EVERY_KEY["report"].keys() == set(Report.__struct_fields__)
     grids = [one for name in WORKLOADS for one in EVERY_KEY[name]]
-    assert {key for one in grids for key in one} == set(CampaignGrid.__annotations__)
+    kinds = (CpuGrid, MemoryGrid, DiskGrid, NetworkGrid, GpuGrid)
+    keys = {key for one in grids for key in one}
+    assert keys == {key for kind in kinds for key in kind.__struct_fields__}
     tools = {key for one in grids for tool in one["references"].values() for key in tool}
-    assert tools == set(ReferenceGrid.__annotations__)
+    assert tools == set(ReferenceGrid.__struct_fields__)
     assert plan.make(EVERY_KEY).cells

@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 
+import msgspec
 import pytest
 from tests.unit.plan.planned import CPU, NETWORK, where
 
 from peakmark import slurm
+from peakmark.config.types import Planned
 from peakmark.errors import ConfigError
 from peakmark.plan import cluster, jobs, plan_text
 
@@ -53,7 +55,7 @@ def choose(monkeypatch):
 
     def choice(found, asked="any", earlier=None, seed=1):
         monkeypatch.setattr(slurm, "nodes", lambda _partition, _reservation: found)
-        return cluster.find({"nodes": asked, "seed": seed}, None, earlier)
+        return cluster.find(msgspec.convert({"nodes": asked, "seed": seed}, Planned), None, earlier)
 
     return choice
 

@@ -1,5 +1,6 @@
 """Plans of GPUs: on a machine with and without a driver, and on a cluster."""
 
+import msgspec
 import pytest
 from tests.unit.plan.planned import where
 
@@ -92,13 +93,13 @@ def test_variants_and_blocks_belong_to_their_workloads(gpus):
 
 
 @pytest.mark.parametrize(("grid", "words"), [
-    ({"concurrency": ["cores"]}, "the word gpus is for gpu, which has no other"),
+    ({"concurrency": ["cores"]}, "gpu[0].concurrency[0] is \"cores\": allowed is a whole number from 1 to 4096, or the word gpus"),
     ({"variants": ["to"]}, "variants has 'to', which none of its workloads has"),
-    ({"variants": ["pool"]}, "allowed for gpu are sustained and burst"),
-    ({"blocks": ["4KiB"]}, "the gpu workloads have no block size"),
+    ({"variants": ["pool"]}, "gpu[0].variants[0] is \"pool\": allowed is sustained and burst"),
+    ({"blocks": ["4KiB"]}, "none of its workloads has a block size"),
     ({"workloads": ["RS"], "blocks": ["4MiB"]}, "takes blocks of 32B to 1MiB"),
-    ({"workloads": ["TCP"]}, "allowed for gpu are FP64"),
-    ({"total": 1e12}, "total belongs to cpu, memory, disk and network"),
+    ({"workloads": ["TCP"]}, "gpu[0].workloads[0] is \"TCP\": allowed is \"FP16\""),
+    ({"total": 1e12}, "gpu[0] has the unknown key total: allowed are blocks"),
     ({"references": {"hpl": {}}}, "allowed for gpu are cublas, cuda-memcpy"),
     ({"workloads": ["LINK"], "variants": ["peer"], "concurrency": [1]}, "needs 2 GPUs for peer"),
 ])  # fmt: skip
@@ -109,7 +110,9 @@ def test_a_wrong_grid_is_refused_in_one_sentence(grid, words):
 
 
 def test_other_subsystems_have_no_gpus():
-    with pytest.raises(ConfigError, match="the word gpus is for gpu"):
+    with pytest.raises(
+        ConfigError, match=r"cpu\[0\].concurrency\[0\] is .gpus.: allowed is a whole number"
+    ):
         plan.make({"cpu": [{"workloads": ["DP"], "concurrency": ["gpus"]}]})
 
 
@@ -121,8 +124,7 @@ KINDS = [
 
 def on_cluster(**site):
     config = {"gpu": [RATES], "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
-    completed = plan.complete(config, on_cluster=True)
-    completed["site_facts"] = site
+    completed = msgspec.structs.replace(plan.complete(config, on_cluster=True), site_facts=site)
     return plan.make_completed(completed, where(kinds=KINDS))
 
 

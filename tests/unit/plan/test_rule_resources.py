@@ -4,6 +4,7 @@ import pytest
 from tests.unit.plan.planned import CPU, DISK, NETWORK, where
 from tests.unit.plan.test_jobs import LARGE, SMALL, site
 
+from peakmark.config.types import Planned
 from peakmark.errors import ConfigError
 from peakmark.plan import rule_resources
 from peakmark.plan.cluster import unlisted
@@ -49,8 +50,8 @@ def test_what_must_not_run_at_once_is_a_resource(planned):
 
 
 def test_a_scheduler_that_lists_no_nodes_gets_any(planned):
-    plan = planned(unlisted({}), cpu=[CPU], network=[NETWORK])
+    plan = planned(unlisted(Planned()), cpu=[CPU], network=[NETWORK])
     found = by_subsystem(plan)
     assert (found["cpu"]["nodes"], found["network"]["nodes"]) == (1, 2)
     with pytest.raises(ConfigError, match="use nodes: any"):
-        unlisted({"nodes": ["n1"]})
+        unlisted(Planned(nodes=["n1"]))

@@ -110,7 +110,7 @@ def findings(tmp_path_factory):
                 first = records.setdefault(Cell.from_json(each["cell"]).id, each)
                 first["measurements"] += each["measurements"] if first is not each else []
         folder = tmp_path_factory.mktemp("reports") / name
-        make.write(folder, records.values(), config=planned(name).config)
+        make.write(folder, records.values(), config=planned(name).to_json()["config"])
         return build.judge(Results.read(folder)).findings
 
     return of_report

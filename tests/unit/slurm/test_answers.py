@@ -2,6 +2,7 @@
 to 24.11. Outputs named 22.05 are Slurm's own; others follow its sources and public reports.
 """
 
+import msgspec
 import pytest
 from tests.unit.cases import cases
 from tests.unit.plan.planned import CPU, NETWORK, made
@@ -9,6 +10,7 @@ from tests.unit.slurm.conftest import MINE, printing
 
 from peakmark import slurm
 from peakmark.config import site as sites
+from peakmark.config.types import Planned
 from peakmark.plan import cluster, jobs
 from peakmark.slurm import commands, failures
 
@@ -203,7 +205,8 @@ def test_a_campaign_in_two_partitions_has_each_node_once(programs, tmp_path, mon
     programs(sinfo=printing(LISTED))
     for asked in ("all", {"sample": 3}):
         config = {"nodes": asked, "network": [NETWORK]}
-        there = cluster.find({**config, "site_facts": {"slurm": {"partition": "a, b"}}}, None)
+        config["site_facts"] = {"slurm": {"partition": "a, b"}}
+        there = cluster.find(msgspec.convert(config, Planned), None)
         assert there.nodes == ("n01", "n02", "n03") and (there.count, there.limit) == (3, 2880)
         assert there.partition == "a,b" and cluster.Cluster.from_json(there.to_json()) == there
         peers = cluster.peers(there.nodes)

@@ -4,6 +4,7 @@ to reproduce them.
 
 import hashlib
 
+import msgspec
 import pytest
 import yaml
 from tests.checkout import ROOT
@@ -62,7 +63,7 @@ def test_the_printed_configuration_is_short_the_other_whole_and_both_read_back_t
 @pytest.mark.parametrize(("changes", "name"), [({}, "quick"), ({"seconds": 9}, "")])
 def test_a_preset_is_printed_by_its_name(tmp_path, changes, name):
     preset = yamlfile.read(ROOT / "config" / "presets" / "quick.yaml")
-    config = complete({**preset, "campaign": "renamed", **changes})
+    config = msgspec.to_builtins(complete({**preset, "campaign": "renamed", **changes}))
     analysis = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=config)
     assert analysis.campaign["preset"] == name
     printed = yaml.safe_load(appendix.describe_provenance(analysis)["config"])
