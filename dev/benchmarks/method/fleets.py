@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
 from peakmark.plan.cluster import rounds
-from peakmark.rows import fleet, links
+from peakmark.rows import fleet
 from peakmark.rows.fleet import Place
 
 Values = NDArray[np.float64]
@@ -190,7 +190,7 @@ def slow_links(nodes: int, seed: int = 1) -> Counts:
         false = missed = judged = 0
         for number in range(campaigns):
             values, leaves, slow = of.measured(seed * 1000 + number)
-            found = links.slow_parts(values, of.times, leaves)
+            found = fleet.slow_parts(values, of.times, leaves)
             named = {(each.kind, each.name) for each in found}
             false += len(named - slow)
             missed += len(slow - named)

@@ -15,10 +15,15 @@ from peakmark import files
 from peakmark.errors import RecordError
 from peakmark.rows import expectations, findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
-from peakmark.rows.fleet import add_verdicts, count_judged, list_nodes, list_slow_nodes
-from peakmark.rows.links import list_slow_parts
+from peakmark.rows.fleet import (
+    add_verdicts,
+    count_judged,
+    list_nodes,
+    list_slow_nodes,
+    list_slow_parts,
+)
 from peakmark.rows.names import CAMPAIGN, CHECK, FOLDER
-from peakmark.rows.reasons import add_reasons
+from peakmark.rows.recorded_facts import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
 from peakmark.rows.runs import read_runs
@@ -40,7 +45,7 @@ def judge(results: Results) -> CampaignFrames:
     nodes = count_judged(nodes, rows)
     campaign = campaign_of(results)
     slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, campaign["behind"])]
-    fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, runs, warnings, nodes, results)
+    fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, warnings, nodes, results)
     frames = CampaignFrames(
         runs=schema.typed("runs", runs),
         rows=schema.typed("rows", rows),

@@ -19,10 +19,10 @@ import pandas as pd
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import Message, Scope, Severity, WarningKind, message, words, worst
 from peakmark.rows import checks, schema
-from peakmark.rows.clocks import add_clocks
 from peakmark.rows.names import DISTURBANCES
+from peakmark.rows.point_limits import add_clocks
+from peakmark.rows.recorded_facts import deviations
 from peakmark.rows.row_runs import Line, Messages, RowRuns, severity_of
-from peakmark.rows.settings import deviations
 from peakmark.statistics import median
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME, Table

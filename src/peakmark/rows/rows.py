@@ -16,8 +16,8 @@ from peakmark.equipment import equipment_of
 from peakmark.formatting import natural
 from peakmark.rows import schema
 from peakmark.rows.point_limits import find_limits, kernel_of
+from peakmark.rows.recorded_facts import recorded_of, settings_of
 from peakmark.rows.runs import ROW
-from peakmark.rows.settings import recorded_of, settings_of
 from peakmark.storage.facts import differences
 from peakmark.storage.results import Results
 from peakmark.tools.common import percentile_times, read_histogram
@@ -199,40 +199,31 @@ def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def find_percentiles(kept: pd.DataFrame) -> pd.DataFrame:
-    """Return percentiles of the time of an operation for each row, with intervals over its runs."""
+    """Return percentiles of the time of an operation for each row."""
     is_time = kept["table"].isin(["disk_latency", "network_latency"])
     lines: dict[Any, dict[str, Any]] = {}
     for row, runs in kept[is_time].groupby(ROW)[[*PERCENTILES, "longest", "histogram"]]:
-        line = {}
-        for name in PERCENTILES:
-            line[name], line[f"{name}_low"], line[f"{name}_high"] = percentile(runs, name)
-        lines[row] = line
-    columns = []
-    for name in PERCENTILES:
-        columns += [name, f"{name}_low", f"{name}_high"]
-    return by_row(lines, columns).astype(float)
+        lines[row] = {name: percentile(runs, name) for name in PERCENTILES}
+    return by_row(lines, [*PERCENTILES]).astype(float)
 
 
-def percentile(runs: pd.DataFrame, name: str) -> tuple[float | None, float | None, float | None]:
-    """Return a percentile of one row, and the ends of its interval over the runs.
+def percentile(runs: pd.DataFrame, name: str) -> float | None:
+    """Return a percentile of one row.
 
-    The percentile is computed from the merged histograms of the runs. Without histograms it is the
-    median of the runs' percentiles, without an interval. If a run's percentile equals its longest time,
-    there were too few operations: all three are None.
+    It is computed from the merged histograms of the runs. Without histograms it is the median of the
+    runs' percentiles. If a run's percentile equals its longest time, there were too few operations: the
+    result is None.
     """
     values = runs[name]
     is_known = values.gt(0) & values.ne(runs["longest"])
     if not is_known.all():
-        return None, None, None
+        return None
     merged = []
     if runs["histogram"].ne("").all():
         histograms = [read_histogram(text) for text in runs["histogram"]]
         together = sum(histograms[1:], start=histograms[0])
         merged = percentile_times(together, [PERCENTILES[name]])
-    if not merged:
-        return float(values.median()), None, None
-    interval = statistics.median_interval(values.to_numpy())
-    return merged[0], min(interval.low, merged[0]), max(interval.high, merged[0])
+    return merged[0] if merged else float(values.median())
 
 
 def find_details(kept: pd.DataFrame) -> pd.DataFrame:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, metrics
+from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, count_of_nodes, metrics
 from peakmark.cell import Cell
-from peakmark.rows import node_sums, schema
+from peakmark.rows import schema
 from peakmark.run import noise
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools.programs import hpl
@@ -31,6 +31,13 @@ WAITED = 0.03
 """Share of the time for which a computing thread may wait for its CPU (docs/method.md)."""
 ROW = ["point", "instrument"]
 """Columns that identify a row."""
+SUMMED = ("throughput", "iops", "metadata")
+"""Metrics whose values can be added."""
+JOB = [
+    *("first_node", "instrument", "workload", "variant", "block_bytes", "concurrency", "metric"),
+    *("repetition", "job_id"),
+]
+"""Columns in which the values of the nodes of one job are equal."""
 PART = 10_000
 """Number of lines that are in memory as dicts at one time, about 50 MiB."""
 
@@ -52,7 +59,7 @@ def read_runs(results: Results) -> pd.DataFrame:
         .pipe(replace_words_by_threads)
         .pipe(replace_chosen_areas)
         # Nodes that used a shared disk at one moment have the row of their sum.
-        .pipe(node_sums.add_sums_of_nodes)
+        .pipe(add_sums_of_nodes)
         .pipe(add_point)
         # A gap is a missing cell; a shape is a workload that measures a matrix or a curve.
         .pipe(copy_gaps_to_rows_of_shapes)
@@ -370,6 +377,58 @@ def times_and_points(details: Known) -> Line:
 def json_text(value: Any) -> str:
     """Return a list or mapping as JSON; an empty text if it is empty or missing."""
     return json.dumps(value, ensure_ascii=False) if value else ""
+
+
+# -- sums over nodes that used a shared disk at one moment
+#
+# Each node has a record. A table shows the sum of the nodes of each job, as a row of the first node.
+
+
+def add_sums_of_nodes(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add the sums of nodes that were measured at one moment, and a line for each sum that is missing.
+
+    The lines of the single nodes lose their table.
+    """
+    is_part = runs["first_node"].ne("")
+    if not is_part.any():
+        return runs
+    parts = runs[is_part & runs["metric"].isin(SUMMED)]
+    shown = [runs[~is_part], sums_of_jobs(parts), gaps_of_groups(parts)]
+    return pd.concat([*shown, runs[is_part].assign(table="")], ignore_index=True)
+
+
+def sums_of_jobs(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return a line with the sum of the nodes for each job and metric.
+
+    Its other columns are those of the first node. A job in which a node has no value has no line.
+
+    Args:
+        parts: lines of nodes that were measured with others.
+    """
+    valid = parts[parts["value"].notna()]
+    nodes = valid["variant"].map(count_of_nodes)
+    of_job = valid.groupby(JOB, dropna=False)
+    is_complete = of_job["node"].transform("nunique").eq(nodes)
+    sums = valid.assign(
+        value=of_job["value"].transform("sum"),
+        causes=of_job["causes"].transform(words_of),
+    )
+    return sums[is_complete & sums["node"].eq(sums["first_node"])]
+
+
+def words_of(texts: pd.Series) -> str:
+    """Return the words of all texts, each once."""
+    return " ".join(dict.fromkeys(" ".join(texts).split()))
+
+
+def gaps_of_groups(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines without a value as lines of the first node, and merge equal lines."""
+    gaps = parts[parts["value"].isna()]
+    cells = []
+    for line in schema.lines(gaps):
+        cells.append(line.cell.replace(f"/{line.node}/", f"/{line.first_node}/"))
+    moved = gaps.assign(node=gaps["first_node"], cell=cells)
+    return moved.drop_duplicates(["cell", "metric", "status", "reason"])
 
 
 # -- points

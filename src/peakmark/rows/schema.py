@@ -207,14 +207,8 @@ high                float  upper end of the median's confidence interval
 level               float  confidence level of that interval, as a share
 resolution          float  smallest difference that the program's output shows
 p50                 float  median time of all operations, s
-p50_low             float  lower end of the interval of p50 over repetitions, s
-p50_high            float  upper end of the interval of p50 over repetitions, s
 p99                 float  99th percentile of the time of all operations, s
-p99_low             float  lower end of the interval of p99 over repetitions, s
-p99_high            float  upper end of the interval of p99 over repetitions, s
 p999                float  99.9th percentile of the time of all operations, s
-p999_low            float  lower end of the interval of p999 over repetitions, s
-p999_high           float  upper end of the interval of p999 over repetitions, s
 joules              float  median energy of a repetition, J
 watts               float  median over repetitions of the mean power, W
 cache_level         text   level that a memory row measures, L1 to DRAM; empty if it is unknown or between two levels

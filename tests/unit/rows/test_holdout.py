@@ -23,7 +23,7 @@ KEPT = ROOT / "tests" / "unit" / "data" / "holdout.csv"
 FILES = ("rows", "warnings", "fleet")
 GOLDEN = ("local", "two-nodes", "partial", "fleet")
 SEEDS = (1, 2)
-JUDGES = ("checks", "core_checks", "row_warnings", "row_runs", "clocks")
+JUDGES = ("checks", "core_checks", "row_warnings", "row_runs")
 """Modules of ``rows/`` that make warnings."""
 
 

@@ -1,28 +1,29 @@
-"""List possible reasons for slow nodes: what they alone have in common, and lost CPU time.
+"""Find the settings and recorded facts of rows, which show readers whether rows are comparable.
 
-None of them proves a cause.
+*Settings* are what the configuration asks for; *recorded facts* are what the record of a row states.
+Both are mappings of title -> text. The file ``data/comparability.csv`` lists the facts that matter, and
+the rows for which they matter. Facts that slow nodes alone have in common may be the reason.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from peakmark.comparability import fact, flat, matters
+from peakmark.catalogue import SHAPES
+from peakmark.cell import Cell
+from peakmark.comparability import fact, flat, is_listed, matters
 from peakmark.messages import Message, message
 from peakmark.rows import schema
-from peakmark.rows.fleet import DELTA
-from peakmark.rows.runs import ROW
 from peakmark.storage.results import Results
-from peakmark.tools.tables import BY_NAME
 
-ALIKE = 1.25
-"""Lost CPU time explains lost speed if both are lost in about the same share: what remains of them, as
-shares of the class, differs by less than this factor.
-"""
+WRITTEN = ("instruction set", "stores", "sync", "fill")
+"""Titles of settings in which another program may differ from peakmark's kernel."""
+ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
+"""Program -> settings that the configuration does not change."""
 SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({
@@ -32,15 +33,87 @@ NO_CAUSE = frozenset({
 """Codes of warnings that describe a result. All other warnings describe a possible cause."""
 
 
+def settings_of(cell: Cell, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return title -> text of the settings with which a value was measured.
+
+    These are the options, and how memory or disk is accessed.
+    """
+    known = {}
+    for name, text in flat({"options": cell.options}):
+        if fact(name)["subsystems"]:
+            known[fact(name)["title"]] = text
+    return known | access_of(cell.subsystem, workload, {**cell.options, **details})
+
+
+def access_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return title -> text of how a measurement accesses memory or disk.
+
+    Args:
+        subsystem: subsystem of the value.
+        workload: workload of the value.
+        details: options of the cell, overridden by what the program reported. Missing details have
+            the default of peakmark's kernels.
+    """
+    is_writing = "W" in workload or workload == "TRIAD"
+    if subsystem == "memory" and is_writing and details.get("store"):
+        return {"stores": str(details["store"])}
+    if subsystem != "disk" or workload in SHAPES:
+        return {}
+    access = {"O_DIRECT": "yes"}
+    if details.get("direct") is False:
+        access["O_DIRECT"] = "no"
+    if is_writing:
+        access["sync"] = str(details.get("sync", "end"))
+        access["fill"] = str(details.get("fill", "overwrite"))
+    return access
+
+
+def recorded_of(
+    cell: Cell, context: Mapping[str, Any], details: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the recorded facts of a value that matter to a comparison, by title."""
+    known = {}
+    for part, values in (("context", context), ("details", details)):
+        for key, value in values.items():
+            name = f"{part}.{key}"
+            if not is_listed(name):
+                continue
+            for place, text in flat(value, name):
+                if matters(place, cell.subsystem, cell.instrument):
+                    known[fact(place)["title"]] = text
+    return known
+
+
+def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:
+    """Return the settings in which a program differs from peakmark's kernel, as texts.
+
+    A text reads ``fill overwrite, not new``.
+
+    Args:
+        own: settings of peakmark's kernel.
+        program: name of the other program.
+        other: settings of the other program.
+    """
+    used = {**other, **ALWAYS.get(program, {})}
+    found = []
+    for title in WRITTEN:
+        wanted = own.get(title, "auto")
+        if title in used and wanted not in ("auto", used[title]):
+            found.append(f"{title} {used[title]}, not {wanted}")
+    return found
+
+
+# -- reasons for slow nodes
+
+
 def add_reasons(
     fleet: pd.DataFrame,
     rows: pd.DataFrame,
-    runs: pd.DataFrame,
     warnings: pd.DataFrame,
     nodes: pd.DataFrame,
     results: Results,
 ) -> pd.DataFrame:
-    """Add the column ``reasons``: the lost CPU time of each slow node, and what slow nodes share."""
+    """Add the column ``reasons``: what the slow nodes of a class share. It proves no cause."""
     classes = nodes.set_index("node")["class"]
     texts: dict[Any, str] = {}
     # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.
@@ -50,37 +123,10 @@ def add_reasons(
         for name, of_class in of_subsystem.groupby(of_subsystem["name"].map(classes)):
             members = features[features["node"].map(classes).eq(name)]
             shared = [*differing(members, of_class["name"].tolist())][:SHOWN]
-            for index, node in of_class["name"].items():
-                found = [*lost_time(rows, runs, node, str(subsystem)), *shared]
-                values = [each.full_sentence for each in found]
-                texts[index] = json.dumps(values, ensure_ascii=False)
+            sentences = [each.full_sentence for each in shared]
+            texts |= dict.fromkeys(of_class.index, json.dumps(sentences, ensure_ascii=False))
     reasons = pd.Series(texts, index=fleet.index, dtype="object").fillna("")
     return fleet.assign(reasons=reasons)
-
-
-def lost_time(rows: pd.DataFrame, runs: pd.DataFrame, node: str, subsystem: str) -> list[Message]:
-    """Return a message if a slow node lost about as much CPU time as speed, compared with its class.
-
-    The message is about the first such row; the list is empty if there is none.
-    """
-    kept = runs[runs["kept"] & runs["cpu_share"].gt(0)]
-    shares = kept.groupby(ROW)["cpu_share"].median().rename("cpu_share")
-    usable = rows[rows["is_own"] & rows["subsystem"].eq(subsystem) & rows["severity"].ne("wrong")]
-    known = usable.join(shares, on=ROW).dropna(subset="cpu_share")
-    for _, row in known[known["is_slow"] & known["node"].eq(node)].iterrows():
-        is_other = known["place"].eq(row["place"]) & known["node"].ne(node)
-        others = known.loc[is_other & known["node_class"].eq(row["node_class"]), "cpu_share"]
-        if others.empty:
-            continue
-        own, usual, behind = float(row["cpu_share"]), float(others.median()), row["behind"]
-        # Speed and CPU time of the node, both as shares of its class.
-        speed = 1 - behind
-        if BY_NAME[row["table"]].lower_is_better:
-            speed = 1 / (1 + behind)
-        share = own / usual
-        if share < 1 - DELTA and 1 / ALIKE < share / speed < ALIKE:
-            return [message("lost-time", share=own, usual=usual)]
-    return []
 
 
 def features_of_nodes(rows: pd.DataFrame, warnings: pd.DataFrame, results: Results) -> pd.DataFrame:
