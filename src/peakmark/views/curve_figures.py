@@ -1,38 +1,51 @@
-"""Figures of curves: ladders, latency under load, and rooflines."""
+"""Figures of curves and matrices: ladders, latency under load, rooflines, and heat maps."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from peakmark.formatting import capitalised, size
+from peakmark.formatting import capitalised, natural, significant, size
 from peakmark.rows import schema
-from peakmark.rows.curves import curve_of, medians
+from peakmark.rows.curves import curve_of, matrix_of, medians, order_of
 from peakmark.rows.labels import Labels
-from peakmark.tools.tables import BY_NAME
+from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import figure_style
 from peakmark.views.panel_figures import draw
 from peakmark.views.points import Line
-from peakmark.views.report.pictures import LADDER, RATES, FigureData
+from peakmark.views.report.pictures import LADDER, RATES, Picture
 
 HEIGHT = 1.5
 """Height of a panel with a curve, in inches."""
 TO_GIGABYTES = 1e-9
 USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
 """Table of rates -> range of the roofline's horizontal axis, in operations per byte."""
+FEW = 4
+"""A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
+SMALL_SIDE = 2.1
+"""Height of a heat map of few nodes, in inches."""
+MOST_NUMBERS = 10
+"""A heat map with at most this many CPUs or nodes on a side has a number in each field."""
+MOST_SHAPES = 128
+"""A heat map with at most this many CPUs or nodes on a side is drawn as vector shapes in an SVG file; a
+larger one is embedded as an image.
+"""
 
 
 # -- curves
 
 
-def plot_ladder(figure: FigureData) -> Figure:
+def plot_ladder(figure: Picture) -> Figure:
     """Draw a ladder: a line for each kind of pages of each node, and vertical lines at the cache sizes.
 
     A ladder of latencies has a second axis in cycles, which shows the limits of the cache levels.
@@ -60,7 +73,7 @@ def plot_ladder(figure: FigureData) -> Figure:
     return drawn
 
 
-def plot_loaded(figure: FigureData) -> Figure:
+def plot_loaded(figure: Picture) -> Figure:
     """Draw latency over traffic, with a panel for each number of threads and a line for each mix."""
     corners, bandwidths = [], {}
     for row in schema.lines(figure.own):
@@ -83,7 +96,7 @@ def plot_loaded(figure: FigureData) -> Figure:
 
 
 def curve(
-    figure: FigureData, rows: Sequence[Line], panel: str, name: str, factors: tuple[float, float]
+    figure: Picture, rows: Sequence[Line], panel: str, name: str, factors: tuple[float, float]
 ) -> pd.DataFrame:
     """Return a curve as lines for ``draw``: a line through the medians, and a dot for every run.
 
@@ -117,7 +130,7 @@ def name_places(axis: Axes, places: Mapping[str, float]) -> None:
 # -- roofline
 
 
-def plot_roofline(figure: FigureData) -> Figure:
+def plot_roofline(figure: Picture) -> Figure:
     """Draw a roofline: the highest rate of a program over its operations per byte read.
 
     There is a panel for each number of threads or GPUs. Solid lines are measured rows; dashed lines are
@@ -182,3 +195,95 @@ def roof_name(row: Line) -> str:
     if row.variant == "pool":
         return "DRAM"
     return f"{Labels.of(row).line(row, [row])} {row.isa}"
+
+
+# -- matrices
+
+
+def plot_matrices(figure: Picture) -> Figure:
+    """Draw a heat map for each workload of each node.
+
+    CPUs are in the order of the topology, so that CPUs that share a cache are neighbours.
+    """
+    is_symmetric = figure.table.metric == "core_to_core"
+    has_nodes = figure.own["node"].nunique() > 1
+    fields = {}
+    for (node, _), rows in figure.own.groupby(["node", "workload"], sort=False):
+        members = list(schema.lines(rows))
+        values: dict[tuple[int, int], float] = {}
+        for row in members:
+            values |= matrix_of(figure.own_runs[row.point])
+        field = pd.Series(values).unstack() * figure.table.factor
+        if is_symmetric:
+            field = field.combine_first(field.T)
+        first = figure.own_runs[members[0].point]
+        places = order_of(first) if first[0].order else sorted({*field.index, *field.columns})
+        title = figure.labels(members[0]).workload(members[0])
+        if has_nodes:
+            title += f", {node}"
+        fields[title] = field.reindex(index=places, columns=places)
+    names = ("CPU", "CPU") if is_symmetric else ("Memory of node", "Cores of node")
+    return heat_maps(figure.table, fields, names)
+
+
+def plot_links(figure: Picture) -> Figure:
+    """Draw a heat map for each point of pairs, from each client to each server.
+
+    Nodes are in the order of the topology: first those below the largest switch, then those below the
+    next smaller switch.
+    """
+    behind = figure.frames.campaign["behind"]
+    switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
+    fields = {}
+    for _, rows in figure.own.groupby("place", sort=False):
+        members = list(schema.lines(rows))
+        values = {}
+        for row in members:
+            for pair in permutations(row.node.split("+")):
+                values[pair] = row.value * figure.table.factor
+        field = pd.Series(values).unstack()
+        nodes = sorted({*field.index, *field.columns}, key=natural)
+        nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
+        title = figure.labels(members[0]).point(members[0], node=False)
+        fields[title] = field.reindex(index=nodes, columns=nodes)
+    return heat_maps(figure.table, fields, ("Node", "Node"))
+
+
+def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str, str]) -> Figure:
+    """Draw matrices side by side.
+
+    Args:
+        table: table of the values; it has their unit, and whether lower values are better.
+        fields: title -> matrix; at least one.
+        names: labels of the horizontal and the vertical axis.
+    """
+    largest = max(max(field.shape) for field in fields.values())
+    has_numbers = largest <= MOST_NUMBERS
+    columns = figure_style.columns_of(len(fields), most=2)
+    titles = pd.DataFrame({"panel": list(fields)})
+    grid = sns.FacetGrid(titles, col="panel", col_wrap=columns, sharex=False, sharey=False)
+    grid.set_titles("{col_name}")
+    side = SMALL_SIDE if largest <= FEW else figure_style.WIDTH / 2
+    figure: Figure = grid.figure
+    width = min(figure_style.WIDTH, 1.15 * side * columns)
+    figure_style.resize(figure, width, side * math.ceil(len(fields) / columns))
+    for title, axis in grid.axes_dict.items():
+        field = fields[title].rename(index=str, columns=str)
+        sns.heatmap(
+            field, ax=axis, square=True, cmap="viridis_r" if table.lower_is_better else "viridis",
+            annot=field.map(three_digits) if has_numbers else None, fmt="",
+            annot_kws={"fontsize": figure_style.SMALL}, rasterized=largest > MOST_SHAPES,
+            cbar_kws={
+                "label": figure_style.vertical_label(table), "shrink": 0.9,
+                "format": figure_style.NUMBER,
+            },
+        )  # fmt: skip
+        axis.set(xlabel=names[0], ylabel=names[1])
+        axis.grid(False)
+        axis.tick_params(axis="y", rotation=0)
+    return figure
+
+
+def three_digits(value: float) -> str:
+    """Return a number with three significant digits."""
+    return significant(value, 3)

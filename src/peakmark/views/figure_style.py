@@ -147,25 +147,6 @@ def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
     )
 
 
-def named_lines(names: Sequence[str], width: float, height: float) -> tuple[Figure, Axes]:
-    """Return an empty figure with a line for each name, the first at the top, and room for all labels.
-
-    Args:
-        names: labels of the lines, at least one.
-        width: width of the figure, in inches.
-        height: height of a line, in inches.
-    """
-    figure = Figure(figsize=(width, height * len(names) + 0.5))
-    figure.set_layout_engine("constrained", **PADS)
-    axis = figure.subplots()
-    axis.set_yticks(range(len(names)), names)
-    axis.tick_params(axis="y", length=0)
-    axis.set_ylim(len(names) - 0.5, -0.6)
-    axis.grid(axis="x")
-    sns.despine(ax=axis, left=True)
-    return figure, axis
-
-
 def columns_of(count: int, most: int) -> int:
     """Return the number of panels side by side, in lines of equal length."""
     return math.ceil(count / math.ceil(count / most))

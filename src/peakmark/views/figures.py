@@ -14,26 +14,26 @@ from peakmark.views import (
     curve_figures,
     figure_style,
     layout_tables,
-    matrix_figures,
-    node_figures,
     panel_figures,
     strip_figures,
 )
-from peakmark.views.points import is_many, rows_of
-from peakmark.views.report.pictures import FLEET, FigureData, pictures_of
+from peakmark.views.points import is_many
+from peakmark.views.report.pictures import FLEET, Picture, pictures_of
 
 FOLDER = "figures"
 """Folder of the figures, below the campaign's folder."""
-SHAPES: Mapping[str, Callable[[FigureData], Figure | None]] = {
+SHAPES: Mapping[str, Callable[[Picture], Figure | None]] = {
     "panels": panel_figures.plot,
+    "together": panel_figures.plot,
+    "bars": panel_figures.plot,
     "several": panel_figures.plot_several,
     "strip": strip_figures.plot_strip,
     "ladder": curve_figures.plot_ladder,
     "loaded": curve_figures.plot_loaded,
     "roofline": curve_figures.plot_roofline,
-    "matrix": matrix_figures.plot_matrices,
-    "links": matrix_figures.plot_links,
-    "nodes": node_figures.plot_nodes,
+    "matrix": curve_figures.plot_matrices,
+    "links": curve_figures.plot_links,
+    "nodes": strip_figures.plot_nodes,
 }
 """Kind of a figure -> function that draws it. The function returns None if it would show nothing."""
 
@@ -62,7 +62,7 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
         layout: layout of the campaign.
     """
     if len(frames.nodes) > 1:
-        fleet = node_figures.plot_fleet(frames)
+        fleet = strip_figures.plot_fleet(frames)
         if fleet is not None:
             yield FLEET, fleet
     for data in figures_of(frames, layout):
@@ -71,18 +71,14 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
             yield data.name, figure
 
 
-def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[FigureData]:
-    """Yield the data of each figure that has rows. The arguments are those of ``drawn_figures``."""
-    for usual in TABLES:
-        if rows_of(frames, usual).empty:
-            continue
-        for picture in pictures_of(frames, usual, layout):
-            if picture.rows.empty:
-                continue
-            table = layout_tables.table_of(layout, usual, picture.rows)
-            yield FigureData(**vars(picture), table=table, frames=frames, layout=layout)
+def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Picture]:
+    """Yield each figure that has rows. The arguments are those of ``drawn_figures``."""
+    for table in TABLES:
+        for picture in pictures_of(frames, table, layout):
+            if len(picture.rows):
+                yield picture
 
 
-def draw(figure: FigureData) -> Figure | None:
+def draw(figure: Picture) -> Figure | None:
     """Return the drawing of a figure; None if the figure would show nothing."""
     return SHAPES[figure.kind](figure)

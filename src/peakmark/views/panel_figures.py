@@ -32,7 +32,7 @@ from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_style import Look
 from peakmark.views.points import Line
-from peakmark.views.report.pictures import VALUES, FigureData, is_over_blocks
+from peakmark.views.report.pictures import VALUES, Picture, is_over_blocks
 
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""
@@ -153,16 +153,15 @@ def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -
 # -- the rows of a table
 
 
-def plot(figure: FigureData) -> Figure:
+def plot(figure: Picture) -> Figure:
     """Draw the rows of a table.
 
     The horizontal axis is the block size or the concurrency, whichever has more values. A panel shows
     one workload with all programs. If a layout asks for it, a panel shows all workloads of one block
     size or number of threads instead, or bars over the concurrency.
     """
-    kind, value = "panels", "measured"
-    if figure.drawing is not None:
-        kind, value = figure.drawing.kind, figure.drawing.value
+    kind = figure.kind
+    value = "measured" if figure.drawing is None else figure.drawing.value
     across, other = "concurrency", "block_bytes"
     if kind != "bars" and is_over_blocks(figure.rows):
         across, other = other, across
@@ -190,7 +189,7 @@ def plot(figure: FigureData) -> Figure:
     return drawn
 
 
-def runs_and_limits(figure: FigureData, rows: pd.DataFrame) -> list[pd.DataFrame]:
+def runs_and_limits(figure: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
     """Return a mark for each run of rows, without runs above the limit, and the limits."""
     runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
     places = rows[["point", "instrument", "panel", "name", "line", "x"]]
@@ -208,7 +207,7 @@ def two_digits(value: float) -> str:
     return significant(value, 2)
 
 
-def plot_bars(figure: FigureData, rows: pd.DataFrame, labels: tuple[str, str]) -> Figure:
+def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> Figure:
     """Draw a bar for each row, with the references as open marks; a few bars have their values."""
     looks = figure_style.looks_of(figure.table)
     colour = figure_style.COLOURS[0]
@@ -242,7 +241,7 @@ def plot_bars(figure: FigureData, rows: pd.DataFrame, labels: tuple[str, str]) -
     return drawn
 
 
-def named_rows(figure: FigureData, across: str, other: str) -> pd.DataFrame:
+def named_rows(figure: Picture, across: str, other: str) -> pd.DataFrame:
     """Return the rows of a figure with their names and places.
 
     The columns ``across`` and ``across_name`` are the place on the horizontal axis and the name of this
@@ -293,7 +292,7 @@ def full_name(labels: Labels, row: Line) -> str:
     return ", ".join(parts)
 
 
-def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFrame:
+def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     """Add the columns ``panel`` and ``line``, which the docstring of this module explains.
 
     The value that is not on the axis is a block size or a number of threads. Each value has its own
@@ -321,7 +320,7 @@ def add_panels(rows: pd.DataFrame, figure: FigureData, kind: str) -> pd.DataFram
     return rows.assign(panel=panels or "", line=lines)
 
 
-def plot_several(figure: FigureData) -> Figure:
+def plot_several(figure: Picture) -> Figure:
     """Draw the sums of nodes that were measured at one moment, over their number.
 
     There is a panel for each workload, block size, number of threads and variant.

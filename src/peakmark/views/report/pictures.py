@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
@@ -49,9 +49,12 @@ VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A figure of a table.
+    """A figure of a table, with all that its drawing needs.
 
     Attributes:
+        frames: the campaign, see ``layout_tables.for_print``.
+        layout: layout of the campaign.
+        usual: table of the rows.
         name: name of the figure's files, without ending.
         kind: how the figure is drawn, see ``figures.SHAPES``.
         rows: lines of ``frames.rows`` that the figure shows; a figure without rows is not drawn.
@@ -59,26 +62,19 @@ class Picture:
         on_paper: whether the PDF has the figure; the HTML report has all figures.
     """
 
+    frames: CampaignFrames
+    layout: Layout | None
+    usual: Table
     name: str
     kind: str
     rows: pd.DataFrame
     drawing: Drawing | None = None
     on_paper: bool = True
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FigureData(Picture):
-    """A figure with all that its drawing needs.
-
-    Attributes:
-        table: table with the printed unit and names of programs, see ``layout_tables.table_of``.
-        frames: the campaign, see ``layout_tables.for_print``.
-        layout: layout of the campaign.
-    """
-
-    table: Table
-    frames: CampaignFrames
-    layout: Layout | None
+    @cached_property
+    def table(self) -> Table:
+        """Return the table with the printed unit and names of programs."""
+        return layout_tables.table_of(self.layout, self.usual, self.rows)
 
     @cached_property
     def own(self) -> pd.DataFrame:
@@ -130,49 +126,61 @@ def is_swept(rows: pd.DataFrame) -> pd.Series:
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
     """Return the figures of a table. Some may have no rows.
 
-    If the layout defines figures of the table, they replace the usual ones on paper.
+    If the layout defines figures of the table, they replace the usual lines and bars on paper.
     """
     rows = rows_of(frames, table)
     measured = rows[rows["n"].gt(0)]
-    drawings = []
-    if layout is not None:
-        drawings = [drawing for drawing in layout.drawings if drawing.table.name == table.name]
     found = []
-    for drawing in drawings:
-        shown = measured[fits(drawing, measured)]
-        found.append(Picture(drawing.name, "panels", shown, drawing))
-    for picture in usual_pictures(frames, table, measured):
-        if not drawings:
-            found.append(picture)
-        elif picture.kind != "panels":
-            found.append(replace(picture, on_paper=False))
+    for drawing in layout.drawings if layout else ():
+        if drawing.table.name == table.name:
+            shown = measured[fits(drawing, measured)]
+            found.append(Picture(frames, layout, table, drawing.name, drawing.kind, shown, drawing))
+    has_own = bool(found)
+    for name, kind, shown in usual_figures(frames, table, measured):
+        if has_own and kind == "panels":
+            continue
+        on_paper = not has_own and is_on_paper(kind, shown)
+        found.append(Picture(frames, layout, table, name, kind, shown, on_paper=on_paper))
     return found
 
 
-def usual_pictures(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> list[Picture]:
-    """Return the figures of the measured rows of a table in a report without a layout."""
+def is_on_paper(kind: str, rows: pd.DataFrame) -> bool:
+    """Return whether the PDF has a usual figure.
+
+    It has either the strip of rows or the lines over threads or blocks. Lines are printed if there are
+    enough points, unless every row has a limit.
+    """
+    has_lines = bool(is_swept(rows).any()) and not has_limits(rows)
+    if kind == "strip":
+        return not has_lines
+    return has_lines or kind != "panels"
+
+
+def usual_figures(
+    frames: CampaignFrames, table: Table, rows: pd.DataFrame
+) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield name, kind and rows of each figure of measured rows in a report without a layout."""
     if table.metric == "core_to_core" and not holds_matrix(frames, rows):
         rows = rows.head(0)
     nodes = rows["variant"].map(count_of_nodes).astype(int)
-    is_sum = nodes.gt(0)
-    found = []
-    if nodes[is_sum].nunique() > 1:
-        found.append(Picture(f"{table.name}_several", "several", rows[is_sum]))
-    rows = rows[~is_sum]
-    if is_many(frames):
-        found += [Picture(name, "nodes", shown) for name, shown in parts_of(table, rows)]
-    elif table.metric in SHAPES:
-        found.append(Picture(table.name, SHAPES[table.metric], rows))
+    if nodes[nodes.gt(0)].nunique() > 1:
+        yield f"{table.name}_several", "several", rows[nodes.gt(0)]
+    rows = rows[nodes.eq(0)]
+    if table.metric in SHAPES and not is_many(frames):
+        yield table.name, SHAPES[table.metric], rows
     else:
         for name, shown in parts_of(table, rows):
-            found += pictures_of_part(name, shown)
+            if is_many(frames):
+                yield name, "nodes", shown
+            else:
+                yield f"{name}_strip", "strip", shown
+                yield name, "panels", shown if is_swept(shown).any() else shown.head(0)
     if table.subsystem == "network":
-        found.append(Picture(f"{table.name}_links", "links", rows[is_mapped(rows)]))
+        yield f"{table.name}_links", "links", rows[is_mapped(rows)]
     if table.name == LADDER:
-        found.append(Picture(ROOFLINE, "roofline", roofs(frames)))
+        yield ROOFLINE, "roofline", roofs(frames)
     if table.name == "gpu_throughput":
-        found.append(Picture(GPU_ROOFLINE, "roofline", gpu_roofs(frames)))
-    return found
+        yield GPU_ROOFLINE, "roofline", gpu_roofs(frames)
 
 
 def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -182,20 +190,6 @@ def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]
         return [(table.name, single)]
     is_cache = is_cached(single)
     return [(f"{table.name}_pool", single[~is_cache]), (f"{table.name}_block", single[is_cache])]
-
-
-def pictures_of_part(name: str, rows: pd.DataFrame) -> list[Picture]:
-    """Return the figures for these rows. Only one of them is printed in the PDF.
-
-    It shows lines over threads or blocks if there are enough, unless every row has a limit.
-    """
-    has_panels = bool(is_swept(rows).any())
-    on_paper = "panels" if has_panels and not has_limits(rows) else "strip"
-    swept = rows if has_panels else rows.head(0)
-    return [
-        Picture(f"{name}_strip", "strip", rows, on_paper=on_paper == "strip"),
-        Picture(name, "panels", swept, on_paper=on_paper == "panels"),
-    ]
 
 
 def has_limits(rows: pd.DataFrame) -> bool:

@@ -281,7 +281,7 @@ def add_pictures(
                 fitting = [part for part, each in pairs if each.lines.index.isin(points).any()][-1:]
             part = (fitting or parts[-1:])[0]
             text = caption_of(picture)
-            if picture.kind in UNTITLED and picture.drawing is None:
+            if picture.kind in UNTITLED:
                 text = f"{part['table']['title']} {text}"
             figure = {"name": picture.name, "caption": text, "on_paper": picture.on_paper}
             part["figures"].append(figure)
@@ -348,7 +348,7 @@ def caption_of(picture: Picture) -> str:
         if picture.kind == "strip" and pictures.has_limits(rows):
             parts.append("limits")
     else:
-        sentences = [f"{drawing.title}.", caption(drawing.kind)]
+        sentences = [f"{drawing.title}.", caption(picture.kind)]
         parts = parts_of_drawing(drawing, rows)
     if shows_disturbed(picture):
         parts.append("disturbed")
@@ -358,14 +358,12 @@ def caption_of(picture: Picture) -> str:
 
 def shows_disturbed(picture: Picture) -> bool:
     """Return whether a figure shows runs that were disturbed and measured again."""
-    kind, rows = picture.kind, picture.rows
-    if picture.drawing is not None:
-        kind = picture.drawing.kind
-        if picture.drawing.value != "measured":
-            return False
-    if kind in WITH_OWN_RUNS:
+    rows = picture.rows
+    if picture.drawing is not None and picture.drawing.value != "measured":
+        return False
+    if picture.kind in WITH_OWN_RUNS:
         rows = rows[rows["is_own"]]
-    elif kind not in WITH_RUNS:
+    elif picture.kind not in WITH_RUNS:
         return False
     return bool(rows["measured_again"].gt(0).any())
 

@@ -7,14 +7,14 @@ from tests.unit.rows.fleets import SLOW, campaign, facts, write
 
 from peakmark.rows import build
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import layout_tables, node_figures, usual_tables
+from peakmark.views import layout_tables, strip_figures, usual_tables
 from peakmark.views.points import rows_of
 from peakmark.views.report import appendix, document, rendering, sections
 from peakmark.workflow import documents
 
 
 def test_slow_nodes_are_named_in_the_figure(tmp_path):
-    figure = node_figures.plot_fleet(campaign(tmp_path / "c", 12, SLOW))
+    figure = strip_figures.plot_fleet(campaign(tmp_path / "c", 12, SLOW))
     assert figure is not None
     assert [text.get_text().split()[0] for text in figure.axes[0].texts] == ["node3", "node10"]
 
