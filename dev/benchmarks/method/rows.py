@@ -20,7 +20,7 @@ from peakmark import plan, statistics
 from peakmark.catalogue import SHAPES
 from peakmark.config import campaign
 from peakmark.resources import ROOT
-from peakmark.rows import checks, differences, schema
+from peakmark.rows import checks, findings, schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.runs import ROW, read_runs
 from peakmark.storage import planfile
@@ -120,10 +120,8 @@ def names_difference(tables: Sequence[pd.DataFrame], kind: str, lot: np.random.G
             }  # fmt: skip
         known = pd.DataFrame.from_dict(speeds, orient="index").rename_axis(ROW)
         labels = Labels(BY_NAME[rows["table"].iloc[0]])
-        frames.append(
-            differences.pairs_of_table(rows, known, labels).assign(table=labels.table.name)
-        )
-    judged = differences.judged(pd.concat(frames, ignore_index=True))
+        frames.append(findings.pairs_of_table(rows, known, labels).assign(table=labels.table.name))
+    judged = findings.judged(pd.concat(frames, ignore_index=True))
     return bool((judged["certainty"].eq(CERTAIN) & judged["direction"].notna()).any())
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.messages import Severity, message
-from peakmark.rows import build, differences, findings, fleet, row_warnings, schema
+from peakmark.rows import build, findings, fleet, row_warnings, schema
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
@@ -32,7 +32,7 @@ def pair(first, second):
 
 def gaps(first, second):
     """Both gaps between the ranges of two choices."""
-    (line,) = differences.gaps_of(pd.DataFrame([pair(first, second)])).itertuples()
+    (line,) = findings.gaps_of(pd.DataFrame([pair(first, second)])).itertuples()
     return line.gap, line.gap_back
 
 
@@ -40,13 +40,13 @@ def shown(*points, tested=1):
     """Direction and certainty of a group of such points, where ``tested`` groups are tested."""
     others = [pair(SLOW, [*SLOW, 120.0])] * (tested - 1)
     pairs = pd.DataFrame([*points, *others])
-    pairs = differences.gaps_of(pairs).assign(
+    pairs = findings.gaps_of(pairs).assign(
         point=pairs["point"],
         factor=pairs["middle"] / pairs["middle_other"],
         group=[0] * len(points) + list(range(1, tested)),
-        **dict.fromkeys(["table", *differences.CHOICES], ""),
+        **dict.fromkeys(["table", *findings.CHOICES], ""),
     )
-    found = differences.judged(pairs).iloc[0]
+    found = findings.judged(pairs).iloc[0]
     if pd.isna(found["direction"]):
         return None
     return found["direction"], found["certainty"]
@@ -195,7 +195,7 @@ def test_what_is_said_of_every_repetition_holds_for_each_pair_of_runs(judged):
                 runs[runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)]["value"]
                 for row in (own, other)
             )
-            assert len(first) >= differences.TESTED and len(second) >= differences.TESTED
+            assert len(first) >= findings.TESTED and len(second) >= findings.TESTED
             ways_of_runs = [a > b for a, b in product(first, second)]
             assert len(set(ways_of_runs)) == 1, line.text
             ways.add(ways_of_runs[0] != lower_is_better)
