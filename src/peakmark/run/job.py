@@ -10,11 +10,13 @@ from typing import Any
 
 from peakmark import files, output
 from peakmark.cell import Cell
+from peakmark.config.types import Planned
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
-from peakmark.storage.planfile import Part
+from peakmark.storage.planfile import ANEW, Part
 from peakmark.tools import REGISTRY
+from peakmark.validation import convert
 
 NODES = "nodes"
 """Folder of a campaign that holds the outputs of jobs with several cells."""
@@ -35,9 +37,10 @@ def current_path(directory: Path, name: str) -> Path:
 
 def request(part: Part, cell: Cell, kernels: Path) -> Request:
     """Return the request to measure a cell of a plan."""
-    config: Mapping[str, Any] = part.plan.get("config") or {}
-    tool = config.get("tools", {}).get(cell.instrument)
-    repeats = int(config.get("repeat_disturbed", 0))
+    what = f"{part.directory}/plan.json is damaged: config"
+    config = convert(part.plan.get("config") or {}, Planned, what, ANEW)
+    tool = config.tools.get(cell.instrument)
+    repeats = config.repeat_disturbed
     if cell.is_together:
         repeats = 0  # a node or pair that is measured again would be alone
     return Request(
@@ -47,7 +50,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         kernels,
         tool=str(tool) if tool else None,
         pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
-        modules=tuple(config.get("modules", {}).get(cell.instrument, ())),
+        modules=tuple(config.modules.get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
         repeats=repeats,
     )
