@@ -559,7 +559,7 @@ def serve(_: argparse.Namespace) -> int:
 # -- the list of commands
 
 
-class Command(NamedTuple):
+class CliCommand(NamedTuple):
     """A command.
 
     Attributes:
@@ -581,25 +581,25 @@ class Command(NamedTuple):
 
 GROUPS = {
     "Measure": (
-        Command(
+        CliCommand(
             "init",
             init,
             _no_arguments,
             "Write config/config.yaml and config/sites/mine.yaml for editing",
         ),
-        Command(
+        CliCommand(
             "doctor",
             doctor,
             _doctor_arguments,
             "Show which programs are installed or missing, and how to install them",
         ),
-        Command(
+        CliCommand(
             "plan",
             plan,
             _plan_arguments,
             "Show what would be measured: cells, tools, time, disk space",
         ),
-        Command(
+        CliCommand(
             "run",
             run,
             _run_arguments,
@@ -609,11 +609,11 @@ GROUPS = {
         ),
     ),
     "Read the results of a campaign": (
-        Command(
+        CliCommand(
             "status", status, _status_arguments, "Count the finished, missing and failed cells"
         ),
-        Command("tables", tables, _campaign_argument, "Make the tables from the records"),
-        Command(
+        CliCommand("tables", tables, _campaign_argument, "Make the tables from the records"),
+        CliCommand(
             "report",
             report,
             _report_arguments,
@@ -622,49 +622,51 @@ GROUPS = {
         ),
     ),
     "Compare and pass on": (
-        Command(
+        CliCommand(
             "compare",
             compare,
             _compare_arguments,
             "Show what became better or worse between campaigns",
             "For every row of both campaigns: the speed of B relative to A, with an interval and a verdict.",
         ),
-        Command(
+        CliCommand(
             "fleet",
             fleet,
             _fleet_arguments,
             "List the slow nodes of a campaign, and the command that drains them",
             "peakmark prints the command and never runs it.",
         ),
-        Command(
+        CliCommand(
             "check",
             check_command.run,
             check_command.add_arguments,
             check_command.HELP,
             check_command.DETAILS,
         ),
-        Command(
+        CliCommand(
             "bundle",
             bundle,
             _pack_arguments,
             "Pack a campaign into one zip file, from which its report can be built elsewhere",
             "The file holds rows, tables, plan, records, raw outputs and machine facts, and the report if it was made. `peakmark report FILE.zip` makes the report from the rows in it.",
         ),
-        Command(
+        CliCommand(
             "export", export, _export_arguments, "Print measured values for Prometheus and scripts"
         ),
     ),
 }
 """Heading of ``peakmark --help`` -> the commands below it."""
 INTERNAL = (
-    Command(
+    CliCommand(
         "measure",
         measure,
         _measure_arguments,
         "Measure one cell of a plan, or the cells of one job",
     ),
-    Command("rows", rows, _campaign_argument, "Compute results/<campaign>/rows from the records"),
-    Command(
+    CliCommand(
+        "rows", rows, _campaign_argument, "Compute results/<campaign>/rows from the records"
+    ),
+    CliCommand(
         "serve", serve, _no_arguments, "Run the server of a two-node cell (started by measure)"
     ),
 )
@@ -698,7 +700,7 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def all_commands() -> dict[str, Command]:
+def all_commands() -> dict[str, CliCommand]:
     """Return name -> command, those that only rules and jobs call last."""
     commands = [*chain.from_iterable(GROUPS.values()), *INTERNAL]
     return {command.name: command for command in commands}

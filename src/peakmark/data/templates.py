@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from peakmark.formatting import duration, format_size, gigabytes, listing, natural, plural
@@ -24,19 +24,11 @@ def rendered(name: str, **values: Any) -> str:
     )
     environment.filters |= {
         "plural": plural,
-        "quote": _quote,
-        "sort_natural": _sort_natural,
+        "quote": shlex.quote,
+        "sort_natural": partial(sorted, key=natural),
         "duration": duration,
         "gigabytes": gigabytes,
         "listing": listing,
         "size": format_size,
     }
     return environment.get_template(name).render(values).rstrip("\n")
-
-
-def _quote(value: object) -> str:
-    return shlex.quote(str(value))
-
-
-def _sort_natural(names: Iterable[str]) -> list[str]:
-    return sorted(names, key=natural)

@@ -12,6 +12,7 @@ import re
 import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -354,8 +355,9 @@ class Instrument:
         ]
         if not rows:
             raise Unavailable(f"{self.name} has no workload {cell.workload}")
-        if not any(not row.variants or cell.variant in row.variants for row in rows):
-            raise no_variant(cell, [variant or "none" for row in rows for variant in row.variants])
+        variants = list(chain.from_iterable(row.variants for row in rows))
+        if all(row.variants for row in rows) and cell.variant not in variants:
+            raise no_variant(cell, [variant or "none" for variant in variants])
         if cell.concurrency > 1 and not any(row.per_concurrency for row in rows):
             raise Unavailable(
                 f"{self.name} measures one stream, the cell asks for {cell.concurrency}"
