@@ -33,34 +33,20 @@ SITE_KEY = re.compile(r"(.* write [\w.]+)(\.\w+)( in the site file.*)")
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 
-class Severity(StrEnum):
-    """Severity of a message, the worst first."""
+class Trust(StrEnum):
+    """Verdict on whether a reader may use a value, the worst first."""
 
-    WRONG = "wrong"
-    """The value does not measure what its row states. No verdict uses it."""
-    UNSURE = "unsure"
+    NO = "no"
+    """The value is wrong, or of another thing than its row states."""
+    CARE = "care"
     """Another run may give another value."""
-    NOTE = "note"
-    """The value is right; the message explains how to read it."""
+    OK = "ok"
+    """The value is right; a message explains how to read it."""
 
 
-ORDER = tuple(Severity)
-
-
-class WarningKind(StrEnum):
-    """Kind of a warning, as printed in the column of warnings."""
-
-    VARIES = "varies"
-    """Repetitions differ or were disturbed: another run may give another value."""
-    DISAGREE = "programs disagree"
-    """Programs measured different values although none of them is at fault: their methods differ."""
-    NOT_DEVICE = "not the device"
-    """The value measures a cache, a host's memory, loopback or a quota instead of the device."""
-
-    @property
-    def short(self) -> str:
-        """Return the kind of warning in short for a narrow column: *disagree*, *not device*."""
-        return self.removeprefix("programs ").replace(" the ", " ")
+ORDER = tuple(Trust)
+OF_ANOTHER = ("loopback", "cpu-quota", "flush", "host-cache", "small-solve")
+"""Codes of warnings on values that are right, yet of another thing than the device. Sentences use them."""
 
 
 class Scope(StrEnum):
@@ -80,11 +66,10 @@ class Message:
         fact: what happened.
         remedy: what to do; may be empty.
         short: the fact in at most six words, for a row of a table; may be empty.
-        kind: kind of warning, or empty.
         amount: how much, for messages that differ only in that; larger is worse, and negative if the number
             in the text is smaller in a worse case.
         subject: program, or other thing, for each of which a report explains the message.
-        severity: severity of the message.
+        trust: whether a reader may use the value.
         about: instrument whose value the message is about; empty for the whole row.
         scope: one point, or the whole campaign, for which the message is printed once.
         values: fields of the texts.
@@ -95,10 +80,9 @@ class Message:
     fact: str
     remedy: str
     short: str
-    kind: str
     amount: float
     subject: str
-    severity: Severity = Severity.NOTE
+    trust: Trust = Trust.OK
     about: str = ""
     scope: Scope = Scope.POINT
     values: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -115,21 +99,13 @@ class Message:
 
     @property
     def is_warning(self) -> bool:
-        """Return whether the message says that a value is wrong or unsure."""
-        return self.severity is not Severity.NOTE
-
-    @property
-    def is_named(self) -> bool:
-        """Return whether the column of warnings shows the message's kind.
-
-        The kind ``VARIES`` is shown only if the message is a warning.
-        """
-        return self.kind != "" and (self.is_warning or self.kind != WarningKind.VARIES)
+        """Return whether the message says that a value is not to be used, or with care."""
+        return self.trust is not Trust.OK
 
 
 def message(
     code: str,
-    severity: Severity = Severity.NOTE,
+    trust: Trust = Trust.OK,
     /,
     *,
     case: str = "",
@@ -145,10 +121,9 @@ def message(
         fact=_filled(entry["text"], fields),
         remedy=_filled(entry.get("remedy", ""), fields),
         short=_filled(entry.get("short", ""), fields),
-        kind=entry.get("kind", ""),
         amount=_amount(entry.get("amount", ""), values),
         subject=str(values.get(entry.get("per", ""), "")),
-        severity=severity,
+        trust=trust,
         about=about,
         values=values,
     )
@@ -170,7 +145,7 @@ def words(code: str, **values: Any) -> str:
 def catalogue() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of ``messages.yaml``, by code, or by code and case separated by a space.
 
-    An entry has ``text`` and an ``example`` of its values, and may have ``kind``, ``short``,
+    An entry has ``text`` and an ``example`` of its values, and may have ``short``,
     ``remedy``, ``amount`` (the field that is larger in a worse case; after ``-`` one that is smaller),
     and ``per``: a field for each of whose values a report explains the message.
     """
@@ -233,16 +208,10 @@ def _number(value: float, form: str) -> str:
     return format(value, form) + unit
 
 
-def worst(messages: Iterable[Message]) -> Severity | None:
-    """Return the worst severity of the warnings; None if there is no warning.
-
-    Warnings that are printed once for the campaign are ignored.
-    """
-    found = {each.severity for each in messages if each.is_warning and each.scope is Scope.POINT}
-    for severity in ORDER:
-        if severity in found:
-            return severity
-    return None
+def worst(messages: Iterable[Message]) -> Trust:
+    """Return the least trust of messages, without those that are printed once for the campaign."""
+    found = [each.trust for each in messages if each.scope is Scope.POINT]
+    return min(found, key=ORDER.index, default=Trust.OK)
 
 
 def merge_keys(reasons: Iterable[str]) -> list[str]:

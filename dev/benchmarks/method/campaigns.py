@@ -117,11 +117,13 @@ class Pairs:
         tables = [list(TABLES)[row % len(TABLES)] for row in range(ROWS)]
         rows = pd.DataFrame({"table": tables, "threads": [str(row + 1) for row in range(ROWS)]})
         rows = rows.assign(instrument=rows["table"].map(TABLES), workload="X", block_bytes=0)
-        rows = rows.assign(variant="", node="", percentile="", severity="", unequal_nodes="")
+        rows = rows.assign(
+            variant="", node="", percentile="", trust="ok", wrong_codes="", unequal_nodes=""
+        )
         facts: list[Any] = [{} for _ in range(ROWS)]
         rows = rows.assign(facts=facts)
         starts = tuple(start + 100 * place for place in range(self.repetitions))
-        columns = [*KEY, "severity", "unequal_nodes", "facts"]
+        columns = [*KEY, "trust", "unequal_nodes", "facts"]
         return Dataset("AB"[number], rows[columns], pd.DataFrame(np.exp(logs)), starts)
 
 

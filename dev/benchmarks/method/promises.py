@@ -14,7 +14,7 @@ PROMISED = (
     (["slow nodes not found by pairs", "noise of 1%"], 0.1),
     (["slow nodes not found", "8% behind", "noise of 1%", "of 64 "], 0.1),
     (["slow nodes not found", "8% behind", "noise of 1%", "of 1000 "], 0.1),
-    (["called unsure"], 0.05),
+    (["with care"], 0.05),
     (["called different"], 0.05),
     (["unchanged campaigns"], 0.05),
     (["false claims"], 0.05),

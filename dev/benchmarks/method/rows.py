@@ -1,4 +1,4 @@
-"""Simulated rows: quiet ones that are called unsure, intervals that miss, equal ones that a finding
+"""Simulated rows: quiet ones that are to be used with care, intervals that miss, equal ones that a finding
 calls different, change points over time. Judged by the code that judges measurements.
 
 Values are lognormal, as rates and times are positive; ``spread`` is their coefficient of variation.
@@ -42,12 +42,12 @@ TAIL, FAR = 0.1, 0.15
 
 
 def warnings(rows: int, seed: int = 1) -> Counts:
-    """Rows of a machine as restless as still counts as quiet: how many are called unsure."""
+    """Rows of a machine as restless as still counts as quiet: how many call for care."""
     for n in (3, 4, 6, 10, 20, 30):
         lot = np.random.default_rng((seed, n))
         many = lot.normal(1.0, checks.QUIET, size=(rows, n))
-        unsure = [values for values in many if checks.is_wide(values) or checks.drift_of(values)]
-        yield f"quiet rows called unsure, n = {n}", Count(len(unsure), rows)
+        careful = [values for values in many if checks.is_wide(values) or checks.drift_of(values)]
+        yield f"quiet rows with care, n = {n}", Count(len(careful), rows)
 
 
 def coverage(rows: int, seed: int = 1) -> Counts:

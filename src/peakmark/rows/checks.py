@@ -13,7 +13,7 @@ from functools import cache
 
 from peakmark import statistics
 from peakmark.catalogue import KERNELS, POOLS
-from peakmark.messages import ORDER, Message, Severity, message, words
+from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows import core_checks
 from peakmark.rows.row_runs import Line, Messages, RowRuns, in_how_many
 from peakmark.rows.rows import MOST
@@ -72,14 +72,14 @@ def above_limit(measured: RowRuns) -> Messages:
         case = "disk"
     elif row.subsystem == "memory" and row.variant in POOLS:
         case = "pool"
-    yield message("above-limit", Severity.WRONG, case=case, share=row.share)
+    yield message("above-limit", Trust.NO, case=case, share=row.share)
 
 
 def residual(measured: RowRuns) -> Messages:
     """Report a residual of HPL that is too large for a valid solution."""
     residuals = measured.values_of("residual") if measured.row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
-        yield message("residual", Severity.WRONG, residual=max(residuals), allowed=HPL_THRESHOLD)
+        yield message("residual", Trust.NO, residual=max(residuals), allowed=HPL_THRESHOLD)
 
 
 def scatter(measured: RowRuns) -> Messages:
@@ -97,10 +97,10 @@ def scatter(measured: RowRuns) -> Messages:
         return
     trend = drift_of(values)
     if trend is not None:
-        yield message("drift", Severity.UNSURE, more=trend.relative, p=trend.p)
+        yield message("drift", Trust.CARE, more=trend.relative, p=trend.p)
     spread = statistics.summarise(values).cv
     if spread is not None and is_wide(values):
-        yield message("spread", Severity.UNSURE, spread=spread)
+        yield message("spread", Trust.CARE, spread=spread)
 
 
 @cache
@@ -188,15 +188,15 @@ def losses(measured: RowRuns) -> Messages:
     if share <= LOSS:
         return
     if row.workload == "LAT-UDP":
-        yield message("udp-loss", Severity.UNSURE, case="round-trips", share=share)
+        yield message("udp-loss", Trust.CARE, case="round-trips", share=share)
         return
-    severity, case = Severity.NOTE, ""
+    trust, case = Trust.OK, ""
     if share > MOST_LOSS:
-        severity, case = Severity.WRONG, "overrun"
+        trust, case = Trust.NO, "overrun"
     elif share > HEAVY_LOSS:
-        severity, case = Severity.UNSURE, "pushed"
+        trust, case = Trust.CARE, "pushed"
     fewer = words("fewer-streams") if row.concurrency > 1 else ""
-    yield message("udp-loss", severity, case=case, share=share, fewer=fewer)
+    yield message("udp-loss", trust, case=case, share=share, fewer=fewer)
 
 
 def lost_share(run: Line) -> float:
@@ -212,9 +212,9 @@ def path(measured: RowRuns) -> Messages:
     """Report a rate limit that someone set on the network path, and a path through loopback."""
     shapes = sorted(set(measured.texts("shaping")))
     if shapes:
-        yield message("shaped", Severity.WRONG, shapes="; ".join(shapes))
+        yield message("shaped", Trust.NO, shapes="; ".join(shapes))
     if measured.row.subsystem == "network" and any(measured.values_of("loopback")):
-        yield message("loopback")
+        yield message("loopback", Trust.NO)
 
 
 def never_reached_device(measured: RowRuns) -> Messages:
@@ -228,11 +228,11 @@ def never_reached_device(measured: RowRuns) -> Messages:
         if run.device_bytes is not None and run.work:
             shares.append(run.device_bytes / run.work)
     if ram:
-        yield message("ram-file-system", Severity.WRONG, file_system=ram[0])
+        yield message("ram-file-system", Trust.NO, file_system=ram[0])
     elif shares and min(shares) < DEVICE:
-        yield message("cached", Severity.WRONG, share=min(shares))
+        yield message("cached", Trust.NO, share=min(shares))
     elif "no" in measured.texts("direct"):
-        yield message("buffered", Severity.WRONG)
+        yield message("buffered", Trust.NO)
 
 
 def unflushed(measured: RowRuns) -> Messages:
@@ -252,7 +252,7 @@ def unflushed(measured: RowRuns) -> Messages:
     if known:
         flush, work = max(known)
     if flush < FLUSH_S and work > FLUSHED:
-        yield message("flush", Severity.UNSURE, flush=flush, megabytes=work / 1e6)
+        yield message("flush", Trust.NO, flush=flush, megabytes=work / 1e6)
 
 
 def limited_disk(measured: RowRuns) -> Messages:
@@ -272,7 +272,7 @@ def limited_disk(measured: RowRuns) -> Messages:
         limit = limits.get(f"{way}_{name}")
         if limit and used > NEAR_LIMIT * limit:
             rate = words(unit, rate=limit * factor)
-            yield message("io-limit", Severity.WRONG, way=way, rate=rate)
+            yield message("io-limit", Trust.NO, way=way, rate=rate)
 
 
 EVERYWHERE = {
@@ -333,11 +333,11 @@ def counters(measured: RowRuns) -> Messages:
                 if counter in code_of:
                     events[code_of[counter], device][number] += count
         for (event, device), by_run in events.items():
-            severity = Severity.NOTE if event in HARMLESS else Severity.UNSURE
+            trust = Trust.OK if event in HARMLESS else Trust.CARE
             code, _, case = event.partition(" ")
             often = in_how_many(len(by_run), len(noise.runs), noise.where) or noise.where
             count = sum(by_run.values())
-            yield message(code, severity, case=case, device=device, count=count, often=often)
+            yield message(code, trust, case=case, device=device, count=count, often=often)
 
 
 def slow_link(measured: RowRuns) -> Messages:
@@ -382,7 +382,7 @@ def slow_gpu(measured: RowRuns) -> Messages:
             pci = gpus.get(index, {}).get("pci", "unknown")
             yield message(
                 "slow-gpu",
-                Severity.UNSURE,
+                Trust.CARE,
                 gpu=f"GPU {index} ({models.get(index, 'GPU')}, {pci})",
                 pci=pci,
                 behind=statistics.median(shares),
@@ -390,11 +390,11 @@ def slow_gpu(measured: RowRuns) -> Messages:
 
 
 def check_row(measured: RowRuns) -> list[Message]:
-    """Return the messages of all checks, the most severe first."""
+    """Return the messages of all checks, those of least trust first."""
     found: list[Message] = []
     for check in CHECKS:
         found += check(measured)
-    return sorted(found, key=lambda each: ORDER.index(each.severity))
+    return sorted(found, key=lambda each: ORDER.index(each.trust))
 
 
 CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (

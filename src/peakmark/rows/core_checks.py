@@ -9,7 +9,7 @@ import json
 
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.formatting import format_size
-from peakmark.messages import Severity, message, words
+from peakmark.messages import Trust, message, words
 from peakmark.rows.row_runs import Messages, RowRuns, in_how_many
 from peakmark.rows.runs import WAITED
 from peakmark.run import noise
@@ -47,10 +47,10 @@ def disturbed(measured: RowRuns) -> Messages:
         yield from measured.repeated("steal", steal, least=STEAL, where=where)
         held_back = [(run["throttled_seconds"] or 0.0) / run["seconds"] for run in runs]
         yield from measured.repeated(
-            "throttled", held_back, least=HELD_BACK, severity=Severity.UNSURE, where=where
+            "throttled", held_back, least=HELD_BACK, trust=Trust.CARE, where=where
         )
         hot = [float(run["hot"] or 0) for run in runs]
-        yield from measured.repeated("hot", hot, severity=Severity.UNSURE, where=where)
+        yield from measured.repeated("hot", hot, trust=Trust.CARE, where=where)
 
 
 def crowded(measured: RowRuns) -> Messages:
@@ -66,8 +66,8 @@ def crowded(measured: RowRuns) -> Messages:
         if min(held_up) < max(held_up):
             most = f"up to {most}"
         often = in_how_many(len(held_up), len(measured.runs))
-        severity = measured.severity_of("crowded-core")
-        yield message("crowded-core", severity, cores=most, often=often)
+        trust = measured.trust_of("crowded-core")
+        yield message("crowded-core", trust, cores=most, often=often)
 
 
 def waited(measured: RowRuns) -> Messages:
@@ -100,8 +100,8 @@ def clock(measured: RowRuns) -> Messages:
     if len(changes) > 1:
         by = f"up to {by}"
     often = in_how_many(len(large), len(changes))
-    severity = measured.severity_of("clock-moved")
-    yield message("clock-moved", severity, way=way, most=by, share=abs(largest), often=often)
+    trust = measured.trust_of("clock-moved")
+    yield message("clock-moved", trust, way=way, most=by, share=abs(largest), often=often)
 
 
 def below_nominal(measured: RowRuns) -> Messages:
@@ -124,9 +124,7 @@ def below_nominal(measured: RowRuns) -> Messages:
         of_nominal = ""
         if row.limit_clock and row.efficiency:
             of_nominal = words("of-nominal", share=row.efficiency * seen / nominal)
-        yield message(
-            "below-nominal", Severity.UNSURE, clock=judged, nominal=nominal, share=of_nominal
-        )
+        yield message("below-nominal", Trust.CARE, clock=judged, nominal=nominal, share=of_nominal)
 
 
 def seen_clock(measured: RowRuns) -> float | None:
@@ -169,7 +167,7 @@ def placement(measured: RowRuns) -> Messages:
     placed = []
     for cores, sockets, nodes in sorted(placements):
         placed.append(words("cores", cores=cores, sockets=sockets, nodes=nodes))
-    yield message("placement-differs", Severity.UNSURE, placed=tuple(placed))
+    yield message("placement-differs", Trust.CARE, placed=tuple(placed))
 
 
 def concurrency(measured: RowRuns) -> Messages:
@@ -180,9 +178,9 @@ def concurrency(measured: RowRuns) -> Messages:
     cpus = min([count for count in measured.values_of("job_cpus") if count], default=threads)
     quota = min([share for share in measured.values_of("cpu_quota") if share], default=threads)
     if threads > cpus:
-        yield message("oversubscribed", Severity.WRONG, threads=threads, cpus=cpus)
+        yield message("oversubscribed", Trust.NO, threads=threads, cpus=cpus)
     elif threads > quota:
-        yield message("cpu-quota", Severity.UNSURE, threads=threads, quota=quota)
+        yield message("cpu-quota", Trust.NO, threads=threads, quota=quota)
 
 
 def pool_in_cache(measured: RowRuns) -> Messages:
@@ -202,4 +200,4 @@ def pool_in_cache(measured: RowRuns) -> Messages:
         sizes = {"pool": min(pools), "held": held, "needed": POOL * held}
         texts = {name: format_size(int(size)) for name, size in sizes.items()}
         level = str(last["level"])
-        yield message("pool-in-cache", Severity.WRONG, times=POOL, level=level, **texts)
+        yield message("pool-in-cache", Trust.NO, times=POOL, level=level, **texts)

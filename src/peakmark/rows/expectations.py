@@ -55,7 +55,7 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
 def _usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the checked kernels, without slow nodes, wrong rows, matrices and curves."""
     is_measured = rows["is_own"] & rows["n"].gt(0) & rows["low"].gt(0)
-    is_right = rows["severity"].ne("wrong") & rows["is_slow"].ne(True)
+    is_right = rows["wrong_codes"].eq("") & rows["is_slow"].ne(True)
     is_point = ~rows["workload"].isin(SHAPES) & ~rows["variant"].map(is_together)
     is_checked = rows["instrument"].isin(INSTRUMENTS)
     return rows[is_measured & is_right & is_point & is_checked]

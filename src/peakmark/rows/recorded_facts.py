@@ -28,7 +28,7 @@ SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({
     "above-limit", "disagreement", "drift", "few", "hosts", "residual", "run-above-limit",
-    "short-runs", "spread", "unsure",
+    "short-runs", "spread",
 })  # fmt: skip
 """Codes of warnings that describe a result. All other warnings describe a possible cause."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from peakmark import statistics
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.messages import Message, Severity, message, words
+from peakmark.messages import Message, Trust, message, words
 
 Messages = Iterator[Message]
 Line = Any
@@ -113,27 +113,27 @@ class RowRuns:
             return []
         return clean
 
-    def severity_of(self, code: str) -> Severity:
-        """Return the severity of a cause of disturbance.
+    def trust_of(self, code: str) -> Trust:
+        """Return how a cause of disturbance lowers the trust.
 
-        A cause that disturbed at least half of the runs is unsure. If no cause disturbed so many, all
-        causes are unsure, unless the undisturbed runs confirm the row's value.
+        A cause that disturbed at least half of the runs calls for care. If no cause disturbed so many,
+        all causes do, unless the undisturbed runs confirm the row's value.
         """
         counts: Counter[str] = Counter()
         for run in self.runs:
             counts.update(run.causes.split())
-        weights = {cause: severity_of(count, len(self.runs)) for cause, count in counts.items()}
+        weights = {cause: trust_of(count, len(self.runs)) for cause, count in counts.items()}
         if code not in weights:
-            return Severity.NOTE
-        is_doubtful = Severity.UNSURE not in weights.values() and not self.clean_runs
-        return Severity.UNSURE if is_doubtful else weights[code]
+            return Trust.OK
+        is_doubtful = Trust.CARE not in weights.values() and not self.clean_runs
+        return Trust.CARE if is_doubtful else weights[code]
 
     def repeated(
         self,
         code: str,
         amounts: Sequence[float],
         least: float = 0.0,
-        severity: Severity | None = None,
+        trust: Trust | None = None,
         where: str | None = None,
         **values: str,
     ) -> Messages:
@@ -143,7 +143,7 @@ class RowRuns:
             code: code of a message with the values ``share`` and ``often``.
             amounts: an amount for each run that recorded one.
             least: if no amount is above it, there is no message.
-            severity: severity of the message; None computes it with ``severity_of``.
+            trust: trust of the message; None computes it with ``trust_of``.
             where: host to name in the message, empty for the node itself; None names no place.
             values: further fields of the message.
         """
@@ -151,13 +151,13 @@ class RowRuns:
         if not count:
             return
         often = _where_and_how_often(where, count, len(amounts))
-        severity = severity or self.severity_of(code)
-        yield message(code, severity, share=max(amounts), often=often, **values)
+        trust = trust or self.trust_of(code)
+        yield message(code, trust, share=max(amounts), often=often, **values)
 
 
-def severity_of(disturbed: int, n: int) -> Severity:
-    """Return the severity of a cause that disturbed ``disturbed`` of ``n`` runs."""
-    return Severity.UNSURE if 2 * disturbed >= n else Severity.NOTE
+def trust_of(disturbed: int, n: int) -> Trust:
+    """Return the trust in a value if a cause disturbed ``disturbed`` of ``n`` runs."""
+    return Trust.CARE if 2 * disturbed >= n else Trust.OK
 
 
 def _where_and_how_often(where: str | None, count: int, n: int) -> str:

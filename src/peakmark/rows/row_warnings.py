@@ -17,12 +17,12 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.messages import Message, Scope, Severity, WarningKind, message, words, worst
+from peakmark.messages import OF_ANOTHER, Message, Scope, Trust, message, words, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.point_limits import add_clocks
 from peakmark.rows.recorded_facts import deviations
-from peakmark.rows.row_runs import Line, Messages, RowRuns, severity_of
+from peakmark.rows.row_runs import Line, Messages, RowRuns, trust_of
 from peakmark.statistics import median
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME, Table
@@ -201,7 +201,7 @@ def missing_values(point: MeasuredPoint) -> Messages:
     for failure in point.failures:
         if failure.wrong_core is not None:
             core = f"the core of CPU {failure.wrong_core} on {failure.host}"
-            yield message("wrong-core", Severity.UNSURE, core=core)
+            yield message("wrong-core", Trust.CARE, core=core)
 
 
 def unequal_nodes(point: MeasuredPoint) -> Messages:
@@ -211,12 +211,12 @@ def unequal_nodes(point: MeasuredPoint) -> Messages:
     """
     own = point.own.row.unequal_nodes if point.own else ""
     if own:
-        yield message("hosts", Severity.WRONG, differ=own)
+        yield message("hosts", Trust.NO, differ=own)
         return
     for instrument, measured in point.measured.items():
         if measured.row.unequal_nodes:
             differ = measured.row.unequal_nodes
-            yield message("hosts", Severity.WRONG, about=instrument, differ=differ)
+            yield message("hosts", Trust.NO, about=instrument, differ=differ)
 
 
 def above_limit(point: MeasuredPoint) -> Messages:
@@ -224,10 +224,10 @@ def above_limit(point: MeasuredPoint) -> Messages:
     for instrument, measured in point.measured.items():
         runs = point.runs_above.get(instrument, ())
         case = "bound" if measured.row.limit_kind == "at_most" else ""
-        severity = severity_of(len(runs), measured.row.n + len(runs))
+        trust = trust_of(len(runs), measured.row.n + len(runs))
         for run in runs:
             values = {"share": run.share, "number": run.repetition + 1}
-            yield message("run-above-limit", severity, case=case, about=instrument, **values)
+            yield message("run-above-limit", trust, case=case, about=instrument, **values)
 
 
 def check_messages(point: MeasuredPoint) -> Messages:
@@ -237,9 +237,9 @@ def check_messages(point: MeasuredPoint) -> Messages:
         if measured is None:
             continue
         for note in checks.check_row(measured):
-            if note.is_warning or measured.row.is_own:
-                about = "" if note.code in WHOLE_ROW else program.instrument
-                yield replace(note, about=about)
+            is_of_row = note.code in WHOLE_ROW
+            if measured.row.is_own or (note.is_warning and not is_of_row):
+                yield replace(note, about="" if is_of_row else program.instrument)
 
 
 def disagreements(point: MeasuredPoint) -> Messages:
@@ -274,7 +274,7 @@ def small_solves(point: MeasuredPoint) -> Messages:
     for instrument, measured in point.measured.items():
         small = [run.run_seconds for run in measured.runs if run.too_small and run.run_seconds]
         if small:
-            yield message("small-solve", about=instrument, seconds=median(small))
+            yield message("small-solve", Trust.NO, about=instrument, seconds=median(small))
 
 
 def setting_deviations(point: MeasuredPoint) -> Messages:
@@ -319,7 +319,7 @@ def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
     if row.clock_share is not None and row.clock_share < THROTTLED:
         yield message(
             "clock-below-best",
-            Severity.UNSURE,
+            Trust.CARE,
             about=row.instrument,
             share=row.clock_share,
             clock=row.clock_hz,
@@ -348,7 +348,7 @@ def host_cache(
     """
     is_of_disk = point.table.subsystem == "disk" and point.node in doubted and point.own is not None
     if is_of_disk and not is_flush_doubted(notes, point):
-        warning = message("host-cache", Severity.UNSURE, about=point.own_line.instrument)
+        warning = message("host-cache", Trust.NO, about=point.own_line.instrument)
         yield replace(warning, scope=Scope.CAMPAIGN)
 
 
@@ -421,31 +421,19 @@ def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
 
 
 def summarise_warnings(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
-    """Add to each row the highest severity of its warnings, their kinds, and their codes.
+    """Add to each row the trust in its value, and the codes of its warnings.
 
-    ``wrong_codes`` are the codes of the warnings with the severity ``wrong``.
+    ``wrong_codes`` are the codes of the warnings because of which no sentence uses the value.
     """
-    severities, kinds, codes, wrong = [], [], [], []
-    for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
+    trusts, codes, wrong = [], [], []
+    columns = rows[["point", "instrument", "n"]]
+    for point, instrument, n in columns.itertuples(index=False):
         of_row = [note for note in notes[point] if note.about in ("", instrument)]
-        severities.append(str(worst(of_row) or ""))
-        kinds.append(", ".join(kinds_of(of_row)))
+        trusts.append(str(worst(of_row)) if n else "")
         codes.append(" ".join(dict.fromkeys(note.code for note in of_row)))
-        of_wrong = {note.code for note in of_row if note.severity is Severity.WRONG}
-        wrong.append(" ".join(sorted(of_wrong)))
-    return rows.assign(severity=severities, warning_kinds=kinds, warnings=codes, wrong_codes=wrong)
-
-
-def kinds_of(notes: Sequence[Message]) -> list[str]:
-    """Return ``wrong`` if a message has this severity, then the kinds of the row's warnings.
-
-    Warnings that are stated once for the campaign are left out.
-    """
-    named = {note.kind for note in notes if note.is_named and note.scope is Scope.POINT}
-    kinds = [str(kind) for kind in WarningKind if kind in named]
-    if worst(notes) is Severity.WRONG:
-        kinds.insert(0, "wrong")
-    return kinds
+        of_wrong = {note.code for note in of_row if note.trust is Trust.NO}
+        wrong.append(" ".join(sorted(of_wrong.difference(OF_ANOTHER))))
+    return rows.assign(trust=trusts, warnings=codes, wrong_codes=wrong)
 
 
 def frame_of(notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
@@ -463,9 +451,8 @@ def line_of(note: Message, point: str) -> dict[str, Any]:
         "about": note.about,
         "code": note.code,
         "case": note.case,
-        "severity": str(note.severity),
+        "trust": str(note.trust),
         "scope": str(note.scope),
-        "kind": note.kind if note.is_named else "",
         "amount": note.amount,
         "subject": note.subject,
         "short": note.short,

@@ -20,7 +20,7 @@ import pandas as pd
 from peakmark import files
 from peakmark.catalogue import TOGETHER
 from peakmark.errors import RecordError
-from peakmark.messages import Severity
+from peakmark.messages import Trust
 from peakmark.rows.names import CAMPAIGN, DISTURBANCES, FOLDER, FRAMES
 
 Kind = Literal["text", "int", "float", "flag", "json"]
@@ -240,9 +240,8 @@ loopback            flag   a repetition was measured within one machine
 isa                 text   instruction set of the first repetition
 settings            json   settings that were asked for, and how the row accesses memory or disk, by title
 recorded            json   facts in the first record that matter to a comparison, by title
-severity            text   highest severity of the row's warnings: wrong, unsure or empty
-wrong_codes         text   codes of the warnings of severity wrong, joined by spaces
-warning_kinds       text   kinds of the row's warnings: wrong, varies, programs disagree, not the device
+trust               text   whether to use the value: ok, care (another run may differ) or no; empty without a value
+wrong_codes         text   codes of the warnings that the value is wrong, joined by spaces
 warnings            text   codes of the row's warnings and notes, joined by spaces
 place               text   point without its node, and with the word of a concurrency instead of its number
 node_class          text   name of the node's class of equal nodes; empty if there is only one class
@@ -261,9 +260,8 @@ point               text   point that the message is about
 about               text   instrument that the message is about; empty for the whole point
 code                text   name of the message
 case                text   variant of the message's text
-severity            text   wrong, unsure or note
+trust               text   whether to use the value: ok, care or no
 scope               text   point, or campaign if the message is printed once for all rows
-kind                text   kind that tables name in their column of warnings; empty for none
 amount              float  how much, for messages of one code; larger is worse, 0 if it has no amount
 subject             text   what the report explains the message for once each, such as a program; empty for nothing
 short               text   what happened, in at most six words; empty if no row shows it
@@ -476,7 +474,7 @@ def is_pair(rows: pd.DataFrame) -> pd.Series:
 
 def is_usable(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of peakmark's kernel whose value is not known to be wrong."""
-    return rows["is_own"] & rows["n"].gt(0) & rows["severity"].ne("wrong") & rows["low"].gt(0)
+    return rows["is_own"] & rows["n"].gt(0) & rows["wrong_codes"].eq("") & rows["low"].gt(0)
 
 
 def is_mapped(rows: pd.DataFrame) -> pd.Series:
@@ -494,4 +492,4 @@ def is_mapped(rows: pd.DataFrame) -> pd.Series:
 
 def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
     """Return a mask of the warnings that other activity may have changed a value."""
-    return warnings["code"].isin(DISTURBANCES) & warnings["severity"].ne(Severity.NOTE)
+    return warnings["code"].isin(DISTURBANCES) & warnings["trust"].ne(Trust.OK)

@@ -20,6 +20,7 @@ from peakmark import statistics
 from peakmark.comparability import fact, flat, matters
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, natural, plural, significant, size
+from peakmark.messages import Trust
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
@@ -41,7 +42,7 @@ class Dataset:
 
     Attributes:
         name: name of the campaign.
-        rows: a line for each row, with the columns of ``KEY``, ``severity``, ``unequal_nodes`` and
+        rows: a line for each row, with the columns of ``KEY``, ``trust``, ``unequal_nodes`` and
             ``facts``. ``facts`` maps titles to settings and recorded facts. The index numbers the rows.
         values: the values of each row in SI units, with a column for each repetition.
         starts: starts of the repetitions, in seconds since 1970, sorted.
@@ -72,6 +73,9 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
     known = FactsOfHosts(frames)
     runs = frames.runs[frames.runs["kept"]]
     rows = with_facts(frames.rows[frames.rows["n"] > 0], runs, known)
+    # Both sides may be of the same other thing, such as loopback.
+    is_of_another = rows["trust"].eq(Trust.NO) & rows["wrong_codes"].eq("")
+    rows = rows.assign(trust=rows["trust"].mask(is_of_another, str(Trust.OK)))
     parts, values = [], []
     for percentile in PERCENTILES:
         column = percentile or "value"
@@ -83,7 +87,7 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
     nodes = sorted(set(rows["node"]), key=natural)
     return Dataset(
         name=name,
-        rows=every[[*KEY, "severity", "unequal_nodes", "facts"]],
+        rows=every[[*KEY, "trust", "unequal_nodes", "facts"]],
         values=pd.concat(values, ignore_index=True).astype(float),
         starts=tuple(sorted(runs["time"].dropna())),
         machine=known.machine() | {"node": ", ".join(nodes)},
@@ -232,7 +236,7 @@ def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.D
         A line for each row in the order of A, with the columns of ``KEY`` and
 
         - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
-        - ``severity_a``, ``severity_b``: ``wrong`` or ``unsure``, empty for a value without doubt;
+        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``, which a value of another thing is here;
         - ``differ``: settings and facts that differ, sentences by title;
         - ``change``, ``half``, ``p``: logarithm of B / A, half of its interval, p. A positive change
           is worse in a table of times;
@@ -510,10 +514,10 @@ def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) ->
         f"without any change, at most {percent:g} % of comparisons call a row better or worse;"
         f" a difference below {100 * rules.tolerance:g} % gets no verdict"
     )
-    is_doubtful = pairs["severity_a"].ne("") | pairs["severity_b"].ne("")
+    is_doubtful = pairs["trust_a"].ne(Trust.OK) | pairs["trust_b"].ne(Trust.OK)
     if is_doubtful.any():
         found.append(
-            f"wrong or unsure: {plural(int(is_doubtful.sum()), 'row')}:"
+            f"trust is care or no: {plural(int(is_doubtful.sum()), 'row')}:"
             " read the warnings in the reports before you believe a verdict"
         )
     few = int(pairs["verdict"].eq("cannot tell").sum())
@@ -556,9 +560,9 @@ def line_of(row: Any, width: int) -> str:
     old, new = in_units(row.value_a, table.unit), in_units(row.value_b, table.unit)
     counts = f"n {row.n_a}, {row.n_b}"
     doubts = []
-    for side, severity in (("A", row.severity_a), ("B", row.severity_b)):
-        if severity:
-            doubts.append(f"{side} {severity}")
+    for side, trust in (("A", row.trust_a), ("B", row.trust_b)):
+        if trust != Trust.OK:
+            doubts.append(f"{side} {trust}")
     verdict = row.verdict
     if doubts:
         verdict += f" ({', '.join(doubts)})"

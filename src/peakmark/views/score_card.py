@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from peakmark.formatting import (
     size,
     typeset,
 )
-from peakmark.messages import ORDER, Message, Severity, WarningKind, message, words
+from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.names import DISTURBANCES
@@ -46,18 +45,6 @@ VARIES = 0.15
 """Distance of the lowest from the highest run, as a share of the value, from which on a number needs care."""
 DIGITS = 3
 """Significant digits of the numbers on the card: repetitions differ in the third digit."""
-
-
-class Trust(StrEnum):
-    """Verdict on whether a reader may use a number."""
-
-    OK = "ok"
-    """No warning."""
-    CARE = "care"
-    """Another run may give another value."""
-    NO = "no"
-    """Not a value of the device, wrong, or not measured."""
-
 
 UNITS = {
     "cpu": "OP/s",
@@ -315,13 +302,8 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
     if not row.n:
         return Trust.NO, "not measured"
     notes = [note for note in notes_of(frames, row) if note.short]
-    for note in notes:
-        is_of_other = note.kind == WarningKind.NOT_DEVICE or note.code == "small-solve"
-        if note.severity == Severity.WRONG or is_of_other:
-            return Trust.NO, typeset(note.short)
-    for note in notes:
-        if note.severity != Severity.NOTE:
-            return Trust.CARE, typeset(note.short)
+    if notes and notes[0].trust != Trust.OK:
+        return Trust(notes[0].trust), typeset(notes[0].short)
     slow = sum(bool(each.is_slow) for each in measured)
     if slow:
         return Trust.CARE, f"{slow} of {plural(len(measured), 'node')} slow"
@@ -334,10 +316,10 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
 
 
 def notes_of(frames: CampaignFrames, row: Line) -> list[Line]:
-    """Return the warnings on the value of a row, the most severe first."""
+    """Return the warnings on the value of a row, those of least trust first."""
     warnings = frames.warnings
     is_of_row = warnings["point"].eq(row.point) & warnings["about"].isin(["", row.instrument])
-    return sorted(schema.lines(warnings[is_of_row]), key=lambda note: ORDER.index(note.severity))
+    return sorted(schema.lines(warnings[is_of_row]), key=lambda note: ORDER.index(note.trust))
 
 
 # -- page one
@@ -581,28 +563,28 @@ def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
     wrong = frames.warnings[frames.warnings["code"].eq("wrong-core")]
     for core, count in Counter(wrong["subject"]).items():
         if count > 1:
-            yield message("wrong-core", Severity.WRONG, case="again", core=core, count=count)
+            yield message("wrong-core", Trust.NO, case="again", core=core, count=count)
 
 
 def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat with the number of wrong rows, and one with the number of other rows with warnings."""
-    wrong = set(measured.loc[measured["severity"].eq(Severity.WRONG), "point"])
+    wrong = set(measured.loc[measured["wrong_codes"].ne(""), "point"])
     warnings = warnings_on(frames, measured)
-    warned = set(warnings.loc[warnings["severity"].ne(Severity.NOTE), "point"]) - wrong
-    for severity, points in ((Severity.WRONG, wrong), (Severity.UNSURE, warned)):
+    careful = set(warnings.loc[warnings["trust"].eq(Trust.CARE), "point"]) - wrong
+    for trust, points in ((Trust.NO, wrong), (Trust.CARE, careful)):
         if points:
-            yield message("doubtful", case=str(severity), rows=len(points), of=len(measured))
+            yield message("doubtful", case=str(trust), rows=len(points), of=len(measured))
 
 
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat that lists the disturbances of rows, each with its number of rows.
 
-    A disturbance that makes no row unsure is left out. The numbers are those of the chapter Remarks, so
+    A disturbance that makes no row one to use with care is left out. The numbers are those of the chapter Remarks, so
     they include rows whose other runs confirm the value.
     """
     warnings = warnings_on(frames, measured)
     counts = warnings.groupby("code")["point"].nunique()
-    doubtful = set(warnings.loc[warnings["severity"].ne(Severity.NOTE), "code"])
+    doubtful = set(warnings.loc[warnings["trust"].ne(Trust.OK), "code"])
     parts = []
     for code in DISTURBANCES:
         if code in doubtful:

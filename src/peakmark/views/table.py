@@ -8,7 +8,6 @@ a few words in a line, sentences below the table, and the chapter Remarks.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from peakmark.formatting import capitalised, significant, typeset
-from peakmark.messages import ORDER, WarningKind, merge_keys, message
+from peakmark.messages import ORDER, Trust, merge_keys, message
 from peakmark.rows.names import NOT_PLANNED
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import Table
@@ -27,8 +26,6 @@ NOT_MEASURED = "not measured"
 """Text in the column of peakmark's kernel if the kernel measured nothing."""
 USUAL = ("psync", "plain", "pool", "block", "")
 """Variants that are not printed, because they are the default or in the table's title."""
-KINDS = ("wrong", *WarningKind)
-"""Kinds of warnings in the order in which a line names them."""
 _BREAK = re.compile(
     r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)"
 )
@@ -133,14 +130,10 @@ class ShownTable:
 
     @property
     def marks(self) -> list[str]:
-        """Return the kinds of warnings of each line, with ``wrong`` first."""
-        kinds_of: dict[int, list[str]] = defaultdict(list)
-        for line, kinds in zip(self.lines["line"], self.lines["warning_kinds"], strict=True):
-            kinds_of[line] += kinds.split(", ")
-        found = []
-        for named in kinds_of.values():
-            found.append(", ".join(kind for kind in KINDS if kind in named))
-        return found
+        """Return the least trust of the rows of each line, empty for a value to trust."""
+        ranks = self.lines["trust"].map({"no": 0, "care": 1}).fillna(2)
+        least = ranks.groupby(self.lines["line"], sort=False).min()
+        return least.map({0: "no", 1: "care", 2: ""}).tolist()
 
     @property
     def breaks(self) -> list[int]:
@@ -294,8 +287,8 @@ MOST = 3
 """Usual largest number of remarks in a line: the last part counts the others."""
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
 """Number in a text; not a digit of a name, such as that of *iperf3*."""
-SEVERITIES = [str(severity) for severity in ORDER]
-"""Severities, the worst first."""
+TRUSTS = [str(trust) for trust in ORDER]
+"""Degrees of trust, the least first."""
 
 
 class Explanation(NamedTuple):
@@ -315,7 +308,7 @@ class Explanation(NamedTuple):
 def remarks_on_lines(
     frames: CampaignFrames, table: Table, lines: pd.DataFrame, instruments: Iterable[str]
 ) -> list[list[str]]:
-    """Return the remarks on each line of a table, the most severe first.
+    """Return the remarks on each line of a table, the gravest first.
 
     A remark on a reference that peakmark's kernel has too is returned once, without a program. Remarks
     that differ only in numbers are one remark with the largest amount.
@@ -331,24 +324,24 @@ def remarks_on_lines(
     notes = frames.warnings.join(places, on="point", how="inner")
     notes = notes.sort_values("place", kind="stable")
     # A note that is printed once for the campaign is shown only if it is a warning.
-    is_on_value = notes["severity"].ne("note") | notes["scope"].ne("campaign")
+    is_on_value = notes["trust"].ne(Trust.OK) | notes["scope"].ne("campaign")
     is_shown = is_on_value & notes["about"].isin(["", *(instruments or programs)])
     notes = notes[is_shown & notes["short"].ne("")]
     if notes.empty:
         return [[] for _ in lines["line"].unique()]
     notes = notes.assign(words=notes["short"].str.replace(NUMBER, "", regex=True))
-    family = ["line", "code", "case", "words", "about", "severity"]
+    family = ["line", "code", "case", "words", "about", "trust"]
     notes = merge(notes, family, "short").rename(columns={"short": "remark"})
     # A remark on a reference names it, unless peakmark's kernel has the same remark.
-    wrong = notes["severity"].map({"wrong": "wrong: "}).fillna("")
-    named = wrong + notes["about"].map(programs).fillna("") + notes["remark"]
-    notes["remark"] = wrong + notes["remark"]
+    before = notes["trust"].map({str(Trust.NO): "no: "}).fillna("")
+    named = before + notes["about"].map(programs).fillna("") + notes["remark"]
+    notes["remark"] = before + notes["remark"]
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
     keys = pd.MultiIndex.from_frame(notes[["line", "remark"]])
     is_named = is_reference & ~keys.isin(keys[~is_reference])
-    # The most severe remarks come first.
+    # The gravest remarks come first.
     notes["remark"] = notes["remark"].mask(is_named, named).map(typeset)
-    notes["rank"] = notes["severity"].map(SEVERITIES.index)
+    notes["rank"] = notes["trust"].map(TRUSTS.index)
     notes = notes.sort_values("rank", kind="stable").drop_duplicates(["line", "remark"])
     of_lines = notes.groupby("line")["remark"].agg(list)
     return [of_lines.get(line, []) for line in lines["line"].unique()]
@@ -396,7 +389,7 @@ def joined_remarks(texts: Sequence[str]) -> str:
 
 
 def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[Explanation]:
-    """Return the remarks of a campaign in full: the most severe first, then the most frequent.
+    """Return the remarks of a campaign in full: the gravest first, then the most frequent.
 
     Args:
         frames: the campaign, see ``layouts.for_print``.
@@ -413,11 +406,11 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     notes = notes.assign(
         sentence=sentences,
         words=sentences.str.replace(NUMBER, "", regex=True),
-        rank=notes["severity"].map(SEVERITIES.index),
+        rank=notes["trust"].map(TRUSTS.index),
     )
     found = []
     for _, family in notes.groupby(["code", "case", "subject"], sort=False):
-        # Variants give the same advice: explain only the most severe one, with the largest amount.
+        # Variants give the same advice: explain only the gravest one, with the largest amount.
         order = family.sort_values(["rank", "amount"], ascending=[True, False], kind="stable")
         first = order.iloc[0]
         alike = family[family["words"].eq(first["words"])]

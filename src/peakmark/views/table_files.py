@@ -15,7 +15,6 @@ import pandas as pd
 from peakmark import files, output
 from peakmark.config import layouts
 from peakmark.config.layouts import Layout
-from peakmark.messages import Severity, WarningKind
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table
@@ -182,12 +181,11 @@ def nodes_frame(frames: CampaignFrames) -> pd.DataFrame:
 
 WORD = 10
 """Width of a line in a heading, in characters; a longer word has its own line."""
-MARKS = {Severity.WRONG: "**", WarningKind.NOT_DEVICE: "†", WarningKind.VARIES: "*"}
-"""Warning -> the mark at the first cell of the line, the gravest warning first."""
+MARKS = {"no": "**", "care": "*"}
+"""Trust in a line -> the mark at its first cell."""
 LEGEND = {
-    "**": "** wrong: the figure is not what the row says.",
-    "†": "† not the device: a cache, a host's memory or loopback was measured.",
-    "*": "* varies: another run may well differ.",
+    "**": "** no: the value is wrong, or not that of the device.",
+    "*": "* care: another run may well differ.",
 }
 _TEX = str.maketrans(
     {
@@ -201,7 +199,6 @@ _TEX = str.maketrans(
         "µ": r"\textmu{}",
         "×": r"\texttimes{}",
         "−": r"\textminus{}",
-        "†": r"\textdagger{}",
         "→": r"$\rightarrow$",
         "≤": r"$\le$",
         "≥": r"$\ge$",
@@ -216,7 +213,7 @@ _TEX = str.maketrans(
 
 def starred(shown: ShownTable) -> ShownTable:
     """Return a table for one column of a paper: a mark at the first cell of a line replaces its remark."""
-    marks = [mark_of(kinds) for kinds in shown.marks]
+    marks = [MARKS.get(trust, "") for trust in shown.marks]
     first, *others = [column for column in shown.columns if column.kind != "remark"]
     cells = pd.Series(first.texts, dtype=object) + pd.Series(marks, dtype=object)
     legend = [LEGEND[mark] for mark in MARKS.values() if mark in marks]
@@ -225,14 +222,6 @@ def starred(shown: ShownTable) -> ShownTable:
         columns=(first._replace(cells=cells, kind="text"), *others),
         below=(*shown.below, *legend),
     )
-
-
-def mark_of(warning: str) -> str:
-    """Return the mark for the text of a cell in the column of warnings; empty without a warning."""
-    for kind, mark in MARKS.items():
-        if kind in warning:
-            return mark
-    return ""
 
 
 def escape(text: str) -> str:
@@ -329,7 +318,7 @@ LABELS = {
     "concurrency": "concurrency",
     "word": "concurrency_word",
     "node": "node",
-    "severity": "severity",
+    "trust": "trust",
 }
 """Label of a sample of OpenMetrics -> column of ``rows``."""
 STATISTICS = {"median": "value", "low": "low", "high": "high"}

@@ -224,7 +224,7 @@ def file_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     yield Column(own["level"] * 100, "Level of the interval (%)")
     yield Column(own["limit_kind"], "Limit Kind")
     yield Column(own["bound"] * table.factor, f"Bound{unit_of(table)}")
-    yield Column(own["warning_kinds"], "Warning")
+    yield Column(own["trust"], "Trust")
     if table.subsystem == "network":
         yield Column(own["clients"], "Client")
         yield Column(own["servers"], "Server")

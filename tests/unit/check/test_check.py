@@ -260,7 +260,7 @@ def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(lis
     def change(rows):
         is_dp = rows["workload"].eq("DP") & rows["concurrency"].eq(1)
         for node, column, value in [
-            ("node1", "is_slow", True), ("node2", "severity", "wrong"), ("node3", "is_own", False),
+            ("node1", "is_slow", True), ("node2", "wrong_codes", "cached"), ("node3", "is_own", False),
         ]:  # fmt: skip
             chosen = is_dp & rows["node"].eq(node)
             rows.loc[chosen, column] = value

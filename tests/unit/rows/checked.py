@@ -8,13 +8,13 @@ from tests.unit.campaign_data import VM, cell, measurement
 
 from peakmark import statistics
 from peakmark.limits import Limit
-from peakmark.messages import Severity
+from peakmark.messages import Trust
 from peakmark.rows import schema
 from peakmark.rows.checks import check_row
 from peakmark.rows.row_runs import RowRuns
 from peakmark.rows.runs import add_clock, line_of
 
-W, U, N = Severity.WRONG, Severity.UNSURE, Severity.NOTE
+W, U, N = Trust.NO, Trust.CARE, Trust.OK
 VIRTUAL = {"cpu": {"virtualised": "KVM", "cores": 4}}
 PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
@@ -111,6 +111,5 @@ def rows_and_marks(cases):
 def check_marks(measured, weights, first):
     """A row has messages of these weights by their codes, and the first has these values."""
     found = check_row(measured)
-    assert {each.code: each.severity for each in found} == weights
-    assert all(each.kind for each in found if each.severity is U)
+    assert {each.code: each.trust for each in found} == weights
     assert not first or contains(values_of(found[0]), first), values_of(found[0])

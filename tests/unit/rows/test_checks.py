@@ -138,7 +138,7 @@ CASES = [
     (held("iops", 495.0, read_iops=500), {"io-limit": W}, {"rate": "500 IOPS"}),
     (held("iops", 495.0, read_bps=4096 * 500), {"io-limit": W}, {"rate": "2.05 MB/s"}),
     (held("latency", 2 / 490, read_iops=500), {"io-limit": W}, {"rate": "IOPS"}),
-    (flushed(1e-4, 8e8, VIRTUAL), {"flush": U}, {}),
+    (flushed(1e-4, 8e8, VIRTUAL), {"flush": W}, {}),
     (flushed(1e-4, 8e8, {"cpu": {}}), {}, {}),
     (flushed(1e-4, 8e8, VIRTUAL, metric="iops"), {}, {}),
     (flushed(0.02, 8e8, VIRTUAL), {}, {}),
@@ -166,7 +166,7 @@ CASES = [
     # Of one run each: one without the counts does not lend its place to the next.
     (network("LAT-UDP", [{"lost": 5}, RARE, *[WHOLE] * 4]), {"udp-loss": U}, {"share": 1.0}),
     (network("LAT-UDP", [RARE, *[WHOLE] * 5]), {}, {}),
-    (network("TCP", context=LOOPBACK), {"loopback": N}, {}),
+    (network("TCP", context=LOOPBACK), {"loopback": W}, {}),
     (network("TCP", context={"network": None}), {}, {}),
     (row(context=LOOPBACK), {}, {}),
     (network("TCP", context=SHAPED), {"shaped": W}, {"shapes": "tbf 100 Mbit/s"}),
@@ -201,7 +201,7 @@ def test_heat_for_some_of_the_time_disturbs(slowed, is_disturbed):
 
 def test_the_heaviest_comes_first():
     found = check_row(row([100.0, 130.0], concurrency=9, context={"cpus": [0]}))
-    assert [each.severity for each in found] == [W, U, N]
+    assert [each.trust for each in found] == [W, U, N]
 
 
 def test_the_threshold_falls_to_the_true_spread_as_repetitions_come():

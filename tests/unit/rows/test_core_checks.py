@@ -105,7 +105,7 @@ CASES = [
     (threads(2, 4), {}, {}),
     (threads(3, cpus=2), {"oversubscribed": W}, {"threads": 3, "cpus": 2}),
     (threads(4, 2), {}, {}),
-    (threads(2, 2, 1.5), {"cpu-quota": U}, {"quota": 1.5}),
+    (threads(2, 2, 1.5), {"cpu-quota": W}, {"quota": 1.5}),
     (row(concurrency=64, subsystem="disk", workload="RR"), {}, {}),
     (row(context=ELSEWHERE), {"placement-differs": U} | FEW, {}),
     (row(context={"placed": PLACED}), {}, {}),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.messages import Severity, message
+from peakmark.messages import Trust, message
 from peakmark.rows import build, findings, fleet, row_warnings, schema
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
@@ -125,7 +125,7 @@ def test_comparisons_rest_on_undisturbed_rows(tmp_path, disturbed, left_out):
         rates = [1e10 * 2**number * factor for factor in (1.0, 1.01, 1.02)]
         records += make.runs("cpubench", name, *rates, concurrency=threads)
     frames = make.frames(tmp_path / "c", records)
-    load = message("other-load", Severity.UNSURE, about="cpubench", share=1.0, often="", busy="")
+    load = message("other-load", Trust.CARE, about="cpubench", share=1.0, often="", busy="")
     points = frames.rows.loc[frames.rows["workload"].isin(disturbed), "point"]
     lines = [row_warnings.line_of(load, point) for point in points]
     assert len(lines) == left_out

@@ -28,7 +28,7 @@ def texts(frames, code):
 
 def test_every_row_of_an_h100_stands_in_a_table_below_its_limit(h100):
     own = h100.rows[h100.rows["is_own"]]
-    assert len(own) == 21 and own["severity"].eq("").all()
+    assert len(own) == 21 and own["trust"].eq("ok").all()
     assert own["share"].max() <= 1.01
     assert own.loc[
         own["table"].ne("gpu_latency") & own["limit"].isna(), "workload"
@@ -123,13 +123,13 @@ def test_a_chip_with_a_faster_instruction_has_no_share_and_names_what_ran(
 
 
 COUNTERS = {
-    "dram_correctable": ("gpu-memory", "note"),
-    "dram_uncorrectable": ("gpu-memory", "unsure"),
-    "remapped_row_unc": ("gpu-memory", "unsure"),
-    "hw_therm_slowdown": ("gpu-hot", "unsure"),
-    "hw_power_brake": ("gpu-power-brake", "unsure"),
-    "replay_counter": ("gpu-link", "note"),
-    "lost_lanes": ("gpu-link", "unsure"),
+    "dram_correctable": ("gpu-memory", "ok"),
+    "dram_uncorrectable": ("gpu-memory", "care"),
+    "remapped_row_unc": ("gpu-memory", "care"),
+    "hw_therm_slowdown": ("gpu-hot", "care"),
+    "hw_power_brake": ("gpu-power-brake", "care"),
+    "replay_counter": ("gpu-link", "ok"),
+    "lost_lanes": ("gpu-link", "care"),
 }
 """Counter of a GPU -> code and weight of the warning if it went on."""
 
@@ -139,7 +139,7 @@ def test_each_counter_that_went_on_is_a_warning(tmp_path):
     made = records("gpubench", "FP64", [32e12], context=context, **FP64)
     frames = make.frames(tmp_path / "c", made, machines={"node1": gpu_data.facts(tmp_path)})
     found = frames.warnings[frames.warnings["code"].str.startswith("gpu-")]
-    assert sorted(zip(found["code"], found["severity"], strict=True)) == sorted(COUNTERS.values())
+    assert sorted(zip(found["code"], found["trust"], strict=True)) == sorted(COUNTERS.values())
     assert found["text"].str.contains("0000:00:06.0").all()
 
 

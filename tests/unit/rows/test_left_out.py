@@ -9,7 +9,7 @@ from matplotlib.collections import PathCollection
 from tests.unit import campaign_data as make
 from tests.unit.views.drawn import draw
 
-from peakmark.messages import Severity, message
+from peakmark.messages import Trust, message
 from peakmark.rows import build, schema
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -81,7 +81,7 @@ def test_a_repetition_above_its_limit_leaves_the_summary(campaign, workload, sha
     assert len(told) == len(wrong)
     for number, text in zip(wrong, told["text"], strict=True):
         assert f"in repetition {number}:" in text
-    assert (row.severity == Severity.WRONG) == (sum(share > 1.05 for share in shares) > 1)
+    assert (row.trust == Trust.NO) == (sum(share > 1.05 for share in shares) > 1)
     if wrong:
         assert (row.efficiency is None) == (workload == RS)
         assert (row.efficiency or 0) < 1.05 and runs["kept"].sum() == row.n

@@ -65,8 +65,8 @@ def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
     both = [*dp(hosts), *dp(hosts, threads=2)]
     frames = make.frames(tmp_path / "c", both, machines=machines(a={}, b={}))
     rows = own_of(frames)
-    found = [(row.efficiency, row.severity) for row in rows]
-    assert found == [(pytest.approx(0.95), "")] * 2
+    found = [(row.efficiency, row.trust) for row in rows]
+    assert found == [(pytest.approx(0.95), "ok")] * 2
     assert not notes(frames, "hosts") and not notes(frames, "hosts-differ")
     (line,) = score_card.card_lines(frames)
     assert (line.place, line.trust) == ("2 threads", "ok")
@@ -78,7 +78,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     facts = machines(a={}, b={"cpu": other})
     frames = make.frames(tmp_path / "c", dp("ababab"), machines=facts)
     (row,) = own_of(frames)
-    assert (row.efficiency, row.limit, row.severity) == (None, None, W)
+    assert (row.efficiency, row.limit, row.trust) == (None, None, W)
     (doubt,) = notes(frames, "hosts")
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
     (line,) = score_card.card_lines(frames)
@@ -95,7 +95,7 @@ def test_hosts_that_differ_beyond_chance_say_by_how_much(tmp_path, hosts, ends):
     shares = [0.9 - 0.02 * (number // 4) + number / 1000 for number in range(len(hosts))]
     facts = machines(a={}, b={}, c={})
     found = notes(make.frames(tmp_path / "c", dp(hosts, shares), machines=facts), "hosts-differ")
-    assert [note.severity for note in found] == [N] * bool(ends)
+    assert [note.trust for note in found] == [N] * bool(ends)
     for note in found:
         assert "higher on {} than on {}".format(*ends) in note.text
         places = [[at for at, host in enumerate(hosts) if host == end] for end in ends]
@@ -107,7 +107,7 @@ def test_hosts_that_differ_beyond_chance_say_by_how_much(tmp_path, hosts, ends):
 def test_nodes_without_facts_count_as_equal(tmp_path, hosts, known):
     facts = machines(**{host: {} for host in known})
     row = make.only_row(tmp_path / "c", dp(hosts, SHARES), machines=facts)
-    assert row.efficiency and row.severity == ""
+    assert row.efficiency and row.trust == "ok"
 
 
 def test_equal_nodes_with_other_limits_have_the_best_one(tmp_path):
@@ -126,18 +126,18 @@ def test_equal_nodes_with_other_limits_have_the_best_one(tmp_path):
 STATED = {"disk": {"throughput": {"RS": 1e8}}}
 
 
-@pytest.mark.parametrize(("program", "site", "details", "severity", "usable"), [
+@pytest.mark.parametrize(("program", "site", "details", "trust", "usable"), [
     (("diskbench", "RS"), STATED, {}, W, True),  # the site file's value is doubtful
     (("diskbench", "RS"), STATED, {"filesystem": "tmpfs"}, W, False),
-    (("diskbench", "RS"), {}, {}, "", True),
+    (("diskbench", "RS"), {}, {}, "ok", True),
     (("cpubench", "DP"), {}, {}, W, False),  # no core does so much
 ])  # fmt: skip
-def test_a_doubtful_limit_bars_no_comparison(tmp_path, program, site, details, severity, usable):
+def test_a_doubtful_limit_bars_no_comparison(tmp_path, program, site, details, trust, usable):
     value = 1e15 if program[0] == "cpubench" else 2e9
     measured = make.runs(*program, value, value, value, details=details)
     frames = make.frames(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
     (row,) = frames.rows.itertuples()
-    assert (row.severity, findings.is_usable(frames.rows).all()) == (severity, usable)
+    assert (row.trust, findings.is_usable(frames.rows).all()) == (trust, usable)
 
 
 def frames_with_reference(folder, own, reference, values, other="AMD EPYC"):
@@ -171,8 +171,8 @@ def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path):
     frames = frames_with_reference(tmp_path / "c", own, other, {"a": 0.4}, other="Another CPU")
     assert not line_of(frames, "likwid-bench").is_comparable
     row = line_of(frames, "cpubench")
-    assert row.severity != W and row.efficiency is not None
-    assert [(note.about, note.severity) for note in notes(frames, "hosts")] == [("likwid-bench", W)]
+    assert row.trust != W and row.efficiency is not None
+    assert [(note.about, note.trust) for note in notes(frames, "hosts")] == [("likwid-bench", W)]
     assert "Reference" not in topics(frames) and not notes(frames, "disagreement")
 
 
@@ -192,7 +192,7 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
     facts = machines(**{host: {"os": {"kernel": kernel}} for host, kernel in kernels.items()})
     frames = make.frames(tmp_path / "c", of_pairs, machines=facts)
     (row,) = own_of(frames)
-    assert row.severity == (W if void else "") and bool(row.unequal_nodes) == bool(void)
+    assert row.trust == (W if void else "ok") and bool(row.unequal_nodes) == bool(void)
     assert not void or frames.warnings["text"].str.contains(void, regex=False).any()
     found = [note.text for note in notes(frames, "hosts-differ")]
     assert len(found) == bool(differ)

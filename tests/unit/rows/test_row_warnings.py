@@ -4,7 +4,6 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.rows.checked import noise
 
-from peakmark.messages import WarningKind
 from peakmark.rows import schema
 
 
@@ -26,7 +25,7 @@ def shared_warnings(frames, row):
     mine = all_of_it[
         all_of_it["point"].eq(row.point) & all_of_it["about"].isin(["", row.instrument])
     ]
-    heavy = mine[mine["severity"].isin(["wrong", "unsure"]) & mine["scope"].eq("campaign")]
+    heavy = mine[mine["trust"].isin(["no", "care"]) & mine["scope"].eq("campaign")]
     return list(heavy["code"])
 
 
@@ -45,30 +44,29 @@ def test_programs_that_disagree_are_a_finding_and_no_doubt(tmp_path, factor, dis
     records += make.runs("hpl", "DP", 1e11 / factor)
     frames = make.frames(tmp_path / "c", records)
     found = notes(frames, "disagreement")
-    assert [note.kind for note in found] == [WarningKind.DISAGREE] * disagree
+    assert [note.trust for note in found] == ["ok"] * disagree
     assert all(note.amount == pytest.approx(max(factor, 1 / factor), rel=1e-3) for note in found)
     (row,) = own_rows(frames, "cpu")
-    assert row.severity == ""
-    assert row.warning_kinds == ("programs disagree" if disagree else "")
+    assert row.trust == "ok"
 
 
 LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
 
 
-@pytest.mark.parametrize(("spread", "context", "lost", "kinds", "level"), [
-    (0.01, {}, 0, "", ""),
-    (0.3, {}, 0, "varies", "unsure"),
-    (0.01, LOOPBACK, 0, "not the device", ""),
-    (0.01, {}, 50, "", ""),
-    (0.01, {}, 200, "varies", "unsure"),
-    (0.3, {}, 600, "wrong, varies, not the device", "wrong"),
+@pytest.mark.parametrize(("spread", "context", "lost", "trust"), [
+    (0.01, {}, 0, "ok"),
+    (0.3, {}, 0, "care"),
+    (0.01, LOOPBACK, 0, "no"),
+    (0.01, {}, 50, "ok"),
+    (0.01, {}, 200, "care"),
+    (0.3, {}, 600, "no"),
 ])  # fmt: skip
-def test_the_column_of_warnings_names_their_kinds(tmp_path, spread, context, lost, kinds, level):
+def test_the_least_trust_of_its_warnings_is_that_of_a_row(tmp_path, spread, context, lost, trust):
     values = [1e9 * (1 + spread * place) for place in (-1, 0, 1)]
     details = {"sent": 1000, "received": 1000 - lost, "lost": lost}
     records = make.runs("netbench", "UDP", *values, details=details, context=context)
     row = make.only_row(tmp_path / "c", records)
-    assert (row.warning_kinds, row.severity) == (kinds, level)
+    assert row.trust == trust
 
 
 QUIET = noise()["noise"]
@@ -117,8 +115,7 @@ ALWAYS = {number: (share, 1 - share) for number, share in enumerate((0.11, 0.24,
 ])  # fmt: skip
 def test_a_row_whose_median_was_disturbed_is_in_doubt(tmp_path, lost, usual, doubted):
     rows = campaign(tmp_path / "c", lost, usual)
-    assert [point for point, row in rows.items() if row.severity] == doubted
-    assert all("varies" in rows[point].warning_kinds for point in doubted)
+    assert [point for point, row in rows.items() if row.trust == "care"] == doubted
 
 
 @pytest.mark.parametrize(("isa", "code"), [("auto", "disagreement"), ("scalar", "otherwise")])
@@ -151,7 +148,7 @@ def test_what_most_rows_that_can_show_it_have_is_shared(
     rows = own_rows(frames, "cpu")
     marked = notes(frames, code)
     assert [note.scope == "campaign" for note in marked] == [shared] * disturbed
-    assert [row.severity for row in rows].count("unsure") == (0 if shared else disturbed)
+    assert [row.trust for row in rows].count("care") == (0 if shared else disturbed)
     assert sum(bool(shared_warnings(frames, row)) for row in rows) == (disturbed if shared else 0)
 
 
@@ -182,5 +179,5 @@ def test_a_disk_whose_host_keeps_writes_is_in_doubt(tmp_path, virtual, flush, ke
     facts = {"cpu": {"virtualised": "KVM" if virtual else None}}
     frames = make.frames(tmp_path / "c", records, facts=facts)
     read, written = own_rows(frames, "disk_throughput")
-    assert [read.severity, written.severity] == ["", "unsure" if kept else ""]
+    assert [read.trust, written.trust] == ["ok", "no" if kept else "ok"]
     assert shared_warnings(frames, read) == (["host-cache"] if kept else [])

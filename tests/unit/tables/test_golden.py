@@ -67,7 +67,7 @@ def altered(frames):
     rows["is_slow"] = rows["is_own"] & number.mod(7).eq(0)
     rows["behind"] = number.div(100).where(rows["is_slow"])
     rows["node_class"] = rows["node"].isin(["node7", "node8"]).map({True: "new", False: "old"})
-    rows.loc[rows["place"].eq(rows["place"].iloc[0]), "severity"] = "wrong"
+    rows.loc[rows["place"].eq(rows["place"].iloc[0]), "wrong_codes"] = "cached"
     return replace(frames, rows=rows)
 
 

@@ -42,7 +42,7 @@ def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path):
     hole = make.cell("rambench", "RS", subsystem="memory")
     of = frames(tmp_path / "c", records, config={"scale": 0.1}, planned=[hole])
     found = caveats_of(of)
-    assert {"doubtful unsure", "part-of-node", "scaled", "holes"} <= set(found)
+    assert {"doubtful care", "part-of-node", "scaled", "holes"} <= set(found)
     assert sum(len(each.text.split()) for each in found.values()) <= 100
 
 
@@ -55,7 +55,7 @@ def test_each_disturbance_is_counted_in_the_rows_that_show_it(tmp_path):
     found = caveats_of(frames(tmp_path / "c", records))
     assert value(found["disturbed-rows"], "parts") == ("6 by lost CPU time",)
     assert value(found["disturbed-rows"], "of") == 8
-    assert value(found["doubtful unsure"], "rows") == 6
+    assert value(found["doubtful care"], "rows") == 6
 
 
 def test_a_disturbance_is_counted_in_all_its_rows_as_in_the_chapter_that_explains_it(tmp_path):
@@ -68,7 +68,7 @@ def test_a_disturbance_is_counted_in_all_its_rows_as_in_the_chapter_that_explain
     found = caveats_of(frames(tmp_path / "c", records))
     (part,) = value(found["disturbed-rows"], "parts")
     assert part == "2 by lost CPU time"
-    assert value(found["doubtful unsure"], "rows") == 1
+    assert value(found["doubtful care"], "rows") == 1
 
 
 def test_a_missing_memory_module_is_a_cause_on_page_one(tmp_path):

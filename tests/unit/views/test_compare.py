@@ -54,7 +54,7 @@ def sides(rows, table="cpu"):
         for threads in range(1, len(rows) + 1)
     ]
     keys = pd.DataFrame(points, columns=KEY)
-    keys = keys.assign(severity="", unequal_nodes="", facts=[{} for _ in rows])
+    keys = keys.assign(trust="ok", unequal_nodes="", facts=[{} for _ in rows])
     return [Dataset("s", keys, pd.DataFrame(side)) for side in zip(*rows, strict=True)]
 
 
@@ -104,7 +104,7 @@ def test_two_campaigns_row_by_row(tmp_path):
     whole = compare.judge(before, after)
     text, counts = compare.report(whole), whole.counts
     assert counts == {"worse": 3}
-    assert "unsure" not in text
+    assert "care" not in text
     verdicts, largest, facts, _, fact, *_ = text.splitlines()
     assert verdicts == "Of 3 rows: 3 worse."
     assert largest.startswith("Largest change: disk_") and "2.0 times slower (worse)" in largest
@@ -122,12 +122,12 @@ def test_a_campaign_beside_its_copy_is_one_measurement(disks):
 def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
     before, after = disk(tmp_path / "a"), disk(tmp_path / "b", 0.5, limited=True)
     found = lines(before, after)
-    assert [(one.severity_a, one.severity_b) for one in found] == [
-        ("", "wrong"),
-        ("", ""),
-        ("", ""),
+    assert [(one.trust_a, one.trust_b) for one in found] == [
+        ("ok", "no"),
+        ("ok", "ok"),
+        ("ok", "ok"),
     ]
-    assert "(B wrong)" in compare.report(compare.judge(before, after))
+    assert "(B no)" in compare.report(compare.judge(before, after))
 
 
 @pytest.mark.parametrize(("day", "factor", "is_said"), [(0, 0.5, 0), (3, 0.5, 1), (3, 1.0, 0)])

@@ -43,7 +43,7 @@ def test_what_kernel_and_reference_share_is_one_remark(tmp_path):
     frames = disk(tmp_path / "c")
     arranged = layout_tables.arrange(frames, None)
     (shown,) = layout_tables.shown_tables(arranged, BY_NAME["disk_throughput"], None)
-    assert "wrong: tmpfs is memory" in " ".join(shown.below)
+    assert "no: tmpfs is memory" in " ".join(shown.below)
     assert not any("tmpfs" in cell for line in shown.body for cell in line)
 
 
