@@ -1,6 +1,4 @@
-// Figures that open large and name their marks; page.js comes first in the same script.
-
-// Figures open in a dialog: buttons, wheel, + - 0 and dragging.
+// Figures open in a dialog: buttons, wheel, + - 0 and dragging; page.js comes first in the same script.
 
 const dialog = document.getElementById("zoom");
 const stage = dialog.querySelector(".stage");
@@ -72,34 +70,3 @@ stage.addEventListener("pointermove", (event) => {
   stage.scrollLeft -= event.movementX;
   stage.scrollTop -= event.movementY;
 });
-
-// The mark of a figure that is nearest to the pointer says what it shows.
-
-const REACH = 18; // pixels
-const tip = document.createElement("div");
-tip.className = "tip";
-tip.hidden = true;
-document.body.append(tip);
-
-function nearest(marks, box, x, y) {
-  let text = "";
-  let least = REACH;
-  for (const [across, down, title] of marks) {
-    const distance = Math.hypot(box.left + (across * box.width) / 100 - x, box.top + (down * box.height) / 100 - y);
-    if (distance < least) [least, text] = [distance, title];
-  }
-  return text;
-}
-
-for (const image of document.querySelectorAll("img[data-dots]")) {
-  const marks = JSON.parse(image.dataset.dots);
-  image.addEventListener("pointermove", (event) => {
-    tip.textContent = nearest(marks, image.getBoundingClientRect(), event.clientX, event.clientY);
-    tip.hidden = tip.textContent === "";
-    tip.style.left = `${Math.min(event.clientX + 12, root.clientWidth - tip.offsetWidth - 8)}px`;
-    tip.style.top = `${event.clientY + 14}px`;
-  });
-  image.addEventListener("pointerleave", () => {
-    tip.hidden = true;
-  });
-}

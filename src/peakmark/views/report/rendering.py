@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import xml.etree.ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ TEMPLATE = ROOT / "reports" / "template"
 PAGE = ROOT / "reports" / "html"
 """Folder of the template of the HTML report, its style and its scripts."""
 SCRIPTS = ("page.js", "figures.js")
-"""Scripts of the HTML report: sort, filter, light or dark; titles of the figures' marks."""
+"""Scripts of the HTML report: sort, filter, light or dark; figures that open large."""
 LINKS = ("https://", "http://", "mailto:", "#")
 """Allowed beginnings of the targets of an author's links; any other link is shown as text."""
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
@@ -47,16 +47,14 @@ HEIGHT_POINTS = 7.2 * 72
 """Largest height of a figure, in points, so that its caption stays on the same page."""
 PIXELS = 1.6 * 4 / 3
 """Pixels on the screen per point of a figure: the figure's letters are as large as the page's text."""
-SVG = "{http://www.w3.org/2000/svg}"
 _CONTROL = re.compile(r"(\\\\)|\\(?:u00[01][0-9a-f]|[bfrt])")
 """Pattern of an escaped control character in JSON. No font has a glyph for control characters.
 
 The pattern also matches an escaped backslash, as group 1, which is kept: in the text ``\\\\b``, the
 ``b`` is a letter and not a part of a backspace.
 """
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-"""Coordinate of a path in an SVG file."""
-STANDARDS: tuple[Literal["a-2a", "ua-1"], ...] = ("a-2a", "ua-1")
+Standard = Literal["a-2a", "ua-1"]
+STANDARDS: tuple[Standard, ...] = ("a-2a", "ua-1")
 
 
 @dataclass(frozen=True)
@@ -95,43 +93,13 @@ def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportCont
 def extent(picture: bytes) -> dict[str, Any]:
     """Return the ``width`` of a figure in percent of the page, and its ``pixels`` on the screen."""
     root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
-    width, height = sides_of(root)
+    width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
     share = min(1, width / WIDTH_POINTS, width / WIDTH_POINTS * HEIGHT_POINTS / height)
     return {"width": int(100 * share), "pixels": [round(width * PIXELS), round(height * PIXELS)]}
 
 
-def sides_of(root: xml.etree.ElementTree.Element) -> tuple[float, float]:
-    """Return width and height of an SVG file, in points."""
-    width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
-    return width, height
-
-
-def marks_of(picture: bytes) -> list[tuple[float, float, str]]:
-    """Return the titled marks of a figure: horizontal and vertical place in percent, and title."""
-    root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
-    width, height = sides_of(root)
-    marks = []
-    for group in root.iter(f"{SVG}g"):
-        title = group.findtext(f"{SVG}title")
-        if title:
-            x, y = centre_of(group)
-            marks.append((round(100 * x / width, 2), round(100 * y / height, 2), title))
-    return marks
-
-
-def centre_of(group: xml.etree.ElementTree.Element) -> tuple[float, float]:
-    """Return the centre of the mark in a group: a shape in a ``use`` element, or a path."""
-    used = group.find(f".//{SVG}use")
-    if used is not None:
-        return float(used.attrib["x"]), float(used.attrib["y"])
-    (path,) = group.iter(f"{SVG}path")
-    numbers = [float(number) for number in _NUMBER.findall(path.attrib["d"])]
-    across, down = numbers[::2], numbers[1::2]
-    return (min(across) + max(across)) / 2, (min(down) + max(down)) / 2
-
-
 def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
-    """Write the report as PDF, following PDF/A-2a and PDF/UA-1.
+    """Write the report as PDF, following PDF/A-2a and PDF/UA-1 if the shipped fonts have all characters.
 
     The same records give the same bytes.
 
@@ -157,8 +125,8 @@ def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
 def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     """Return the PDF of a document's data.
 
-    The fonts of this machine are used only for characters that the shipped fonts lack, because they give
-    different bytes on each machine. A character that no font has is printed as U+FFFD.
+    The fonts of this machine are used only if the shipped fonts lack a character, because they give
+    different bytes on each machine. The document follows no standard then, as a glyph may be missing.
     """
     from matplotlib import get_data_path
 
@@ -168,33 +136,23 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
     when = datetime.fromisoformat(data["meta"]["newest"])
     text = _CONTROL.sub(lambda match: match[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
-    missing = missing_characters(text, shipped)
-    if not missing:
-        return _compile(folder, text, when)
+    (folder / "data.json").write_text(text, encoding="utf-8", errors="replace")
     try:
-        return _compile(folder, text, when, system_fonts=True)
+        return _compile(folder, when, STANDARDS)
     except PeakmarkError:  # PDF/A forbids missing glyphs
-        compiled = _compile(folder, text.translate(dict.fromkeys(missing, "\ufffd")), when)
-    lost = " ".join(map(chr, sorted(missing)))
-    output.tell(f"no font here has all of {lost}: the report shows \ufffd, install a font for them")
+        compiled = _compile(folder, when, (), system_fonts=True)
+    output.tell(
+        "peakmark's fonts lack a character: the PDF is set with this machine's fonts and is no PDF/A"
+    )
     return compiled
 
 
-def missing_characters(text: str, fonts: Path) -> set[int]:
-    """Return the characters of a text that no font in the folder ``fonts`` has."""
-    from matplotlib.ft2font import FT2Font
-
-    characters = set[int]()
-    for name in ("DejaVuSans", "DejaVuSansMono"):
-        characters.update(FT2Font(str(fonts / f"{name}.ttf")).get_charmap())
-    return set(map(ord, text)) - characters
-
-
-def _compile(folder: Path, text: str, when: datetime, system_fonts: bool = False) -> bytes:
-    """Return the PDF of a document's data, which are JSON."""
+def _compile(
+    folder: Path, when: datetime, standards: Sequence[Standard], system_fonts: bool = False
+) -> bytes:
+    """Return the PDF of the document in a folder."""
     import typst
 
-    (folder / "data.json").write_text(text, encoding="utf-8", errors="replace")
     try:
         compiler = typst.Compiler(
             str(folder / "main.typ"),
@@ -202,7 +160,7 @@ def _compile(folder: Path, text: str, when: datetime, system_fonts: bool = False
             font_paths=[str(folder / "fonts")],
             ignore_system_fonts=not system_fonts,
         )
-        compiled = compiler.compile(format="pdf", pdf_standards=list(STANDARDS), timestamp=when)
+        compiled = compiler.compile(format="pdf", pdf_standards=list(standards), timestamp=when)
     except typst.TypstError as error:
         why = " ".join([error.message, *error.hints])
         raise PeakmarkError(f"the report cannot be set: {why}") from error
@@ -259,7 +217,6 @@ def html_page(report: ReportContent) -> bytes:
         "code": code,
         "digest": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         "embedded": lambda name: embedded(report.pictures[name]),
-        "marks": lambda name: marks_of(report.pictures[name]),
         "sort_value": sort_value,
     }
     sources = [(PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS]

@@ -178,12 +178,6 @@ def test_figures_open_large_and_the_theme_changes(pressed):
     assert found["theme"][2] in ("light", "dark")
 
 
-def test_the_dot_below_the_pointer_says_what_it_shows(pressed):
-    hidden, shown, text = pressed["dots"]["near"]
-    assert not hidden and shown == text and re.search(r", .*: [\d.]+$", text)
-    assert pressed["dots"]["far"]
-
-
 def test_each_row_of_a_table_shows_its_runs(page, known_report):
     tables = [part["table"] for section in known_report["sections"] for part in section["parts"]]
     expected = [line["text"] for table in tables for line in table["runs"] if line["text"]]

@@ -133,10 +133,11 @@ def test_letters_without_a_font_are_told_and_others_drawn(tmp_path, capsys):
     text = printed(tmp_path / "c", config={"report": section})
     assert "\ufffd" not in text and "\U0001f600" in text and "Жанна Ω" in text
     assert set("גבולות") <= set(text)
+    assert capsys.readouterr().err == ""
     section = {"title": "Title \U0010fffd", "author": "Жанна"}
     text = printed(tmp_path / "d", config={"report": section})
     assert "Title" in text and "Жанна" in text
-    assert "no font" in capsys.readouterr().err
+    assert "no PDF/A" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("records", [[], make.runs("cpubench", "DP", 4e10)])

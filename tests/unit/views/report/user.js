@@ -1,6 +1,6 @@
 // What a user does with the HTML report: sorts tables, filters rows, opens a figure. It runs behind the script of the page,
 // and what it finds becomes the title.
-const every = { sort: {}, filter: {}, zoom: {}, dots: {} };
+const every = { sort: {}, filter: {}, zoom: {} };
 {
   const found = every.sort;
   const called = (one) => one.caption.textContent.startsWith("Memory: throughput");
@@ -50,15 +50,5 @@ const every = { sort: {}, filter: {}, zoom: {}, dots: {} };
   const before = ground();
   document.getElementById("theme").click();
   found.theme = [before, ground(), root.dataset.theme];
-}
-{
-  const found = every.dots;
-  const image = document.querySelector("img[data-dots]");
-  const [across, down, text] = JSON.parse(image.dataset.dots)[0];
-  const box = image.getBoundingClientRect();
-  const move = (x, y) => image.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + x, clientY: box.top + y }));
-  move((across * box.width) / 100 + 2, (down * box.height) / 100);
-  found.near = [tip.hidden, tip.textContent, text];
-  move(-100, -100); found.far = tip.hidden;
 }
 document.title = "found" + JSON.stringify(every);
