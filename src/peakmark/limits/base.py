@@ -38,7 +38,6 @@ class Limit:
         remarks: remarks that a reader needs to interpret the limit.
         finding: state of the machine that keeps the limit below that of the CPU, such as empty memory
             channels.
-        name: name of the limit, if the machine also has another limit.
         clock: clock in the formula: observed, nominal or maximum; empty without a clock.
         detail: text in brackets after the formula, such as how a core reaches its operations per cycle.
         cores: source of the number of cores; empty if the formula has none.
@@ -54,7 +53,6 @@ class Limit:
     reason: str = ""
     remarks: tuple[str, ...] = ()
     finding: str = ""
-    name: str = ""
     clock: str = ""
     detail: str = ""
     cores: str = ""

@@ -21,7 +21,7 @@ def limit(question: Question) -> Limit:
         return question.unknown("clock", key="cpu.nominal_hz")
     # Take the operations per cycle from the site file or, by default, from the microarchitecture's table.
     stated = (question.stated("cpu", "operations_per_cycle") or {}).get(workload)
-    line, origin, name = operations(question), clock.origin, ""
+    line, origin = operations(question), clock.origin
     if stated is not None:
         per_cycle, how, source = float(stated), "", question.site_source("cpu")
         origin = origin if origin == "measured" else "site"
@@ -29,8 +29,7 @@ def limit(question: Question) -> Limit:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{question.design}, {line['isa'].upper()}: {line['how']}"
         if workload in FUSED and "FMA" in line["how"]:
-            name = RPEAK
-            how += f": limit of {name}"
+            how += f": limit of {RPEAK}"
     elif kinds := question.fact("cpu", "kinds"):
         names = ", ".join(kind["name"] for kind in kinds)
         return question.unknown("kinds", key=f"cpu.operations_per_cycle.{workload}", kinds=names)
@@ -48,7 +47,7 @@ def limit(question: Question) -> Limit:
     )
     fewer = words("limit-of-cores", threads=question.concurrency, cores=cores)
     remarks = (fewer,) if question.concurrency > cores else ()
-    texts = {"name": name, "clock": clock.name, "detail": how, "cores": counted}
+    texts = {"clock": clock.name, "detail": how, "cores": counted}
     return question.limit(value, formula, source, origin, remarks=remarks, **texts)
 
 

@@ -32,10 +32,6 @@ pause, in seconds.
 squeue therefore takes at most a twentieth of the time. It is called at least once a minute, because a
 slow answer may come from a controller that restarted, or from a time when this machine was suspended.
 """
-FEW = 64
-"""Up to this number of running jobs, each step looks for their outputs. This costs a shared filesystem
-less than squeue costs the controller.
-"""
 LATER_S = 3.0
 """Seconds until the next submission after sbatch has refused a job."""
 PAIRS_S = 2.0
@@ -185,7 +181,6 @@ class Queue:
         self._idle_since: float | None = None
         self._messages: set[Hashable] = set()
         self._unavailable: dict[str, str] = {}
-        self._running: list[Task] = []
         self._pool = ThreadPoolExecutor(AT_ONCE, "sbatch")
         self._turn = threading.Lock()
         self._over = False
@@ -217,7 +212,7 @@ class Queue:
         return ended
 
     def _step(self) -> list[Ended]:
-        ended = [*self._submit(), *self._made()]
+        ended = list(self._submit())
         now = self.clock()
         if self.active and now >= self._look_at:
             ended += self._look(now)
@@ -336,16 +331,6 @@ class Queue:
 
     # -- looking
 
-    def _made(self) -> list[Ended]:
-        """Return the running jobs whose output exists.
-
-        This needs no call of Slurm, because an existing output is complete.
-        """
-        made = [task for task in self._running if task.number in self.active and task.is_made()]
-        for task in made:
-            del self.active[task.number]
-        return [Ended(task) for task in made]
-
     def _look(self, now: float) -> list[Ended]:
         """Ask Slurm for the state of all jobs, and return the jobs that have ended."""
         try:
@@ -360,13 +345,12 @@ class Queue:
         self._messages.discard("silent")
         # Drop ended jobs, and submit the jobs whose node was lost again.
         ended = []
-        running = []
+        is_running = False
         for number, task in list(self.active.items()):
             job = known.get(number)
             outcome = self._outcome(task, job)
             if outcome is None:
-                if job and not job.waits:
-                    running.append(task)
+                is_running |= job is not None and not job.waits
                 continue
             del self.active[number]
             self._submit_at = 0.0  # there may be room again
@@ -375,8 +359,7 @@ class Queue:
                 self._retry(task, job)
             else:
                 ended.append(outcome)
-        self._running = running[:FEW]
-        if running:
+        if is_running:
             self.on_start()
         return ended + self._give_up(known, now)
 

@@ -175,20 +175,6 @@ def test_every_bad_end_is_an_attempt_unless_the_record_is_there(site, state):
     assert whole.why is None and not reasons(site, 1)
 
 
-def test_a_running_job_that_has_made_its_record_is_not_asked_for(site):
-    queue = site.queue()
-    site.steps(2)
-    assert not site.starts
-    site.states["2"] = ("RUNNING", "None")
-    site.steps(2)
-    assert site.starts
-    site.silent = True
-    measured(site, 1)
-    (ended,) = site.steps(1)
-    assert ended.why is None and ended.task.cells == site.plan.cells[1:2]
-    assert set(queue.active) == {"1", "3", "4"}
-
-
 @pytest.mark.parametrize(
     "reason", ["Priority", "ReqNodeNotAvail, UnavailableNodes:n1", "JobHeldAdmin"]
 )
