@@ -23,8 +23,6 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from peakmark.resources import ROOT
@@ -35,7 +33,7 @@ INK = "#222222"
 SMALL = 7.3  # points, of the smallest type
 QUIET = "#6b6b6b"
 WIDTH = 6.85  # inches; an A4 page between its margins
-LABELS, LEGEND_LINE = 0.3, 0.17  # inches
+LABELS, LEGEND_LINE, LEGEND_EDGE = 0.3, 0.17, 0.14  # inches
 MAX_TICKS = 6  # numbers of a logarithmic axis
 SPAN = 20  # ratio of the highest to the lowest value above which the vertical axis is logarithmic
 DENSE = 50  # ratio of the values below which a logarithmic axis has numbers at 2 and 5 too
@@ -108,43 +106,32 @@ def scatter(axis: Axes, dots: pd.DataFrame, names: str, looks: Mapping[str, Look
         axis: the panel.
         dots: the dots, with ``x``, ``y`` and ``text``.
         names: column of the names.
-        looks: name -> its look.
+        looks: name -> its look. A name that begins with ``_`` is not in the legend.
     """
-    for name, of_name in dots.groupby(names, sort=False):
-        each = looks[str(name)]
-        axis.scatter(
-            of_name["x"], of_name["y"], s=11, marker=each.marker, facecolor=each.face,
-            edgecolor=each.colour, linewidth=0.7, zorder=4, urls=list(of_name["text"]),
-        )  # fmt: skip
-
-
-def entries_of(looks: Mapping[str, Look], is_joined: bool = True) -> list[Line2D]:
-    """Return the entries of names in the legend: marks, on a line if they are joined."""
-    entries = []
     for name, each in looks.items():
-        entries.append(
-            Line2D(
-                [], [], color=each.colour, marker=each.marker, markerfacecolor=each.face,
-                markersize=4, linewidth=1.1, linestyle="-" if is_joined else "none", label=name,
-            )
-        )  # fmt: skip
-    return entries
+        of_name = dots[dots[names].eq(name)]
+        if len(of_name):
+            axis.scatter(
+                of_name["x"], of_name["y"], s=11, marker=each.marker, facecolor=each.face, label=name,
+                edgecolor=each.colour, linewidth=0.7, zorder=4, urls=list(of_name["text"]),
+            )  # fmt: skip
 
 
-def dashes_entry(name: str, dashes: Any) -> Line2D:
-    """Return the entry of a line's dashes in the legend."""
-    return Line2D([], [], color=QUIET, linestyle=(0, dashes) if dashes else "-", label=name)
-
-
-def legend(figure: Figure, handles: Sequence[Patch | Line2D]) -> None:
+def legend(figure: Figure) -> None:
     """Draw a legend above the panels, with as many entries side by side as the figure is wide."""
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = max(1, int(figure.get_figwidth() / (0.53 + 0.055 * longest)))
+    handles: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
+    if not handles:
+        return
+    columns = max(1, int(figure.get_figwidth() / (0.53 + 0.055 * max(map(len, handles)))))
     lines = math.ceil(len(handles) / columns)
-    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * lines)
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * lines + LEGEND_EDGE)
     figure.legend(
-        handles=handles, loc="outside upper left", ncols=columns, frameon=False, handlelength=2.4
-    )
+        handles.values(), handles.keys(), loc="outside upper left", ncols=columns, frameon=False,
+        handlelength=2.4, markerscale=1.3,
+    )  # fmt: skip
 
 
 def columns_of(count: int, most: int) -> int:

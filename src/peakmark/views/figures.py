@@ -26,7 +26,7 @@ SHAPES: Mapping[str, Callable[[Picture], Figure | None]] = {
     "panels": panel_figures.plot,
     "together": panel_figures.plot,
     "bars": panel_figures.plot,
-    "several": panel_figures.plot_several,
+    "several": panel_figures.plot,
     "strip": strip_figures.plot_strip,
     "ladder": curve_figures.plot_ladder,
     "loaded": curve_figures.plot_loaded,

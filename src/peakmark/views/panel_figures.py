@@ -21,7 +21,6 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from peakmark.catalogue import disk_variant
@@ -109,12 +108,14 @@ def draw(
         draw_limits(axis, of_panel, looks if has_own_limits else {})
     figure_style.finish(grid, labels, columns, height)
     figure_style.scale_values(list(grid.axes.flat), bool(facets.get("sharey")))
-    entries = figure_style.entries_of({name: looks[name] for name in looks if name in names})
+    last = grid.axes.flat[-1]
     if len(dashes) > 1:
-        entries += [figure_style.dashes_entry(line, dashes[line]) for line in dashes]
+        for line, each in dashes.items():
+            style = (0, each) if each else "-"
+            last.plot([], [], color=figure_style.QUIET, linestyle=style, label=line)
     if shown["kind"].eq("limit").any():
-        entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
-    figure_style.legend(grid.figure, entries)
+        last.plot([], [], label="limit", **figure_style.LIMIT)
+    figure_style.legend(grid.figure)
     panels = dict(zip(shown["title"], shown["panel"], strict=True))
     return grid.figure, {panels[title]: axis for title, axis in grid.axes_dict.items()}
 
@@ -131,8 +132,8 @@ def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
 def draw_runs(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
     """Draw runs as dots, which are hollow for runs that do not count."""
     figure_style.scatter(axis, of_panel[of_panel["kind"].eq("run")], "name", looks)
-    left_out = of_panel[of_panel["kind"].eq("left out")].assign(name="left out")
-    figure_style.scatter(axis, left_out, "name", {"left out": figure_style.HOLLOW})
+    left_out = of_panel[of_panel["kind"].eq("left out")].assign(name="_left out")
+    figure_style.scatter(axis, left_out, "name", {"_left out": figure_style.HOLLOW})
 
 
 def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
@@ -162,16 +163,20 @@ def plot(figure: Picture) -> Figure:
     """
     kind = figure.kind
     value = "measured" if figure.drawing is None else figure.drawing.value
-    across, other = "concurrency", "block_bytes"
-    if kind != "bars" and is_over_blocks(figure.rows):
-        across, other = other, across
-    rows = named_rows(figure, across, other).pipe(add_panels, figure, kind)
-    rows = rows.sort_values(["other_place", "across"], kind="stable")
+    if kind == "several":
+        rows, label = rows_of_several(figure), "Nodes"
+    else:
+        across, other = "concurrency", "block_bytes"
+        if kind != "bars" and is_over_blocks(figure.rows):
+            across, other = other, across
+        rows = named_rows(figure, across, other).pipe(add_panels, figure, kind)
+        rows = rows.sort_values(["other_place", "across"], kind="stable")
+        label = label_across(figure.table, across)
     if kind == "together" or value == "deviation":
         rows = rows[rows["is_own"]]
     factor = 100.0 if value == "efficiency" else figure.table.factor
     rows = rows.assign(x=rows["across"], y=rows[VALUES[value]] * factor).dropna(subset="y")
-    labels = label_across(figure.table, across), figure_style.vertical_label(figure.table, value)
+    labels = label, figure_style.vertical_label(figure.table, value)
     if kind == "bars":
         return plot_bars(figure, rows.assign(name=rows["program"]), labels)
     is_together = kind == "together"
@@ -210,33 +215,27 @@ def two_digits(value: float) -> str:
 def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> Figure:
     """Draw a bar for each row, with the references as open marks; a few bars have their values."""
     looks = figure_style.looks_of(figure.table)
-    colour = figure_style.COLOURS[0]
-    looks[figure.table.own.heading] = Look(colour, "s", colour)
     order = rows.sort_values("across")["across_name"].unique()
     columns = figure_style.columns_of(rows["panel"].nunique(), MAX_COLUMNS)
     rows = rows.assign(text=texts_of(rows, labels[1]))
     is_share = figure.drawing is not None and figure.drawing.value == "efficiency"
     grid = sns.catplot(
         rows[rows["is_own"]], kind="bar", x="across_name", y="y", order=order, col="panel",
-        col_wrap=columns, color=colour, saturation=1, errorbar=None, sharey=True, width=0.6,
+        col_wrap=columns, color=figure_style.COLOURS[0], saturation=1, errorbar=None, sharey=True, width=0.6,
     )  # fmt: skip
     grid.set_titles("{col_name}")
     for panel, axis in grid.axes_dict.items():
+        axis.containers[0].set_label(figure.table.own.heading)
         others = rows[rows["panel"].eq(panel) & ~rows["is_own"]]
         places = others["across_name"].map(list(order).index) + BESIDE
         figure_style.scatter(axis, others.assign(x=places), "program", looks)
         if len(order) <= FEW:
             axis.bar_label(axis.containers[0], fmt=two_digits, fontsize=figure_style.SMALL)
         if is_share:
-            axis.axhline(100, **figure_style.LIMIT)
+            axis.axhline(100, label="limit", **figure_style.LIMIT)
     figure_style.finish(grid, labels, columns, HIGH)
     figure_style.scale_values(list(grid.axes.flat), is_shared=True)
-    names = rows["program"].unique()
-    measured = {name: each for name, each in looks.items() if name in names}
-    entries = figure_style.entries_of(measured, is_joined=False)
-    if is_share:
-        entries.append(Line2D([], [], label="limit", **figure_style.LIMIT))
-    figure_style.legend(grid.figure, entries)
+    figure_style.legend(grid.figure)
     drawn: Figure = grid.figure
     return drawn
 
@@ -320,32 +319,24 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     return rows.assign(panel=panels or "", line=lines)
 
 
-def plot_several(figure: Picture) -> Figure:
-    """Draw the sums of nodes that were measured at one moment, over their number.
+def rows_of_several(figure: Picture) -> pd.DataFrame:
+    """Return the sums of nodes that were measured at one moment, with their places over their number.
 
     There is a panel for each workload, block size, number of threads and variant.
     """
     panels = []
     numbers = []
     for row in schema.lines(figure.rows):
-        labels = figure.labels(row)
         base, nodes, one_file = disk_variant(row.variant)
         kind = "one file" if one_file else base
-        parts = [labels.point(row, node=False), kind if kind not in USUAL else ""]
+        parts = [figure.labels(row).point(row, node=False), kind if kind not in USUAL else ""]
         if figure.rows["node"].nunique() > 1:
             parts.append(f"from {row.node}")
         panels.append(", ".join(filter(None, parts)))
         numbers.append(nodes)
-    rows = figure.rows.assign(
-        across=numbers, across_name=[str(number) for number in numbers], x=numbers, panel=panels,
-        y=figure.rows["value"] * figure.table.factor, name=figure.rows["program"], line="",
-    ).sort_values("x", kind="stable")  # fmt: skip
-    shown = [rows.assign(kind="median"), *runs_and_limits(figure, rows)]
-    labels_of_axes = "Nodes", figure_style.vertical_label(figure.table)
-    looks = figure_style.looks_of(figure.table)
-    drawn, axes = draw(pd.concat(shown, ignore_index=True), labels_of_axes, looks)
-    scale_places(axes, rows)
-    return drawn
+    names = [str(number) for number in numbers]
+    rows = figure.rows.assign(across=numbers, across_name=names, panel=panels, line="")
+    return rows.sort_values("across", kind="stable")
 
 
 def scale_places(axes: Mapping[str, Axes], rows: pd.DataFrame) -> None:

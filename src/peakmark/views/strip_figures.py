@@ -100,9 +100,9 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
         for each, dots in of_column[of_column["kind"].eq("run")].groupby("round"):
             colour = colours[int(str(each)) - 1]
             look = figure_style.Look(to_hex(colour), "o", to_hex(colour))
-            figure_style.scatter(axis, dots, "kind", {"run": look})
-        left_out = of_column[of_column["kind"].eq("left out")]
-        figure_style.scatter(axis, left_out, "kind", {"left out": figure_style.HOLLOW})
+            figure_style.scatter(axis, dots.assign(kind="_run"), "kind", {"_run": look})
+        left_out = of_column[of_column["kind"].eq("left out")].assign(kind="_left out")
+        figure_style.scatter(axis, left_out, "kind", {"_left out": figure_style.HOLLOW})
         named = of_column.drop_duplicates("place")
         axis.set(title="", ylim=(length - 0.4, -0.6))
         axis.set_yticks(named["place"], named["name"])
@@ -111,12 +111,8 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
         sns.despine(ax=axis, left=True)
     scale(grid, shown["x"], 100.0 if has_shares else 0.0)
     figure_style.finish(grid, (label, ""), columns, HEIGHT * length + AXIS, share=0.42)
-    # The caption explains the other marks.
-    measured = set(shown["kind"]) - {figure.table.own.heading}
-    named_looks = {name: each for name, each in looks.items() if name in measured}
-    if named_looks:
-        entries = figure_style.entries_of(named_looks, is_joined=False)
-        figure_style.legend(grid.figure, entries)
+    # The caption explains the marks of runs and medians.
+    figure_style.legend(grid.figure)
     drawn: Figure = grid.figure
     return drawn
 

@@ -8,12 +8,27 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit import gpu_data
 from tests.unit.rows.test_links import campaign as pairs
-from tests.unit.rows.test_shapes import LINEAR, NODE, records
+from tests.unit.rows.test_shapes import NODE
 from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import build
 from peakmark.views import figures
 from peakmark.views.report import pictures
+
+LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 450e-9)]
+"""Traffic and latency under load: at the highest load the traffic falls."""
+
+
+def records(factors, overlap=1.0, mix="r75"):
+    """A repetition of ``LINEAR`` for each of the factors of its latencies."""
+    made = []
+    for repetition, factor in enumerate(factors):
+        points = [[rate, factor * latency, overlap, 0.0] for rate, latency in LINEAR]
+        made += make.runs(
+            "rambench", "LOADED", points[-1][1], metric="loaded_latency", variant=mix, block=None,
+            concurrency=2, repetition=repetition, details={"points": points, "cpu_share": 1.0},
+        )  # fmt: skip
+    return made
 
 
 @pytest.mark.parametrize("metric", ["latency", "throughput"])
