@@ -19,7 +19,7 @@ import pandas as pd
 from peakmark import statistics
 from peakmark.comparability import fact, flat, matters
 from peakmark.errors import ConfigError
-from peakmark.formatting import listed, natural, plural, significant, size
+from peakmark.formatting import natural, plural, quantity, significant, size, typeset
 from peakmark.messages import Trust
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
@@ -178,7 +178,6 @@ def describe(row: Any) -> str:
 CLAIMS = ("better", "worse")
 VERDICTS = (*CLAIMS, "no difference shown", "cannot tell", "not comparable")
 UNJUDGED = ("cannot tell", "not comparable")
-DAY_S = 86400.0
 TOLERANCE = 0.03
 """Share by which a row may differ without a verdict. Two campaigns of one machine at different times
 seldom differ by less.
@@ -189,20 +188,6 @@ TIMES = 1.5
 """Smallest factor that is written as ``1.7 times faster``; a smaller one is written ``12 % faster``."""
 LEVEL = 0.5
 """Change below which a ratio is written as ``level``, %."""
-NAMED = 6
-"""Largest number of facts that the third sentence names; the list below that sentence has all."""
-HINT = (
-    "If one of these is the change that you compare, repeat the command with its name, such as"
-    " --changed kernel"
-)
-UNITS: Mapping[str, Sequence[tuple[float, str]]] = {
-    "op/s": ((1e12, "TeraOPS"), (1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
-    "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
-    "bit/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "bit/s")),
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
-    "1/s": ((1e6, "MIOPS"), (1e3, "kIOPS"), (1.0, "IOPS")),
-}
-"""SI unit -> factors and the units that people write, the largest first."""
 
 
 @dataclass(frozen=True)
@@ -373,12 +358,8 @@ class CampaignComparison:
 
     @property
     def sentences(self) -> list[str]:
-        """Return three sentences: the verdicts, the largest change, the facts that differ."""
-        return [
-            verdict_sentence(self.counts),
-            largest_sentence(self.pairs),
-            facts_sentence(self.facts),
-        ]
+        """Return two sentences: the verdicts, and the largest change."""
+        return [verdict_sentence(self.counts), largest_sentence(self.pairs)]
 
     @property
     def remarks(self) -> list[str]:
@@ -411,7 +392,7 @@ def judge(before: Dataset, after: Dataset, rules: Rules = USUAL) -> CampaignComp
 
 
 def report(found: CampaignComparison) -> str:
-    """Return the comparison as text. It begins with three sentences on the whole comparison."""
+    """Return the comparison as text. It begins with two sentences on the whole comparison."""
     lines = found.sentences
     if found.facts:
         lines += ["", *fact_lines(found.facts, found.pairs, found.rules.changed)]
@@ -443,17 +424,6 @@ def largest_sentence(pairs: pd.DataFrame) -> str:
     if pairs["verdict"].isin(UNJUDGED).all():
         return "No row could be judged."
     return "No row shows a change."
-
-
-def facts_sentence(facts: Mapping[str, Sequence[str]]) -> str:
-    """Return the titles of the facts that differ."""
-    titles = sorted(facts, key=str.lower)
-    named = [title or "equality of the nodes" for title in titles[:NAMED]]
-    if len(titles) > NAMED:
-        named.append(f"{len(titles) - NAMED} more")
-    if not named:
-        return "No recorded fact differs."
-    return f"Facts that differ: {listed(named)}."
 
 
 def facts_that_differ(
@@ -493,8 +463,6 @@ def fact_lines(
             if text in stops:
                 stopped = f"; no verdict on {plural(stops[text], 'row')}"
             lines.append(text + stopped)
-    if stops:
-        lines.append(HINT)
     return lines
 
 
@@ -503,12 +471,6 @@ def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) ->
     found = []
     if before.starts and before.starts == after.starts and before.values.equals(after.values):
         found.append("A and B are one measurement: they have the same runs at the same times")
-    days = days_apart(before, after)
-    if days >= 1 and pairs["verdict"].isin(CLAIMS).any():
-        found.append(
-            f"A and B were measured {plural(round(days), 'day')} apart: a change may be one of the machine in this"
-            " time; measure both again to see whether it comes back"
-        )
     percent = 100 - round(100 * rules.confidence, 6)
     found.append(
         f"without any change, at most {percent:g} % of comparisons call a row better or worse;"
@@ -526,14 +488,6 @@ def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) ->
             f"cannot tell of {plural(few, 'row')}: a verdict takes 3 repetitions on each side"
         )
     return found
-
-
-def days_apart(before: Dataset, after: Dataset) -> float:
-    """Return the time between the middles of two campaigns in days; 0 if it is unknown."""
-    if not before.starts or not after.starts:
-        return 0.0
-    between = statistics.median(after.starts) - statistics.median(before.starts)
-    return abs(between) / DAY_S
 
 
 def speed_of(table: Table, ratio: float) -> float:
@@ -557,7 +511,7 @@ def speed_change(table: Table, ratio: float) -> str:
 def line_of(row: Any, width: int) -> str:
     """Return one row of the text: values, change with its interval, repetitions, verdict."""
     table = BY_NAME[row.table]
-    old, new = in_units(row.value_a, table.unit), in_units(row.value_b, table.unit)
+    old, new = (typeset(quantity(value, table.unit)) for value in (row.value_a, row.value_b))
     counts = f"n {row.n_a}, {row.n_b}"
     doubts = []
     for side, trust in (("A", row.trust_a), ("B", row.trust_b)):
@@ -580,10 +534,3 @@ def interval_of(row: Any) -> str:
     ends = [speed_of(table, math.exp(row.change + end)) for end in (-row.half, row.half)]
     low, high = 100 * min(ends) - 100, 100 * max(ends) - 100
     return f"({low:+.1f} to {high:+.1f} %)"
-
-
-def in_units(value: float, unit: str) -> str:
-    """Return a value in SI units with four digits in the unit that people would use: ``60.82 GB/s``."""
-    scales = UNITS.get(unit, ((1.0, unit),))
-    factor, name = next((scale for scale in scales if value >= scale[0]), scales[-1])
-    return f"{significant(value / factor)} {name}"

@@ -53,11 +53,8 @@ def headline(frames: CampaignFrames) -> str:
     name = frames.campaign["name"]
     if is_judged(frames):
         return f"{name}: {plural(len(slow_nodes(frames)), 'slow node')}"
-    rule = frames.campaign["rule"]
-    return (
-        f"{name}: cannot tell: 0 of {plural(len(frames.nodes), 'node')} judged: a verdict on a node"
-        f" takes {rule['nodes']} nodes of a class and {rule['repetitions']} repetitions of a row"
-    )
+    nodes = plural(len(frames.nodes), "node")
+    return f"{name}: cannot tell: 0 of {nodes} judged: {what_a_verdict_takes(frames)}"
 
 
 def is_judged(frames: CampaignFrames) -> bool:
@@ -94,7 +91,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     judged = int(frames.nodes["judged"].gt(0).sum())
     if judged and of_kind(frames, "node").empty:
         paragraphs.append(f"Of {plural(judged, 'node')} that were judged none is slow in any row.")
-    paragraphs.append(" ".join(unjudged(frames)))
+    paragraphs.append(unjudged(frames))
     beyond = frames.campaign["rule"]["beyond"]
     paragraphs.append(
         "A node is slow in a row where the whole interval of its median is more than"
@@ -162,30 +159,22 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
         )
 
 
-def unjudged(frames: CampaignFrames) -> Iterator[str]:
-    """Yield a sentence on each group without a verdict.
+def unjudged(frames: CampaignFrames) -> str:
+    """Return a sentence on the nodes without a verdict; empty if every node has one."""
+    nodes = frames.nodes
+    names = sorted(nodes.loc[nodes["judged"].eq(0), "node"], key=natural)
+    if not names:
+        return ""
+    return f"Not judged: {counted(names, NAMED)}: {what_a_verdict_takes(frames)}."
 
-    The groups are nodes without a value, nodes of small classes, and rows with few repetitions.
-    """
-    rule, nodes = frames.campaign["rule"], frames.nodes
-    empty = sorted(nodes.loc[nodes["rows"].eq(0), "node"], key=natural)
-    if empty:
-        yield f"Not measured: {counted(empty, NAMED)}."
-    size = nodes.groupby("class")["node"].transform("size")
-    few = nodes.loc[nodes["judged"].eq(0) & size.lt(rule["nodes"]), "node"].tolist()
-    if few:
-        yield (
-            f"Not judged, as their class has fewer than {rule['nodes']} nodes: {counted(few, NAMED)}."
-        )
-    usable = frames.rows[schema.is_usable(frames.rows) & ~schema.is_pair(frames.rows)]
-    is_judged = usable.groupby("place")["is_judged"].any()
-    short = int((~is_judged).sum())
-    if short:
-        least = rule["repetitions"]
-        yield (
-            f"Not judged, as no node has {least} repetitions: {short} of"
-            f" {plural(len(is_judged), 'row')}; set repetitions to {least} or more."
-        )
+
+def what_a_verdict_takes(frames: CampaignFrames) -> str:
+    """Return how many nodes and repetitions a verdict on a node takes."""
+    rule = frames.campaign["rule"]
+    return (
+        f"a verdict on a node takes {rule['nodes']} nodes of a class and {rule['repetitions']}"
+        " repetitions of a row"
+    )
 
 
 # -- the slow rows

@@ -127,7 +127,7 @@ def test_another_link_is_not_judged(tmp_path):
     whole = compare.judge(before, after)
     text, counts = compare.report(whole), whole.counts
     assert counts == {"not comparable": 1, "no difference shown": 1}
-    assert "link: A has lo, B has eth1" in text.splitlines()[4]
+    assert "link: A has lo, B has eth1" in text.splitlines()[3]
     assert "A has" not in compare.report(compare.judge(before, before))
 
 

@@ -1,7 +1,6 @@
 """Comparing: the verdict says what the values carry, and no more."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -105,10 +104,10 @@ def test_two_campaigns_row_by_row(tmp_path):
     text, counts = compare.report(whole), whole.counts
     assert counts == {"worse": 3}
     assert "care" not in text
-    verdicts, largest, facts, _, fact, *_ = text.splitlines()
+    verdicts, largest, _, fact, *_ = text.splitlines()
     assert verdicts == "Of 3 rows: 3 worse."
     assert largest.startswith("Largest change: disk_") and "2.0 times slower (worse)" in largest
-    assert facts == "Facts that differ: node." and "A has n1, B has other" in fact
+    assert "A has n1, B has other" in fact
 
 
 def test_a_campaign_beside_its_copy_is_one_measurement(disks):
@@ -128,14 +127,6 @@ def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):
         ("ok", "ok"),
     ]
     assert "(B no)" in compare.report(compare.judge(before, after))
-
-
-@pytest.mark.parametrize(("day", "factor", "is_said"), [(0, 0.5, 0), (3, 0.5, 1), (3, 1.0, 0)])
-def test_a_change_between_two_days_says_how_far_they_lie_apart(day, factor, is_said):
-    before, after = sides([scaled(CALM, factor)])
-    before, after = replace(before, starts=(10.0,)), replace(after, starts=(86400.0 * day + 20,))
-    text = compare.report(compare.judge(before, after))
-    assert text.count("measured 3 days apart") == is_said
 
 
 def test_nothing_in_common_is_said(tmp_path):
@@ -220,10 +211,8 @@ def test_rows_stand_in_the_order_of_their_change(tmp_path):
     text = compare.report(compare.judge(before, after))
     rows = [line for line in text.splitlines() if line.startswith("cpu cpubench")]
     assert [line.split()[3] for line in rows] == ["x3", "x2", "x1"]
-    assert text.splitlines()[1:3] == [
-        "Largest change: cpu cpubench DP x3 is 2.0 times slower (worse).",
-        "No recorded fact differs.",
-    ]
+    largest = "Largest change: cpu cpubench DP x3 is 2.0 times slower (worse)."
+    assert text.splitlines()[1] == largest
 
 
 def test_a_folder_with_rows_alone_is_compared_like_its_campaign(disks, tmp_path, capsys):

@@ -33,8 +33,6 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
 from peakmark.views import layout_tables
 
-WIDTH = 96
-"""Largest number of characters in a line of the configuration."""
 MISSING = "–"
 """Version of a program that did not run."""
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
@@ -49,7 +47,7 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     """Return paragraphs by heading, the table of workloads, and the table of programs."""
     small = size(SMALL_RECORD)
     parts = {
-        "How a number arises": list(map(typeset, (*TEXT["arises"], *energy_texts(frames)))),
+        "How a number arises": list(map(typeset, TEXT["arises"])),
         "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
     }
     return {
@@ -75,19 +73,6 @@ def counted(frames: CampaignFrames) -> list[list[str]]:
         family, _, _ = workload.partition("-")
         measured[SUBSYSTEMS[subsystem].title] |= {workload, family}
     return [line for line in COUNTED if not measured[line[0]].isdisjoint(line[1].split())]
-
-
-def energy_texts(frames: CampaignFrames) -> list[str]:
-    """Return different sentences on where energy was read, or on why it is missing."""
-    texts = dict[str, None]()
-    for facts in facts_of(frames).values():
-        names = (facts.get("cpu") or {}).get("energy")
-        reason = (facts.get("unknown") or {}).get("cpu.energy")
-        if names:
-            texts[TEXT["energy"].format(names=names)] = None
-        elif reason:
-            texts[TEXT["no_energy"].format(reason=reason)] = None
-    return list(texts)
 
 
 def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
@@ -181,35 +166,19 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
         ],
         "commands": campaign["commands"],
         "config": config_text(campaign),
-        "config_on_paper": config_on_paper(campaign),
         "checksums_text": sums,
     }
 
 
 def config_text(campaign: Mapping[str, Any]) -> str:
-    """Return the whole configuration as YAML; for a preset, only its name and the campaign's name."""
-    preset, shown, head = campaign["preset"], campaign["config"], ""
-    if preset == campaign["name"]:
-        return f"# the preset {preset}\n"
-    if preset:
-        shown = {"campaign": campaign["name"]}
-        head = f"# as the preset {preset}, but for\n"
-    text: str = yaml.safe_dump(
-        shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=WIDTH
-    )
-    return head + text
-
-
-def config_on_paper(campaign: Mapping[str, Any]) -> str:
     """Return the keys of the configuration that differ from the default, with a line for each grid.
 
-    A preset is named as in ``config_text``, but not if the campaign has its name: the commands name it.
+    A preset is only named.
     """
-    if campaign["preset"] == campaign["name"]:
-        return ""
-    if campaign["preset"]:
-        return config_text(campaign)
-    lines = ["# The keys that differ from the default; report.html has the whole configuration."]
+    name, preset = campaign["name"], campaign["preset"]
+    if preset:
+        return f"# The preset {preset}, as the campaign {name}."
+    lines = ["# The keys that differ from the default."]
     for key, value in campaign["settings"].items():
         if isinstance(value, list):
             lines.append(f"{key}:")
