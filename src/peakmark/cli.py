@@ -334,7 +334,7 @@ def _report_arguments(command: ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
-    from peakmark.views.report import rendering
+    from peakmark.views import rendering
     from peakmark.workflow import documents, status
 
     with pack.opened(options.campaign) as folder:

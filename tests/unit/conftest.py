@@ -17,7 +17,7 @@ from peakmark import cli
 from peakmark.machine.facts import cached
 from peakmark.rows import build
 from peakmark.run import lock
-from peakmark.views.report import rendering
+from peakmark.views import rendering
 from peakmark.workflow import documents
 
 

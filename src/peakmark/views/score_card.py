@@ -39,7 +39,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
-from peakmark.views.report import appendix
+from peakmark.views import appendix
 
 VARIES = 0.15
 """Distance of the lowest from the highest run, as a share of the value, from which on a number needs care."""

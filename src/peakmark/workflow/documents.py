@@ -7,9 +7,8 @@ import tempfile
 from pathlib import Path
 
 from peakmark.rows import build
-from peakmark.views import figures
-from peakmark.views.report import rendering
-from peakmark.views.report.rendering import ReportContent
+from peakmark.views import figures, rendering
+from peakmark.views.rendering import ReportContent
 
 
 def collect(campaign: Path) -> ReportContent:

@@ -11,7 +11,7 @@ from tests.unit import campaign_data as make
 from peakmark.bundle import pack
 from peakmark.errors import PeakmarkError
 from peakmark.rows import schema
-from peakmark.views.report import rendering
+from peakmark.views import rendering
 from peakmark.workflow import documents
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"

@@ -15,7 +15,7 @@ from peakmark.machine.facts import collect
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
 from peakmark.tools import present
-from peakmark.views.report import appendix
+from peakmark.views import appendix
 from peakmark.workflow import doctor
 
 KERNELS = ROOT / "src" / "kernels"

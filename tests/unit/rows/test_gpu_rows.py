@@ -8,8 +8,7 @@ from tests.unit import gpu_data
 from tests.unit.gpu_data import records
 
 from peakmark.rows import schema
-from peakmark.views import fleet_report, score_card
-from peakmark.views.report import document
+from peakmark.views import document, fleet_report, score_card
 
 FP64 = {"clock": 1.98e9, "isa": "fma.rn.f64", "variant": "sustained"}
 

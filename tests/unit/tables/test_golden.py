@@ -18,7 +18,7 @@ import pytest
 from peakmark.resources import ROOT
 from peakmark.rows import build
 from peakmark.storage import planfile
-from peakmark.views.report import document
+from peakmark.views import document
 from peakmark.views.table_files import write_tables
 
 GOLDEN = ROOT / "tests" / "unit" / "data" / "golden"

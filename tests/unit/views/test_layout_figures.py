@@ -9,8 +9,8 @@ from tests.unit import campaign_data as make
 
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import figure_style, figures
-from peakmark.views.report import pictures, sections
+from peakmark.views import figure_style, figures, sections
+from peakmark.views.report import pictures
 
 KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]

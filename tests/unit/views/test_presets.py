@@ -11,8 +11,7 @@ from tests.unit.presets import PRESETS, planned
 from peakmark.config import layouts
 from peakmark.rows import build
 from peakmark.tools.programs import hpl
-from peakmark.views import layout_tables
-from peakmark.views.report import document
+from peakmark.views import document, layout_tables
 
 FIRST = PRESETS[0]
 KERNELS = ("cpubench", "rambench", "diskbench", "netbench")

@@ -4,8 +4,7 @@ import pandas as pd
 from tests.unit import campaign_data as make
 
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import layout_tables, table
-from peakmark.views.report import document
+from peakmark.views import document, layout_tables, table
 
 
 def test_a_row_shows_three_remarks_and_counts_more():

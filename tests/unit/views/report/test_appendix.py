@@ -13,7 +13,7 @@ from tests.unit import campaign_data as make
 from peakmark import yamlfile
 from peakmark.config.campaign import complete
 from peakmark.rows import build
-from peakmark.views.report import appendix
+from peakmark.views import appendix
 
 
 def read(folder, records, **more):

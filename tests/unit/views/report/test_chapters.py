@@ -7,7 +7,7 @@ from tests.unit import pdf
 from peakmark import plan
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
-from peakmark.views.report import document, rendering
+from peakmark.views import document, rendering
 from peakmark.workflow import documents
 
 INTRODUCTION = """# Why we measured

@@ -6,8 +6,8 @@ from dataclasses import replace
 from tests.unit import campaign_data as make
 
 from peakmark.tools.tables import BY_NAME
+from peakmark.views import document, sections
 from peakmark.views.points import rows_of
-from peakmark.views.report import document, sections
 
 CPU = make.cell("cpubench", "DP", subsystem="cpu")
 

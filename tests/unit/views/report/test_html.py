@@ -14,8 +14,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.markup import HOSTILE, Page, must_need_nothing_else
 
-from peakmark.views.report import rendering
-from peakmark.views.report.rendering import code, sort_value
+from peakmark.views import rendering
+from peakmark.views.rendering import code, sort_value
 from peakmark.workflow import documents
 
 HERE = Path(__file__).parent

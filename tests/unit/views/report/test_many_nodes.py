@@ -7,9 +7,16 @@ from tests.unit.rows.fleets import SLOW, campaign, facts, write
 
 from peakmark.rows import build
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import layout_tables, strip_figures, usual_tables
+from peakmark.views import (
+    appendix,
+    document,
+    layout_tables,
+    rendering,
+    sections,
+    strip_figures,
+    usual_tables,
+)
 from peakmark.views.points import rows_of
-from peakmark.views.report import appendix, document, rendering, sections
 from peakmark.workflow import documents
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.views.report import appendix
+from peakmark.views import appendix
 
 NETWORK = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
 FAST = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}

@@ -11,7 +11,7 @@ from tests.unit import campaign_data as make
 from tests.unit import pdf
 
 from peakmark.resources import ROOT
-from peakmark.views.report import rendering
+from peakmark.views import rendering
 from peakmark.workflow import documents
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30

@@ -26,9 +26,8 @@ from peakmark import output
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
-from peakmark.views import score_card
-from peakmark.views.report import document
-from peakmark.views.report.sections import figure_names
+from peakmark.views import document, score_card
+from peakmark.views.sections import figure_names
 
 TEMPLATE = ROOT / "reports" / "template"
 """Folder of the template of the PDF."""

@@ -27,9 +27,8 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES
-from peakmark.views import fleet_report, layout_tables, score_card
+from peakmark.views import appendix, fleet_report, layout_tables, score_card, sections
 from peakmark.views.points import Line, is_many
-from peakmark.views.report import appendix, sections
 from peakmark.views.table import explain
 
 HEADINGS = {
