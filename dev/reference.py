@@ -28,7 +28,7 @@ from peakmark.rows import schema
 from peakmark.storage.types import Record
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES, Table
-from peakmark.views.points import points_of
+from peakmark.views.table import points_of
 from peakmark.views.usual_tables import columns_of
 from peakmark.workflow import doctor
 

@@ -22,8 +22,8 @@ from peakmark.rows.labels import Labels
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import figure_style
 from peakmark.views.panel_figures import draw
-from peakmark.views.points import Line
 from peakmark.views.report.pictures import LADDER, RATES, Picture
+from peakmark.views.table import Line
 
 HEIGHT = 1.5
 """Height of a panel with a curve, in inches."""

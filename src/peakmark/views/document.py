@@ -28,8 +28,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES
 from peakmark.views import appendix, fleet_report, layout_tables, score_card, sections
-from peakmark.views.points import Line, is_many
-from peakmark.views.table import explain
+from peakmark.views.table import Line, explain, is_many
 
 HEADINGS = {
     "caveats": "Before you use these numbers",

@@ -17,8 +17,8 @@ from peakmark.views import (
     panel_figures,
     strip_figures,
 )
-from peakmark.views.points import is_many
 from peakmark.views.report.pictures import FLEET, Picture, pictures_of
+from peakmark.views.table import is_many
 
 FOLDER = "figures"
 """Folder of the figures, below the campaign's folder."""

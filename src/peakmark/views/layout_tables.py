@@ -17,8 +17,21 @@ from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
-from peakmark.views.points import Line, Points, place_label, places_of, points_of, rows_of
-from peakmark.views.table import NOT_MEASURED, Column, ShownTable, gaps, show, stepped, texts
+from peakmark.views.table import (
+    NOT_MEASURED,
+    Column,
+    Line,
+    Points,
+    ShownTable,
+    gaps,
+    place_label,
+    places_of,
+    points_of,
+    rows_of,
+    show,
+    stepped,
+    texts,
+)
 from peakmark.views.usual_tables import three_digits, usual_table
 
 KERNEL = "peakmark"

@@ -18,10 +18,18 @@ from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
 from peakmark.views import layout_tables, score_card
-from peakmark.views.points import Line, is_many, noun_of, rows_of, typical_node, with_medians
 from peakmark.views.report import pictures
 from peakmark.views.report.pictures import FLEET, Picture, caption
-from peakmark.views.table import ShownTable, sentence
+from peakmark.views.table import (
+    Line,
+    ShownTable,
+    is_many,
+    noun_of,
+    rows_of,
+    sentence,
+    typical_node,
+    with_medians,
+)
 from peakmark.views.usual_tables import nodes_table, usual_table
 
 Part = dict[str, Any]

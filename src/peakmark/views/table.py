@@ -2,7 +2,8 @@
 
 ``usual_tables`` and ``layout_tables`` make the columns and the ``ShownTable``. ``csv`` returns the values of
 columns as a frame, ``ShownTable.page`` the cells for the templates of PDF and HTML. Warnings become remarks:
-a few words in a line, sentences below the table, and the chapter Remarks.
+a few words in a line, sentences below the table, and the chapter Remarks. ``Points`` has the rows behind a
+table.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from peakmark.formatting import capitalised, significant, typeset
+from peakmark.formatting import capitalised, listed, significant, typeset
 from peakmark.messages import ORDER, Trust, merge_keys, message
 from peakmark.rows.names import NOT_PLANNED
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import Table
 
 NOT_MEASURED = "not measured"
@@ -472,3 +473,116 @@ def gaps(
             reason = reasons[0]
         found.append(f"Theoretical {table.quantity} is unknown{where}: {reason}")
     return found
+
+
+# -- the points of a table: the rows of peakmark's kernel, and the values of all programs
+
+MANY = 4
+"""With at most this many nodes, tables on paper have a line for each node."""
+NUMBERS = ["value", "mean", "median", "sd", "resolution", "limit", "efficiency", "share"]
+"""Columns of ``rows`` that tables show of each program."""
+
+Line = Any
+"""A line of ``rows``, as ``schema.lines`` yields it."""
+
+
+class Points(NamedTuple):
+    """The points of a table.
+
+    Attributes:
+        own: rows of peakmark's kernel, by point; the column ``line`` is the number of the line of a table
+            that shows the point.
+        rows: rows of all programs at these points.
+        programs: instrument -> ``NUMBERS`` of its rows with a value, by point.
+    """
+
+    own: pd.DataFrame
+    rows: pd.DataFrame
+    programs: Mapping[str, pd.DataFrame]
+
+    def of(self, instrument: str, name: str) -> pd.Series:
+        """Return one of ``NUMBERS`` of a program by point; it is NaN at points without a value."""
+        if instrument not in self.programs:
+            return pd.Series(float("nan"), self.own.index)
+        return self.programs[instrument][name].reindex(self.own.index)
+
+
+def points_of(rows: pd.DataFrame) -> Points:
+    """Return the points of rows, with a line for each point."""
+    own = rows[rows["is_own"]].set_index("point", drop=False)
+    # Select columns before rows: ``rows`` has about 80 columns.
+    numbers = rows[["point", "instrument", *NUMBERS]][rows["n"].gt(0)].set_index("point")
+    programs = {str(name): values for name, values in numbers.groupby("instrument")}
+    return Points(own.assign(line=range(len(own))), rows, programs)
+
+
+def rows_of(frames: CampaignFrames, table: Table) -> pd.DataFrame:
+    """Return the rows of a table."""
+    return frames.rows[frames.rows["table"].eq(table.name)]
+
+
+def is_many(frames: CampaignFrames) -> bool:
+    """Return whether tables on paper have no room for a line for each node."""
+    return len(frames.nodes) > MANY
+
+
+def place_label(own: pd.DataFrame) -> str:
+    """Return the heading of the column of nodes; empty if one node measured all points."""
+    if own["clients"].ne(own["servers"]).any():
+        return "Client → server"
+    return "Node" if own["node"].nunique() > 1 else ""
+
+
+def places_of(own: pd.DataFrame) -> pd.Series:
+    """Return where each point was measured, see ``place``."""
+    places = map(place, own["clients"], own["servers"], own["node"])
+    return pd.Series([*places], own.index, dtype=object)
+
+
+def place(clients: str, servers: str, node: str) -> str:
+    """Return where a point was measured: ``node1``, ``client → server`` or ``3 pairs``."""
+    hosts = zip(clients.split("; "), servers.split("; "), strict=True)
+    pairs = {pair for pair in hosts if pair[0] != pair[1]}
+    if len(pairs) > 1:
+        return f"{len(pairs)} pairs"
+    return " → ".join(pairs.pop()) if pairs else node
+
+
+# -- the points of equal nodes
+
+
+def with_medians(own: pd.DataFrame) -> pd.DataFrame:
+    """Return the usable rows with the median of their class of nodes at the same place.
+
+    The new columns are ``group``, the number of class and place in their order, ``median_of_nodes``, and
+    ``behind``: the share by which a node is worse than its class.
+    """
+    in_order = own[["node_class", "place"]].sort_values("node_class", kind="stable")
+    group = in_order.groupby(["node_class", "place"], sort=False).ngroup()
+    usable = own.assign(group=group)[is_usable(own)]
+    median = usable.groupby("group")["value"].transform("median")
+    share = usable["value"] / median - 1
+    worse = share.where(usable["unit"].eq("s"), -share)
+    behind = usable["behind"].where(usable["is_slow"], worse)
+    return usable.assign(median_of_nodes=median, behind=behind)
+
+
+def typical_node(usable: pd.DataFrame) -> str:
+    """Return the node that represents all nodes.
+
+    Among the nodes of the first class with the most points, it is the one nearest to the medians.
+
+    Args:
+        usable: see ``with_medians``; at least one row.
+    """
+    of_class = usable[usable["node_class"].eq(usable["node_class"].min())]
+    off = of_class["behind"].abs().groupby(of_class["node"], sort=False)
+    nodes = off.agg(["size", "median"])
+    in_order = nodes.sort_values(["size", "median"], ascending=[False, True], kind="stable")
+    return str(in_order.index[0])
+
+
+def noun_of(own: pd.DataFrame) -> str:
+    """Return the noun for the nodes of rows: ``nodes``, ``pairs``, or both."""
+    is_pair = own["node"].str.contains("+", regex=False)
+    return listed(sorted(is_pair.map({True: "pairs", False: "nodes"}).unique()))

@@ -19,7 +19,11 @@ from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table
 from peakmark.views import layout_tables
-from peakmark.views.points import (
+from peakmark.views.table import (
+    NOT_MEASURED,
+    Column,
+    ShownTable,
+    csv,
     is_many,
     noun_of,
     points_of,
@@ -27,7 +31,6 @@ from peakmark.views.points import (
     typical_node,
     with_medians,
 )
-from peakmark.views.table import NOT_MEASURED, Column, ShownTable, csv
 from peakmark.views.usual_tables import columns_of
 
 FOLDER = "tables"

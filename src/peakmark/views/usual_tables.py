@@ -21,16 +21,21 @@ from peakmark.messages import message
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import Program, Table, count
-from peakmark.views.points import Points, noun_of, place_label, places_of, points_of, with_medians
 from peakmark.views.table import (
     NOT_MEASURED,
     Column,
+    Points,
     ShownTable,
     empty_columns,
     gaps,
+    noun_of,
+    place_label,
+    places_of,
+    points_of,
     show,
     stepped,
     texts,
+    with_medians,
 )
 
 EFFICIENCY = "Efficiency (%)"

@@ -11,7 +11,7 @@ from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
 from peakmark.views import figures
-from peakmark.views.points import with_medians
+from peakmark.views.table import with_medians
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ from peakmark.config import layouts
 from peakmark.errors import ConfigError
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import layout_tables
-from peakmark.views.points import rows_of
-from peakmark.views.table import csv
+from peakmark.views.table import csv, rows_of
 
 TABLE = {
     "name": "cpu", "of": "cpu", "title": "CPU",

@@ -7,7 +7,7 @@ from tests.unit.rows.fleets import SLOW, campaign
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import score_card, table_files
 from peakmark.views.layout_tables import arrange
-from peakmark.views.points import rows_of, typical_node, with_medians
+from peakmark.views.table import rows_of, typical_node, with_medians
 from peakmark.views.usual_tables import nodes_table
 
 

@@ -11,7 +11,7 @@ from peakmark.config import layouts, site
 from peakmark.resources import ROOT
 from peakmark.rows import schema
 from peakmark.views import layout_tables
-from peakmark.views.points import rows_of
+from peakmark.views.table import rows_of
 
 NAME = "disk-patterns-2020"
 DIFFERENCES = make.DATA / "seeds" / "disk-patterns-2020-differences.csv"

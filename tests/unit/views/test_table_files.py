@@ -8,8 +8,7 @@ from tests.unit.campaign_data import VM
 from peakmark.config import layouts
 from peakmark.tools.tables import BY_NAME, TABLES
 from peakmark.views import layout_tables, table_files
-from peakmark.views.points import rows_of
-from peakmark.views.table import NOT_MEASURED
+from peakmark.views.table import NOT_MEASURED, rows_of
 from peakmark.views.usual_tables import EFFICIENCY, of_quantity, usual_table
 
 

@@ -18,7 +18,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import layout_tables
-from peakmark.views.points import Line, is_many, rows_of
+from peakmark.views.table import Line, is_many, rows_of
 
 FLEET = "fleet"
 """Figure on page one of a campaign of several nodes: how much the nodes differ."""

@@ -7,7 +7,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import document, sections
-from peakmark.views.points import rows_of
+from peakmark.views.table import rows_of
 
 CPU = make.cell("cpubench", "DP", subsystem="cpu")
 

@@ -16,7 +16,7 @@ from peakmark.views import (
     strip_figures,
     usual_tables,
 )
-from peakmark.views.points import rows_of
+from peakmark.views.table import rows_of
 from peakmark.workflow import documents
 
 
