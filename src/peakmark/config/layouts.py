@@ -174,9 +174,9 @@ class LayoutTable(_Rows, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, int], tuple[str | None, str | None]]:
-        """Return a mapping from (workload, block in bytes) to (workload, block) as printed.
+        """Return (workload, block in bytes) -> (printed workload, printed block).
 
-        None stands for a name that is not changed.
+        A printed name is None if the layout does not change it.
         """
         labels = {}
         for label in self.label_list:

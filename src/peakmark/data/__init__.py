@@ -10,7 +10,7 @@ Each CSV file has one line per fact, with its source.
 - sockets.csv: microarchitecture -> the fastest memory of machines with this microarchitecture.
 - gpu.csv: compute capability of a GPU -> operations per cycle and SM, rate of an NVLink.
 - comparability.csv: facts that prevent a verdict if they differ between two campaigns.
-- HPL.dat: template of HPL's input. Its last lines, which set no transposition, are for hpcc.
+- HPL.dat: template of HPL's input. Its last lines, which only hpcc reads, add no sizes for PTRANS.
 - subsystems.toml: the parts of a node that are measured, and their workloads.
 - tables.yaml: the tables of a report, read by tools.tables.
 - modules.sh: shell script that prints the changes of loading environment modules.

@@ -92,7 +92,7 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
 
 
 def _link(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes per second that the links carry."""
+    """Return the bytes per second that the links between the GPUs (``peer``), or from host to GPU, carry."""
     if question.variant != "peer":
         return _pcie(question, gpus)
     counts = _nvlinks_of(gpus)
@@ -109,8 +109,8 @@ def _pcie(question: Question, gpus: Gpus) -> Limit:
     ways = 2 if question.variant == "both" else 1
     directions = " x 2 directions" if ways == 2 else ""
     links = {(gpu["generation"], gpu["width"]) for gpu in gpus}
-    generation, lanes = min(links, key=str)
-    if len(links) > 1 or generation not in _PCIE or not lanes:
+    generation, lanes = links.pop()
+    if links or generation not in _PCIE or not lanes:  # ``links`` has no second kind of link
         return question.unknown("link", interface="PCI Express")
     transfers, coding = _PCIE[generation]
     value = len(gpus) * ways * transfers * lanes * coding / 8

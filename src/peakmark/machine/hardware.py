@@ -227,14 +227,16 @@ def _names(kinds: list[Facts]) -> str:
 def _are_clusters(locations: topology.Topology, kinds: list[Facts]) -> bool:
     """Return whether the kernel's packages are clusters of one processor instead of sockets.
 
-    Arm's firmware may number each kind of core as a separate package.
+    Arm's firmware may number each kind of core as a separate package. Then there are several packages,
+    and each has one kind of cores.
     """
     packages = []
     for kind in kinds:
         cpus = locations.keys() & set(parse_cpu_list(kind["cpus"]))
         packages.append({locations[cpu].socket for cpu in cpus})
     every = set[int]().union(*packages)
-    return len(every) > 1 and sum(map(len, packages)) == len(every)
+    is_disjoint = sum(map(len, packages)) == len(every)
+    return len(every) > 1 and is_disjoint
 
 
 def _highest(host: Host, cpus: list[int] | None = None) -> float | None:

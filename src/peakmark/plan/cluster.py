@@ -97,7 +97,7 @@ class Cluster:
 
     @property
     def chosen(self) -> EqualNodes | None:
-        """Return the class of nodes that ``any`` means; None for named nodes or before the choice."""
+        """Return the class of equal nodes that runs ``nodes: any``; None for named nodes or if not yet chosen."""
         return next((kind for kind in self.kinds if kind.chosen), None)
 
     def size_of(self, node: str) -> tuple[int, int]:

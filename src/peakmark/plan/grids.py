@@ -49,7 +49,7 @@ from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 
 MOST_CELLS = 1_000_000
-"""Most cells of peakmark's kernels in a campaign: weeks of measuring on a hundred nodes."""
+"""Largest number of cells of peakmark's kernels in a campaign: weeks of measuring on a hundred nodes."""
 READS = ("RS", "RR")
 """Disk workloads that only read, so that ``sync`` and ``fill`` do not change them."""
 SHORTEST_S = 0.01
@@ -89,7 +89,7 @@ def cells(
 
 
 def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
-    """Yield the cells of the network grids with ``pairs``; ``cells`` explains arguments and errors."""
+    """Yield the cells of network grids that have the key ``pairs``. Errors: as for ``grids.cells``."""
     for place, turns in rounds.items():
         keys = config.network[int(place[8:-1])]
         for cell in _grid_cells(config, place, keys, ANY, False):
@@ -107,9 +107,9 @@ def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
 
 
 def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
-    """Yield the cells of the disk grids with ``together``; ``cells`` explains arguments and errors.
+    """Yield the cells of disk grids that have the key ``together``. Errors: as for ``grids.cells``.
 
-    The option ``first`` names the first node of a group, and ``part`` is the place of a cell's node in it.
+    The option ``first`` names the first node of a group. ``part`` is the index of a node in its group.
     """
     for place, several in groups.items():
         keys = config.disk[int(place[5:-1])]

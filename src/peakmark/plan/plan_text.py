@@ -107,7 +107,7 @@ def node_names(cluster: Cluster) -> str:
         return listing(cluster.nodes)
     size = f"{plural(chosen.cpus, 'CPU')} and {gigabytes(chosen.memory << 20)}"
     text = f"any of {listing(chosen.nodes)}, equal nodes of {size}"
-    excluded = cluster.excluded(1)
+    excluded = cluster.excluded(count=1)
     if excluded:
         text += f"; not used: {listing(excluded)}"
     return text

@@ -20,14 +20,15 @@ Matrix = dict[tuple[int, int], float]
 def points_of(run: Line) -> list[list[float]]:
     """Return the points of a run.
 
-    A point of a matrix is ``[place, place, value]``; one of a curve is ``[place, value, ...]``.
+    A point of a matrix is ``[CPU, CPU, value]`` or ``[NUMA node, NUMA node, value]``. A point of a curve
+    is ``[position, value, ...]``.
     """
     points: list[list[float]] = json.loads(run.points or "[]")
     return points
 
 
 def matrix_of(runs: Iterable[Line]) -> Matrix:
-    """Return the matrix of a row: for each pair of places the median over the runs."""
+    """Return the matrix of a row: for each pair of CPUs or NUMA nodes, the median over the runs."""
     values: dict[tuple[int, int], list[float]] = defaultdict(list)
     for run in runs:
         for first, second, value in points_of(run):
@@ -36,7 +37,7 @@ def matrix_of(runs: Iterable[Line]) -> Matrix:
 
 
 def order_of(runs: Sequence[Line]) -> list[int]:
-    """Return the places of a matrix: CPUs by topology, or NUMA nodes by number."""
+    """Return the order of a matrix's lines: CPUs by topology, or NUMA nodes by number."""
     order: list[int] = json.loads(runs[0].order or "[]")
     if order:
         return order

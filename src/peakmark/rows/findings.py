@@ -325,6 +325,7 @@ def node_sentences(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any
     spread = (values.max() - values.min()) / values.median()
     spread = spread[values.size() > 1].sort_values(kind="stable")
     if len(spread):
+        # Any row names its class and its place (the point without the node).
         lines = {(row.node_class, row.place): row for row in schema.lines(single)}
         narrowest, widest = lines[spread.index[0]], lines[spread.index[-1]]
         text = f"The nodes spread by {percents(spread.iloc[:1])} in {label_of(narrowest, labels)}"

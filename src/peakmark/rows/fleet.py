@@ -48,7 +48,7 @@ MANY = 4
 CUT = 2.5
 """Nodes within this distance of a class's median, in standard deviations, form the bulk of the class."""
 ROUNDS = 10
-"""Number of refinements of the bulk; it seldom changes after two or three."""
+"""Largest number of refinements of a class's bulk (see ``CUT``), which seldom changes after the third."""
 NORMAL = NormalDist()
 QUANTILES = (0.25, 0.5, 0.5)
 """Quantile of the pairs of healthy nodes that is the usual pair, in each pass.
@@ -116,7 +116,8 @@ def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return name of each class -> its nodes, the largest class first. A single class has no name.
 
     A class with fewer than ``LEAST_NODES`` nodes is merged into the most similar class with the same
-    CPU. Alone it could not be judged, although its unusual equipment may make its nodes slow.
+    CPU. On its own it has too few nodes to be judged. In the larger class, its nodes are called slow if
+    their unusual equipment slows them down.
 
     Args:
         facts: node -> facts of the node.
@@ -199,7 +200,7 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     class_size = candidates.groupby(["node_class", "place"])["node"].transform("size")
     judged_alone = candidates["node"][class_size.ge(LEAST_NODES)]
     # Rows of pairs, with a line for each of the two nodes.
-    pairs = rows[schema.is_mapped(rows)]
+    pairs = rows[schema.shows_link(rows)]
     ends = pairs.assign(node=pairs["node"].str.split("+")).explode("node")
     partners = ends.groupby(["place", "node"])["point"].transform("size")
     pairs_of_place = pairs.groupby("place")["point"].transform("size")[ends.index]
@@ -440,11 +441,11 @@ def list_slow_parts(
 
     Args:
         rows: frame ``rows`` with severities. Only the rows of pairs that measured their link count
-            (``schema.is_mapped``).
+            (``schema.shows_link``).
         runs: frame ``runs``.
         known: switch or uplink -> nodes behind it.
     """
-    of_links = rows[schema.is_mapped(rows)]
+    of_links = rows[schema.shows_link(rows)]
     behind = {name: frozenset(nodes) for name, nodes in known.items()}
     lines = []
     for (table, point), pairs in of_links.groupby(["table", "place"], sort=False):

@@ -157,9 +157,8 @@ def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Questi
     def share_of_one(answer: tuple[str | None, Limit, Question]) -> float:
         """Return the key for sorting answers, which is smallest for the best limit.
 
-        An answer is (host, limit, question). Limits of times and of rates cannot be compared by their
-        values, because the better limit of a time is the lower one. The share of the limit that a value
-        of 1 reaches is lower for a better limit of either kind.
+        An answer is (host, limit, question). The best limit is the highest rate or the lowest time. In
+        both cases, the value 1 reaches the smallest share of the best limit.
         """
         return answer[1].share(1.0) or 0.0
 

@@ -331,7 +331,7 @@ def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, mask: pd.Series) -> pd.Series:
-    """Return a mask of the rows with at least one run that ``mask`` (a mask of ``kept``) selects."""
+    """Return a mask of ``rows``: those that have a run in ``kept`` for which ``mask`` is true."""
     found = pd.MultiIndex.from_frame(kept.loc[mask, ROW])
     return pd.Series(pd.MultiIndex.from_frame(rows[ROW]).isin(found), index=rows.index)
 

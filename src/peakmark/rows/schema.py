@@ -477,13 +477,13 @@ def is_usable(rows: pd.DataFrame) -> pd.Series:
     return rows["is_own"] & rows["n"].gt(0) & rows["wrong_codes"].eq("") & rows["low"].gt(0)
 
 
-def is_mapped(rows: pd.DataFrame) -> pd.Series:
+def shows_link(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of pairs of nodes whose value is that of their link.
 
-    Pairs that were measured together are not among them, because they may share an uplink.
+    Pairs that were measured together are left out, because they may share an uplink.
 
-    The value of a link that ``tc`` slows down (``shaped``) is wrong as a result, but it shows a slow
-    link correctly.
+    A value that ``tc`` slows down (``shaped``) is marked wrong, because it is not the hardware's rate.
+    It still shows correctly that the link is slow.
     """
     has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
     has_value &= rows["variant"].ne(TOGETHER)

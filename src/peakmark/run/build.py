@@ -64,9 +64,10 @@ def _key() -> str:
 def make_command() -> str:
     """Return the shell command that compiles the kernels.
 
-    For a wheel, the command copies the sources into the cache and compiles them there, because make
-    accepts no path with a space. Two runs may fill the same cache at once. Each therefore compiles in
-    a temporary folder, and moves a program only if the other run has not moved it yet.
+    For a wheel, the command copies the sources into the cache and compiles them there. The build folder
+    is then the relative path ``..``: the cache's own path may contain a space, which make does not accept.
+    Two runs may fill the same cache at once. Each therefore compiles in a temporary folder, and moves
+    a program (``mv -n``) only if the other run has not moved it yet.
     """
     python = shlex.quote(sys.executable)
     if IS_CHECKOUT:

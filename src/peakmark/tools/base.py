@@ -192,7 +192,7 @@ class Measurement:
     def of(
         cls, cell: Cell, metric: str, value: float, details: Mapping[str, Any], workload: str = ""
     ) -> Measurement:
-        """Return a value for the cell's row, or for the same row with another ``workload``."""
+        """Return a value for the cell's row, or for the row that differs from it only in ``workload``."""
         unit = SUBSYSTEMS[cell.subsystem].units[metric]
         place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
         return cls(*place, metric, value, unit, details)

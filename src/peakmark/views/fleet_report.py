@@ -215,9 +215,9 @@ def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
 
 
 def line_of(row: Line) -> list[str]:
-    """Return the cells of a slow row."""
+    """Return the texts of a slow row, in the order of ``HEADINGS``."""
     labels = Labels.of(row)
-    factor = 1 - row.behind
+    factor = 1 - row.behind  # the node's value divided by its class's value
     if BY_NAME[row.table].lower_is_better:
         factor = 1 + row.behind
     p = f"< {LEAST_P:g}"

@@ -108,7 +108,8 @@ def card_lines(frames: CampaignFrames) -> list[CardLine]:
     """Return the card's lines for all headlines that the campaign planned to measure."""
     lines = []
     for headline, rows in rows_of_headlines(frames):
-        of_largest_class = rows[rows["node_class"].eq(rows["node_class"].min())]
+        largest_class = rows["node_class"].min()  # the classes are named A, B, ... by falling size
+        of_largest_class = rows[rows["node_class"].eq(largest_class)]
         lines.append(line_of(frames, headline, list(schema.lines(of_largest_class))))
     return lines
 
@@ -603,10 +604,10 @@ def warnings_on(frames: CampaignFrames, measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a caveat if the score card shows only a part of the node, or narrow vector instructions.
+    """Yield a caveat if a row of the score card used a part of the node, or narrow vector instructions.
 
-    Only CPU and memory can have one. A share of the limit of four cores says nothing about a node with
-    128 cores.
+    Only rows of CPU and memory can have such a caveat. A share of the limit of four cores says nothing
+    about a node with 128 cores.
     """
     for subsystem, part in SUBSYSTEMS.items():
         if not part.pinned:
@@ -620,6 +621,7 @@ def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
         for note in notes_of(frames, row):
             if note.code == "narrower":
                 advice = Sentence(note.text, note.remedy)
+                # Keep the code of the note, which tells this caveat from other remarks.
                 yield replace(message("remark", remark=str(advice)), code=note.code)
 
 

@@ -60,7 +60,7 @@ class Column(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """Return the cells of a page."""
+        """Return the column's texts as a page shows them."""
         cells = self.cells
         if cells is None:
             cells = texts(self.values, self.form)
@@ -255,7 +255,7 @@ def head(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 
 def broken(place: re.Match[str]) -> str:
-    """Return a match of ``_BREAK`` with a line break."""
+    """Return the replacement of a match of ``_BREAK``: the matched word, if any, and a line break."""
     return f"{place[1] or ''}\n"
 
 

@@ -362,7 +362,7 @@ class Run:
 
 
 class RunInJob(Run):
-    """The run as the Snakefile needs it inside a job of another executor.
+    """The run as the Snakefile needs it inside a job that another executor than peakmark's submitted.
 
     Such an executor starts Snakemake again in each job. This class takes the plan that the run has
     written. It does not ask Slurm or read records, because the job measures what it was submitted for.

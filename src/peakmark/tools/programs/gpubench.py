@@ -132,7 +132,10 @@ def _values_of_gpu(printed: Any) -> list[float]:
 
 
 def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Measurement]:
-    """Yield the rows of the ladder. A row's value is the median of points clearly inside its level.
+    """Yield a row for each level of the ladder, which is the latency over the working set.
+
+    A row's value is the median of the points clearly inside its level: at most a quarter of L2's size for
+    L2, and at least 16 times the previous level's size (4 times for DRAM).
 
     Each row has the points from the end of the previous level to the end of its level, so that all
     rows together have the whole curve.
@@ -141,9 +144,13 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
     if not isinstance(points, list) or not points or not all(map(_is_point, points)):
         raise ParseError("gpubench: points is no list of working sets and latencies")
     l2_bytes = output.number("l2_bytes")
-    ends = {"l1": (0, _L1_BYTES), "l2": (16 * _L1_BYTES, l2_bytes / 4), "dram": (4 * l2_bytes, inf)}
+    clear_ranges = {
+        "l1": (0, _L1_BYTES),
+        "l2": (16 * _L1_BYTES, l2_bytes / 4),
+        "dram": (4 * l2_bytes, inf),
+    }
     rest = sorted(points)
-    for level, (first, last) in ends.items():
+    for level, (first, last) in clear_ranges.items():
         of_level = [point for point in rest if point[0] <= last]
         rest = rest[len(of_level) :]
         clear = [point for point in of_level if point[0] >= first]

@@ -35,7 +35,7 @@ RECORD_MAX = 16 << 20
 _KB = 1024
 """Bytes in IOZone's kB."""
 _SLEEPS_S = 20.0
-"""Seconds for which several processes sleep: twice 2 s in each of six phases, most of them shared."""
+"""Seconds that several processes of IOZone sleep: 2 s before and after each phase, partly at once."""
 _CAUTIOUS_THROUGHPUT = 150e6
 """Rate in B/s of a slow disk."""
 _CAUTIOUS_OPERATION_S = 200e-6

@@ -15,7 +15,7 @@ from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
-from peakmark.rows.schema import CampaignFrames, is_mapped, is_pair
+from peakmark.rows.schema import CampaignFrames, is_pair, shows_link
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import layout_tables
 from peakmark.views.table import Line, is_many, rows_of
@@ -176,7 +176,7 @@ def usual_figures(
                 yield f"{name}_strip", "strip", shown
                 yield name, "panels", shown if is_swept(shown).any() else shown.head(0)
     if table.subsystem == "network":
-        yield f"{table.name}_links", "links", rows[is_mapped(rows)]
+        yield f"{table.name}_links", "links", rows[shows_link(rows)]
     if table.name == LADDER:
         yield ROOFLINE, "roofline", roofs(frames)
     if table.name == "gpu_throughput":
@@ -276,9 +276,10 @@ def without_rows(drawing: Drawing) -> str:
 
 
 def case_of(picture: Picture) -> str:
-    """Return the case of a usual figure's caption: its name if there is such a caption, else its kind.
+    """Return the key of the caption of a figure that no layout defines.
 
-    A figure of several nodes has the caption of its kind, because it has the name of its table.
+    The key is the figure's name if a caption has this key, otherwise the figure's kind. A figure of
+    several nodes always has its kind's caption: its name is a table's, which may have another caption.
     """
     if picture.kind != "nodes" and picture.name in captions():
         return picture.name
