@@ -5,9 +5,7 @@ Colours and markers are distinct to the colour-blind and in grey print. The font
 
 from __future__ import annotations
 
-import io
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +39,6 @@ NUMBER = "{x:.10g}"
 """Format of the numbers on an axis, without powers of ten."""
 PADS = {"w_pad": 0.06, "h_pad": 0.06}
 LIMIT: dict[str, Any] = {"color": INK, "linewidth": 0.9, "dashes": (5, 2), "zorder": 1}
-LINK = re.compile(r'<a xlink:href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
-"""A mark with a link in an SVG file."""
 METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
 """Ending of a file -> metadata that are removed, because they differ between days or versions."""
 DASHES: tuple[Any, ...] = (
@@ -100,20 +96,21 @@ def palette_of(looks: Mapping[str, Look]) -> dict[str, str]:
 
 
 def scatter(axis: Axes, dots: pd.DataFrame, names: str, looks: Mapping[str, Look]) -> None:
-    """Draw dots in the looks of their names, with ``text`` as links, which ``drawn`` makes titles.
+    """Draw dots in the looks of their names.
 
     Args:
         axis: the panel.
-        dots: the dots, with ``x``, ``y`` and ``text``.
+        dots: the dots, with ``x`` and ``y``.
         names: column of the names.
         looks: name -> its look. A name that begins with ``_`` is not in the legend.
     """
     for name, each in looks.items():
         of_name = dots[dots[names].eq(name)]
         if len(of_name):
+            order = 4 if each.face == "white" else 5
             axis.scatter(
                 of_name["x"], of_name["y"], s=11, marker=each.marker, facecolor=each.face, label=name,
-                edgecolor=each.colour, linewidth=0.7, zorder=4, urls=list(of_name["text"]),
+                edgecolor=each.colour, linewidth=0.7, zorder=order,
             )  # fmt: skip
 
 
@@ -226,22 +223,5 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write ``name.svg`` and ``name.png`` (200 dpi), without date and versions."""
     paths = [folder / f"{name}{suffix}" for suffix in METADATA]
     for path in paths:
-        path.write_bytes(drawn(figure, path.suffix))
+        figure.savefig(path, dpi=200, metadata=METADATA[path.suffix])
     return paths
-
-
-def drawn(figure: Figure, suffix: str) -> bytes:
-    """Return the content of a figure's file.
-
-    In an SVG file, the link of a mark is replaced by a title, which browsers show at the pointer.
-
-    Args:
-        figure: the figure.
-        suffix: ending of the file, ``.svg`` or ``.png``.
-    """
-    content = io.BytesIO()
-    figure.savefig(content, format=suffix[1:], dpi=200, metadata=METADATA[suffix])
-    if suffix != ".svg":
-        return content.getvalue()
-    text = content.getvalue().decode()
-    return LINK.sub(r"<g><title>\1</title>\2</g>", text).encode()

@@ -87,10 +87,8 @@ def draw(
     if looks is None:
         looks = {name: figure_style.look(place) for place, name in enumerate(names)}
     columns = figure_style.columns_of(shown["panel"].nunique(), most)
-    shown = shown.assign(
-        title=[textwrap.fill(panel, LETTERS // columns) for panel in shown["panel"]],
-        text=texts_of(shown, labels[1]),
-    )
+    titles = [textwrap.fill(panel, LETTERS // columns) for panel in shown["panel"]]
+    shown = shown.assign(title=titles)
     dashes = dict(zip(shown["line"].unique(), cycle(figure_style.DASHES), strict=False))
     has_runs = bool(shown["kind"].eq("run").any())
     grid = sns.relplot(
@@ -118,15 +116,6 @@ def draw(
     figure_style.legend(grid.figure)
     panels = dict(zip(shown["title"], shown["panel"], strict=True))
     return grid.figure, {panels[title]: axis for title, axis in grid.axes_dict.items()}
-
-
-def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
-    """Return the text (tooltip) of each mark: panel, name, line and value."""
-    texts = []
-    for line in schema.lines(shown):
-        parts = [line.panel, line.name, line.line, f"{label}: {significant(line.y)}"]
-        texts.append(", ".join(filter(None, parts)))
-    return texts
 
 
 def draw_runs(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
@@ -178,7 +167,7 @@ def plot(figure: Picture) -> Figure:
     rows = rows.assign(x=rows["across"], y=rows[VALUES[value]] * factor).dropna(subset="y")
     labels = label, figure_style.vertical_label(figure.table, value)
     if kind == "bars":
-        return plot_bars(figure, rows.assign(name=rows["program"]), labels)
+        return plot_bars(figure, rows, labels)
     is_together = kind == "together"
     rows["name"] = rows["full_name" if is_together else "program"]
     looks = None if is_together else figure_style.looks_of(figure.table)
@@ -217,7 +206,6 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
     looks = figure_style.looks_of(figure.table)
     order = rows.sort_values("across")["across_name"].unique()
     columns = figure_style.columns_of(rows["panel"].nunique(), MAX_COLUMNS)
-    rows = rows.assign(text=texts_of(rows, labels[1]))
     is_share = figure.drawing is not None and figure.drawing.value == "efficiency"
     grid = sns.catplot(
         rows[rows["is_own"]], kind="bar", x="across_name", y="y", order=order, col="panel",
@@ -225,7 +213,7 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
     )  # fmt: skip
     grid.set_titles("{col_name}")
     for panel, axis in grid.axes_dict.items():
-        axis.containers[0].set_label(figure.table.own.heading)
+        axis.patches[0].set_label(figure.table.own.heading)
         others = rows[rows["panel"].eq(panel) & ~rows["is_own"]]
         places = others["across_name"].map(list(order).index) + BESIDE
         figure_style.scatter(axis, others.assign(x=places), "program", looks)

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from peakmark.formatting import counted, percent, significant, size
+from peakmark.formatting import counted, percent, size
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
@@ -66,7 +66,7 @@ def plot_strip(figure: Picture) -> Figure:
         values = 100 * (1 / shares if figure.table.lower_is_better else shares)
     rows = rows.assign(x=rows[column] * factor, kind=rows["program"]).dropna(subset="x")
     shown = pd.concat([rows, runs.assign(x=values, is_own=True)], ignore_index=True)
-    return draw(figure, shown.assign(text=texts_of(shown, label)), label, has_shares)
+    return draw(figure, shown, label, has_shares)
 
 
 def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> Figure:
@@ -75,7 +75,7 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
     Args:
         figure: figure whose programs are named in the legend.
         shown: the marks, with ``name`` of the row, ``panel``, ``place``, ``kind`` (run, left out, or the
-            program of a median), ``round``, ``x`` and ``text``.
+            program of a median), ``round`` and ``x``.
         label: label of the horizontal axis.
         has_shares: whether the axis has shares of the limit.
     """
@@ -181,15 +181,6 @@ def scale(grid: sns.FacetGrid, values: pd.Series, least: float) -> None:
         axis.xaxis.set_major_formatter(figure_style.NUMBER)
 
 
-def texts_of(shown: pd.DataFrame, label: str) -> list[str]:
-    """Return the text of each mark: the row, the round or program, and the value."""
-    texts = []
-    for mark in schema.lines(shown):
-        which = f"round {mark.round:.0f}" if mark.kind == "run" else mark.kind
-        texts.append(f"{mark.name}, {which}, {label}: {significant(mark.x)}")
-    return texts
-
-
 # -- nodes
 
 
@@ -271,7 +262,7 @@ def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
         dots = nodes[nodes["is_slow"].eq(is_slow)]
         axis.scatter(
             dots["share"], position + dots["offset"], s=12, facecolor=look.face,
-            edgecolor=look.colour, linewidth=0.9, alpha=0.7, zorder=3, urls=list(dots["text"]),
+            edgecolor=look.colour, linewidth=0.9, alpha=0.7, zorder=3,
         )  # fmt: skip
     slowest = nodes[nodes["is_slow"]].sort_values("share", key=np.abs, ascending=False)
     if slowest.empty:
@@ -294,9 +285,7 @@ def dots_of(usable: pd.DataFrame) -> pd.DataFrame:
     The height depends on the node's name, so that only few dots overlap.
     """
     share = usable["value"] / usable["median_of_nodes"] - 1
-    texts, offsets = [], []
-    for node, of_node in zip(usable["node"], share, strict=True):
-        texts.append(f"{node}: {100 * of_node:+.1f} %")
+    offsets = []
+    for node in usable["node"]:
         offsets.append(0.3 * (zlib.crc32(node.encode()) % 201 / 100 - 1))
-    nodes = usable[["node", "is_slow"]]
-    return nodes.assign(share=share, offset=offsets, text=texts)
+    return usable[["node", "is_slow"]].assign(share=share, offset=offsets)

@@ -1,8 +1,5 @@
 """Which figures a campaign has, that they never change without a reason, page one and many nodes."""
 
-import re
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
@@ -19,11 +16,6 @@ def cpu(tmp_path_factory):
     """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
     records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
     return make.frames(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
-
-
-def without_limits(frames):
-    columns = dict.fromkeys(("limit", "efficiency", "share"), np.nan)
-    return replace(frames, rows=frames.rows.assign(**columns, limit_kind="none"))
 
 
 def stems(frames, folder):
@@ -43,16 +35,6 @@ def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
         path.unlink()
     stems(cpu, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_each_dot_of_an_svg_file_has_a_title(cpu, tmp_path):
-    stems(without_limits(cpu), tmp_path)
-    picture = (tmp_path / "cpu_strip.svg").read_bytes()
-    titles = re.findall("<title>(.+?)</title>", picture.decode())
-    assert len(titles) == cpu.runs["kept"].sum()
-    names = {title.partition(":")[0] for title in titles}
-    assert {"QP, 1 thread, round 1, GigaOPS", "DP, 2 threads, HPL, GigaOPS"} <= names
-    assert b"<a " not in picture
 
 
 def test_a_layout_has_its_own_figures(tmp_path):
