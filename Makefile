@@ -33,7 +33,7 @@ lint test test-unit test-kernels test-faults test-workflow test-cluster: export 
 
 # The kernels first: parts run side by side, and each makes sure that they are there.
 test: setup-test kernels ## run all tests; the end lists times and skipped tests
-	@python tests/parts.py
+	@python dev/parts.py
 
 # A part that needs a program is skipped where that is not; said as pytest says it, for the count at the end of make test.
 where = type -P $(1) >/dev/null || { echo "SKIPPED [1] $@: $(1) is not here"; exit 0; };
@@ -68,7 +68,7 @@ test-cluster: setup-test
 	python -m pytest tests/cluster -m "not trouble and not packages"
 
 test-gpu: setup kernels ## measure this machine's GPU with every kernel and compare it with its limits, cuBLAS and cuMemcpy, for five minutes
-	@python -m tests.gpu
+	@python dev/gpu.py
 
 cluster: setup-test ## start a Slurm cluster of two nodes on this machine to practise on (root)
 	@python -m tests.cluster.testcluster up

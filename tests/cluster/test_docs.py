@@ -1,7 +1,7 @@
 """The commands of the pages on clusters, shortened, as a reader of an installed peakmark types them."""
 
+import pages
 import pytest
-from tests import pages
 from tests.wheel import Installation
 
 from workflow import PRESET_LIMIT_S

@@ -7,8 +7,8 @@ import shlex
 import shutil
 from pathlib import Path
 
+import pages
 import pytest
-from tests import pages
 
 from peakmark import cli, messages
 from peakmark.config import schemas

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+import pages
 import pytest
-from tests import pages
 from tests.checkout import ROOT
 from tests.wheel import Installation
 

@@ -9,7 +9,6 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit import published
 
-from peakmark import cli
 from peakmark.rows import schema
 from peakmark.tools.tables import BY_NAME
 
@@ -73,15 +72,3 @@ def test_the_rows_files_of_a_set_are_its_numbers(name, tmp_path):
     for path in (tmp_path / schema.FOLDER).glob("*"):
         assert path.read_text() == (folder / schema.FOLDER / path.name).read_text()
     assert len(schema.read(folder).rows) == len(published.runs(name))
-
-
-def test_compare_takes_a_set_like_a_campaign(capsys):
-    hyperion, prometheus = (
-        str(published.FOLDER / f"four-subsystems-2018-{name}")
-        for name in ("hyperion", "prometheus")
-    )
-    assert cli.main(["compare", hyperion, prometheus]) == 0
-    text = capsys.readouterr().out
-    assert text.splitlines()[1:3] == ["No row could be judged.", "No recorded fact differs."]
-    (row,) = [line for line in text.splitlines() if line.startswith("cpu cpubench QP x1 ")]
-    assert "3.403 GigaOPS -> 10.60 GigaOPS" in row

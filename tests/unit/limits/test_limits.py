@@ -8,7 +8,7 @@ import pytest
 from tests.unit.campaign_data import DATA, VM, ZEN3
 from tests.unit.cases import cases
 
-from peakmark import catalogue, data, limits
+from peakmark import limits
 from peakmark.formatting import parse_size
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -114,20 +114,6 @@ def test_an_unknown_cpu_has_no_limit():
     assert cpu("DP", 2, facts, clock_hz=3e9, site=site).value == pytest.approx(48e9)
 
 
-UNITS = {
-    "Sapphire Rapids": {"FP16": 128, "BF16DOT": 32, "QPMM": 2048, "BF16MM": 1024},
-    "Zen 4": {"BF16DOT": 64},
-    "Neoverse V1": {"FP16": 64, "BF16DOT": 64, "QPMM": 256, "BF16MM": 128},
-}
-
-
-@pytest.mark.parametrize("design", UNITS)
-def test_units_of_a_design(design):
-    site = {"cpu": {"microarchitecture": design, "cores": 1, "nominal_hz": 1e9}}
-    values = {name: cpu(name, 1, {}, site=site).value for name in catalogue.UNITS}
-    assert values == {name: UNITS[design].get(name, 0) * 1e9 or None for name in values}
-
-
 @cases("limits")
 def test_instruction_sets(best, isa, workload, value):
     facts = machine(cpu={"microarchitecture": "Ice Lake-SP", "isa_best": best, "isa": isa})
@@ -143,21 +129,6 @@ def test_all_pipes_together_do_more_than_multiply_adds_alone(design, isa, fused,
         assert (alone.value, together.value) == (times * fused * 1e9, times * mixed * 1e9)
         assert "limit of fused multiply-adds (HPL's Rpeak)" in alone.detail
         assert "HPL" not in together.detail
-
-
-def test_single_precision_is_twice_double_everywhere():
-    per_cycle = {
-        (name, line["isa"], line["workload"]): float(line["operations_per_cycle"])
-        for line in data.table("operations")
-        for name in line["microarchitecture"].split("|")
-    }
-    for (name, isa, workload), value in per_cycle.items():
-        if workload == "DP":
-            assert per_cycle[name, isa, "FP32"] == 2 * value
-        if workload == "DPMIX":
-            assert per_cycle[name, isa, "FP32MIX"] == 2 * value >= 2 * per_cycle[name, isa, "DP"]
-        if workload == "SP":
-            assert value <= per_cycle[name, isa, "HP"] <= per_cycle[name, isa, "QP"]
 
 
 # -- memory
@@ -182,43 +153,6 @@ def test_a_block_meets_its_cache(row, block, per_cycle, level):
     limit = memory(row, parse_size(block), 2, VM, clock_hz=3e9)
     assert limit.value == pytest.approx(2 * 3e9 * per_cycle)
     assert f"fits {level}" in limit.formula
-
-
-SIZES = {1: 32 * KIB, 2: MIB, 3: 32 * MIB}
-DESIGNS = [
-    (name, int(line["level"]), line)
-    for line in data.table("caches")
-    for name in line["microarchitecture"].split("|")
-]
-NAMES = [f"{name} L{level}" for name, level, _ in DESIGNS]
-
-
-def cached(name):
-    """The facts of a machine with such cores and caches of ``SIZES``."""
-    kinds = {1: "data", 2: "unified", 3: "unified"}
-    caches = [
-        {"level": level, "type": kinds[level], "size": size, "shared_by": 1, "count": 1}
-        for level, size in SIZES.items()
-    ]
-    return machine(cpu={"microarchitecture": name, "caches": caches})
-
-
-@pytest.mark.parametrize(("name", "level", "line"), DESIGNS, ids=NAMES)
-@pytest.mark.parametrize("workload", ["RS", "WS", "RWS", "TRIAD"])
-def test_a_row_of_each_level_of_each_design_has_the_path_of_that_level(name, level, line, workload):
-    """Just above the level before, where a share of the sweep could be thought to hit that one."""
-    above = SIZES.get(level - 1, 0)
-    blocks = {"RWS": above // 2 + 4 * KIB, "TRIAD": above // 3 + 4 * KIB}
-    block = blocks.get(workload, above + KIB)
-    limit = memory(f"{workload}-block", block, 1, cached(name), clock_hz=1e9)
-    column = {"RS": "load", "WS": "store", "RWS": "copy", "TRIAD": "triad"}[workload]
-    narrower = [
-        float(other[column])
-        for design, number, other in DESIGNS
-        if design == name and number < level
-    ]
-    assert limit.value == pytest.approx(1e9 * min([float(line[column]), *narrower]))
-    assert f"fits L{level}" in limit.formula
 
 
 def test_threads_share_the_last_cache():
@@ -418,14 +352,6 @@ def test_a_bound_of_a_latency_is_the_last_cache_on_the_way():
     assert 4e9 * (limit.bound or 0) == pytest.approx(12)
     assert limit.share(100e-9) == pytest.approx((limit.bound or 0) / 100e-9)
     assert memory("LAT", 256 * MIB, 1, design("New Chip"), clock_hz=4e9).kind == "none"
-
-
-@pytest.mark.parametrize(("model", "bound"), [
-    ("AMD EPYC 9V64H 88-Core Processor", None), ("AMD EPYC", 2 * 12 * 4800e6 * 8),
-])  # fmt: skip
-def test_memory_on_the_package_has_no_bound_by_channels(model, bound):
-    facts = machine(cpu={"microarchitecture": "Zen 4", "model_name": model})
-    assert disk("throughput", facts).bound == (bound and pytest.approx(bound))
 
 
 def test_a_disk_is_bound_by_its_link():

@@ -44,7 +44,7 @@ def test_no_kernel_is_above_the_limit(workload, isa, facts):
         limit = limits.for_row(
             limits.Question("cpu", workload, "", None, 1, "rate", facts, {}, clock)
         )
-        share = limit.efficiency(result["value"])
+        share = limit.share(result["value"])
         if share is None:
             pytest.skip(f"no limit is known: {limit.formula}")
         shares.append(share)

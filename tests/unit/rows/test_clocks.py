@@ -62,9 +62,3 @@ def test_a_clock_far_below_the_datasheets_is_low(tmp_path, maximum, count):
         known["cpu"]["clock_hz"]["maximum"] = maximum
         facts.write(path, known)
     assert len(doubted(build.judge(Results.read(tmp_path / "c")))) == count
-
-
-def test_a_disturbed_repetition_tells_no_clock(tmp_path):
-    frames = fleet(tmp_path / "c", {"node3": THROTTLED}, steal=0.3)
-    rows = cpu_rows(frames)
-    assert rows["clock_share"].isna().all() and rows["clock_hz"].isna().all()

@@ -1,4 +1,4 @@
-"""When a difference is stated of two choices, and that the campaigns' own runs show what is stated."""
+"""When a difference is stated of two choices."""
 
 import json
 import statistics
@@ -10,13 +10,10 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.messages import Trust, message
-from peakmark.rows import build, findings, fleet, row_warnings, schema
-from peakmark.storage.results import Results
-from peakmark.tools.tables import BY_NAME
+from peakmark.rows import findings, row_warnings, schema
 
 FAST = [200.0, 210.0, 205.0]
 SLOW = [100.0, 101.0, 102.0]
-GOLDEN = ("local", "two-nodes", "partial", "fleet")
 FACTORS = {"Workloads": "workload", "Block size": "block_bytes", "Threads": "concurrency"}
 """Topic -> the column in which the compared rows differ."""
 
@@ -137,68 +134,3 @@ def test_comparisons_rest_on_undisturbed_rows(tmp_path, disturbed, left_out):
     assert compared.isdisjoint(points)
     assert bool(compared) == (left_out < 4)
     assert ("Workloads" in set(found["topic"])) == (left_out == 0)
-
-
-# -- what real campaigns state
-
-
-@pytest.fixture(scope="module", params=GOLDEN)
-def judged(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("golden")
-    make.golden(request.param, folder)
-    return build.judge(Results.read(folder))
-
-
-def sides(line, rows):
-    """Yield the two rows of each point of a finding."""
-    for point in json.loads(line.points):
-        at_point = rows[rows["point"].eq(point)]
-        own = at_point[at_point["is_own"]].iloc[0]
-        if line.topic == "Reference":
-            headings = {p.instrument: p.heading for p in BY_NAME[line.table].references}
-            names = at_point["instrument"].map(headings)
-            (_, other), *_ = at_point[names.isin([line.better, line.worse])].iterrows()
-        else:
-            other = other_of(line, own, rows)
-        yield own, other
-
-
-def other_of(line, own, rows):
-    """The row that differs from ``own`` in the compared factor alone: the other of two workloads,
-    the next smaller block, the smallest number of threads.
-    """
-    factor = FACTORS[line.topic]
-    keys = ["table", "node", "variant", "cache_level", "workload", "block_bytes", "concurrency"]
-    keys.remove(factor)
-    places = rows[keys].map(str)
-    alike = places.eq(places.loc[own.name]).all(axis=1)
-    others = rows[alike & rows["is_own"] & rows[factor].ne(own[factor])]
-    if factor == "workload":
-        return others[others["workload"].isin([line.better, line.worse])].iloc[0]
-    if factor == "block_bytes":
-        return others[others[factor].lt(own[factor])].nlargest(1, factor).iloc[0]
-    return others.nsmallest(1, factor).iloc[0]
-
-
-def test_what_is_said_of_every_repetition_holds_for_each_pair_of_runs(judged):
-    runs = judged.runs[judged.runs["kept"]]
-    stated = judged.findings[judged.findings["certainty"].eq("in every repetition")]
-    checked = 0
-    typical = {name: fleet.typical_rows(rows) for name, rows in judged.rows.groupby("table")}
-    for line in schema.lines(stated):
-        if line.topic not in {*FACTORS, "Reference"}:
-            continue
-        lower_is_better = BY_NAME[line.table].lower_is_better
-        ways = set()
-        for own, other in sides(line, typical[line.table]):
-            first, second = (
-                runs[runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)]["value"]
-                for row in (own, other)
-            )
-            assert len(first) >= findings.TESTED and len(second) >= findings.TESTED
-            ways_of_runs = [a > b for a, b in product(first, second)]
-            assert len(set(ways_of_runs)) == 1, line.text
-            ways.add(ways_of_runs[0] != lower_is_better)
-            checked += 1
-        assert len(ways) == 1, line.text
-    assert checked or not len(stated)

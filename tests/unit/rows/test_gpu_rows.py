@@ -1,14 +1,12 @@
 """Rows of GPUs: shares, warnings on GPUs that are slow or unwell, and nodes with too few."""
 
-import json
-
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit import gpu_data
 from tests.unit.gpu_data import records
 
 from peakmark.rows import schema
-from peakmark.views import document, fleet_report, score_card
+from peakmark.views import fleet_report, score_card
 
 FP64 = {"clock": 1.98e9, "isa": "fma.rn.f64", "variant": "sustained"}
 
@@ -40,29 +38,6 @@ def test_the_score_card_has_the_gpu(h100):
     assert lines["GPU FP64 multiply-add"].share == pytest.approx(0.976, abs=0.001)
     assert lines["GPU memory copy"].reference == "cuMemcpy"
     assert {line.trust for line in lines.values()} == {"ok"}
-
-
-def test_the_report_has_a_chapter_on_gpus(h100):
-    (chapter,) = document.build(h100)["sections"]
-    assert chapter["title"] == "GPU"
-    titles = [part["title"] for part in chapter["parts"]]
-    assert titles == [
-        "Operations per second",
-        "Memory",
-        "Links",
-        "Launch",
-        "Latency by working set",
-    ]
-
-
-def test_a_ladder_shows_levels_and_its_whole_curve(h100):
-    rows = h100.rows[h100.rows["workload"].eq("LADDER-LAT")].set_index("variant")
-    assert rows["value"].to_dict() == pytest.approx(
-        {"l1": 17.15e-9, "l2": 139.4e-9, "dram": 342.5e-9}
-    )
-    runs = h100.runs[h100.runs["workload"].eq("LADDER-LAT") & h100.runs["repetition"].eq(0)]
-    points = [point for row in schema.lines(runs) for point in json.loads(row.points)]
-    assert points == gpu_data.LADDER
 
 
 def test_a_gpu_that_is_slow_in_every_repetition_is_named(tmp_path):
@@ -140,16 +115,6 @@ def test_each_counter_that_went_on_is_a_warning(tmp_path):
     found = frames.warnings[frames.warnings["code"].str.startswith("gpu-")]
     assert sorted(zip(found["code"], found["trust"], strict=True)) == sorted(COUNTERS.values())
     assert found["text"].str.contains("0000:00:06.0").all()
-
-
-def test_a_narrow_link_is_a_warning(tmp_path):
-    facts = gpu_data.facts(tmp_path)
-    speeds = {"current_speed": "2.5 GT/s PCIe", "max_speed": "32.0 GT/s PCIe"}
-    made = records("gpubench", "FP64", [32e12], **FP64)
-    for width, count in ((8, 1), (16, 0)):  # an idle link is slow by design
-        facts["gpu"]["pcie"] = {"current_width": width, "max_width": 16, **speeds}
-        frames = make.frames(tmp_path / f"x{width}", made, machines={"node1": facts})
-        assert len(texts(frames, "slow-link")) == count
 
 
 def test_a_gpu_without_the_unit_has_no_row_and_one_without_a_driver_says_why(tmp_path):

@@ -1,9 +1,7 @@
 """Pairs of nodes: which node or pair is slow, and what the campaign says of it."""
 
-import pandas as pd
 import pytest
 from benchmarks.method.fleets import PAIRED
-from tests.unit import campaign_data as make
 from tests.unit.campaign_data import frames as make_frames
 from tests.unit.campaign_data import measurement, record, write
 from tests.unit.plan.planned import where
@@ -111,15 +109,3 @@ def test_a_node_that_slows_its_pairs_down_is_a_slow_node(tmp_path):
     assert fleet_report.headline(well) == "well: 0 slow nodes"
     few = make_frames(tmp_path / "few", records(cells[:6], {}))
     assert fleet_report.headline(few).startswith("few: cannot tell: 0 of 2 nodes judged")
-
-
-def test_client_and_server_stand_in_every_row(tmp_path):
-    make.tables(campaign(tmp_path / "c", 2, ("", "")))
-    (said,) = build.load(tmp_path / "c").findings.query("topic == 'Links'")["text"]
-    assert "4 nodes and 6 links" in said
-    folder = tmp_path / "c" / "tables"
-    printed = pd.read_csv(folder / "network_throughput.csv")
-    assert list(zip(printed["Client"], printed["Server"], strict=True)) == EVERY
-    runs = pd.read_csv(folder / "runs.csv")
-    assert {*zip(runs["host"], runs["server_host"], strict=True)} == {*EVERY}
-    assert {*runs["node"]} == {*printed["Node"]} == {"+".join(pair) for pair in EVERY}

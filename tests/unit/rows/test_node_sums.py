@@ -5,7 +5,6 @@ from tests.unit.campaign_data import cell, measurement, record, write
 
 from peakmark.rows import build
 from peakmark.storage import planfile
-from peakmark.views import figures, layout_tables
 
 NODES = ("n1", "n2", "n3", "n4")
 RATE = 1e9
@@ -64,15 +63,3 @@ def test_a_job_without_one_of_its_nodes_has_no_sum(tmp_path):
     frames = frames_of(tmp_path / "c", {4: RATE}, lacks)
     (row,) = frames.rows.itertuples()
     assert (row.n, row.planned, row.missing) == (2, 3, 1)
-
-
-def test_the_sums_are_drawn_over_the_number_of_nodes(tmp_path):
-    frames = frames_of(tmp_path / "c", {1: RATE, 2: 0.9 * RATE, 4: 0.5 * RATE})
-    (figure,) = figures.figures_of(layout_tables.for_print(frames, None), None)
-    assert figure.name == "disk_throughput_several"
-    (axis,) = figures.draw(figure).axes
-    assert [label.get_text() for label in axis.get_xticklabels()] == ["1", "2", "4"]
-    (line, *_) = axis.lines
-    assert line.get_ydata() == pytest.approx([1.01, 1.818, 1.9695])
-    alone = frames_of(tmp_path / "one", {4: RATE})
-    assert not [*figures.figures_of(alone, None)]

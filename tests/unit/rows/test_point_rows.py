@@ -12,8 +12,7 @@ from tests.unit.rows.checked import N, W
 from peakmark.cell import Cell
 from peakmark.rows import findings, schema
 from peakmark.rows.labels import Labels
-from peakmark.tools.tables import BY_NAME
-from peakmark.views import score_card, usual_tables
+from peakmark.views import score_card
 
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
 LIMIT = 3e9 * 16  # of one core of the VM in double precision
@@ -199,15 +198,6 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
     assert all("higher on {} than on {}".format(*differ) in text for text in found)
 
 
-def test_a_clock_below_the_nominal_one_is_warned_of(tmp_path):
-    clocks = {"clock_hz": {"nominal": 6e9, "maximum": 12e9, "observed": None}}
-    frames = make.frames(tmp_path / "c", dp("a" * 6), machines=machines(a={"cpu": clocks}))
-    (warning,) = notes(frames, "below-nominal")
-    assert "below their nominal 6 GHz" in warning.text
-    (line,) = score_card.card_lines(frames)
-    assert (line.trust, line.reason) == ("care", "clock below nominal")
-
-
 @pytest.mark.parametrize(("loaded", "clock", "words"), [
     ([2.70e9, 2.72e9, 2.75e9], 2.72e9, "under the work"),
     ([None, 2.72e9, None], 2.72e9, "under the work"),
@@ -289,17 +279,3 @@ def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(t
     measured = make.runs("netbench", "TCP", 1e11, context={"network": network})
     row = make.only_row(tmp_path / "c", measured, facts=VM | {"host": "node1", "network": default})
     assert row.limit is not None and row.limit > 1e11
-
-
-@pytest.mark.parametrize(("counts", "headings"), [
-    ((3, 3), ["lowest", "highest"]), ((6,), ["low", "high"]), ((3, 6), ["lowest", "highest"]),
-])  # fmt: skip
-def test_fewer_than_six_runs_have_their_lowest_and_highest_and_no_interval(
-    tmp_path, counts, headings
-):
-    measured = []
-    for threads, n in enumerate(counts, 1):
-        measured += dp("a" * n, SHARES[:n], threads)
-    frames = make.frames(tmp_path / "c", measured, machines=machines(a={}))
-    columns = usual_tables.spread_columns(BY_NAME["cpu"], frames.rows)
-    assert [column.label for column in columns][-2:] == headings

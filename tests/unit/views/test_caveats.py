@@ -6,7 +6,6 @@ from tests.unit.campaign_data import frames, placed, runs
 
 from peakmark.views import score_card
 
-QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
 
 
@@ -56,19 +55,6 @@ def test_each_disturbance_is_counted_in_the_rows_that_show_it(tmp_path):
     assert value(found["disturbed-rows"], "parts") == ("6 by lost CPU time",)
     assert value(found["disturbed-rows"], "of") == 8
     assert value(found["doubtful care"], "rows") == 6
-
-
-def test_a_disturbance_is_counted_in_all_its_rows_as_in_the_chapter_that_explains_it(tmp_path):
-    """In the last row it disturbed one repetition, and the others confirm the value."""
-    records = []
-    for threads, shares in enumerate(((0.5, 0.5, 0.5), (0.5, 1.0, 1.0)), 1):
-        for repetition, share in enumerate(shares):
-            place = {"concurrency": threads, "repetition": repetition}
-            records += runs("cpubench", "DP", 5e10, details={"cpu_share": share}, **place)
-    found = caveats_of(frames(tmp_path / "c", records))
-    (part,) = value(found["disturbed-rows"], "parts")
-    assert part == "2 by lost CPU time"
-    assert value(found["doubtful care"], "rows") == 1
 
 
 def test_a_missing_memory_module_is_a_cause_on_page_one(tmp_path):

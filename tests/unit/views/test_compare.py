@@ -1,7 +1,5 @@
 """Comparing: the verdict says what the values carry, and no more."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -213,11 +211,3 @@ def test_rows_stand_in_the_order_of_their_change(tmp_path):
     assert [line.split()[3] for line in rows] == ["x3", "x2", "x1"]
     largest = "Largest change: cpu cpubench DP x3 is 2.0 times slower (worse)."
     assert text.splitlines()[1] == largest
-
-
-def test_a_folder_with_rows_alone_is_compared_like_its_campaign(disks, tmp_path, capsys):
-    assert cli.main(["compare", str(disks / "a"), str(disks / "slower")]) == 0
-    text = capsys.readouterr().out
-    shutil.copytree(disks / "slower" / "rows", tmp_path / "slower" / "rows")
-    assert cli.main(["compare", str(disks / "a"), str(tmp_path / "slower")]) == 0
-    assert capsys.readouterr().out == text

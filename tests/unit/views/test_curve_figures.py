@@ -6,29 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit import gpu_data
-from tests.unit.rows.test_links import campaign as pairs
 from tests.unit.rows.test_shapes import NODE
 from tests.unit.views.drawn import draw, shown
 
-from peakmark.rows import build
 from peakmark.views import figures
 from peakmark.views.report import pictures
-
-LINEAR = [(1e9, 100e-9), (2e9, 110e-9), (4e9, 190e-9), (6e9, 390e-9), (5.5e9, 450e-9)]
-"""Traffic and latency under load: at the highest load the traffic falls."""
-
-
-def records(factors, overlap=1.0, mix="r75"):
-    """A repetition of ``LINEAR`` for each of the factors of its latencies."""
-    made = []
-    for repetition, factor in enumerate(factors):
-        points = [[rate, factor * latency, overlap, 0.0] for rate, latency in LINEAR]
-        made += make.runs(
-            "rambench", "LOADED", points[-1][1], metric="loaded_latency", variant=mix, block=None,
-            concurrency=2, repetition=repetition, details={"points": points, "cpu_share": 1.0},
-        )  # fmt: skip
-    return made
 
 
 @pytest.mark.parametrize("metric", ["latency", "throughput"])
@@ -90,41 +72,3 @@ def test_roofs_are_rows_and_nothing_else(ladders):
     assert len(lines) == len(roofs) + roofs["limit"].notna().sum()
     without_rates = ladders.rows[ladders.rows["table"].ne("cpu")]
     assert pictures.roofs(replace(ladders, rows=without_rates)).empty
-
-
-def test_the_roofs_of_a_gpu_end_where_its_memory_feeds_them(tmp_path):
-    machines = {"node1": gpu_data.facts(tmp_path)}
-    frames = make.frames(tmp_path / "c", gpu_data.h100(), machines=machines)
-    roofs = shown(frames, pictures.GPU_ROOFLINE).rows
-    assert set(roofs["workload"]) == {*pictures.GPU_ROOFS, "RS"}
-    (axis,) = draw(frames, pictures.GPU_ROOFLINE).axes
-    assert axis.get_title(loc="left") == "1 GPU"
-    ends = {tuple(line.get_xdata()) for line in axis.lines}
-    assert (1798e12 / 3.177e12, 4096) in ends  # FP8 needs 566 operations on each byte
-    without_memory = frames.rows[frames.rows["workload"].ne("RS")]
-    assert pictures.gpu_roofs(replace(frames, rows=without_memory)).empty
-
-
-def test_the_figure_has_a_line_for_each_mix(tmp_path):
-    mixes = [*records([1.0, 1.1], mix="r100"), *records([1.2, 1.3], mix="r50")]
-    for repetition, record in enumerate(mixes[2:]):  # both mixes of a repetition are of one cell
-        mixes[repetition]["measurements"] += record["measurements"]
-    site = {"site_facts": {"memory": {"bandwidth": 12e9}}}
-    frames = make.frames(tmp_path / "c", mixes[:2], config=site)
-    assert list(shown(frames, "memory_loaded_latency").rows["variant"]) == ["r100", "r50"]
-    (axis,) = draw(frames, "memory_loaded_latency").axes
-    assert axis.get_xlim()[1] > 12  # the theoretical bandwidth is an upright
-    lines = [line for line in axis.lines if len(line.get_xdata()) == len(LINEAR)]
-    assert [tuple(line.get_xdata()) for line in lines][:1] == [(1, 2, 4, 6, 5.5)]
-    values = [line.get_ydata()[-1] for line in lines[:1]]
-    assert values == pytest.approx([1.05 * 450])
-
-
-def test_the_slow_link_is_the_worst_field_between_its_nodes(tmp_path):
-    frames = build.load(pairs(tmp_path / "c", 3, ("n2", "n3")))
-    axis, _ = draw(frames, "network_throughput_links").axes
-    field = axis.collections[0].get_array().reshape(4, 4)
-    names = [label.get_text() for label in axis.get_xticklabels()]
-    assert names == ["n1", "n2", "n3", "n4"]
-    assert {names[place] for place in divmod(int(field.argmin()), 4)} == {"n2", "n3"}
-    assert np.allclose(field, field.T)

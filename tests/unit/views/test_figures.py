@@ -37,16 +37,6 @@ def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_layout_has_its_own_figures(tmp_path):
-    records = make.runs("diskbench", "RS", 1e8, block=1 << 16)
-    records += make.runs("diskbench", "WS", 1e8, block=1 << 16)
-    usual = stems(make.frames(tmp_path / "c", records), tmp_path / "usual")
-    assert usual == {"disk_throughput_strip"}
-    frames = make.frames(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
-    names = {"disk_throughput_RS", "disk_throughput_WS", "disk_throughput_strip"}
-    assert stems(frames, tmp_path / "of layout") == names
-
-
 # -- many nodes
 
 

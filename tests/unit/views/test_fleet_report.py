@@ -1,13 +1,11 @@
 """What ``peakmark fleet`` prints of many nodes, and what page one says of them."""
 
 import shlex
-import shutil
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.rows.fleets import SLOW, campaign, write
+from tests.unit.rows.fleets import SLOW, campaign
 
-from peakmark.rows import build
 from peakmark.views import fleet_report
 
 
@@ -58,17 +56,6 @@ def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
         and "and 4 more, " in sentence
         and "behind their class" in sentence
     )
-
-
-def test_the_files_of_the_rows_are_enough(tmp_path, peakmark):
-    folder = write(tmp_path / "c", 12, SLOW)
-    build.load(folder)
-    before = peakmark("fleet", folder).stdout
-    for name in ("cells", "machine"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    (folder / "plan.json").unlink()
-    assert peakmark("fleet", folder).stdout == before
-    assert "node10" in before
 
 
 def test_one_node_has_no_verdict_on_page_one(tmp_path):

@@ -9,8 +9,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import figure_style, figures, sections
-from peakmark.views.report import pictures
+from peakmark.views import figure_style, figures
 
 KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]
@@ -51,16 +50,6 @@ def plot(drawing, frames):
     return [axis for axis in figure.axes if axis.get_visible()]
 
 
-def test_all_patterns_are_lines_of_one_panel_for_each_block(limited):
-    axes = plot(MEDIANS, limited)
-    assert [axis.get_title(loc="left") for axis in axes] == ["64 KiB", "1 MiB"]
-    for axis in axes:
-        lines = [line.get_ydata() for line in axis.lines if line.get_linestyle() == "-"]
-        assert len([line for line in lines if len(line) == 3]) >= 4
-        repetitions = sum(len(points.get_offsets()) for points in axis.collections)
-        assert repetitions == 4 * 3 * 3  # every run of the own kernel, none of IOZone
-
-
 def test_deviations_are_those_of_the_runs(limited):
     rows = limited.rows.query("block_bytes == @MIB")
     (axis,) = plot(DEVIATIONS, replace(limited, rows=rows))
@@ -86,19 +75,3 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited):
     for axis in axes:
         assert [100.0, 100.0] in [list(line.get_ydata()) for line in axis.lines], "the limit"
         assert len(axis.texts) == 3, "values above the bars"
-
-
-def test_without_a_limit_there_is_no_efficiency_to_draw(tmp_path):
-    frames = make.frames(tmp_path / "c", make.runs("diskbench", "RS", 1e8))
-    layout = Layout(schema=1, name="x", layout_tables=(), drawings=(SHARES,))
-    (picture,) = (each for each in pictures.pictures_of(frames, DISK, layout) if each.on_paper)
-    assert picture.drawing is SHARES and picture.rows.empty
-    assert "x" not in dict(figures.drawn_figures(frames, layout))
-    reason = pictures.without_rows(SHARES)
-    assert "“Four patterns”" in reason and "limit" in reason
-
-
-def test_a_caption_names_limits_only_if_they_are_drawn(limited):
-    assert "limits" in sections.parts_of_drawing(MEDIANS, limited.rows)
-    without = limited.rows.assign(limit=np.nan)
-    assert "limits" not in sections.parts_of_drawing(MEDIANS, without)

@@ -9,12 +9,9 @@ from tests.unit import campaign_data as make
 from tests.unit.presets import PRESETS, planned
 
 from peakmark.config import layouts
-from peakmark.rows import build
 from peakmark.tools.programs import hpl
-from peakmark.views import document, layout_tables
 
 FIRST = PRESETS[0]
-KERNELS = ("cpubench", "rambench", "diskbench", "netbench")
 WORK = ("operations", "total", "accesses", "round_trips")
 
 
@@ -48,31 +45,6 @@ def test_headings_rows_and_order_are_those_of_the_report(preset, name):
         corrected = _corrected(seed["corrected_keys"], table)
         keys = [[corrected.get(part, part) for part in key.split(" | ")] for key in printed["keys"]]
         assert [line[: len(keys[0])] for line in frame.values.tolist()] == keys, table
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_own_value_is_there_and_no_row_is_lost(preset, name):
-    frames, layout = build.load(preset(name)), layouts.load(name)
-    for layout_table in layout.layout_tables:
-        own = layout_table.table.own.instrument
-        frame = make.layout_frame(frames, layout_table)
-        for column in layout_table.columns:
-            if column.instrument == own and column.value in ("measured", "mean", "run"):
-                assert frame[column.heading].notna().all(), (layout_table.name, column.heading)
-    left = set(layout_tables.left_over(layout, frames.rows)["table"])
-    assert left <= {"disk_latency", "disk_iops"}
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_the_report_shows_the_layouts_tables_and_no_others(preset, name):
-    sections = document.build(build.load(preset(name)))["sections"]
-    shown = [part["table"] for section in sections for part in section["parts"]]
-    expected = {layout_table.name for layout_table in layouts.load(name).layout_tables}
-    of_layout = [table for table in shown if table["name"] in expected]
-    assert len(of_layout) == len(expected)
-    assert {table["name"] for table in shown} - expected <= {"disk_latency", "disk_iops"}
-    # A heading over two lines would cover the first row.
-    assert {entry["rows"] for table in of_layout for entry in table["head"]} == {1}
 
 
 @pytest.mark.parametrize(("name", "key", "instrument", "expected"), [

@@ -104,10 +104,3 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
         assert listed[place][0] == pytest.approx(printed), place
         assert listed[place][1] == pytest.approx(computed, abs=0.006), place
         assert listed[place][2], place
-
-
-def test_the_runs_are_listed_as_the_report_lists_them(fed):
-    (layout_table,) = [one for one in layouts.load(NAME).layout_tables if one.name == "rs_runs"]
-    frame = make.layout_frame(fed, layout_table)
-    line = frame.set_index("Concurrency and Record Size").loc["12 and 16MB"]
-    assert list(line)[:6] == [488.0, 464.0, 475.0, 480.0, 483.0, 477.0]

@@ -59,13 +59,6 @@ def test_a_cache_does_not_stand_for_the_memory(tmp_path):
     assert card(frames(tmp_path / "c", records))["DRAM copy"].text == "20 GB/s"
 
 
-def test_the_triad_has_a_line_of_its_own(tmp_path):
-    records = runs("rambench", "TRIAD", 3e10, block=MIB) + runs("rambench", "RWS", 2e10, block=MIB)
-    records += runs("rambench", "TRIAD", 2.5e10, variant="pool-temporal", block=MIB)
-    lines = card(frames(tmp_path / "c", records))
-    assert (lines["DRAM triad"].text, lines["DRAM copy"].text) == ("30 GB/s", "20 GB/s")
-
-
 def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(tmp_path):
     lines = card(campaign(tmp_path / "twelve", 12, SLOW))
     line = lines["FP64 multiply-add"]
@@ -96,18 +89,6 @@ def test_the_best_reference_is_the_fastest_that_is_comparable(
 # -- share and reference
 
 
-def test_the_limits_of_multiply_adds_and_of_all_pipes_are_both_on_the_card(tmp_path):
-    """VM is a Zen 3, whose limit is half as high again with additions."""
-    details = {"clock_hz_loaded": 2.5e9}
-    records = runs("cpubench", "DP", *times(7.8e10, QUIET), concurrency=2, details=details)
-    records += runs("cpubench", "DPMIX", *times(11e10, QUIET), concurrency=2, details=details)
-    lines = card(frames(tmp_path / "c", records, facts=VM))
-    texts = [(line.text, line.share_text) for line in lines.values()]
-    assert texts == [("78 GFLOP/s", "97.5\u00a0%"), ("110 GFLOP/s", "91.7\u00a0%")]
-    shares = sorted(lines["FP64 multiply-add"].run_shares)
-    assert shares == pytest.approx(times(0.975, sorted(QUIET)))
-
-
 # -- trust
 
 
@@ -121,14 +102,6 @@ def test_the_limits_of_multiply_adds_and_of_all_pipes_are_both_on_the_card(tmp_p
 def test_whether_to_trust_a_value_and_why_not(records, title, trust, reason, tmp_path):
     line = card(frames(tmp_path / "c", records))[title]
     assert (line.trust, line.reason) == (trust, reason)
-
-
-def test_hpl_that_solved_too_small_a_matrix_has_no_share_and_says_how_long_it_solved(tmp_path):
-    records = runs("cpubench", "DP", *times(7.8e10, QUIET), details={"clock_hz_loaded": 2.5e9})
-    details = {"n": 1920, "seconds": 0.035}
-    records += runs("hpl", "DP", 2e10, subsystem="cpu", metric="rate", details=details)
-    line = card(frames(tmp_path / "c", records, facts=VM))["HPL"]
-    assert (line.share, line.trust, line.reason) == (None, "no", "35 ms solve")
 
 
 def test_what_was_planned_and_not_measured_is_a_line_without_a_value(tmp_path):

@@ -6,9 +6,6 @@ from matplotlib.collections import PathCollection
 from tests.unit import campaign_data as make
 from tests.unit.views.drawn import draw
 
-from peakmark.tools.tables import BY_NAME
-from peakmark.views.report import pictures
-
 
 @pytest.fixture(scope="module")
 def cpu(tmp_path_factory):
@@ -60,27 +57,3 @@ def test_every_round_has_its_own_colour_over_the_median(tmp_path):
     assert [one.get_offsets()[0][0] for one in rounds] == pytest.approx([100, 300, 200])
     assert len({tuple(one.get_facecolor()[0]) for one in rounds}) == 3
     assert median.get_offsets()[0][0] == pytest.approx(200)
-
-
-def test_many_rows_stand_in_columns(tmp_path):
-    records = []
-    for number in range(40):
-        records += make.runs("diskbench", "RS", 1e8, block=(1 + number) << 20)
-    figure = draw(make.frames(tmp_path / "c", records), "disk_throughput_strip")
-    assert [len(axis.get_yticks()) for axis in figure.axes] == [20, 20]
-
-
-@pytest.mark.parametrize(("facts", "threads", "on_paper"), [
-    (make.ZEN3, (1, 2), "cpu_strip"),
-    ({}, (1, 2), "cpu_strip"),
-    ({}, (1, 2, 4), "cpu"),
-])  # fmt: skip
-def test_one_figure_of_a_table_is_on_paper(tmp_path, facts, threads, on_paper):
-    """Shares where limits are known, else lines over the threads, else the runs."""
-    records = []
-    for number in threads:
-        records += make.runs("cpubench", "DP", number * 3e10, concurrency=number)
-    frames = make.frames(tmp_path / "c", records, facts=facts)
-    table = BY_NAME["cpu"]
-    found = [each for each in pictures.pictures_of(frames, table, None) if len(each.rows)]
-    assert [each.name for each in found if each.on_paper] == [on_paper]

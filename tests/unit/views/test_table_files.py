@@ -5,7 +5,6 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
 
-from peakmark.config import layouts
 from peakmark.tools.tables import BY_NAME, TABLES
 from peakmark.views import layout_tables, table_files
 from peakmark.views.table import NOT_MEASURED, rows_of
@@ -56,52 +55,6 @@ def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workloa
     assert line[f"Bound ({table.shown})"] == pytest.approx(bound * table.factor)
     texts = [text for texts in printed_texts(frames, table.name).values() for text in texts]
     assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
-
-
-@pytest.mark.parametrize(("n", "seconds", "is_shown"), [(1920, 0.035, False), (30_000, 90.0, True)])
-def test_a_small_matrix_of_hpl_has_no_share_of_the_limit(tmp_path, n, seconds, is_shown):
-    details = {"N": n, "seconds": seconds}
-    records = make.runs("cpubench", "DP", 4e10) + make.runs("hpl", "DP", 3e10, details=details)
-    frames = make.frames(tmp_path / "c", records, facts=VM)
-    (line,) = frame_of(frames, "cpu").to_dict("records")
-    assert line[f"MyCPUBench {EFFICIENCY}"] != ""
-    assert (line[f"HPL {EFFICIENCY}"] != "") is is_shown
-    shown = printed_texts(frames, "cpu")
-    assert shown[EFFICIENCY, "MyCPUBench"] != [""]
-    assert ((EFFICIENCY, "HPL") in shown) is is_shown
-    (layout_table,) = [
-        each
-        for each in layouts.load("four-subsystems-2018-hyperion").layout_tables
-        if each.table.name == "cpu"
-    ]
-    points = layout_tables.lines_of(layout_table, frames.rows)
-    (in_layout,) = [
-        column
-        for column in layout_tables.columns_of(frames, layout_table, points)
-        if column.heading == "HPL Efficiency (%)"
-    ]
-    assert in_layout.values.notna().all() == is_shown
-
-
-@pytest.mark.parametrize(("name", "instrument", "workload", "value", "unit", "per_joule"), [
-    ("cpu", "cpubench", "DP", 4e10, "GigaOP", 0.4),
-    ("memory_throughput", "rambench", "RS", 5e9, "GB", 0.05),
-    ("network_throughput", "netbench", "TCP", 1e9, "Mb", 10.0),
-    ("network_latency", "netbench", "LAT-TCP", 1e-5, "", None),
-])  # fmt: skip
-def test_joules_are_columns_where_the_kernel_lets_a_user_read_them(
-    tmp_path, name, instrument, workload, value, unit, per_joule
-):
-    details = {"joules": 50.0, "watts": 100.0}
-    known = make.runs(instrument, workload, *[value] * 3, details=details)
-    unknown = make.runs(instrument, workload, value, repetition=3)
-    frames = make.frames(tmp_path / "c", [*known, *unknown])
-    (line,) = frame_of(frames, name).to_dict("records")
-    assert line["Energy (J)"] == 50.0
-    assert line.get(f"Operations per joule ({unit}/J)") == pytest.approx(per_joule)
-    assert printed_texts(frames, name)["Energy", "J"] == ["50.00"]
-    columns = frame_of(make.frames(tmp_path / "d", unknown), name).columns
-    assert not columns.str.contains("Energy|joule").any()
 
 
 @pytest.mark.parametrize(("workload", "block", "is_small"), [

@@ -21,10 +21,6 @@ def rows_of_cpu(folder, records, **more):
     return rows[rows["is_own"]]
 
 
-def parts_of(data):
-    return [part for section in data["sections"] for part in section["parts"]]
-
-
 def test_remarks_and_findings_call_programs_as_the_layout_does(tmp_path):
     records = []
     for tool, rate in (("diskbench", 5e8), ("iozone", 4e8)):
@@ -37,47 +33,11 @@ def test_remarks_and_findings_call_programs_as_the_layout_does(tmp_path):
     assert any(line[0] == "diskbench (FileIO)" for line in data["method"]["programs"])
 
 
-def test_a_workload_with_two_names_has_lines_under_both(tmp_path):
-    records = []
-    for block in (16 << 10, 256 << 20):
-        for threads in (1, 2):
-            place = {"block": block, "concurrency": threads}
-            records += make.runs("rambench", "LAT", 1e-9 * threads, **place)
-    config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
-    (part,) = parts_of(judged(tmp_path / "c", records, config=config))
-    assert [line[0] for line in part["table"]["body"]] == ["RWS", "RWS", "RWR", "RWR"]
-
-
-def test_two_tables_of_the_same_rows_have_findings_once(tmp_path):
-    records = []
-    for threads in (1, 2):
-        values = [value * threads for value in (5e8, 9e8, 7e8) * 2]
-        records += make.runs("diskbench", "WS", *values, block=1 << 16, concurrency=threads)
-    config = {"report": {"tables": "disk-patterns-2020"}}
-    parts = parts_of(judged(tmp_path / "c", records, config=config))
-    assert [bool(part["findings"]) for part in parts] == [False, True]
-    first, second = (part["table"] for part in parts)
-    assert all(any("spread" in remark for remark in each["remarks"]) for each in (first, second))
-    assert all(len(line) == len(first["columns"]) for line in first["body"])
-
-
 def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path):
     waiting = replace(CPU, workload="SP", word="cores")
     own = rows_of_cpu(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting])
     lines = [line[0] for line in sections.build_formulas(own)["lines"]]
     assert [line for line in lines if "SP" in line] == ["SP; cores"]
-
-
-def test_brackets_that_formulas_share_are_told_once(tmp_path):
-    records = make.runs("cpubench", "DP", 4e10) + make.runs("cpubench", "DP", 4e10, concurrency=2)
-    own = rows_of_cpu(tmp_path / "c", records, facts=make.ZEN3)
-    formulas = sections.build_formulas(own)
-    assert own["limit_detail"].ne("").all(), "otherwise this tests nothing"
-    assert len(formulas["lines"]) == 2
-    assert all("(Zen 3" not in formula for _, formula, _, _ in formulas["lines"])
-    (source,) = [source for source in formulas["sources"] if "Zen 3" in source]
-    number = source.partition(".")[0]
-    assert all(number in sources.split(", ") for _, _, _, sources in formulas["lines"])
 
 
 def test_rows_beside_a_layout_have_their_own_title_and_captions(tmp_path):

@@ -127,18 +127,6 @@ def test_cells_are_sorted_by_their_value(cell, value):
     assert sort_value(cell) == value
 
 
-def test_holes_are_shown(tmp_path, peakmark):
-    hole = make.cell("cpubench", "QP", subsystem="cpu")
-    records = make.runs("cpubench", "DP", 4e10)
-    folder = make.write(tmp_path / "c", records, planned=[hole])
-    target = tmp_path / "p.html"
-    target.write_text("an older page")
-    assert peakmark("report", folder, "-o", target).returncode == 0
-    page = Page(target.read_text(encoding="utf-8"))
-    assert "not measured" in page.texts("td")
-    assert any("Partial report" in text for text in page.texts("p"))
-
-
 def test_the_page_runs_under_its_own_policy(text, tmp_path):
     dom = in_browser(text, tmp_path)
     assert re.search(r'<html[^>]* class="js"', dom)
@@ -178,19 +166,6 @@ def test_figures_open_large_and_the_theme_changes(pressed):
     assert found["theme"][2] in ("light", "dark")
 
 
-def test_each_row_of_a_table_shows_its_runs(page, known_report):
-    tables = [part["table"] for section in known_report["sections"] for part in section["parts"]]
-    expected = [line["text"] for table in tables for line in table["runs"] if line["text"]]
-    shown = [
-        attributes["aria-label"].removeprefix("Runs: ")
-        for tag, attributes, _ in page.elements
-        if tag == "svg" and attributes["class"] == "spark"
-    ]
-    assert shown == expected and len(shown) > 50
-    for table in tables:
-        assert len(table["runs"]) in (0, len(table["body"]))
-
-
 def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
     inner = json.dumps(without_policy(text)).replace("</", "<\\/")
     script = f"const page = {inner};\n{(HERE / 'phone.js').read_text()}"
@@ -209,21 +184,3 @@ def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
 def test_code_between_backticks_is_marked_and_escaped():
     assert code("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
     assert code("one ` & more") == "one ` &amp; more"
-
-
-def test_the_pointer_shows_the_remarks_that_a_cell_counts(tmp_path):
-    make.golden("two-nodes", tmp_path / "c")
-    report = documents.collect(tmp_path / "c")
-    page = Page(rendering.write_html(report).read_text(encoding="utf-8"))
-    whole = []
-    for section in report.data["sections"]:
-        for part in section["parts"]:
-            table = part["table"]
-            for line, remarks in zip(table["body"], table["whole_remarks"], strict=True):
-                cell = str(line[-1])
-                assert bool(remarks) == cell.endswith("more remarks")
-                if remarks:
-                    assert remarks.startswith(cell.rpartition("; ")[0])
-                    whole.append(remarks)
-    titles = [each["title"] for tag, each, _ in page.elements if tag == "td" and "title" in each]
-    assert titles == whole and whole

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 from tests.unit import campaign_data as make
-from tests.unit.rows.fleets import SLOW, campaign, facts, write
+from tests.unit.rows.fleets import SLOW, write
 
 from peakmark.rows import build
-from peakmark.tools.tables import BY_NAME
 from peakmark.views import (
     appendix,
     document,
-    layout_tables,
     rendering,
     sections,
-    strip_figures,
-    usual_tables,
 )
-from peakmark.views.table import rows_of
 from peakmark.workflow import documents
-
-
-def test_slow_nodes_are_named_in_the_figure(tmp_path):
-    figure = strip_figures.plot_fleet(campaign(tmp_path / "c", 12, SLOW))
-    assert figure is not None
-    assert [text.get_text().split()[0] for text in figure.axes[0].texts] == ["node3", "node10"]
-
-
-def test_nodes_of_several_classes_have_a_column_for_them(tmp_path):
-    half = {f"node{node}": {"cpu": 0.5} for node in range(7, 12)} | {"node12": {"cpu": 0.45}}
-    machine = {
-        f"node{node}": facts(cpu={"model_name": "old" if node > 6 else "new", "threads": 2})
-        for node in range(1, 13)
-    }
-    folder = write(tmp_path / "c", 12, half, machines=machine)
-    frames = build.load(folder)
-    arranged = layout_tables.arrange(frames, None)
-    table = usual_tables.nodes_table(arranged, BY_NAME["cpu"], rows_of(frames, BY_NAME["cpu"]))
-    assert "Class" in [column.label for column in table.columns]
-    assert rendering.write_pdf(documents.collect(folder)).exists()
 
 
 def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path):

@@ -1,6 +1,6 @@
 """Measure this machine's GPU with gpubench, beside the vendor's functions, and judge the medians.
 
-`python -m tests.gpu` takes about five minutes. gpubench itself fails if a result is wrong. The limits are
+`python dev/gpu.py` takes about five minutes. gpubench itself fails if a result is wrong. The limits are
 those of the report. The shares to reach are those of an H100 and an H200; other chips are not judged.
 """
 
@@ -17,7 +17,7 @@ from peakmark.limits import Question
 from peakmark.machine import gpu
 from peakmark.machine.host import Host
 
-PROGRAM = Path(__file__).parents[2] / "build" / "kernels" / "gpubench"
+PROGRAM = Path(__file__).parents[1] / "build" / "kernels" / "gpubench"
 IMPOSSIBLE = 77
 
 JUDGED = "9.0"
@@ -78,7 +78,7 @@ class Line:
 
 
 def gpubench(*arguments: str) -> dict:
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, *arguments], check=False, capture_output=True, text=True)
     if done.returncode == IMPOSSIBLE:
         raise NotHere(done.stderr.strip())
     if done.returncode != 0:
@@ -112,7 +112,7 @@ def share_of(run: dict, facts: dict) -> float | None:
         clock_loaded=True,
         isa=run["isa"],
     )
-    return limits.for_row(question).efficiency(run["value"])
+    return limits.for_row(question).share(run["value"])
 
 
 def beside_limits(facts: dict) -> list[Line]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.checkout import ROOT
+from peakmark.resources import ROOT
 
 DOCS = ROOT / "docs"
 FOLDERS = ("tutorial", "howto")
