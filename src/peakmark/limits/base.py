@@ -102,7 +102,7 @@ class Limit:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Return the source of the numbers and, if there are cores, the source of their number."""
+        """Return the source of the numbers and, if cores are counted, the source of the number of cores."""
         if self.cores:
             return (self.source, f"cores: {self.cores}")
         return (self.source,)
@@ -188,7 +188,7 @@ class Question:
         return self.fact(part, name) if stated is None else stated
 
     def placed_fact(self, name: str) -> Any:
-        """Return a fact of where the row's threads ran, None if its records do not have it."""
+        """Return a fact on where the row's threads ran; None if the row's records lack the fact."""
         return (self.placed or {}).get(name)
 
     @cached_property

@@ -54,7 +54,7 @@ def limit(question: Question) -> Limit:
 def operations(question: Question) -> dict[str, str] | None:
     """Return the line of operations.csv with the most operations per cycle on this machine, or None.
 
-    If the instruction sets of the machine are unknown, all those of its microarchitecture count.
+    If the machine's instruction sets are unknown, all instruction sets of its microarchitecture count.
     """
     isa = set(question.fact("cpu", "isa") or ())
     usable = set(isa)

@@ -71,7 +71,7 @@ def _rate(question: Question, gpus: Gpus) -> Limit:
 
 
 def _of_chip(compute: str) -> Mapping[str, str] | None:
-    """Return the line of ``gpu.csv`` for a compute capability, or None if it has none."""
+    """Return the line of ``gpu.csv`` for a compute capability; None if the file has no such line."""
     for line in data.table("gpu"):
         if line["compute"] == compute:
             return line

@@ -236,7 +236,7 @@ def _channel_width(question: Question) -> float | None:
 def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int, width: float) -> str:
     """Return the finding that some channels of the CPUs hold no module.
 
-    The result is empty if every channel holds one, or if this is unknown: numbers of channels can be
+    The result is empty if every channel holds a module, or if this is unknown: numbers of channels can be
     compared only if the firmware and the datasheet mean channels of the same width.
 
     Args:

@@ -21,7 +21,7 @@ _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.boun
 def for_row(question: Question) -> Limit:
     """Return the limit of one row. If the limit is unknown, return the tightest bound of the row.
 
-    No machine with these cores exceeds a bound, and most stay far below it. Line fill buffers x line
+    No machine with these cores exceeds a bound, and most machines stay far below it. Line fill buffers x line
     size / latency is not used as a bound, because prefetchers keep more lines in flight than a core
     has buffers.
     """

@@ -233,12 +233,12 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
 
 
 def unlisted(config: Planned) -> Cluster:
-    """Return the cluster of a scheduler whose nodes peakmark cannot list, as PBS, LSF and Flux.
+    """Return the cluster of a scheduler whose nodes peakmark cannot list, such as PBS, LSF or Flux.
 
     Its jobs run on any node. The plan takes a node to be as large as this machine.
 
     Raises:
-        ConfigError: ``nodes`` names some.
+        ConfigError: the key ``nodes`` names nodes.
     """
     requested = config.nodes
     if requested != ANY:
@@ -355,20 +355,20 @@ def local_nodes(requested: Any) -> tuple[str, ...]:
 
 
 def peers(nodes: Sequence[str]) -> dict[str, str]:
-    """Return each node -> the next one, to which its network is measured; empty for less than two nodes."""
+    """Return node -> the next node, to which its network is measured; empty for fewer than two nodes."""
     if len(nodes) < 2:
         return {}
     return dict(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
 
 
 def settings_of(config: Planned) -> dict[str, Any]:
-    """Return the section ``slurm`` of the site file; empty without one."""
+    """Return the section ``slurm`` of the site file; empty if the file has no such section."""
     facts = config.site_facts or {}
     return dict(facts.get("slurm") or {})
 
 
 def gres_of(config: Planned) -> str | None:
-    """Return the name of the GPUs in Slurm by the site file; None without one."""
+    """Return Slurm's name for the GPUs, as the site file states it; None if it states none."""
     facts = config.site_facts or {}
     return facts.get("gpus", {}).get("gres")
 

@@ -201,7 +201,7 @@ def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
 
 @functools.cache
 def threads_of(word: str) -> int:
-    """Return the number of threads or GPUs that a word of ``concurrency`` means on this machine."""
+    """Return the number of threads or GPUs for a word of ``concurrency`` (``cores``) on this machine."""
     if word == GPUS:
         return max(1, gpu.survey()[0])
     cpus = os.sched_getaffinity(0)
@@ -211,7 +211,7 @@ def threads_of(word: str) -> int:
 def concurrency_aliases(
     values: Sequence[int | str], on_this_machine: bool
 ) -> dict[int | str, int | str]:
-    """Return concurrency in a grid -> concurrency that is measured for it.
+    """Return concurrency as in a grid -> concurrency that is measured in its place.
 
     On the machine that measures, several words can mean the same number of threads, which is then
     measured once.
@@ -467,7 +467,7 @@ class _Grid:
 
 
 def _stated(options: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Return the options that the grid states."""
+    """Return the options for which the grid has a value."""
     return {key: value for key, value in options.items() if value is not None}
 
 

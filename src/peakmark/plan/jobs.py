@@ -39,12 +39,12 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
 
 
 def is_from(comment: str, folder: Path | None = None) -> bool:
-    """Return whether a job with this comment measures for the folder of all campaigns."""
+    """Return whether the job with this comment belongs to ``folder``, the folder of all campaigns."""
     return f" {_checkout(folder)}." in comment
 
 
 def _checkout(folder: Path | None = None) -> str:
-    """Return a digest of the path of the folder of all campaigns, as the path may not fit a comment."""
+    """Return a digest of the path of the folder of all campaigns: the path may be too long for a comment."""
     path = str((folder or Path.cwd()).resolve())
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]
 
@@ -83,7 +83,7 @@ def program(instrument: str, plan: Plan) -> list[str]:
 
 
 def threads(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the number of CPUs that a job needs: that of its largest cell, at most all of the node.
+    """Return the number of CPUs that a job needs: as many as its largest cell, at most all of the node.
 
     A cell with a word such as ``cores`` needs all CPUs, because only the node knows the number.
     """
@@ -105,7 +105,7 @@ def cpus(cells: Sequence[Cell], plan: Plan, settings: Settings) -> int:
 
 
 def gpus(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the number of GPUs that a job needs: that of its largest cell, 0 without GPU cells."""
+    """Return the number of GPUs that a job needs: as many as its largest cell, 0 without GPU cells."""
     wanted = [0]
     for cell in cells:
         if cell.word == GPUS and plan.cluster is not None:
@@ -155,7 +155,7 @@ def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
 
 
 def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return the nodes that cells name, those of clients and of servers."""
+    """Return the nodes that cells name: the nodes of clients and of servers."""
     names = []
     for cell in cells:
         names += [cell.node, cell.peer]

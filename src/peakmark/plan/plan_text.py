@@ -75,9 +75,9 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
-    """Return the seconds of all nodes together, and those from the first job's start to the last one's end.
+    """Return the seconds summed over all nodes, and the seconds from the first job's start to the last end.
 
-    Jobs that share nothing run at once. Each cell gets its share of its job's overhead.
+    Jobs that share no resource run at the same time. Each cell gets its share of its job's overhead.
     """
     settings = settings_of(plan.config)
     usable = 1

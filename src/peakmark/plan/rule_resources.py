@@ -60,7 +60,7 @@ def of_job(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
 
 
 def of_step(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
-    """Return the nodes of a job and the CPUs that it uses on each. They need no record of the campaign."""
+    """Return the nodes of a job and the CPUs that it uses on each, without reading the campaign's records."""
     _, nodes = jobs.eligible(cells, plan)
     return {"nodes": nodes, "tasks": nodes, "cpus_per_task": jobs.cpus(cells, plan, settings)}
 

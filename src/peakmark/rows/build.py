@@ -93,7 +93,7 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
 
 
 def is_current(campaign: Path) -> bool:
-    """Return whether a campaign has rows, and no file of which they are made is newer."""
+    """Return whether a campaign has rows, and no file from which the rows are made is newer."""
     rows = campaign / FOLDER / CAMPAIGN
     if not rows.is_file():
         return False
@@ -102,7 +102,7 @@ def is_current(campaign: Path) -> bool:
 
 
 def sources_of(campaign: Path) -> Iterator[Path]:
-    """Yield the files and folders of ``SOURCES`` and all below them: a folder is newer without a file."""
+    """Yield the files and folders of ``SOURCES`` and all below them. Removing a file makes its folder newer."""
     for name in SOURCES:
         source = campaign / name
         if source.exists():

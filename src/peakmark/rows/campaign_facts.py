@@ -201,7 +201,7 @@ def empty_reason(results: Results, instrument: str) -> str:
 
 
 def without_host(record: StoredRecord) -> str:
-    """Return the reason of a failed record without the name of its host, so that nodes share it."""
+    """Return the reason of a failed record without its host's name, so that nodes can have equal reasons."""
     return str(record.data["reason"]).replace(f" on {record.data['context']['host']}", "")
 
 

@@ -54,7 +54,7 @@ def disturbed(measured: RowRuns) -> Messages:
 
 
 def crowded(measured: RowRuns) -> Messages:
-    """Report cores on which another program held the kernel up by using the same execution pipes.
+    """Report cores on which another program held up the kernel, because both used the execution pipes.
 
     The kernel times calls that are bound by a dependency chain of known length. If a call lasts longer
     than its chain, another program on the same core (SMT sibling) used the pipes. Other checks report threads that share a core by request, or that

@@ -79,7 +79,7 @@ def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:
 def _row(
     lines: pd.DataFrame, commands: Mapping[tuple[Any, ...], StoredRecord]
 ) -> dict[str, Any] | None:
-    """Return what a check needs of one point of a class; None if too few values or no command are known."""
+    """Return the entry of one point of a class for a check; None with too few values or without a command."""
     first = lines.iloc[0]
     asked = str(first["concurrency_word"] or first["concurrency"])
     block = None if pd.isna(first["block_bytes"]) else int(first["block_bytes"])
@@ -109,7 +109,7 @@ def _row(
 def bound(lowest: float, highest: float, *, is_time: bool) -> float:
     """Return the value that every good node reaches.
 
-    It is as far beyond the worst end of the class's interval as the interval is wide, and at least
+    This value is as far beyond the worst end of the class's interval as the interval is wide, and at least
     ``LEAST_MARGIN``.
     """
     factor = max(LEAST_MARGIN, highest / lowest)

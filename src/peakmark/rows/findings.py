@@ -60,11 +60,11 @@ WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 """Subsystem -> pairs of workloads that are compared."""
 CERTAINTY = {1: "measured once", 2: "measured twice"}
-"""Number of repetitions -> what is said of a difference that is not tested."""
+"""Number of repetitions -> words on a difference that is not tested."""
 EQUAL = ("node", "workload", "variant", "cache_level", "block_bytes", "concurrency")
 """Columns that are equal in the two rows of a pair, except the compared factor."""
 CHOICES = ["topic", "first", "second", "working_set"]
-"""Columns of pairs: heading of the sentence, names of the choices, and the working set in words."""
+"""Columns of a frame of pairs: the sentence's heading, the choices' names, the working set in words."""
 
 Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
@@ -116,7 +116,7 @@ def compare(rows_of_tables: dict[Any, pd.DataFrame], runs: pd.DataFrame) -> dict
 
 
 def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
-    """Add the column ``disturbances``: codes of what may have changed the value of each row."""
+    """Add the column ``disturbances``: codes of the disturbances that may have changed the value of each row."""
     codes: dict[tuple[str, str], list[str]] = defaultdict(list)
     for warning in schema.lines(warnings[schema.is_disturbance(warnings)]):
         codes[warning.point, warning.about].append(warning.code)
@@ -315,7 +315,7 @@ def machine_sentences(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def node_sentences(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the spread over the nodes of a table, and one on the slow nodes.
 
-    A table with at most ``fleet.MANY`` nodes has neither, as the table shows them one by one.
+    A table with at most ``fleet.MANY`` nodes has no such sentence, because it shows each node.
     """
     single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
     if single["node"].nunique() <= MANY:

@@ -30,8 +30,8 @@ from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
 DELTA = 0.03
-"""A slow node is behind its class by more than this share. Two runs of a healthy node seldom differ by
-more.
+"""A slow node is worse than its class by more than this share. Two runs of a healthy node seldom differ
+by more.
 """
 LEAST_REPETITIONS = statistics.ENOUGH
 """Fewest repetitions of a judged row: with fewer, the interval of the median is too narrow."""
@@ -281,7 +281,7 @@ def judge(
 
 
 def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return name -> number, in the order of their first occurrence."""
+    """Return name -> number; names are numbered in the order of their first occurrence."""
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
@@ -437,7 +437,7 @@ def list_slow_parts(
 ) -> pd.DataFrame:
     """Return a line of ``fleet`` for each slow node and pair, at each point.
 
-    A point is here what the pairs of nodes have in common: workload, variant, block and concurrency.
+    Here, pairs of nodes share a point if workload, variant, block and concurrency are equal.
 
     Args:
         rows: frame ``rows`` with severities. Only the rows of pairs that measured their link count
@@ -514,7 +514,7 @@ def frame_of_pairs(
 
 
 def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
-    """Return the nodes of which the whole interval of the median is more than ``DELTA`` behind.
+    """Return the nodes whose median is more than ``DELTA`` behind, with its whole confidence interval.
 
     Args:
         pairs: frame of pairs with the column ``behind``.
@@ -540,7 +540,7 @@ def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
 
 
 def slow_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the pairs that are behind by more than ``DELTA`` and than other pairs scatter.
+    """Return the pairs that are behind by more than ``DELTA`` and by more than other pairs scatter.
 
     Args:
         pairs: frame of the pairs of healthy nodes, with the column ``behind``.

@@ -58,8 +58,8 @@ _COLUMNS = [
 def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
-    These are taken from the runs of peakmark's kernel. If it has no runs at a point, they are taken
-    from the runs of the first other program.
+    They are taken from the runs of peakmark's kernel. At a point where the kernel has no runs, they are
+    taken from the runs of the first other program.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
@@ -91,8 +91,8 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
 def best_places(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point the cores, sockets, NUMA nodes and cache that its threads could use.
 
-    If repetitions were placed differently, the one with the most resources is taken: a limit may be
-    too high, but never too low.
+    If threads were placed differently in the repetitions, the repetition with the most resources counts:
+    a limit may be too high, but never too low.
     """
     placed = runs[runs["placed_cores"].notna()]
     most_first = placed.assign(nodes=placed["placed_numa_nodes"].str.count(",")).sort_values(
@@ -212,7 +212,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
 
 
 def answer(question: Question, point: Any) -> Limit:
-    """Return the limit of a point. It is unknown while the number of threads behind a word is unknown."""
+    """Return the limit of a point. Without the number of threads of a word such as ``cores``, it is unknown."""
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)
     return for_row(question)

@@ -113,7 +113,7 @@ def add_reasons(
     nodes: pd.DataFrame,
     results: Results,
 ) -> pd.DataFrame:
-    """Add the column ``reasons``: what the slow nodes of a class share. It proves no cause."""
+    """Add the column ``reasons``: features that the slow nodes of a class share. They prove no cause."""
     classes = nodes.set_index("node")["class"]
     texts: dict[Any, str] = {}
     # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.

@@ -178,7 +178,7 @@ def in_how_many(count: int, n: int, where: str = "") -> str:
 def _noise(run: Line, prefix: str) -> dict[str, Any]:
     """Return the activity of other programs, and throttling, during a run on the node of the run.
 
-    With the prefix ``server_``, return those on the node of its server.
+    With the prefix ``server_``, return both for the node of the run's server.
     """
     names = ("seconds", "steal", "others", "busy", "users", "throttled_seconds", "hot", "counters")
     columns = {name: f"{prefix}{name}" for name in names} | {"seconds": f"{prefix}noise_seconds"}

@@ -278,7 +278,7 @@ def small_solves(point: MeasuredPoint) -> Messages:
 
 
 def setting_deviations(point: MeasuredPoint) -> Messages:
-    """Report references that compute or write in another way than peakmark's kernel was asked to."""
+    """Report references whose settings differ from the settings of peakmark's kernel."""
     own = json.loads(point.own.row.settings) if point.own else {}
     for instrument, measured in point.measured.items():
         differ = deviations(own, instrument, json.loads(measured.row.settings))

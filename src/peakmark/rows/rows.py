@@ -26,8 +26,8 @@ from peakmark.tools.tables import BY_NAME, TABLES
 MOST = 1.05
 """Largest share of a physical limit that measurement error explains; a higher value is wrong."""
 ALONE = ("ping",)
-"""Programs that are shown with a row but never compared with it. ping is one, because the OS kernel
-answers its echo requests, while a process answers the other programs.
+"""Programs whose values a row shows without comparing them. The OS kernel answers ping's echo requests,
+while a process answers the other programs.
 """
 STATUS_ORDER = {"ok": 0, "missing": 1, "failed": 2, "unavailable": 3}
 """Status of a run -> rank; the reason with the highest rank is shown. ``unavailable`` ranks highest,
@@ -384,7 +384,7 @@ def medians_without_round(
 
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sort rows as tables show them: by table, node and point, peakmark's kernel first."""
+    """Sort rows in the order of tables: by table, node and point, peakmark's kernel first."""
     keys = [order_of(row) for row in rows.itertuples()]
     places = sorted(range(len(keys)), key=keys.__getitem__)
     return rows.iloc[places].reset_index(drop=True)

@@ -71,7 +71,7 @@ def read_runs(results: Results) -> pd.DataFrame:
 
 
 def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
-    """Return lines as a frame, ``PART`` of them at a time: all of them as dicts take ten times its memory."""
+    """Return lines as a frame, made from ``PART`` lines at a time: dicts take ten times a frame's memory."""
     parts = [schema.typed("runs", pd.DataFrame())]
     while part := list(islice(lines, PART)):
         parts.append(schema.typed("runs", pd.DataFrame(part)))
@@ -155,7 +155,7 @@ def lines_without_value(results: Results) -> Iterator[Line]:
 
 
 def gaps(results: Results) -> Iterator[tuple[Cell, str, StoredRecord | None]]:
-    """Yield cell, status and record of each cell without values, and of each failed attempt."""
+    """Yield (cell, status, record) for each cell without values and for each failed attempt."""
     for cell in results.missing:
         yield cell, "missing", None
     for record in results.refused:
@@ -437,7 +437,7 @@ def gaps_of_groups(parts: pd.DataFrame) -> pd.DataFrame:
 def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
     """Set ``concurrency`` to the number of threads that a word such as ``cores`` meant.
 
-    If the hosts of a node differ in it, the largest number counts.
+    If the hosts of a node differ in this number, the largest number counts.
     """
     place = [runs["node"], runs["concurrency_word"]]
     threads = runs["placed_threads"].groupby(place).transform("max").astype("Int64")
@@ -482,9 +482,9 @@ def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
-    """Copy ping's lines to each point of TCP and UDP latencies: its one value stands for the node.
+    """Copy ping's lines to each point of TCP and UDP latencies, because ping measures once for the node.
 
-    Lines that no point gets are kept without a table.
+    A line that fits no point is kept without a table.
     """
     is_echo = runs["workload"].eq(ECHO) & runs["table"].ne("")
     others, echoes = runs[~is_echo], runs[is_echo]

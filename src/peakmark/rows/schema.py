@@ -33,7 +33,7 @@ DTYPES: Mapping[Kind, Any] = {
 }
 """Kind of a column -> type of its values in pandas."""
 EMPTY: Mapping[Kind, Any] = {"text": "", "int": None, "float": None, "flag": False, "json": ""}
-"""Kind of a column -> value in a frame that lacks the column."""
+"""Kind of a column -> value that fills the column if a frame lacks it."""
 
 
 class SchemaColumn(NamedTuple):

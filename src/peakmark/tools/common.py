@@ -46,7 +46,7 @@ _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """Pattern of a number as tools print it in the C locale."""
 _NO_JSON_NUMBER = re.compile(rf"(?<=[:\[,\s]){_NO_NUMBER}(?=\s*[,}}\]])")
-"""Pattern of such a text as a value in JSON, in which it is not allowed."""
+"""Pattern of a value in JSON that is such a text (``nan``), which JSON does not allow."""
 
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
 """Pattern of a histogram as kernels print it and records keep it.

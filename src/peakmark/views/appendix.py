@@ -234,9 +234,9 @@ BOX = "On page one"
 """Group of templates that the box on page one shows."""
 UNREAD = "What could not be read, and how to supply it"
 HOST = "Host"
-"""Fact that the names of the nodes state already if there are several."""
+"""Fact that is left out for several nodes, because the nodes' names state it."""
 UNKNOWN = "unknown"
-"""Fact that maps dotted names of unknown facts to how they can be supplied."""
+"""Fact that maps the dotted name of each unknown fact to a way to supply the fact."""
 NAMED = 3
 """Largest number of nodes with the same value of a fact that are named; more nodes are counted."""
 VALUES = 4

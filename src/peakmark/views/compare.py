@@ -183,7 +183,7 @@ TOLERANCE = 0.03
 seldom differ by less.
 """
 LIKE = ["table", "percentile", "variant", "node", "is_comparable"]
-"""Columns that are equal in rows that are judged together: the values of these spread similarly."""
+"""Columns that are equal in rows that are judged together. The values of such rows spread similarly."""
 TIMES = 1.5
 """Smallest factor that is written as ``1.7 times faster``; a smaller one is written ``12 % faster``."""
 LEVEL = 0.5
@@ -242,7 +242,7 @@ def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.D
 
 
 def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
-    """Return the rows that both have. Two campaigns of one node each match, whatever the nodes' names."""
+    """Return the rows of both campaigns. If each campaign has one node, the nodes' names may differ."""
     if len(before.nodes) == len(after.nodes) == 1:
         before, after = before.without_node, after.without_node
     first, second = before.rows.reset_index(names="row"), after.rows.reset_index(names="row")

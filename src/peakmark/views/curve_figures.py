@@ -118,7 +118,7 @@ def curve(
 
 
 def name_places(axis: Axes, places: Mapping[str, float]) -> None:
-    """Draw a vertical line for each entry (name -> place), with the name above the panel."""
+    """Draw a vertical line for each entry (name -> position on the axis), with the name above the panel."""
     for place in places.values():
         axis.axvline(place, color=figure_style.QUIET, linewidth=0.7, zorder=1)
     above = axis.secondary_xaxis("top")
@@ -167,7 +167,7 @@ def plot_roofline(figure: Picture) -> Figure:
 
 
 def text_of_uses(uses: float, _: int) -> str:
-    """Return the text of a place on the roofline's axis: ``0.016``, ``4096``."""
+    """Return a number of the roofline's horizontal axis as text: ``0.016``, ``4096``."""
     return f"{uses:.2g}" if uses < 1 else f"{uses:.0f}"
 
 

@@ -42,7 +42,7 @@ HEADINGS = {
 }
 """Key of a part -> heading of its chapter. Headings that only PDF or HTML has are in its template."""
 NAMED = 3
-"""Largest number of rows that a note names; of more rows, it names the tables."""
+"""Largest number of rows that a note names; for more rows, the note names their tables."""
 
 
 def build(frames: CampaignFrames) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def build_caveats(frames: CampaignFrames) -> list[str]:
 Node = dict[str, Any]
 
 BEFORE = ("introduction", "design")
-"""Chapters before the results; the others come after them."""
+"""Chapters before the results; all other chapters come after the results."""
 KERNELS_TEXT = ROOT / "docs" / "kernels.md"
 SHARED = "What they share"
 """Heading of the section on all kernels in ``KERNELS_TEXT``."""

@@ -169,7 +169,7 @@ def unjudged(frames: CampaignFrames) -> str:
 
 
 def what_a_verdict_takes(frames: CampaignFrames) -> str:
-    """Return how many nodes and repetitions a verdict on a node takes."""
+    """Return how many nodes and repetitions are needed for a verdict on a node."""
     rule = frames.campaign["rule"]
     return (
         f"a verdict on a node takes {rule['nodes']} nodes of a class and {rule['repetitions']}"

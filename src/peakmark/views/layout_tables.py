@@ -39,7 +39,7 @@ KERNEL = "peakmark"
 NAMED_IN = "disagreement"
 """Code of warnings whose texts contain headings of programs."""
 WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
-"""Columns of ``rows`` that choose the line of a point and its place."""
+"""Columns of ``rows`` that determine the line of a point and the position of the line."""
 TEXTS = ["text", "remedy", "short"]
 """Columns of texts of warnings."""
 COLUMNS = {"measured": "value", "deviation": "sd"}
@@ -116,7 +116,7 @@ def names_of(layout: Layout | None, table: Table) -> dict[str, str]:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with other names of programs."""
+    """Return a text in which the names of programs are replaced."""
     # The longest name comes first, because iperf3 contains iperf.
     longest_first = sorted(names, key=len, reverse=True)
     pattern = "|".join(map(re.escape, longest_first))
@@ -124,7 +124,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """Return rows by table and node, then in the order of a layout; rows without a place come last."""
+    """Return rows by table and node, then in the order of a layout; rows outside the layout come last."""
     tables = list(BY_NAME)
     keys = []
     for line in schema.lines(rows[["table", "node", "workload", "variant"]]):

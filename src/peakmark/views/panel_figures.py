@@ -46,7 +46,7 @@ FEW = 5
 LETTERS = 92
 """Letters that fit side by side above all panels of a line."""
 BESIDE = 0.4
-"""Distance of a reference's mark from the middle of the bar, as a share of that between bars."""
+"""Distance of a reference's mark from the middle of the bar, as a share of the distance between bars."""
 VARIANTS = {
     "pool": "",
     "pool-temporal": "ordinary stores",
@@ -119,7 +119,7 @@ def draw(
 
 
 def draw_runs(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw runs as dots, which are hollow for runs that do not count."""
+    """Draw runs as dots; the dots of runs that do not count are hollow."""
     figure_style.scatter(axis, of_panel[of_panel["kind"].eq("run")], "name", looks)
     left_out = of_panel[of_panel["kind"].eq("left out")].assign(name="_left out")
     figure_style.scatter(axis, left_out, "name", {"_left out": figure_style.HOLLOW})

@@ -626,7 +626,7 @@ def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
 
 
 def cores_used(runs: pd.DataFrame, row: Line) -> tuple[int, int]:
-    """Return the largest number of cores that a row's threads had, and the node's; 0 if unknown."""
+    """Return the largest number of cores that a row's threads had, and the node's number of cores; 0 if unknown."""
     is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
     known = runs[is_of_row & runs["kept"]].dropna(subset=["placed_cores", "allowed_cores"])
     pairs = zip(known["placed_cores"], known["node_cores"].fillna(0), strict=True)

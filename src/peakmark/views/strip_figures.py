@@ -129,7 +129,7 @@ def named_rows(figure: Picture) -> pd.DataFrame:
 
 
 def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
-    """Return rows with ``panel`` and ``place``; rows with the same key have the same place."""
+    """Return rows with ``panel`` and ``place``; rows with equal keys share a position."""
     numbers, distinct = pd.factorize(keys)
     columns = min(math.ceil(len(distinct) / COLUMN), MOST_COLUMNS)
     length = math.ceil(len(distinct) / columns)
@@ -221,7 +221,7 @@ def plot_dots(
     The dot is at the distance of the node from the median of its class.
 
     Args:
-        lines: (name of the line, its rows, see ``points.with_medians``).
+        lines: (name of the line, its rows, see ``table.with_medians``).
         width: width of the figure, in inches.
         height: height of a line, in inches.
     """

@@ -68,7 +68,7 @@ class Column(NamedTuple):
 
     @property
     def whole_label(self) -> str:
-        """Return the heading on a page with that of its group."""
+        """Return the column's heading on a page, after the heading of its group."""
         return ", ".join(filter(None, (self.group, self.label)))
 
 
@@ -131,7 +131,7 @@ class ShownTable:
 
     @property
     def marks(self) -> list[str]:
-        """Return the least trust of the rows of each line, empty for a value to trust."""
+        """Return the least trust of the rows of each line; empty if the values can be trusted."""
         ranks = self.lines["trust"].map({"no": 0, "care": 1}).fillna(2)
         least = ranks.groupby(self.lines["line"], sort=False).min()
         return least.map({0: "no", 1: "care", 2: ""}).tolist()
@@ -287,7 +287,7 @@ def aligned(column: Column) -> list[Any]:
 MOST = 3
 """Usual largest number of remarks in a line: the last part counts the others."""
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
-"""Number in a text; not a digit of a name, such as that of *iperf3*."""
+"""Pattern of a number in a text. A digit of a name such as *iperf3* is no number."""
 TRUSTS = [str(trust) for trust in ORDER]
 """Degrees of trust, the least first."""
 
@@ -349,7 +349,7 @@ def remarks_on_lines(
 
 
 def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
-    """Return of each family the note with the largest amount, with *up to* in its text if others have less.
+    """Return from each family the note with the largest amount. Its text has *up to* if others have less.
 
     Args:
         notes: lines of ``warnings``.
@@ -393,7 +393,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     """Return the remarks of a campaign in full: the gravest first, then the most frequent.
 
     Args:
-        frames: the campaign, see ``layouts.for_print``.
+        frames: the campaign, see ``layout_tables.for_print``.
         shown: table -> programs that have a column in the table.
     """
     measured = frames.rows[frames.rows["n"].gt(0)].drop_duplicates("point")
@@ -490,10 +490,10 @@ class Points(NamedTuple):
     """The points of a table.
 
     Attributes:
-        own: rows of peakmark's kernel, by point; the column ``line`` is the number of the line of a table
-            that shows the point.
+        own: rows of peakmark's kernel, by point. The column ``line`` is the number of the table line that
+            shows the point.
         rows: rows of all programs at these points.
-        programs: instrument -> ``NUMBERS`` of its rows with a value, by point.
+        programs: instrument -> its rows that have a value, by point, with the columns ``NUMBERS``.
     """
 
     own: pd.DataFrame

@@ -185,7 +185,7 @@ def nodes_frame(frames: CampaignFrames) -> pd.DataFrame:
 WORD = 10
 """Width of a line in a heading, in characters; a longer word has its own line."""
 MARKS = {"no": "**", "care": "*"}
-"""Trust in a line -> the mark at its first cell."""
+"""Trust in a line's values -> mark at the first cell of the line."""
 LEGEND = {
     "**": "** no: the value is wrong, or not that of the device.",
     "*": "* care: another run may well differ.",

@@ -44,7 +44,7 @@ PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 NAMED = 3
 """Largest number of slow nodes that a line names; further nodes are counted."""
 AT_MOST, AT_LEAST = "≤\u00a0", "≥\u00a0"
-"""Signs before a bound of a rate, and before a bound of a time or the share of a bound."""
+"""Sign before a bound of a rate; sign before a bound of a time, and before a share of a bound."""
 BOUNDS_OF_RATES = (
     "A value behind ≤ is a bound and no limit: nothing can exceed it, and the limit may be far below"
     " it. What was reached is at least the share behind ≥"
@@ -303,7 +303,7 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
     Args:
         table: the table.
         points: points of all nodes.
-        usable: see ``points.with_medians``.
+        usable: see ``table.with_medians``.
         noun: noun for the nodes.
     """
     group = usable["group"]

@@ -121,13 +121,13 @@ class Run:
 
     @cached_property
     def records(self) -> list[str]:
-        """Return the inputs of the rows: the output of each job."""
+        """Return the inputs of the rule that makes the rows: the output of each job."""
         return [self.output(name) for name in self.plan.jobs]
 
     def has_table(self, table: Table) -> bool:
         """Return whether the campaign has a table.
 
-        Only a campaign with GPU cells has tables of GPUs, and only one with META that of metadata.
+        Only a campaign with GPU cells has tables of GPUs, and only one with META has the table of metadata.
         """
         measured = {cell.subsystem for cell in self.plan.cells}
         if table.metric == "metadata":
@@ -136,7 +136,7 @@ class Run:
 
     @property
     def unit(self) -> str:
-        """Return what a job of Snakemake's measures: a cell, or a job of several cells."""
+        """Return the unit that a Snakemake job measures: a cell, or a job of several cells."""
         return "job" if self.plan.is_grouped else "cell"
 
     def output(self, name: str) -> str:
@@ -212,7 +212,7 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Return the threads of a cell. Without a cluster it takes all, so that nothing else runs meanwhile."""
+        """Return the threads of a cell. Without a cluster, a cell takes all threads, so that it runs alone."""
         return EVERY_CPU if self.plan.cluster is None else 1
 
     @cached_property
@@ -236,7 +236,7 @@ class Run:
         return list(rule_resources.shared(self.plan.cells[:1], self.plan))
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
-        """Return a resource of a job of Snakemake's. Its resources are computed together."""
+        """Return one resource of a Snakemake job. All resources of the job are computed together."""
         cells = self.plan.jobs[wildcards.job]
         if cells[0].id not in self._known_resources:
             values = rule_resources.of_job(cells, self.plan, self.overrides)

@@ -41,7 +41,7 @@ class Failure:
     """The newest failed attempt of a cell.
 
     Attributes:
-        shared: the reason without the job's number, so that many cells may have the same.
+        shared: the reason without the job's number, so that many cells can have equal reasons.
         job_log: log of the job, if Slurm ended the job.
     """
 

@@ -96,7 +96,7 @@ class DiskBench(common.Kernel):
         return self._held(cell, argv, workspace)
 
     def _held(self, cell: Cell, argv: list[str], workspace: Workspace) -> Command:
-        """Return the invocation, which waits for the other nodes that are measured with this one."""
+        """Return the command, which waits for the nodes that are measured together with this node."""
         variant = disk_variant(cell.variant)
         if variant.nodes:
             argv.append("--wait")
