@@ -184,21 +184,15 @@ def plot(figure: Picture) -> Figure:
 
 
 def runs_and_limits(figure: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return a mark for each run of rows, without runs above the limit, and the limits."""
-    runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
+    """Return a mark for each run of rows, and the limits."""
     places = rows[["point", "instrument", "panel", "name", "line", "x"]]
-    runs = runs[["point", "instrument", "value", "kept"]].merge(places, on=["point", "instrument"])
-    kind = runs["kept"].map({True: "run", False: "left out"})
+    runs = figure.marks.merge(places, on=["point", "instrument"])
     limits = rows[rows["is_own"] & rows["limit"].notna()]
+    factor = figure.table.factor
     return [
-        runs.assign(y=runs["value"] * figure.table.factor, kind=kind),
-        limits.assign(y=limits["limit"] * figure.table.factor, kind="limit"),
+        runs.assign(y=runs["value"] * factor),
+        limits.assign(y=limits["limit"] * factor, kind="limit"),
     ]
-
-
-def two_digits(value: float) -> str:
-    """Return a number with two significant digits."""
-    return significant(value, 2)
 
 
 def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> Figure:
@@ -218,7 +212,9 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
         places = others["across_name"].map(list(order).index) + BESIDE
         figure_style.scatter(axis, others.assign(x=places), "program", looks)
         if len(order) <= FEW:
-            axis.bar_label(axis.containers[0], fmt=two_digits, fontsize=figure_style.SMALL)
+            axis.bar_label(
+                axis.containers[0], fmt=partial(significant, digits=2), fontsize=figure_style.SMALL
+            )
         if is_share:
             axis.axhline(100, label="limit", **figure_style.LIMIT)
     figure_style.finish(grid, labels, columns, HIGH)

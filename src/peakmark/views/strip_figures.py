@@ -56,7 +56,9 @@ def plot_strip(figure: Picture) -> Figure:
     rows = named_rows(figure)
     own = rows[rows["is_own"]]
     has_shares = has_limits(rows)
-    runs = runs_of(figure, own)
+    places = own[["point", "instrument", "program", "name", "panel", "place"]]
+    runs = figure.marks.merge(places, on=["point", "instrument"])
+    runs["round"] = runs["repetition"] + 1
     label = figure_style.vertical_label(figure.table)
     column, values = "value", runs["value"] * figure.table.factor
     factor = figure.table.factor
@@ -147,20 +149,6 @@ def name_of(labels: Labels, row: Line, has_variants: bool, is_short: bool) -> st
     if row.node != "any":
         parts.append(row.node)
     return ", ".join(filter(None, parts))
-
-
-def runs_of(figure: Picture, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the marks of the runs of rows, without their place on the axis.
-
-    Runs that were disturbed and measured again are included; runs above the limit are not.
-    """
-    runs = figure.runs[figure.runs["kept"] | figure.runs["disturbed"].ne("")]
-    kind = runs["kept"].map({True: "run", False: "left out"})
-    runs = runs[["point", "instrument", "value", "kept"]].assign(
-        kind=kind, round=runs["repetition"] + 1
-    )
-    names = rows[["point", "instrument", "program", "name", "panel", "place"]]
-    return runs.merge(names, on=["point", "instrument"])
 
 
 def scale(grid: sns.FacetGrid, values: pd.Series, least: float) -> None:

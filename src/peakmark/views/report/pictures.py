@@ -88,6 +88,13 @@ class Picture:
         return runs.merge(self.rows[["point", "instrument"]], on=["point", "instrument"])
 
     @cached_property
+    def marks(self) -> pd.DataFrame:
+        """Return the runs without those above the limit; ``kind`` is run, or left out of a disturbed one."""
+        runs = self.runs[self.runs["kept"] | self.runs["disturbed"].ne("")]
+        kind = runs["kept"].map({True: "run", False: "left out"})
+        return runs[["point", "instrument", "value", "repetition"]].assign(kind=kind)
+
+    @cached_property
     def own_runs(self) -> Mapping[str, Sequence[Line]]:
         """Return point -> the runs of peakmark's kernel that count, in their order."""
         instruments = self.own["instrument"].unique()
