@@ -22,7 +22,7 @@ from peakmark.rows.labels import Labels
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import figure_style
 from peakmark.views.panel_figures import draw
-from peakmark.views.report.pictures import LADDER, RATES, Picture
+from peakmark.views.pictures import LADDER, RATES, Picture
 from peakmark.views.table import Line
 
 HEIGHT = 1.5

@@ -17,7 +17,7 @@ from peakmark.views import (
     panel_figures,
     strip_figures,
 )
-from peakmark.views.report.pictures import FLEET, Picture, pictures_of
+from peakmark.views.pictures import FLEET, Picture, pictures_of
 from peakmark.views.table import is_many
 
 FOLDER = "figures"

@@ -30,7 +30,7 @@ from peakmark.rows.labels import USUAL, Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_style import Look
-from peakmark.views.report.pictures import VALUES, Picture, is_over_blocks
+from peakmark.views.pictures import VALUES, Picture, is_over_blocks
 from peakmark.views.table import Line
 
 MAX_COLUMNS = 4

@@ -420,12 +420,11 @@ def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
     console.print(card_table(page["card"]))
     if any(line["reference_share"] is not None for line in page["card"]):
         console.print(Text("◊ the best reference program", style="dim"))
-    for heading, lines in paragraphs(page):
+    if page["causes"]:
         console.print()
-        console.print(Text(heading, style="bold"))
-        for line in lines:
-            # Do not wrap commands: a wrapped command cannot be pasted.
-            console.print(shown(line), soft_wrap=line.startswith("peakmark"))
+        console.print(Text("What limits it", style="bold"))
+        for cause in page["causes"]:
+            console.print(shown(cause))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return "\n".join(lines)
 
@@ -476,12 +475,6 @@ def bar(line: Mapping[str, Any]) -> str:
         place = round(BAR * min(line["reference_share"], 1.0))
         cells[max(0, place - 1)] = "◊"
     return "".join(cells)
-
-
-def paragraphs(page: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield heading and lines of each part below the card, without empty parts."""
-    if page["causes"]:
-        yield "What limits it", list(page["causes"])
 
 
 def markdown(page: Mapping[str, Any]) -> str:

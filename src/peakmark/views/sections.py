@@ -17,9 +17,8 @@ from peakmark.messages import merge_keys, message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
-from peakmark.views import layout_tables, score_card
-from peakmark.views.report import pictures
-from peakmark.views.report.pictures import FLEET, Picture, caption
+from peakmark.views import layout_tables, pictures, score_card
+from peakmark.views.pictures import FLEET, Picture, caption
 from peakmark.views.table import (
     Line,
     ShownTable,

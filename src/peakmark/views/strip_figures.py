@@ -20,7 +20,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style, score_card
 from peakmark.views.panel_figures import variant_name
-from peakmark.views.report.pictures import Picture, has_limits
+from peakmark.views.pictures import Picture, has_limits
 from peakmark.views.table import Line, noun_of, with_medians
 
 HEIGHT, AXIS = 0.13, 0.2

@@ -14,8 +14,7 @@ from peakmark.rows import build, schema
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import sections
-from peakmark.views.report import pictures
+from peakmark.views import pictures, sections
 from peakmark.views.table import gaps as gaps_of
 from peakmark.views.table_files import runs_frame
 

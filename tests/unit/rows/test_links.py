@@ -11,7 +11,7 @@ from peakmark.rows import build, fleet
 from peakmark.storage import planfile
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import fleet_report
-from peakmark.views.report.pictures import pictures_of
+from peakmark.views.pictures import pictures_of
 
 RATE = 9.4e9
 LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}

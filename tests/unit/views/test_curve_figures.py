@@ -9,8 +9,7 @@ from tests.unit import campaign_data as make
 from tests.unit.rows.test_shapes import NODE
 from tests.unit.views.drawn import draw, shown
 
-from peakmark.views import figures
-from peakmark.views.report import pictures
+from peakmark.views import figures, pictures
 
 
 @pytest.mark.parametrize("metric", ["latency", "throughput"])

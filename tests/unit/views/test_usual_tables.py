@@ -5,7 +5,7 @@ from tests.unit import campaign_data as make
 from peakmark.messages import captions
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import layout_tables, table_files, usual_tables
-from peakmark.views.report.pictures import case_of, pictures_of
+from peakmark.views.pictures import case_of, pictures_of
 from peakmark.views.table import rows_of
 
 

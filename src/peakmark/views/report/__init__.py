@@ -1,1 +1,0 @@
-"""The report of a campaign: ``document`` collects the content, ``rendering`` makes PDF and HTML."""
