@@ -36,11 +36,3 @@ def test_a_ratio_is_the_median_of_the_rounds_that_both_ran_in(tmp_path, ours, th
     rows = make.frames(tmp_path / "c", records).rows
     (found,) = schema.lines(rows[rows["instrument"].eq("fio")])
     assert found.ratio == pytest.approx(ratio, rel=1e-3)
-
-
-def test_a_disagreement_states_the_ratio_of_the_common_rounds(tmp_path):
-    records = make.runs("diskbench", "RS", 1e9, 2e9, 9e9)
-    records += make.runs("fio", "RS", 0.25e9, 8e9, 3e9)  # medians of 2 and 3 GB/s
-    warnings = make.frames(tmp_path / "c", records).warnings
-    (line,) = schema.lines(warnings[warnings["code"].eq("disagreement")])
-    assert line.amount == pytest.approx(3.0)

@@ -15,7 +15,6 @@ from peakmark.tools.tables import BY_NAME
 
 NODE = (2, 4, 2, 8, 2)
 """256 CPUs, see ``core_to_core``."""
-PLACES = ("local", "same-socket", "other-socket")
 
 
 def rows_of(frames, table):
@@ -53,14 +52,6 @@ def test_a_matrix_that_nobody_measured_is_one_hole(tmp_path):
     planned = [Cell.from_json(one["cell"]) for one in make.core_to_core(1, 1, 1, 2, 1)]
     (row,) = make.frames(tmp_path / "c", [], planned=planned).rows.itertuples()
     assert (row.n, row.missing) == (0, 3)
-
-
-@pytest.mark.parametrize(("metric", "workloads"), [("latency", 1), ("throughput", 2)])
-def test_a_matrix_of_nodes_has_a_row_for_each_place(metric, workloads, tmp_path):
-    frames = make.frames(tmp_path / "c", make.numa(2, 4, slow=(1, 6)))
-    rows = rows_of(frames, f"memory_numa_{metric}")
-    assert [row.variant for row in rows] == [name for name in PLACES for _ in range(workloads)]
-    assert all(row.n == 3 and not row.missing for row in rows)
 
 
 # -- ladders

@@ -12,7 +12,7 @@ from peakmark.tools.tables import BY_NAME
 from peakmark.views import layout_tables, table_files
 
 HOSTILE = r"a_b & 50 % #1 $x$ {y} ~ ^ \end{tabular} <tag>"
-COLUMN, PAGE = 240, 500  # points: columns and pages of two-column papers
+COLUMN = 240  # points: the columns of two-column papers
 OVERFULL = re.compile(r"Overfull .hbox \(([0-9.]+)pt too wide\)")
 FORMATS = re.compile(r"[lr]|S\[table-format=(\d+)\.(\d+)\]")
 DOCUMENT = r"""\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.rows.fleets import SLOW, campaign
 
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import score_card, table_files
+from peakmark.views import table_files
 from peakmark.views.layout_tables import arrange
 from peakmark.views.table import rows_of, typical_node, with_medians
 from peakmark.views.usual_tables import nodes_table
@@ -25,15 +25,6 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(tmp_path):
     cells = {column.label: column.texts for column in shown.columns}
     assert (cells["median"], cells["Slowest"]) == (["15.00", "15.00"], ["node10", "node10"])
     assert (cells["Nodes"], cells["Slow"]) == (["12", "12"], ["node10", "node10"])
-
-
-def test_the_median_of_two_nodes_lies_between_them(tmp_path):
-    frames = campaign(tmp_path / "two", 2, {"node2": {"cpu": 0.5}})
-    usable = with_medians(rows_of(frames, BY_NAME["cpu"]))
-    of_last = usable[usable["group"].eq(usable["group"].max())]
-    (median,) = of_last["median_of_nodes"].unique()
-    assert median == pytest.approx(of_last["value"].mean())
-    assert score_card.card_lines(frames)[0].value == median
 
 
 def test_every_node_is_in_the_csv_and_the_typical_one_in_latex(tmp_path):

@@ -54,11 +54,6 @@ def test_a_time_is_that_of_the_fewest_streams(tmp_path):
     assert (line.text, line.place) == ("50 µs", "1 stream")
 
 
-def test_a_cache_does_not_stand_for_the_memory(tmp_path):
-    records = runs("rambench", "RWS", 9e11, variant="block") + runs("rambench", "RWS", 2e10)
-    assert card(frames(tmp_path / "c", records))["DRAM copy"].text == "20 GB/s"
-
-
 def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(tmp_path):
     lines = card(campaign(tmp_path / "twelve", 12, SLOW))
     line = lines["FP64 multiply-add"]

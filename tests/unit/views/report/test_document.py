@@ -1,24 +1,14 @@
 """What the report says, before it is set as PDF or HTML: page one, tables, notes and figures."""
 
 import json
-from dataclasses import replace
 
 from tests.unit import campaign_data as make
 
-from peakmark.tools.tables import BY_NAME
-from peakmark.views import document, sections
-from peakmark.views.table import rows_of
-
-CPU = make.cell("cpubench", "DP", subsystem="cpu")
+from peakmark.views import document
 
 
 def judged(folder, records, **more):
     return document.build(make.frames(folder, records, **more))
-
-
-def rows_of_cpu(folder, records, **more):
-    rows = rows_of(make.frames(folder, records, **more), BY_NAME["cpu"])
-    return rows[rows["is_own"]]
 
 
 def test_remarks_and_findings_call_programs_as_the_layout_does(tmp_path):
@@ -31,13 +21,6 @@ def test_remarks_and_findings_call_programs_as_the_layout_does(tmp_path):
     assert "MyDiskBench" not in text
     # The programs' list says which program stands behind the name.
     assert any(line[0] == "diskbench (FileIO)" for line in data["method"]["programs"])
-
-
-def test_what_was_asked_for_stands_where_its_number_is_not_known_yet(tmp_path):
-    waiting = replace(CPU, workload="SP", word="cores")
-    own = rows_of_cpu(tmp_path, make.runs("cpubench", "DP", 4e10), planned=[waiting])
-    lines = [line[0] for line in sections.build_formulas(own)["lines"]]
-    assert [line for line in lines if "SP" in line] == ["SP; cores"]
 
 
 def test_rows_beside_a_layout_have_their_own_title_and_captions(tmp_path):
