@@ -102,7 +102,7 @@ def is_current(campaign: Path) -> bool:
 
 
 def sources_of(campaign: Path) -> Iterator[Path]:
-    """Yield the files and folders of ``SOURCES`` and all below them. Removing a file makes its folder newer."""
+    """Yield ``SOURCES`` and all below them, also folders: removing a file makes its folder newer."""
     for name in SOURCES:
         source = campaign / name
         if source.exists():

@@ -51,7 +51,7 @@ def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]
         rows_of_runs: the runs of each row; rows may differ in their number of runs.
 
     Returns:
-        One array for each point, with a line for each run and columns (place, value, ...), in SI units.
+        One array for each point, with a line for each run and columns (position, value, ...), in SI units.
     """
     curve = []
     for runs in rows_of_runs:
@@ -61,7 +61,7 @@ def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]
 
 
 def medians(curve: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the median over runs of each point: an array of points x (place, value, ...).
+    """Return the median over runs of each point: an array of points x (position, value, ...).
 
     Args:
         curve: as ``curve_of`` returns it.

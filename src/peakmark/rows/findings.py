@@ -97,7 +97,8 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
             *node_sentences(frames.rows[frames.rows["table"].eq(table.name)], labels),
             *link_sentences(frames, labels),
         ]
-        lines += [{"table": table.name, **line} for line in found]
+        # A finding on the machine, a node or a link names no points.
+        lines += [{"table": table.name, "points": "[]", **line} for line in found]
     return schema.typed("findings", pd.DataFrame(lines))
 
 
@@ -116,7 +117,7 @@ def compare(rows_of_tables: dict[Any, pd.DataFrame], runs: pd.DataFrame) -> dict
 
 
 def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
-    """Add the column ``disturbances``: codes of the disturbances that may have changed the value of each row."""
+    """Add the column ``disturbances``: codes of the disturbances that may have changed a row's value."""
     codes: dict[tuple[str, str], list[str]] = defaultdict(list)
     for warning in schema.lines(warnings[schema.is_disturbance(warnings)]):
         codes[warning.point, warning.about].append(warning.code)
@@ -306,7 +307,7 @@ def limit_shares(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]
 def machine_sentences(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence for each reason why the machine's limit is lower than its CPU would allow."""
     for text in rows.loc[rows["limit_finding"].ne(""), "limit_finding"].unique():
-        yield {"topic": "Machine", "points": "[]", "text": f"{capitalised(text)}."}
+        yield {"topic": "Machine", "text": f"{capitalised(text)}."}
 
 
 # -- nodes and links
@@ -320,29 +321,37 @@ def node_sentences(rows: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any
     single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
     if single["node"].nunique() <= MANY:
         return
+    yield from spread_sentence(single, labels)
+    slow = single[single["is_slow"]]
+    if len(slow):
+        yield {"topic": "Apart", "text": slow_nodes_sentence(slow)}
+
+
+def spread_sentence(single: pd.DataFrame, labels: Labels) -> Iterator[dict[str, Any]]:
+    """Yield a sentence on the narrowest and widest spread of the nodes of a class at one point."""
     calm = single[single["disturbances"].eq("")]
     values = calm.groupby(["node_class", "place"], sort=False)["value"]
     spread = (values.max() - values.min()) / values.median()
     spread = spread[values.size() > 1].sort_values(kind="stable")
     if len(spread):
-        # Any row names its class and its place (the point without the node).
+        # A place is a point without its node: any row of a class at a place can name the place.
         lines = {(row.node_class, row.place): row for row in schema.lines(single)}
         narrowest, widest = lines[spread.index[0]], lines[spread.index[-1]]
         text = f"The nodes spread by {percents(spread.iloc[:1])} in {label_of(narrowest, labels)}"
         if len(spread) > 1:
             text += f" to {percents(spread.iloc[-1:])} in {label_of(widest, labels)}"
-        yield {"topic": "Nodes", "points": "[]", "text": f"{text}."}
-    slow = single[single["is_slow"]]
-    if slow.empty:
-        return
+        yield {"topic": "Nodes", "text": f"{text}."}
+
+
+def slow_nodes_sentence(slow: pd.DataFrame) -> str:
+    """Return a sentence on the slow nodes, the slowest first, from their slow rows."""
     of_nodes = slow.groupby("node")["behind"].agg(["size", "max"])
     worst = of_nodes.sort_values("max", ascending=False, kind="stable")
     names = []
     for node, of_node in worst.iterrows():
         rows_of = plural(int(of_node["size"]), "row")
         names.append(f"{node} ({rows_of}, up to {100 * of_node['max']:.0f} %)")
-    text = f"Slower than their class: {counted(names, NAMED)}.{on_disturbed(slow)}"
-    yield {"topic": "Apart", "points": "[]", "text": text}
+    return f"Slower than their class: {counted(names, NAMED)}.{on_disturbed(slow)}"
 
 
 def on_disturbed(rows: pd.DataFrame) -> str:
@@ -392,13 +401,13 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
         )
         of_place = measured[points.eq(part.point)]
         text = f"{found.full_sentence}{on_disturbed(of_place)}"
-        yield {"topic": "Links", "points": "[]", "text": text}
+        yield {"topic": "Links", "text": text}
     if worst.empty:
         pairs = measured[points.eq(points.iloc[0])]["node"]
         nodes = set("+".join(pairs).split("+"))
         found = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)
         text = f"{found.full_sentence}{on_disturbed(measured)}"
-        yield {"topic": "Links", "points": "[]", "text": text}
+        yield {"topic": "Links", "text": text}
 
 
 # -- differences: rows that differ in one factor

@@ -212,7 +212,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
 
 
 def answer(question: Question, point: Any) -> Limit:
-    """Return the limit of a point. Without the number of threads of a word such as ``cores``, it is unknown."""
+    """Return the limit of a point. It is unknown if the number of threads for ``cores`` is unknown."""
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)
     return for_row(question)

@@ -225,11 +225,11 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
 
 
 def named_rows(figure: Picture, across: str, other: str) -> pd.DataFrame:
-    """Return the rows of a figure with their names and places.
+    """Return the rows of a figure with the columns for their axis, panels and legend.
 
-    The columns ``across`` and ``across_name`` are the place on the horizontal axis and the name of this
-    place. ``other_place`` and ``other_name`` are place and name in the column ``other``. ``label`` is
-    the workload; ``full_name`` also has the variant and the node.
+    ``across`` is the row's number on the horizontal axis (from the rows' column ``across``, such as
+    the block size), and ``across_name`` is this number as text. ``other_place`` and ``other_name`` are number and
+    text of the column ``other``. ``label`` is the workload; ``full_name`` adds the variant and the node.
     """
     names = []
     for row in schema.lines(figure.rows):
@@ -304,7 +304,7 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
 
 
 def rows_of_several(figure: Picture) -> pd.DataFrame:
-    """Return the sums of nodes that were measured at one moment, with their places over their number.
+    """Return the sums of nodes that were measured at one moment; the axis is the number of nodes.
 
     There is a panel for each workload, block size, number of threads and variant.
     """
@@ -324,7 +324,7 @@ def rows_of_several(figure: Picture) -> pd.DataFrame:
 
 
 def scale_places(axes: Mapping[str, Axes], rows: pd.DataFrame) -> None:
-    """Scale horizontal axes logarithmically, and write the names of a few places below them."""
+    """Scale horizontal axes logarithmically, and write a few of the block sizes or numbers below them."""
     names = dict(zip(rows["across"], rows["across_name"], strict=True))
     letters = max(len(name) for name in names.values())
     for axis in axes.values():

@@ -42,7 +42,7 @@ from peakmark.tools.tables import BY_NAME
 from peakmark.views import appendix
 
 VARIES = 0.15
-"""Distance of the lowest from the highest run, as a share of the value, from which on a number needs care."""
+"""Smallest distance of lowest and highest run, as a share of the value, at which a number needs care."""
 DIGITS = 3
 """Significant digits of the numbers on the card: repetitions differ in the third digit."""
 
@@ -150,7 +150,7 @@ def headline_of(frames: CampaignFrames, table: str) -> Headline:
 def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
     """Return the row of a subsystem's first headline that was measured; None if none was.
 
-    For several nodes, it is the row of the node nearest to their median.
+    For several nodes, return the row of the node whose value is nearest to the median of all nodes.
     """
     for _, rows in rows_of_headlines(frames):
         measured = rows[rows["n"].gt(0) & rows["is_own"] & rows["subsystem"].eq(subsystem)]
@@ -162,8 +162,9 @@ def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
 def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.DataFrame:
     """Return one row of a headline for each node: the row with the largest block.
 
-    For a rate, the row with the most threads is chosen, where threads are pinned one per core. For a time, it is the row with the fewest
-    threads, so that no request waits for another. Only the first variant in the table is considered.
+    For a rate, the row with the most threads is chosen; if threads are pinned, with at most one per core.
+    For a time, it is the row with the fewest threads, so that no request waits for another. Only the
+    first variant in the table is considered.
     """
     rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
     if rows["block_bytes"].notna().any():
@@ -573,8 +574,8 @@ def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Me
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat that lists the disturbances of rows, each with its number of rows.
 
-    A disturbance that makes no row one to use with care is left out. The numbers are those of the chapter Remarks, so
-    they include rows whose other runs confirm the value.
+    A disturbance is left out if it makes no row one to use with care. The numbers are those of the
+    chapter Remarks, so they include rows whose other runs confirm the value.
     """
     warnings = warnings_on(frames, measured)
     counts = warnings.groupby("code")["point"].nunique()
@@ -619,7 +620,10 @@ def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
 
 
 def cores_used(runs: pd.DataFrame, row: Line) -> tuple[int, int]:
-    """Return the largest number of cores that a row's threads had, and the node's number of cores; 0 if unknown."""
+    """Return the largest number of cores that a row's threads had, and the number of the node's cores.
+
+    Both are 0 if they are unknown.
+    """
     is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
     known = runs[is_of_row & runs["kept"]].dropna(subset=["placed_cores", "allowed_cores"])
     pairs = zip(known["placed_cores"], known["node_cores"].fillna(0), strict=True)

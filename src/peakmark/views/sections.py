@@ -76,7 +76,7 @@ def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]
 
 
 def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Part]:
-    """Return two tables of many nodes: one with a line for each point, one for each point and node.
+    """Return two tables of many nodes: one has a line for each point, the other for each point and node.
 
     The second table is for HTML only, because paper has no room for it.
     """
@@ -102,7 +102,7 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
 
 
 def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Part]:
-    """Return the parts of a table: first one for each table of the layout, then those of other rows."""
+    """Return the parts of a table: first those with the layout's tables, then those with all other rows."""
     tables = list(layout_tables.shown_tables(frames, table, layout))
     if not tables:
         return []
@@ -151,7 +151,7 @@ def part_of(shown: ShownTable) -> Part:
 def runs_of_lines(frames: CampaignFrames, table: Table, own: pd.DataFrame) -> list[Part]:
     """Return for each row of peakmark's kernel the runs that count.
 
-    ``shares`` has them as shares of the highest run, ``text`` in the unit of the table.
+    ``shares`` has the runs as shares of the highest run, ``text`` has them in the unit of the table.
     """
     kept = frames.runs[frames.runs["kept"]].sort_values("repetition", kind="stable")
     values = kept.groupby(["point", "instrument"])["value"].agg(list)
@@ -326,7 +326,7 @@ def figure_names(frames: CampaignFrames) -> list[str]:
 
 
 def overview(frames: CampaignFrames) -> dict[str, str] | None:
-    """Return the figure of page one: how far several nodes lie apart. One node has none."""
+    """Return the figure of page one, which shows how far nodes lie apart; None for a single node."""
     if len(frames.nodes) < 2:
         return None
     usable = [rows[is_usable(rows)] for _, rows in score_card.rows_of_headlines(frames)]

@@ -212,7 +212,7 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Return the threads of a cell. Without a cluster, a cell takes all threads, so that it runs alone."""
+        """Return the threads of a cell: without a cluster all threads, so that the cell runs alone."""
         return EVERY_CPU if self.plan.cluster is None else 1
 
     @cached_property
@@ -355,7 +355,7 @@ class Run:
         status.print_summary(self.plan.directory)
 
     def print_failures(self) -> None:
-        """Print the cells that this run, which failed or was interrupted, has not measured, with reasons."""
+        """Print the cells that this failed or interrupted run has not measured, with the reasons."""
         campaign = Results.read(self.plan.directory)
         ending: status.Ending = "interrupted" if cleanup.pressed else "failed"
         output.say(status.describe(campaign, only_failed=True, ending=ending))

@@ -199,8 +199,8 @@ def _impossible(standings: Iterable[Standing]) -> dict[str, list[str]]:
 def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     """Return the state of every cell of the plan.
 
-    A record decides first, then a job in Slurm's queue, then a failed attempt. A job has the name of its
-    only cell, or that of several cells; of these only the one that the job names in a file ``.now`` runs.
+    A record decides first, then a job in Slurm's queue, then a failed attempt. A job is named after its
+    only cell or after its group of cells. Of a group, only the cell named in the job's file ``.now`` runs.
     """
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
     present = {current_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
@@ -304,8 +304,8 @@ class Progress:
 
     Snakefile, executor and logger plugin share one instance in one process.
 
-    The time left is the expected time of the other jobs, corrected by the pace of the ended ones. The
-    weight of the pace grows with their number, because a few slow cells at the start show little.
+    The time left is the expected time of these jobs, corrected by the pace of the ended jobs. The more
+    jobs have ended, the more their pace counts, because a few slow cells at the start show little.
     """
 
     def __init__(self) -> None:
