@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import re
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import msgspec
 
@@ -42,8 +54,8 @@ def read(value: Any, kind: type[T], what: str = "") -> T:
     Raises:
         ConfigError: the value does not fit. The message has its key, its value and what is allowed.
     """
-    # Messages of msgspec lack the value and what is allowed, and msgspec does not check UNIQUE.
-    sentence = _problem(value, kind, strict=True)
+    # Messages of msgspec lack the value, and msgspec checks neither UNIQUE nor keys of TypedDicts.
+    sentence = _problem(value, kind)
     if sentence:
         raise ConfigError(f"{what}{sentence}")
     return msgspec.convert(value, kind)
@@ -64,166 +76,134 @@ def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeError) as error:
-        raise RecordError(
-            f"{what}: {_problem(value, kind, strict=False) or error}", remedy
-        ) from error
+        sentence = _problem(value, kind, is_strict=False) or error
+        raise RecordError(f"{what}: {sentence}", remedy) from error
 
 
-def _problem(value: Any, kind: Any, strict: bool) -> str:
-    return next(_problems(value, _described(kind), "", strict), "")
-
-
-@cache
-def _described(kind: Any) -> Any:
-    from msgspec.inspect import type_info  # late: needed only for messages
-
-    return type_info(kind)
-
-
-_KINDS: dict[str, tuple[set[type], str]] = {
-    "IntType": ({int}, "a whole number"),
-    "FloatType": ({int, float}, "a number"),
-    "StrType": ({str}, "a text"),
-    "BoolType": ({bool}, "true or false"),
-    "NoneType": ({type(None)}, "null"),
-    "ListType": ({list}, "a list"),
-    "VarTupleType": ({list}, "a list"),
-    "DictType": ({dict}, "a mapping of keys to values"),
-    "StructType": ({dict}, "a mapping of keys to values"),
-    "TypedDictType": ({dict}, "a mapping of keys to values"),
-}
-"""Type of msgspec -> Python types of YAML and JSON values that fit it, and its name in messages."""
-_RULES = (
-    ("gt", operator.gt, "more than {:g}"),
-    ("ge", operator.ge, "at least {:.16g}"),
-    ("lt", operator.lt, "less than {:g}"),
-    ("le", operator.le, "at most {:.16g}"),
-    ("min_length", operator.ge, "at least {}"),
-    ("max_length", operator.le, "at most {}"),
-)
-
-
-def _problems(value: Any, node: Any, place: str, strict: bool, words: str = "") -> Iterator[str]:
-    """Yield a sentence for each error in a value; errors of outer values come first.
+def _problem(value: Any, kind: Any, place: str = "", is_strict: bool = True) -> str:
+    """Return a sentence about the first error in a value; empty if there is none.
 
     Args:
         value: the value.
-        node: msgspec's description of the type.
+        kind: its type.
         place: place of the value, such as ``cpu[0].blocks``.
-        strict: whether unknown keys are errors.
-        words: text that describes the allowed values, if the type has one.
+        is_strict: whether unknown keys are errors in a TypedDict too.
     """
-    found = f"{place or 'the top level'} is {_short(value)}: allowed is"
-    # The type of msgspec may be wrapped in rules, and may be a union of types.
-    words = (getattr(node, "extra", None) or {}).get("allowed", words)
-    unique = getattr(node, "extra_json_schema", None)
-    node = getattr(node, "type", node)
-    members = getattr(node, "types", (node,))
-    fitting = (part for part in members if _is_of(value, part))
-    member = next(fitting, None)
-    if member is None:
-        yield f"{found} {_alternatives(value, members, words)}"
-    elif member is not node:
-        yield from _problems(value, member, place, strict, words)
-    elif broken := _broken_rule(value, node):
-        yield f"{found} {words or broken}"
-    elif isinstance(value, dict):
-        yield from _problems_of_keys(value, node, place, strict)
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _problems(part, node.item_type, f"{place}[{index}]", strict)
-        if unique and len(set(map(_short, value))) < len(value):
-            yield f"{found} each value once"
-
-
-def _alternatives(value: Any, members: Iterable[Any], words: str) -> str:
-    """Return the allowed types for a value of a wrong type, with a similar known name if any."""
-    kinds = " or ".join(dict.fromkeys(map(_name, members)))
-    literals: list[Any] = []
-    for part in members:
-        literals += getattr(part, "values", ())
-    hint = did_you_mean(value, literals)
-    if "number" in kinds:
-        hint += _number_hint(value)
-    return f"{words or kinds}{hint}"
-
-
-def _problems_of_keys(value: dict[Any, Any], node: Any, place: str, strict: bool) -> Iterator[str]:
-    """Yield a sentence for unknown keys, one for missing keys, and one for each wrong value."""
+    rules: list[msgspec.Meta] = []
+    members = list(_members(kind, rules))
     where = place or "the top level"
-    kinds: dict[str, Any] = {}
-    missing = []
-    if hasattr(node, "fields"):
-        for field in node.fields:
-            kinds[field.encode_name] = field.type
-            if field.required and field.encode_name not in value:
-                missing.append(field.encode_name)
+    children: list[tuple[str, Any, Any]] = []
+    for member in members:
+        if isinstance(value, list) and get_origin(member) in (list, tuple):
+            for index, part in enumerate(value):
+                children.append((f"{place}[{index}]", part, member.__args__[0]))
+        elif isinstance(value, dict) and (keys := _keys(member, value)) is not None:
+            unknown = [key for key in value if key not in keys]
+            if unknown and (is_strict or not is_typeddict(member)):
+                names = ", ".join(map(_shown, unknown))
+                known = f"allowed are {', '.join(sorted(keys))}{did_you_mean(unknown[0], keys)}"
+                return f"{where} has the unknown key {names}: {known}"
+            for key in value:
+                if key in keys:
+                    name = f"{place}.{_shown(key)}".lstrip(".")
+                    children.append((name, value[key], keys[key]))
+    for name, part, part_kind in children:
+        sentence = _problem(part, part_kind, name, is_strict)
+        if sentence:
+            return sentence
+    error = _error(value, kind, members)
+    if error:
+        for rule in rules:
+            if rule.extra:
+                error = f"allowed is {rule.extra['allowed']}"
+                break
+        return f"{where} is {_short(value)}: {error}{_hint(value, members)}"
+    if UNIQUE in rules and len(set(map(_short, value))) < len(value):
+        return f"{where} is {_short(value)}: allowed is each value once"
+    return ""
+
+
+def _members(kind: Any, rules: list[msgspec.Meta]) -> Iterator[Any]:
+    """Yield the types of which a value may be one, and append their rules to ``rules``."""
+    rules += getattr(kind, "__metadata__", ())
+    if get_origin(kind) in (Union, UnionType):
+        for member in kind.__args__:
+            yield from _members(member, rules)
+    elif get_origin(kind) is Annotated:
+        yield from _members(kind.__args__[0], rules)
     else:
-        texts = [key for key in value if isinstance(key, str)]
-        kinds = dict.fromkeys(getattr(node.key_type, "values", texts), node.value_type)
-    unknown = [key for key in value if key not in kinds]
-    if unknown and (strict or type(node).__name__ != "TypedDictType"):
-        names = ", ".join(map(_shown, unknown))
-        near = did_you_mean(unknown[0], kinds)
-        yield f"{where} has the unknown key {names}: allowed are {', '.join(sorted(kinds))}{near}"
-    if missing:
-        yield f"{where} lacks {', '.join(missing)}"
-    for key, kind in kinds.items():
-        if key in value:
-            yield from _problems(value[key], kind, f"{place}.{_shown(key)}".lstrip("."), strict)
+        yield kind
 
 
-def _broken_rule(value: Any, node: Any) -> str:
-    """Return the rule that a value of the right type violates, as text; empty if there is none."""
-    from peakmark.formatting import plural
+def _keys(kind: Any, value: Mapping[Any, Any]) -> dict[Any, Any] | None:
+    """Return each key that a mapping may have -> the type of its value; None for other types."""
+    if get_origin(kind) is dict:
+        names, part = kind.__args__
+        return dict.fromkeys(get_args(names) or value, part)
+    if is_typeddict(kind):
+        return _hints(kind)
+    if not hasattr(kind, "__struct_fields__"):
+        return None
+    hints = _hints(kind)
+    fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    return {key: hints[name] for key, name in fields}
 
-    if isinstance(value, float) and not math.isfinite(value):
-        return "a finite number"
-    if isinstance(value, str) and not value.isascii() and re.search("[\ud800-\udfff]", value):
-        return "text in UTF-8, without half characters"
-    # Bounds apply to the value of a number, and to the length of a text, list or mapping.
-    size = value
-    if isinstance(value, str | list | dict):
-        size = len(value)
-    units = ("entry", "entries")
-    if isinstance(value, str):
-        units = ("letter", "letters")
-    for name, holds, sentence in _RULES:
-        rule = getattr(node, name, None)
-        if rule is not None and not holds(size, rule):
-            bound = rule
-            if "length" in name:
-                bound = plural(rule, *units)
-            return sentence.format(bound)
-    pattern: str = getattr(node, "pattern", None) or ""
-    if pattern and not re.search(pattern, value):
-        return pattern
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Return each name of a Struct or TypedDict -> its type."""
+    hints = get_type_hints(kind, include_extras=True)
+    for name, hint in hints.items():
+        if get_origin(hint) in (NotRequired, Required):
+            hints[name] = hint.__args__[0]
+    return hints
+
+
+def _error(value: Any, kind: Any, members: Sequence[Any]) -> str:
+    """Return what msgspec says about a value; empty if it fits."""
+    if isinstance(value, float) and float in members and not math.isfinite(value):
+        return "Expected a finite number"
+    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        return "Expected text in UTF-8, without half characters"
+    try:
+        msgspec.convert({"value": value}, _holder(kind))
+    except msgspec.ValidationError as error:
+        message = str(error).partition(" - at ")[0]
+        words = _words(members)
+        if words:
+            message += f"; allowed words are {', '.join(words)}"
+        return message
     return ""
 
 
-def _is_of(value: Any, node: Any) -> bool:
-    """Return whether a value has the Python type of ``node``. It may still break rules such as a range."""
-    node = getattr(node, "type", node)
-    if hasattr(node, "values"):  # a literal
-        return any(value == one and type(value) is type(one) for one in node.values)
-    kind = _KINDS.get(type(node).__name__)
-    return kind is None or type(value) in kind[0]
+_HOLDERS: dict[int, type[msgspec.Struct]] = {}
 
 
-def _name(node: Any) -> str:
-    """Return the name that messages use for a type."""
-    node = getattr(node, "type", node)
-    if hasattr(node, "values"):
-        return ", ".join(map(_short, node.values))
-    return _KINDS[type(node).__name__][1]
+def _holder(kind: Any) -> type[msgspec.Struct]:
+    """Return a Struct with one ``value`` of this type, always the same.
+
+    msgspec frees the pattern of a type that it converts to outside of a Struct.
+    """
+    if id(kind) not in _HOLDERS:
+        _HOLDERS[id(kind)] = msgspec.defstruct("Holder", [("value", kind), ("kind", Any, kind)])
+    return _HOLDERS[id(kind)]
 
 
-def _number_hint(value: Any) -> str:
-    """Return a hint if a text such as ``2.3e9`` was meant as a number; otherwise an empty text."""
-    exponent = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
-    if exponent:
+def _hint(value: Any, members: Sequence[Any]) -> str:
+    """Return a hint if a text such as ``2.3e9`` was meant as a number, or has a slip."""
+    is_power = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
+    if is_power and float in members:
         return " (YAML reads 2.3e9 as text: write 2.3e+9)"
-    return ""
+    return did_you_mean(value, _words(members))
+
+
+def _words(members: Iterable[Any]) -> list[str]:
+    """Return the values of those types that are a Literal."""
+    words: list[str] = []
+    for member in members:
+        if get_origin(member) is Literal:
+            words += map(_short, get_args(member))
+    return words
 
 
 def did_you_mean(word: Any, known: Iterable[Any]) -> str:

@@ -86,7 +86,7 @@ def test_the_spec_does_not_depend_on_the_order_of_options():
 @pytest.mark.parametrize("key", ["subsystem", "block", "options", "repetition"])
 def test_an_incomplete_cell_is_refused(key):
     part = {name: value for name, value in CELL.items() if name != key}
-    refuses(lambda: Cell.from_json(part), f"lacks {key}")
+    refuses(lambda: Cell.from_json(part), f"required field `{key}`")
 
 
 @pytest.mark.parametrize("key", ["subsystem", "instrument", "workload", "variant", "node"])

@@ -98,7 +98,7 @@ def test_variants_and_blocks_belong_to_their_workloads(gpus):
     ({"variants": ["pool"]}, "gpu[0].variants[0] is \"pool\": allowed is sustained and burst"),
     ({"blocks": ["4KiB"]}, "none of its workloads has a block size"),
     ({"workloads": ["RS"], "blocks": ["4MiB"]}, "takes blocks of 32B to 1MiB"),
-    ({"workloads": ["TCP"]}, "gpu[0].workloads[0] is \"TCP\": allowed is \"FP16\""),
+    ({"workloads": ["TCP"]}, "'TCP'; allowed words are \"FP64\", \"FP32\", \"FP16\""),
     ({"total": 1e12}, "gpu[0] has the unknown key total: allowed are blocks"),
     ({"references": {"hpl": {}}}, "allowed for gpu are cublas, cuda-memcpy"),
     ({"workloads": ["LINK"], "variants": ["peer"], "concurrency": [1]}, "needs 2 GPUs for peer"),
