@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from peakmark import data
 
 NOT_POSSIBLE = 77
-"""Exit code with which a kernel reports that this machine cannot measure what it was asked for."""
+"""Exit code with which a kernel reports that this machine cannot measure the cell."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ PAGES = ("small", "huge")
 NUMA = ("NUMA-RS", "NUMA-WS", "NUMA-LAT")
 """Workloads that measure matrices between NUMA nodes, on machines with several NUMA nodes."""
 ARRAYS = {"RWS": 2, "RWR": 2, "TRIAD": 3}
-"""Memory workload -> number of arrays that it goes through at the same time. All others have one."""
+"""Memory workload -> number of arrays that it walks at the same time. All other workloads walk one array."""
 TOGETHER = "together"
 """Variant of network rows for which all pairs of nodes of a round were measured at one moment."""
 SEVERAL_NODES = re.compile(r"-?nodes([1-9][0-9]*)(-onefile)?\Z")
@@ -266,4 +266,4 @@ HEADLINES = (
     Headline("GPU memory copy", "gpu_throughput", "RWS", "B/s"),
     Headline("Host to GPU", "gpu_link_throughput", "LINK", "B/s"),
 )
-"""Lines of the score card in its order. `peakmark check` measures those of CPU and memory again."""
+"""Lines of the score card in its order. `peakmark check` measures the lines of CPU and memory again."""

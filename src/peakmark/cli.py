@@ -391,7 +391,7 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def _dataset(path: Path) -> Dataset:
-    """Read a campaign or a bundle as one side of a comparison."""
+    """Read a campaign or a bundle as one of the two campaigns of a comparison."""
     from peakmark.bundle import pack
     from peakmark.rows import build
     from peakmark.views.compare import dataset_of
@@ -701,7 +701,7 @@ def build_parser() -> ArgumentParser:
 
 
 def all_commands() -> dict[str, CliCommand]:
-    """Return name -> command, those that only rules and jobs call last."""
+    """Return name -> command; commands that only rules and jobs call come last."""
     commands = [*chain.from_iterable(GROUPS.values()), *INTERNAL]
     return {command.name: command for command in commands}
 

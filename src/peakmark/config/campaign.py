@@ -233,7 +233,7 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_grid(where: str, grid: AnyGrid) -> None:
-    """Check what the types cannot: sizes, and keys that only some workloads have."""
+    """Check the rules of a grid that types cannot express: sizes, and keys that only some workloads have."""
     _check_sizes(where, grid)
     for name, changes in grid.references.items():
         _check_sizes(f"{where}.references.{name}", changes)

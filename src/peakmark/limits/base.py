@@ -179,7 +179,7 @@ class Question:
         return for_host(self.site, self.facts.get("host"))
 
     def stated(self, part: str, name: str) -> Any:
-        """Return a value of the site file, or None."""
+        """Return a value of the site file; None if the file does not state it."""
         return (self.site_of_host.get(part) or {}).get(name)
 
     def known(self, part: str, name: str) -> Any:

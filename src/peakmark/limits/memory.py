@@ -222,7 +222,7 @@ def _node(question: Question) -> Limit:
 
 
 def _channel_width(question: Question) -> float | None:
-    """Return the bytes per transfer of a channel: as stated or read, or 8 as for DIMMs.
+    """Return the bytes per transfer of a channel: stated by the site file, a fact of the machine, or 8 (DIMM).
 
     The result is None for types of memory whose channels have different widths.
     """

@@ -173,7 +173,7 @@ def chosen(text: str | None) -> str | None:
 
 
 def pcie_link(host: Host, device: str) -> Facts | None:
-    """Return lanes and speed of a device's PCI Express link: those in use and the highest possible ones.
+    """Return lanes and speed of a device's PCI Express link: in use, and the highest possible ones.
 
     Return None if one of these four values is unknown.
     """

@@ -198,7 +198,7 @@ def interface_towards(peer: str) -> str:
 
 
 def _addresses() -> dict[str, str]:
-    """Return the first IPv4 address of each interface that has one."""
+    """Return the first IPv4 address of each interface that has an IPv4 address."""
     addresses: dict[str, str] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():

@@ -156,7 +156,7 @@ def _arrange(locations: Sequence[CpuLocation], levels: Sequence[str]) -> list[Cp
 
 
 def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
-    """Return the number of threads that a word of ``WORDS`` means on ``cpus``.
+    """Return the number of threads for a word of ``WORDS`` on the CPUs ``cpus``.
 
     For ``numa`` and ``socket``, the NUMA node or socket with the most cores counts.
     """

@@ -237,8 +237,8 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
 def networks_of(results: Results) -> dict[str, dict[str, Any]]:
     """Return the network interface of each host.
 
-    This is the interface that was measured, with a ``remark``. If no interface was measured, it is that
-    of the default route, from the facts of the host.
+    This is the interface that was measured, with a ``remark``. If no interface was measured, it is the
+    interface of the default route, from the facts of the host.
     """
     seen: dict[str, list[Facts]] = defaultdict(list)
     for record in results.records:

@@ -237,7 +237,7 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Return the wall time over the slowest network that is assumed. Timeouts are computed from it."""
+        """Return the wall time over the slowest network that is assumed. Timeouts are based on this time."""
         return self.fixed_s + self.work_s + self.waits_s + self.wire_bits / SLOWEST_LINK
 
 

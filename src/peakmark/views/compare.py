@@ -69,7 +69,7 @@ class Dataset:
 
 
 def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
-    """Return a judged campaign as one side of a comparison."""
+    """Return a judged campaign as one of the two campaigns of a comparison."""
     known = FactsOfHosts(frames)
     runs = frames.runs[frames.runs["kept"]]
     rows = with_facts(frames.rows[frames.rows["n"] > 0], runs, known)
@@ -250,7 +250,7 @@ def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
 
 
 def differences_of(pair: Any) -> dict[str, str]:
-    """Return the facts and settings that differ between the two sides of a row, as sentences by title."""
+    """Return the facts and settings of a row that differ between the campaigns, as sentences by title."""
     found = sentences_on(differences(pair.facts_a, pair.facts_b))
     mixed = pair.unequal_nodes_a or pair.unequal_nodes_b
     if mixed:
@@ -260,7 +260,7 @@ def differences_of(pair: Any) -> dict[str, str]:
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the facts that both sides know and that differ: title -> text of each side."""
+    """Return the facts that both campaigns know and that differ: title -> the text of each campaign."""
     found = {}
     for name, text in before.items():
         other = after.get(name, text)

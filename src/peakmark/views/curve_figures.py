@@ -229,7 +229,7 @@ def plot_matrices(figure: Picture) -> Figure:
 def plot_links(figure: Picture) -> Figure:
     """Draw a heat map for each point of pairs, from each client to each server.
 
-    Nodes are in the order of the topology: first those below the largest switch, then those below the
+    Nodes are in the order of the topology: first the nodes below the largest switch, then the nodes below the
     next smaller switch.
     """
     behind = figure.frames.campaign["behind"]

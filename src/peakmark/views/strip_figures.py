@@ -131,7 +131,7 @@ def named_rows(figure: Picture) -> pd.DataFrame:
 
 
 def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
-    """Return rows with ``panel`` and ``place``; rows with equal keys share a position."""
+    """Return rows with ``panel`` and ``place`` (line in the panel). Rows with equal keys share a place."""
     numbers, distinct = pd.factorize(keys)
     columns = min(math.ceil(len(distinct) / COLUMN), MOST_COLUMNS)
     length = math.ceil(len(distinct) / columns)
