@@ -57,7 +57,7 @@ def test_the_layout_of_a_paper_has_stars_for_doubt(tmp_path):
     text = (campaign / "tables" / "paper" / "cpu.tex").read_text()
     firsts = [line.split(" & ")[0] for line in text.splitlines() if line.startswith("DP")]
     assert firsts == ["DP*", "DP"]
-    assert "* varies" in text
+    assert "* care: another run" in text
     assert "textsuperscript" not in text.replace("\\textsuperscript{9}", ""), "no notes below"
 
 
