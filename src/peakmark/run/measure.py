@@ -38,7 +38,7 @@ from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
 from peakmark.storage import planfile, records
-from peakmark.storage.types import DisturbedContext
+from peakmark.storage.record_types import DisturbedContext
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import (
     Command,

@@ -15,7 +15,7 @@ import msgspec
 from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.storage.types import PlanFile
+from peakmark.storage.record_types import PlanFile
 from peakmark.validation import convert
 
 ANEW = "the next run of this campaign writes it anew"

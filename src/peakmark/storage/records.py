@@ -25,7 +25,7 @@ from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError, Sentence
 from peakmark.formatting import natural
-from peakmark.storage.types import Record
+from peakmark.storage.record_types import Record
 from peakmark.validation import convert
 
 SCHEMA_VERSION = 1

@@ -14,7 +14,7 @@ from tests.unit.machine.hosts import files_of, host
 from peakmark.run import noise
 from peakmark.run.noise import Process, Reading
 from peakmark.storage import records
-from peakmark.storage.types import Record
+from peakmark.storage.record_types import Record
 from peakmark.validation import convert
 
 STAT = (

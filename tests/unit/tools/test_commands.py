@@ -13,7 +13,7 @@ from tests.unit.tools.samples import cell, command
 
 from peakmark import validation
 from peakmark.errors import ConfigError, MeasurementError, Unavailable
-from peakmark.storage.types import RecordContext
+from peakmark.storage.record_types import RecordContext
 from peakmark.tools import REGISTRY, base, common
 from peakmark.tools.programs import hpl, likwid_bench, ping, pmbw
 

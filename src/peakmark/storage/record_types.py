@@ -16,7 +16,6 @@ from peakmark.tools.common import HISTOGRAM
 from peakmark.validation import allowed
 
 # Sums, squares and ratios of numbers within these bounds stay finite.
-Integer = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Several = Annotated[int, Meta(ge=1, le=1 << 62)]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
@@ -31,13 +30,9 @@ Time = Annotated[
     ),
 ]
 OptionalText = str | None
-OptionalBool = bool | None
-OptionalInteger = Integer | None
 OptionalNumber = Number | None
 OptionalCount = Several | None
 OptionalAmount = Amount | None
-OptionalPositive = Positive | None
-OptionalList = list[str] | None
 
 
 class Moment(TypedDict):
@@ -181,81 +176,6 @@ class ToolUsed(ToolFacts):
     name: str
 
 
-class Allowed(TypedDict):
-    """CPUs and memory that the job of a cell could use.
-
-    Attributes:
-        memory_nodes: NUMA nodes whose memory the job could use, in the kernel's list format
-        node_cores: number of cores of the whole node
-    """
-
-    cpus: list[int]
-    cores: Several
-    cpu_quota: OptionalNumber
-    memory_bytes: OptionalInteger
-    memory_limited_by: OptionalText
-    memory_nodes: OptionalText
-    node_cores: NotRequired[Several]
-
-
-class Placed(TypedDict):
-    """CPUs that the threads of a cell used, and the caches that these CPUs reach.
-
-    Attributes:
-        word: concurrency in the configuration, if it was a word such as cores
-        cpus: CPUs in the order in which threads take them
-        last_level_bytes: total size of the last-level caches of these CPUs
-    """
-
-    word: OptionalText
-    threads: Several
-    placement: Literal["compact", "spread"]
-    cpus: list[int]
-    cores: Several
-    sockets: Several
-    numa_nodes: list[int]
-    last_level_bytes: Count
-
-
-class PcieLink(TypedDict):
-    """Lanes and speed of a PCI Express link: the negotiated values and the highest possible ones."""
-
-    current_width: Several
-    max_width: Several
-    current_speed: Text
-    max_speed: Text
-
-
-class NetworkFacts(TypedDict, total=False):
-    """A network interface of a node.
-
-    Attributes:
-        mode: mode of a bond
-        stream_bps: rate that one stream can reach on a bond, in bit/s
-    """
-
-    interface: OptionalText
-    kind: Literal["loopback", "ethernet", "infiniband", "bond", "virtual"] | None
-    driver: OptionalText
-    speed_bps: OptionalPositive
-    speed_note: OptionalText
-    mtu: OptionalCount
-    members: OptionalList
-    loopback: OptionalBool
-    mode: OptionalText
-    stream_bps: OptionalPositive
-    pcie: PcieLink | None
-
-
-class Connection(TypedDict):
-    """Network interface and link over which a two-node cell was measured."""
-
-    interface: OptionalText
-    loopback: NotRequired[OptionalBool]
-    shaping: NotRequired[OptionalText]
-    link: NotRequired[NetworkFacts | None]
-
-
 class RecordContext(TypedDict):
     """Circumstances of a measurement, by which its value can be judged.
 
@@ -279,11 +199,11 @@ class RecordContext(TypedDict):
     load_before: OptionalNumber
     load_after: OptionalNumber
     server_host: NotRequired[OptionalText]
-    network: NotRequired[Connection | None]
+    network: NotRequired[dict[str, Any] | None]
     job_id: NotRequired[OptionalText]
     library: NotRequired[dict[str, str | float | bool | None]]
-    allowed: NotRequired[Allowed | None]
-    placed: NotRequired[Placed | None]
+    allowed: NotRequired[dict[str, Any] | None]
+    placed: NotRequired[dict[str, Any] | None]
     clock_hz_before: NotRequired[OptionalNumber]
     clock_hz_after: NotRequired[OptionalNumber]
     scratch: NotRequired[OptionalText]
@@ -365,20 +285,13 @@ class PlannedCell(CellKeys):
     job: NotRequired[JobName]
 
 
-class JobConfig(TypedDict, total=False):
-    """Part of the configuration that a job reads."""
-
-    tools: dict[str, Any]
-    modules: dict[str, list[str]]
-
-
 class PlanFile(TypedDict):
     """The plan of a campaign. ``config`` was checked before the plan was written."""
 
     schema: NotRequired[Literal[1]]
     campaign: CampaignName
     cells: Annotated[list[PlannedCell], Meta(min_length=1)]
-    config: NotRequired[JobConfig | None]
+    config: NotRequired[dict[str, Any] | None]
     references: NotRequired[list[dict[str, Any]] | None]
     cluster: NotRequired[dict[str, Any] | None]
     left_out: NotRequired[dict[str, str]]
