@@ -16,7 +16,7 @@ from peakmark.errors import RecordError
 from peakmark.machine import gpu, hardware, job_limits, network, software, storage
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
-from peakmark.storage import facts as stored
+from peakmark.storage import facts_files as stored
 from peakmark.tools import present
 from peakmark.tools.base import Tool
 

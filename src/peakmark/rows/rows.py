@@ -18,7 +18,7 @@ from peakmark.rows import schema
 from peakmark.rows.point_limits import find_limits, kernel_of
 from peakmark.rows.recorded_facts import recorded_of, settings_of
 from peakmark.rows.runs import ROW
-from peakmark.storage.facts import differences
+from peakmark.storage.facts_files import differences
 from peakmark.storage.results import Results
 from peakmark.tools.common import percentile_times, read_histogram
 from peakmark.tools.tables import BY_NAME, TABLES

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.storage import facts, planfile, records
+from peakmark.storage import facts_files, planfile, records
 from peakmark.storage.records import Finding
 
 
@@ -154,7 +154,7 @@ class Results:
 
     @cached_property
     def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-        return facts.survey(self.directory)
+        return facts_files.survey(self.directory)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from peakmark.plan.cluster import settings_of
 from peakmark.plan.plan import Plan
 from peakmark.run import lock as run_lock
 from peakmark.slurm import failures
-from peakmark.storage import facts, records
+from peakmark.storage import facts_files, records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY, common
@@ -262,7 +262,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
         if finding.state == records.DAMAGED:
             output.tell(finding.reason)
     for host in plan.results.damaged_facts:
-        facts.set_aside(plan.directory, host)
+        facts_files.set_aside(plan.directory, host)
     kept = f"kept in {plan.directory / records.ASIDE}"
     if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")

@@ -13,7 +13,7 @@ from tests.unit.tools.samples import script
 from peakmark.errors import RecordError
 from peakmark.machine.facts import cached, collect
 from peakmark.machine.host import Host, parse_cpu_list, run_tool
-from peakmark.storage import facts as stored
+from peakmark.storage import facts_files as stored
 
 
 def test_this_machine_gives_valid_facts(tmp_path):
