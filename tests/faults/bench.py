@@ -59,7 +59,9 @@ class Bench:
     def argv(self, cell: Cell, tool: str = "auto", kernels: Path = KERNELS) -> list[str]:
         known = self.planned.get(cell.id) == cell.spec() and (self.campaign / "plan.json").exists()
         if tool != "auto" or not known:
-            self.plan([cell], {} if tool == "auto" else {cell.instrument: tool})
+            # Kernels are found in the folder of --kernels; the key `tools` names references alone.
+            named = tool != "auto" and kernels == KERNELS
+            self.plan([cell], {cell.instrument: tool} if named else {})
         words = ["measure", "--plan", str(self.campaign / "plan.json"), "--cell", cell.id]
         return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]
 
