@@ -17,7 +17,6 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from peakmark.storage.types import Record
 
 from peakmark import cli, messages
 from peakmark.catalogue import SUBSYSTEMS
@@ -26,6 +25,7 @@ from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign, Site
 from peakmark.errors import ExitCode
 from peakmark.rows import schema
+from peakmark.storage.record_types import Record
 from peakmark.tools import references
 from peakmark.tools.tables import TABLES, Table
 from peakmark.views.table import points_of

@@ -118,7 +118,8 @@ def _problem(value: Any, kind: Any, place: str = "", is_strict: bool = True) -> 
                 error = f"allowed is {rule.extra['allowed']}"
                 break
         return f"{where} is {_short(value)}: {error}{_hint(value, members)}"
-    if UNIQUE in rules and len(set(map(_short, value))) < len(value):
+    is_list = isinstance(value, list)
+    if is_list and UNIQUE in rules and len(set(map(_short, value))) < len(value):
         return f"{where} is {_short(value)}: allowed is each value once"
     return ""
 

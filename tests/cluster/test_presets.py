@@ -20,7 +20,7 @@ def to_the_report(cluster, folder, preset, fan_out, less):
     assert not workflow.attempts()
     if fan_out == "node":
         # Progress is shown while a node's job runs, not only when it ends.
-        counts = re.findall(r"^(\d+) of (\d+) cells", said, re.MULTILINE)
+        counts = re.findall(r"^(\d+) of (\d+) jobs", said, re.MULTILINE)
         assert any(number != total for number, total in counts), said
     records = workflow.records()
     presets.assert_whole(workflow.results, records, cluster.layout.without)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.programs import LIMIT_S, wait_for
 
+from peakmark import catalogue
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError
 from peakmark.run.measure import Request, measure
@@ -60,7 +61,7 @@ class Bench:
         known = self.planned.get(cell.id) == cell.spec() and (self.campaign / "plan.json").exists()
         if tool != "auto" or not known:
             # Kernels are found in the folder of --kernels; the key `tools` names references alone.
-            named = tool != "auto" and kernels == KERNELS
+            named = tool != "auto" and cell.instrument not in catalogue.KERNELS.values()
             self.plan([cell], {cell.instrument: tool} if named else {})
         words = ["measure", "--plan", str(self.campaign / "plan.json"), "--cell", cell.id]
         return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]

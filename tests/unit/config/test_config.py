@@ -150,3 +150,13 @@ def test_the_configuration_holds_every_key():
     tools = {key for one in grids for tool in one["references"].values() for key in tool}
     assert tools == set(ReferenceGrid.__struct_fields__)
     assert plan.make(EVERY_KEY).cells
+
+
+@pytest.mark.parametrize("nodes", ["all", "node33", ["node1", "node2"]])
+def test_nodes_are_a_word_or_a_list_of_different_names(nodes):
+    assert (
+        campaign.complete(
+            {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "nodes": nodes}
+        ).nodes
+        == nodes
+    )

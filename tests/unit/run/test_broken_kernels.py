@@ -103,7 +103,7 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
 
     plan = {"campaign": request.campaign.name, "cells": [CELL.to_json()], "config": {}}
     (request.campaign / "plan.json").write_text(json.dumps(plan))
-    for expected in ([], [{"host": gethostname(), "core": cpu, "count": 2}]):
+    for expected in ([], [{"core": f"the core of CPU {cpu} on {gethostname()}", "count": 2}]):
         with pytest.raises(MeasurementError, match=f"wrong result on CPU {cpu}"):
             measure(request)
         assert wrong_cores() == expected
