@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from testcluster import ClusterError
+from testcluster.processes import wait_until
 from tests.checkout import HOSTILE, TO_RECORDS, TO_TABLES, assert_untouched, hostile_config
 
 from workflow import CPU, DISK, NETWORK, Workflow
@@ -96,8 +97,13 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, t
         context = after[name]["context"]
         assert context["host"] == name.split("/")[3]
         assert context["tool"]["path"] == str(tool), "the module's tool, not the one of /usr/bin"
-    states = site.run(["sacct", "-n", "-X", "--format=State"]).stdout.split()
-    assert states.count("COMPLETED") >= 2 and "FAILED" in states, "Slurm's accounts say the same"
+
+    def has_accounts():
+        states = site.run(["sacct", "-n", "-X", "--format=State"]).stdout.split()
+        return states.count("COMPLETED") >= 2 and "FAILED" in states
+
+    # slurmctld hands its accounts to slurmdbd later.
+    wait_until(has_accounts, 60.0, "Slurm's accounts say the same", 0.5)
 
 
 def test_batches_of_cells_share_a_job(workflow):
