@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -168,7 +169,9 @@ class LogHandler(LogHandlerBase):
         if self._full_disk(text):
             return
         # After Ctrl-C during the imports, the log is empty or has a traceback.
-        by_ctrl_c = cleanup.pressed and text in ("", "peakmark: interrupted")
+        if not text and not cleanup.pressed:
+            time.sleep(0.5)  # a job may end by Ctrl-C before this process handles it
+        by_ctrl_c = text == "peakmark: interrupted" or (cleanup.pressed and not text)
         if by_ctrl_c or "KeyboardInterrupt" in text:
             self._say(f"interrupted {name}")
             return
