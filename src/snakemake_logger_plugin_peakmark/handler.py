@@ -1,4 +1,4 @@
-"""The handler: show failures, answers and errors of a run, and pass the events of jobs to the bar."""
+"""The handler: show failures, answers and errors of a run, and a bar with the time left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from logging import ERROR, INFO, WARNING, LogRecord
 from pathlib import Path
@@ -15,27 +14,26 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-from peakmark import files, resources
+from peakmark import resources
 from peakmark.config import campaign
-from peakmark.run import cleanup
-from peakmark.workflow import startup
+from peakmark.formatting import duration
+from peakmark.workflow import startup, status
 from peakmark.workflow.startup import UserError, as_workflow_error
-from snakemake_logger_plugin_peakmark.bar import Bar, job_name
 
 STATE = Path(".snakemake")
 LOG_CHARACTERS = 2000
 """Number of characters at the end of a log that are shown."""
-ANSWERS = (
-    *("Report created", "Unlocked", "Congratulations", "Will exit after finishing"),
-    *("Would delete", "Deleting"),
-)
+ANSWERS = ("Report created", "Unlocked", "Congratulations", "Would delete", "Deleting")
 """Beginnings of messages that answer a request of the user, such as --unlock."""
 REPEATED = ("Look above for error messages", "At least one job did not complete successfully.")
 """Endings of messages that repeat the failures and the list at the end."""
+PLAIN_STEP = 0.1
+"""Share of the jobs after which another line is printed if there is no terminal."""
 
 
 @dataclass
@@ -80,32 +78,31 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         self.console = Console(stderr=not self.common_settings.stdout, highlight=False)
         self.bar = Bar(self.console)
-        self.disk_was_full = False
-        self.printed: set[str] = set()
 
     def emit(self, record: LogRecord) -> None:
         """Show one record. Never raise, because a broken line must not end a campaign."""
         try:
             event = getattr(record, "event", None)
-            shows_commands = event != LogEvent.SHELLCMD or self.common_settings.printshellcmds
-            if self.common_settings.dryrun and record.levelno < ERROR:
-                if shows_commands:
-                    self._say(self.format(record))
+            is_plan = self.common_settings.dryrun and record.levelno < ERROR
+            if event == LogEvent.SHELLCMD and not self.common_settings.printshellcmds:
+                return
+            if is_plan or event == LogEvent.SHELLCMD:
+                self._say(self.format(record))
             elif event is None:
                 self._message(record)
-            elif event == LogEvent.SHELLCMD and shows_commands:
-                self._say(self.format(record))
-            elif event == LogEvent.ERROR and record.__dict__.get("exception") != "RuleException":
-                # Skip a RuleException: it repeats the line of the failure, with the whole command.
-                self._trouble(record)
             else:
-                self._job(event, record.__dict__)
+                self._event(event, record)
         except Exception:
             self.handleError(record)
 
-    def _job(self, event: str, values: dict[str, Any]) -> None:
-        """Pass an event of a job to the bar, and print a failure."""
-        if event == LogEvent.JOB_INFO:
+    def _event(self, event: str, record: LogRecord) -> None:
+        """Show an error, or pass the event of a job to the bar."""
+        values = record.__dict__
+        if event == LogEvent.ERROR:
+            # A RuleException repeats the line of the failure, with the whole command.
+            if values.get("exception") != "RuleException":
+                self._trouble(record)
+        elif event == LogEvent.JOB_INFO:
             self.bar.started(values)
         elif event == LogEvent.JOB_FINISHED:
             self.bar.finished(values["job_id"])
@@ -119,19 +116,16 @@ class LogHandler(LogHandlerBase):
 
     def _message(self, record: LogRecord) -> None:
         """Show a message that belongs to no event."""
-        if record.getMessage().startswith("Nothing to be done"):
+        text = self.format(record)
+        if text.startswith("Nothing to be done"):
             self._say(
                 "nothing to do: every cell is measured and the report is newer than all of them"
             )
             self._summary()
         elif record.levelno >= WARNING:
             self._trouble(record)
-        elif record.levelno >= INFO:
-            text = self.format(record)
-            is_answer = text.startswith(ANSWERS) and text not in self.printed
-            if self.common_settings.verbose or is_answer:
-                self._say(text)
-                self.printed.add(text)
+        elif text.startswith(ANSWERS) or (self.common_settings.verbose and record.levelno >= INFO):
+            self._say(text)
 
     def _say(self, text: str, console: Console | None = None) -> None:
         (console or self.console).print(text, markup=False, soft_wrap=True)
@@ -140,14 +134,9 @@ class LogHandler(LogHandlerBase):
         """Show an error or a warning, unless the failures or the list at the end repeat it."""
         self.bar.stop()
         text = self.format(record).strip("\n")
-        of_full_disk = "[Errno 28]" in text or "metadata record" in text
-        if text.endswith(REPEATED) or (of_full_disk and self._full_disk("")):
-            return
-        # A dry run prints its plan on standard output, so print errors on standard error.
-        console = self.console
-        if self.common_settings.stdout:
-            console = Console(stderr=True, highlight=False)
-        self._say(text, console)
+        if not text.endswith(REPEATED):
+            # A dry run prints its plan on standard output, so print errors on standard error.
+            self._say(text, Console(stderr=True, highlight=False))
 
     def _summary(self) -> None:
         """Print the summary of a run that had nothing to do."""
@@ -161,43 +150,22 @@ class LogHandler(LogHandlerBase):
 
     def _failure(self, values: Mapping[str, Any]) -> None:
         """Print one line for a failed job, and the end of its log."""
-        name = job_name(values)
-        # Prefer the rule's log, because the executor's log has little text.
-        text = ""
-        for path in values.get("log") or []:
-            text = text or _end_of_log(path)
-        if self._full_disk(text):
-            return
-        # After Ctrl-C during the imports, the log is empty or has a traceback.
-        if not text and not cleanup.pressed:
-            time.sleep(0.5)  # a job may end by Ctrl-C before this process handles it
-        by_ctrl_c = text == "peakmark: interrupted" or (cleanup.pressed and not text)
-        if by_ctrl_c or "KeyboardInterrupt" in text:
-            self._say(f"interrupted {name}")
-            return
+        # The rule's log comes first; the executor's log has little text.
+        texts = filter(None, map(_end_of_log, values.get("log") or []))
+        text = next(texts, "")
         # The executor's message: how Slurm ended the job, or why sbatch refused it.
         reason = str(values.get("rule_msg") or "")
-        line = f"[red]failed[/red] {name}"
+        # A job that Ctrl-C or another signal ends says so, or says nothing.
+        is_interrupted = text == "peakmark: interrupted" or "KeyboardInterrupt" in text
+        if is_interrupted or not (text or reason):
+            self._say(f"stopped {job_name(values)}")
+            return
+        line = f"[red]failed[/red] {job_name(values)}"
         if reason:
             line = f"{line}: {escape(reason)}"
         self.console.print(line, soft_wrap=True)
         if text:
             self._say(text)
-
-    def _full_disk(self, text: str) -> bool:
-        """Return whether the disk of the results is full, and print this once.
-
-        No log then has room for a reason, and every later cell fails for the same reason.
-        """
-        full = None
-        if not text:
-            full = files.full(Path("results")) or files.full(STATE)
-        if "was not measured: No space left" in text:
-            full = text
-        if full is not None and not self.disk_was_full:
-            self.disk_was_full = True
-            self._say(full)
-        return full is not None
 
     def close(self) -> None:
         """End the bar, and so restore the terminal."""
@@ -205,11 +173,71 @@ class LogHandler(LogHandlerBase):
         super().close()
 
 
-def _end_of_log(path: object) -> str:
-    """Return the end of a log; empty if there is no log."""
-    if not Path(str(path)).is_file():
+def _end_of_log(path: str) -> str:
+    """Return the end of a log; empty if it cannot be read."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return ""
-    with suppress(OSError):
-        text = Path(str(path)).read_text(encoding="utf-8", errors="replace")
-        return text.strip()[-LOG_CHARACTERS:]
-    return ""
+    return text.strip()[-LOG_CHARACTERS:]
+
+
+class Bar:
+    """The number of ended jobs and the time left, as a bar on a terminal, otherwise in lines."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
+        name, left = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
+        self.progress = Progress(name, *columns, left, console=console, transient=True, expand=True)
+        self.start: float | None = None
+        self.outputs: dict[int, str] = {}
+        self.printed = 0.0
+
+    def started(self, values: Mapping[str, Any]) -> None:
+        """Show a job that was handed over."""
+        if self.start is None:
+            self.start = time.monotonic()
+            self.task = self.progress.add_task("", total=None, left="")
+            if self.console.is_terminal:
+                self.progress.start()
+        self.outputs[values["jobid"]] = str((values.get("output") or [""])[0])
+        self.progress.update(self.task, description=job_name(values))
+
+    def finished(self, jobid: int) -> None:
+        """Drop an ended job from the time left."""
+        status.progress.finish(self.outputs.pop(jobid, ""))
+
+    def counted(self, done: int, total: int) -> None:
+        """Show how many of all jobs have ended, on the bar or in a line after each ``PLAIN_STEP``."""
+        if self.start is None:
+            return
+        seconds = status.progress.seconds_left(self.start)
+        left = ""
+        if done == total:
+            left = "done"
+        elif seconds is not None:
+            left = f"{duration(seconds)} left"
+        self.progress.update(self.task, completed=done, total=total, left=left)
+        is_due = done == total or done / total >= self.printed + PLAIN_STEP
+        if is_due and not self.console.is_terminal:
+            self.printed = done / total
+            elapsed = time.monotonic() - self.start
+            parts = (f"{done} of {total} jobs", f"{elapsed:.0f} s", left)
+            self.console.print(", ".join(filter(None, parts)))
+        if done == total:
+            self.stop()  # the last messages must not share the line with the bar
+
+    def stop(self) -> None:
+        if self.progress.live.is_started:  # without a started bar, rich would print an empty line
+            self.progress.stop()
+
+
+def job_name(values: Mapping[str, Any]) -> str:
+    """Return the name of a job: its cell, its node, or its rule."""
+    output = str((values.get("output") or [""])[0])
+    if values.get("rule_name") == "measure" and "/nodes/" in output:
+        return f"job {output.split('/nodes/')[-1]}"
+    if values.get("rule_name") == "measure":
+        return output.split("/cells/")[-1].removesuffix(".json")
+    return str(values.get("rule_name", ""))

@@ -91,8 +91,19 @@ def test_a_failure_is_named_with_the_end_of_its_log(run, tmp_path):
     printed = run.send(LogEvent.JOB_ERROR, logging.ERROR, **values, log=[str(log)])
     assert "disk/fio/x/any/0" in printed
     assert "[red]luck[/red]" in printed  # what a tool says is no markup
+    assert "stopped" not in printed
     printed = run.send(LogEvent.JOB_ERROR, logging.ERROR, **values, log=["/proc/self/mem"])
     assert printed.count("disk/fio/x/any/0") == 2
+
+
+@pytest.mark.parametrize("text", ["", "peakmark: interrupted\n", "Traceback\nKeyboardInterrupt\n"])
+def test_a_job_that_a_signal_ended_has_stopped_and_not_failed(text, run, tmp_path):
+    log = tmp_path / "0.log"
+    log.write_text(text)
+    values = {"rule_name": "measure", "output": ["results/a/cells/cpu/x/0.json"], "log": [str(log)]}
+    assert run.send(LogEvent.JOB_ERROR, logging.ERROR, **values) == "stopped cpu/x/0\n"
+    printed = run.send(LogEvent.JOB_ERROR, logging.ERROR, **values, rule_msg="TIMEOUT")
+    assert ("TIMEOUT" in printed) == (text == "")
 
 
 @cases("workflow")
@@ -100,9 +111,6 @@ def test_of_what_snakemake_says_reasons_and_answers_stay(run, level, message, pr
     level = getattr(logging, level)
     event = LogEvent.ERROR if level == logging.ERROR else None
     run.handler.setFormatter(logging.Formatter("%(message)s"))
-    if printed is None:  # an answer, which is printed once
-        run.send(event, level, message)
-        printed = f"{message}\n"
     assert run.send(event, level, message) == printed
 
 
