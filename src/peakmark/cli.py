@@ -21,9 +21,9 @@ from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, NamedTuple
 
-from peakmark import __version__, files, output, resources
+from peakmark import __version__, files, resources
 from peakmark.check import command as check_command
-from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Terminated, sentence
+from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Terminated, mute, sentence, tell
 from peakmark.formatting import plural
 from peakmark.run import build, cleanup
 
@@ -55,10 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PeakmarkError as error:
         return _failed(str(error), ExitCode.ERROR)
     except BrokenPipeError:
-        output.drop()
+        mute()
         return ExitCode.ERROR
     except OSError as error:
-        output.drop()
+        mute()
         return _failed(sentence(error), ExitCode.ERROR)
     except Terminated:
         return _failed("terminated", 128 + signal.SIGTERM)
@@ -86,7 +86,7 @@ def _execute(words: list[str]) -> int:
 def _failed(text: str, code: int) -> int:
     """Print why a command failed, and return its exit code."""
     with suppress(OSError):
-        output.tell(text)
+        tell(text)
     return code
 
 
@@ -96,6 +96,8 @@ FOLDER_HELP = "folder of the campaign, e.g. results/quick"
 BUNDLE_HELP = f"{FOLDER_HELP}, or a bundle"
 OUTPUT = ("-o", "--output")
 PRESETS = "config/presets"
+SNAKEMAKE_FAILED = 1
+"""Exit code of Snakemake for every failure except a wrong command line, which has the exit code 2."""
 
 
 def _no_arguments(_: ArgumentParser) -> None:
@@ -145,9 +147,9 @@ def init(_: argparse.Namespace) -> None:
         path = schemas.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_text(path, schemas.as_yaml(name, kind))
-        output.say(f"{path}: written, for editors that check the files")
+        print(f"{path}: written, for editors that check the files")
     option = "" if is_new else f" --site {site}"
-    output.say(f"edit them, then: peakmark run{option}")
+    print(f"edit them, then: peakmark run{option}")
 
 
 def _write_new(path: Path, text: str) -> bool:
@@ -157,9 +159,9 @@ def _write_new(path: Path, text: str) -> bool:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        output.say(f"{path}: exists, not changed")
+        print(f"{path}: exists, not changed")
         return False
-    output.say(f"{path}: written")
+    print(f"{path}: written")
     return True
 
 
@@ -185,7 +187,7 @@ def doctor(options: argparse.Namespace) -> int:
     from peakmark.workflow import doctor
 
     if options.facts:
-        output.say(_facts(options.scratch))
+        print(_facts(options.scratch))
         return ExitCode.GOOD
     if options.site and not options.slurm:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
@@ -195,7 +197,7 @@ def doctor(options: argparse.Namespace) -> int:
         text += f"\n\n{_cluster_verdict(healthy, options.site)}"
     else:
         text, healthy = doctor.examine(options.scratch, build.folder())
-    output.say(text)
+    print(text)
     return ExitCode.GOOD if healthy else ExitCode.ERROR
 
 
@@ -258,26 +260,26 @@ def _plan_arguments(command: ArgumentParser) -> None:
 
 def plan(options: argparse.Namespace) -> None:
     from peakmark.config import campaign
-    from peakmark.plan import build, cluster, plan_text
-    from peakmark.plan.plan import RESULTS
+    from peakmark.plan import cluster, plan_text
+    from peakmark.plan.plan import RESULTS, complete, make_completed
     from peakmark.storage import planfile
 
     files = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
     settings = [*options.config, *campaign.site(options.site)]
     values = campaign.read([*files, *options.configfile], settings)
-    completed = build.complete(values, on_cluster=options.slurm)
+    completed = complete(values, on_cluster=options.slurm)
     where = None
     if options.slurm:
         where = cluster.find(completed, options.partition, RESULTS / completed.campaign)
-    planned = build.make_completed(completed, where)
+    planned = make_completed(completed, where)
     if options.write is not None:
         planfile.write(options.write, planned.to_json())
-        output.say(f"{options.write}: {plural(len(planned.cells), 'cell')}")
+        print(f"{options.write}: {plural(len(planned.cells), 'cell')}")
     else:
         from peakmark.workflow import startup
 
         notes = startup.check(planned, planned.cells)
-        output.say("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
+        print("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
 
 
 def _run_arguments(command: ArgumentParser) -> None:
@@ -289,8 +291,7 @@ def run(options: argparse.Namespace) -> int:
     from peakmark.config import campaign
 
     profile = "slurm" if options.slurm else "local"
-    snakefile = str(resources.of_checkout("Snakefile"))
-    argv = [sys.executable, "-m", "peakmark.workflow.launch", "--snakefile", snakefile]
+    argv = ["snakemake", "--snakefile", str(resources.of_checkout("Snakefile"))]
     if options.campaign:
         files = [campaign.shipped(name, PRESETS) for name in options.campaign]
         argv += ["--configfile", *files]
@@ -300,8 +301,25 @@ def run(options: argparse.Namespace) -> int:
         # Snakemake uses only the last --config, so it must hold all settings.
         settings = campaign.named(options.snakemake, campaign.WORDS)
         argv += ["--config", *settings, *campaign.site(options.site)]
-    sys.stdout.flush()
-    os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
+    return _snakemake(argv)
+
+
+def _snakemake(argv: list[str]) -> int:
+    """Run Snakemake in this process, and return the exit code in peakmark's terms."""
+    import snakemake.cli
+
+    from peakmark.workflow.startup import UserError
+
+    sys.argv = argv
+    try:
+        snakemake.cli.main()
+    except SystemExit as end:
+        if end.code == SNAKEMAKE_FAILED and cleanup.pressed:
+            return 128 + signal.SIGINT
+        if end.code == SNAKEMAKE_FAILED:
+            return UserError.exit_code
+        return int(end.code or 0)
+    return ExitCode.GOOD
 
 
 # -- read the results of a campaign
@@ -316,7 +334,7 @@ def status(options: argparse.Namespace) -> None:
     from peakmark.storage.results import Results
     from peakmark.workflow import status
 
-    output.say(status.describe(Results.read(options.campaign), only_failed=options.failed))
+    print(status.describe(Results.read(options.campaign), only_failed=options.failed))
 
 
 def tables(options: argparse.Namespace) -> None:
@@ -335,17 +353,17 @@ def _report_arguments(command: ArgumentParser) -> None:
 def report(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
     from peakmark.views import rendering
-    from peakmark.workflow import documents, status
+    from peakmark.workflow import status
 
     with pack.opened(options.campaign) as folder:
-        content = documents.collect(folder)
+        content = status.collect_report(folder)
         if options.output is not None:
             is_html = options.output.suffix == ".html"
             write = rendering.write_html if is_html else rendering.write_pdf
-            output.say(str(write(content, options.output)))
+            print(write(content, options.output))
         elif options.campaign.is_file():
             for suffix, write in ((".pdf", rendering.write_pdf), (".html", rendering.write_html)):
-                output.say(str(write(content, options.campaign.with_suffix(suffix))))
+                print(write(content, options.campaign.with_suffix(suffix)))
         else:
             rendering.write_all(content)
             status.print_summary(options.campaign)
@@ -376,7 +394,7 @@ def compare(options: argparse.Namespace) -> int:
     rules = compare.Rules(changed=options.changed)
     first = _dataset(options.a)
     comparisons = [compare.judge(first, _dataset(other), rules) for other in options.others]
-    output.say("\n\n".join(compare.report(found) for found in comparisons))
+    print("\n\n".join(compare.report(found) for found in comparisons))
     counts = Counter[str]()
     for found in comparisons:
         counts += found.counts
@@ -385,7 +403,7 @@ def compare(options: argparse.Namespace) -> int:
     if counts["worse"]:
         return ExitCode.DIFFERENT
     if counts.total() == counts["cannot tell"] + counts["not comparable"]:
-        output.tell("cannot tell: no row of both campaigns could be judged")
+        tell("cannot tell: no row of both campaigns could be judged")
         return ExitCode.CANNOT_TELL
     return ExitCode.GOOD
 
@@ -418,7 +436,7 @@ def fleet(options: argparse.Namespace) -> int:
         slow = fleet_report.slow_nodes(frames)
         if slow:
             lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
-    output.say("\n".join(lines))
+    print("\n".join(lines))
     if not options.fail_on:
         return ExitCode.GOOD
     if slow:
@@ -441,7 +459,7 @@ def _pack_arguments(command: ArgumentParser) -> None:
 def bundle(options: argparse.Namespace) -> None:
     from peakmark.bundle import pack
 
-    output.say(str(pack.write(options.campaign, options.output)))
+    print(pack.write(options.campaign, options.output))
 
 
 def _export_arguments(command: ArgumentParser) -> None:
@@ -469,10 +487,10 @@ def export(options: argparse.Namespace) -> None:
     with pack.opened(options.campaign) as folder:
         text = write(build.load(folder))
     if options.output is None:
-        output.say(text.rstrip("\n"))
+        print(text.rstrip("\n"))
     else:
         options.output.write_text(text, encoding="utf-8")
-        output.say(str(options.output))
+        print(options.output)
 
 
 # -- what only rules and jobs call
@@ -528,7 +546,7 @@ def measure(options: argparse.Namespace) -> None:
         first = together.waiting(first, options.shared)
     record = measure(first)
     if record["status"] != "ok":
-        output.tell(f"{options.cell} is {record['status']}: {record['reason']}")
+        tell(f"{options.cell} is {record['status']}: {record['reason']}")
 
 
 def _move_to(node: str) -> None:

@@ -1,8 +1,13 @@
-"""Errors that are shown to users. A message is one sentence: what happened, where, and what to do."""
+"""Exit codes, errors and messages for users, and functions that print them.
+
+A message is one sentence: what happened, where, and what to do.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
+import sys
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -136,3 +141,25 @@ def sentence(error: OSError, path: bool = True) -> str:
     if remedy:
         text = f"{text}; {remedy}"
     return text
+
+
+# -- standard output and standard error, which may be full or a broken pipe
+
+
+def is_coloured() -> bool:
+    """Return whether standard output is a terminal that shows colours (https://no-color.org)."""
+    return (
+        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
+
+
+def tell(*lines: str) -> None:
+    """Print lines on standard error, each with the prefix ``peakmark:``."""
+    for line in lines:
+        print(f"peakmark: {line}", file=sys.stderr, flush=True)
+
+
+def mute() -> None:
+    """Discard buffered output, which Python would try to print again at exit, with a traceback."""
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,7 +18,7 @@ from peakmark.machine.facts import cached
 from peakmark.rows import build
 from peakmark.run import lock
 from peakmark.views import rendering
-from peakmark.workflow import documents
+from peakmark.workflow import status
 
 
 def made_once(factory, name, make_in):
@@ -50,7 +50,7 @@ def swept(tmp_path_factory):
     def make_in(folder):
         make.write(folder, make.sweep(), config={"report": section})
         make.tables(folder)
-        rendering.write_pdf(documents.collect(folder))
+        rendering.write_pdf(status.collect_report(folder))
 
     return made_once(tmp_path_factory, "sweep", make_in)
 
@@ -64,7 +64,7 @@ def known_machine(swept, tmp_path_factory):
         facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
         (folder / "machine").mkdir(exist_ok=True)
         (folder / "machine" / "node1.json").write_text(make.text_of(facts))
-        rendering.write_html(documents.collect(folder))
+        rendering.write_html(status.collect_report(folder))
 
     return made_once(tmp_path_factory, "known/sweep", make_in)
 
@@ -78,7 +78,7 @@ def sweep(swept):
 @pytest.fixture(scope="session")
 def report(swept):
     """What the report of ``swept`` says."""
-    return documents.collect(swept).data
+    return status.collect_report(swept).data
 
 
 @pytest.fixture(scope="session")
@@ -110,7 +110,7 @@ def golden(tmp_path_factory):
 @pytest.fixture(scope="session")
 def known_report(known_machine):
     """What the report of ``known_machine`` says."""
-    return documents.collect(known_machine).data
+    return status.collect_report(known_machine).data
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from peakmark import output
 from peakmark.check.verdict import Verdict, check
-from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Unavailable, sentence
+from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Unavailable, mute, sentence, tell
 from peakmark.run import build
 
 BY_HAND = (20.0, 3600.0)
@@ -67,14 +66,14 @@ def run(options: argparse.Namespace) -> int:
     """Check this node, print one line, and return the exit code."""
     try:
         verdict = _verdict(options)
-        output.say(verdict.text)
+        print(verdict.text, flush=True)
         code = verdict.code
     except ConfigError as error:
         code = _failed(str(error), ExitCode.USAGE)
     except PeakmarkError as error:
         code = _failed(str(error), ExitCode.ERROR)
     except OSError as error:
-        output.drop()  # Python would try to print again, and end with another code
+        mute()  # Python would try to print again, and end with another code
         code = _failed(sentence(error), ExitCode.ERROR)
     except Exception as error:  # a traceback ends with 1, which would drain the node
         code = _failed(f"defect of peakmark: {error!r}", ExitCode.ERROR)
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _failed(text: str, code: ExitCode) -> ExitCode:
     """Print why the check failed, and return its exit code."""
-    output.tell(text)
+    tell(text)
     return code
 
 

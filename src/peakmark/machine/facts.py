@@ -11,8 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from peakmark import output
-from peakmark.errors import RecordError
+from peakmark.errors import RecordError, tell
 from peakmark.machine import gpu, hardware, job_limits, network, software, storage
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
@@ -133,5 +132,5 @@ def _stored(path: Path) -> Facts | None:
         return stored.read(path)
     except RecordError as error:
         aside = stored.set_aside(path.parent.parent, path.stem)
-        output.tell(f"{error}: collected again, the old file is kept in {aside}")
+        tell(f"{error}: collected again, the old file is kept in {aside}")
         return None

@@ -1,9 +1,13 @@
-"""Compute name, comment and sbatch options of a job. Later runs recognise a job by its comment."""
+"""Compute name, comment and sbatch options of a job, and its resources for other executors.
+
+Later runs recognise a job by its comment.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +17,7 @@ from peakmark.catalogue import GPUS
 from peakmark.cell import Cell
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, Settings, gres_of, settings_of
-from peakmark.plan.job_groups import resource_of, two_nodes, uses_shared_resource
-from peakmark.plan.plan import Plan
+from peakmark.plan.plan import Plan, resource_of, two_nodes, uses_shared_resource
 
 MARGIN = 3.0
 """Time limit of a job, as a multiple of the longest expected time."""
@@ -281,3 +284,63 @@ def site_options(
     elif memory != "none":
         named["mem"] = "0" if exclusive else f"{megabytes}M"
     return named
+
+
+# -- other executors than peakmark's submit a job from the resources of the rules that measure. Their names
+# are those of snakemake-executor-plugin-slurm; a submit command of cluster-generic names those that its
+# scheduler knows.
+
+Values = dict[str, int | str]
+"""Name of a resource -> its value for one job."""
+
+STEP = ("nodes", "tasks", "cpus_per_task")
+"""Resources that snakemake-executor-plugin-slurm-jobstep reads inside a job."""
+_REPLACED = (
+    *("time", "nodes", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "gres"),
+    "dependency",
+)
+"""Options of sbatch that follow from other resources. Snakemake's scheduler replaces the dependency."""
+
+
+def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
+    """Return the resources of the job that measures the cells.
+
+    The resources of all jobs of a plan have the same names, because Snakemake's rule states the names.
+
+    Args:
+        cells: cells of the job.
+        plan: plan of the campaign.
+        overrides: settings from the command line, which override the site file.
+    """
+    settings = {**settings_of(plan.config), **overrides}
+    named = named_options(cells, plan, overrides)
+    values = step_resources(cells, plan, settings) | shared_resources(cells, plan)
+    values |= {"runtime": int(named["time"]), "mem_mb": megabytes(cells, plan)}
+    # Sites may forbid jobs to request memory, or take it by CPU.
+    if settings.get("memory") == "none":
+        values["mem_mb"] = 0
+    if "mem-per-cpu" in named:
+        values["mem_mb_per_cpu"] = int(named["mem-per-cpu"].rstrip("M"))
+    if any(cell.subsystem == "gpu" for cell in plan.cells):
+        # Without tasks_per_gpu, the plugin would start a task for each GPU.
+        values |= {"gres": named.get("gres", ""), "tasks_per_gpu": 0}
+    for resource, option in OVERRIDES.items():
+        if option in named:
+            values[resource] = named.pop(option)
+    for option in _REPLACED:
+        named.pop(option, None)
+    values["slurm_extra"] = shlex.join(command_line(named, settings))
+    return values
+
+
+def step_resources(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
+    """Return the nodes of a job and the CPUs that it uses on each, without reading the campaign's records."""
+    _, nodes = eligible(cells, plan)
+    return {"nodes": nodes, "tasks": nodes, "cpus_per_task": cpus(cells, plan, settings)}
+
+
+def shared_resources(cells: Sequence[Cell], plan: Plan) -> Values:
+    """Return the resources that only one job at a time may use: 1 if this job uses it, else 0."""
+    settings = settings_of(plan.config)
+    used = {resource_of(cell, settings) for cell in cells if uses_shared_resource(cell, settings)}
+    return {"network": int("pair" in used), "shared_disk": int("disk" in used)}

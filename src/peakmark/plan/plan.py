@@ -1,21 +1,37 @@
-"""The plan of a campaign, and the reference tools that it names."""
+"""The plan of a campaign: its cells in running order, its jobs, and how its configuration becomes a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from peakmark.cell import Cell
-from peakmark.config.types import Planned
-from peakmark.plan import durations, job_groups
-from peakmark.plan.cluster import Cluster, peers
+from peakmark.config import campaign as configuration
+from peakmark.config import layouts, site, texts
+from peakmark.config.types import Batch, Planned
+from peakmark.errors import ConfigError
+from peakmark.machine import gpu
+from peakmark.plan import durations, grids
+from peakmark.plan.cluster import (
+    Cluster,
+    Settings,
+    gres_of,
+    groups_together,
+    local_nodes,
+    pair_rounds,
+    peers,
+    settings_of,
+)
 from peakmark.plan.durations import Durations
 from peakmark.storage.results import Results
+from peakmark.tools import REGISTRY
 
 RESULTS = Path("results")
 """Folder of all campaigns, relative to the working directory."""
@@ -85,13 +101,6 @@ class Plan:
         """Return the longest time of any cell in seconds, see ``Durations.longest``."""
         return max(map(self.durations.longest, self.cells), default=0.0)
 
-    def record_name(self, cell: Cell) -> str:
-        """Return the path of a cell's record as text.
-
-        Path objects would take too much time with ten thousand cells.
-        """
-        return f"{RESULTS}/{self.campaign}/cells/{cell.id}.json"
-
     @cached_property
     def peers(self) -> dict[str, str]:
         """Return node -> the other node of its network cells; empty if Slurm chooses the nodes."""
@@ -108,7 +117,7 @@ class Plan:
     def jobs(self) -> dict[str, list[Cell]]:
         """Return job -> its cells. The job of a single cell has the cell's id as its name."""
         if self.is_grouped:
-            return job_groups.group(self.cells, self.config)
+            return _grouped(self.cells, self.config)
         return {cell.id: [cell] for cell in self.cells}
 
     @cached_property
@@ -145,3 +154,188 @@ class Plan:
         if self.left_out:
             plan["left_out"] = dict(self.left_out)
         return plan
+
+
+# -- from the configuration to the plan
+
+
+def complete(config: Settings, on_cluster: bool = False) -> Planned:
+    """Return the configuration with defaults and the site's facts filled in. Errors: ConfigError.
+
+    Args:
+        config: configuration as the user wrote it.
+        on_cluster: whether the nodes look for reference tools, unless ``tools_on`` sets another place.
+    """
+    if on_cluster:
+        config = {"tools_on": "nodes", **config}
+    campaign = configuration.complete(config)
+    facts = None
+    if campaign.site is not None:
+        facts = site.load(campaign.site)
+    if campaign.report.tables is not None:
+        layouts.load(campaign.report.tables)
+    texts.check(campaign.report.text)
+    return Planned(**msgspec.structs.asdict(campaign), site_facts=facts)
+
+
+def make(config: Settings, cluster: Cluster | None = None) -> Plan:
+    """Return the plan of a configuration. Errors: ConfigError before anything runs."""
+    return make_completed(complete(config, cluster is not None), cluster)
+
+
+def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
+    """Return the plan of a completed configuration. Errors: ConfigError before anything runs."""
+    nodes = cluster.nodes if cluster else local_nodes(completed.nodes)
+    rounds = pair_rounds(completed, nodes)
+    groups = groups_together(completed, cluster)
+    grids.check_number(completed, len(nodes), rounds, groups)
+    # Collect the cells, except cells of reference tools that were not found.
+    left_out = _left_out(completed, cluster)
+    tools = _named_references(completed, left_out)
+    cells: dict[str, Cell] = {}
+    planned = []
+    for node in nodes:
+        has_gpus = not left_out and (cluster is None or cluster.gpus_of(node) > 0)
+        planned.append(grids.cells(completed, node, cluster is None, has_gpus))
+    planned.append(grids.group_cells(completed, groups))
+    planned.append(grids.pair_cells(completed, rounds))
+    for cell in chain(*planned):
+        name = cell.instrument
+        if REGISTRY[name].reference and tools[name].path is None:
+            continue
+        _add(cells, cell)
+    if left_out and not cells:
+        raise ConfigError(f"there is nothing to measure: {left_out['gpu']}")
+    # Order the cells, and choose the class of nodes.
+    ordered = grids.interleaved(cells.values(), completed.seed)
+    if cluster is not None:
+        # Two-node cells come last, because a job that waits for a second free node keeps one idle.
+        ordered.sort(key=_order)
+        single = [cell for cell in ordered if not two_nodes(cell)]
+        cpus, memory = durations.needs(single, completed)
+        gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
+        cluster = cluster.choose(cpus, memory, len(single) < len(ordered), gpus)
+    return Plan(
+        config=completed,
+        cells=tuple(ordered),
+        references=tuple(tools[name] for name in sorted(tools)),
+        cluster=cluster,
+        impossible=grids.impossible(ordered),
+        left_out=left_out,
+    )
+
+
+def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
+    """Return ``gpu`` -> why the grids of GPUs plan no cells; an empty dict if they plan cells."""
+    if not config.gpu:
+        return {}
+    reason = ""
+    if cluster is None:
+        count, reason = gpu.survey()
+    elif gres_of(config) is None:
+        count, reason = 0, "the site file has no gpus: {gres: gpu}"
+    else:
+        count = max(map(cluster.gpus_of, cluster.nodes))
+        reason = f"no node of partition {cluster.partition} has a GPU in Slurm"
+    if count:
+        return {}
+    return {"gpu": f"no GPU is measured: {reason}"}
+
+
+def _order(cell: Cell) -> int:
+    """Return the sort key of a cell: single-node cells, two-node cells, named pairs, nodes together."""
+    if cell.is_together:
+        return 3
+    if cell.peer:
+        return 2
+    return int(two_nodes(cell))
+
+
+def _add(cells: dict[str, Cell], cell: Cell) -> None:
+    """Add a cell. Errors: ConfigError if another grid has the same cell with other options."""
+    if cells.setdefault(cell.id, cell) != cell:
+        raise ConfigError(
+            f"two grids of {cell.subsystem} ask for {cell.id} with different options: give them "
+            "different blocks, variants or concurrency, or put them in one grid"
+        )
+
+
+def _named_references(config: Planned, left_out: Collection[str]) -> dict[str, Reference]:
+    """Return the reference tools that the grids name, except in grids of subsystems left out."""
+    tools: dict[str, Reference] = {}
+    for subsystem, several in config.grids().items():
+        if subsystem not in left_out:
+            for name in chain.from_iterable(grid.references for grid in several):
+                tools[name] = _reference(config, name)
+    return tools
+
+
+def _reference(config: Planned, name: str) -> Reference:
+    """Find a reference tool on this machine. With ``tools_on: nodes``, each node looks for it later."""
+    instrument = REGISTRY[name]
+    choice = config.tools.get(name)
+    names, where, program = instrument.executables, " on PATH", None
+    if choice:
+        program = str(choice)
+        names, where = (program,), ""
+    path: str | None = names[0]
+    reason = None
+    if choice is False:
+        path, reason = None, f"left out by tools.{name}"
+    elif config.tools_on != "nodes":
+        path = instrument.on_path(program)
+        if path is None:
+            reason = f"{' or '.join(names)} not found{where}"
+    return Reference(name, instrument.executables[0], path, reason, instrument.package)
+
+
+# -- jobs
+
+
+def two_nodes(cell: Cell) -> bool:
+    """Return whether the cell needs a second node on a cluster."""
+    return REGISTRY[cell.instrument].two_nodes
+
+
+def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
+    """Return whether the cell uses the network or a shared disk, so that it must run alone."""
+    return resource_of(cell, settings) != "own"
+
+
+def resource_of(cell: Cell, settings: Settings) -> str:
+    """Return which resource a cell uses: ``own`` (only its node), a shared ``disk``, a ``pair`` of nodes."""
+    if two_nodes(cell):
+        return "pair"
+    if cell.subsystem == "disk" and (settings.get("scratch_shared") or cell.is_together):
+        return "disk"
+    return "own"
+
+
+def _together_key(cell: Cell) -> str:
+    """Return the name of the job of a cell that is measured together with others."""
+    of_what = cell.options.get("first")
+    if cell.peer:
+        of_what = f"round{cell.options['round']}"
+    return f"{cell.instrument}.{cell.point}.{of_what}.{cell.repetition}.together"
+
+
+def _grouped(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
+    """Return the cells of each job, by its name, in running order.
+
+    The nodes, or the pairs of a round, that are measured together are one job. Other cells of a node are
+    one job, or with ``fan_out: {batch: 20}`` jobs of 20 cells.
+    """
+    fan_out, settings = config.fan_out, settings_of(config)
+    jobs: dict[str, list[Cell]] = {}
+    places = Counter[str]()
+    for cell in cells:
+        if cell.is_together:
+            name = _together_key(cell)
+        else:
+            name = f"{cell.place}.{resource_of(cell, settings)}"
+            if isinstance(fan_out, Batch):
+                batch = places[name] // fan_out.batch
+                places[name] += 1
+                name = f"{name}.{batch}"
+        jobs.setdefault(name, []).append(cell)
+    return jobs

@@ -12,8 +12,7 @@ from peakmark.cell import Cell
 from peakmark.formatting import format_size, gigabytes, listing, plural
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, settings_of
-from peakmark.plan.job_groups import two_nodes, uses_shared_resource
-from peakmark.plan.plan import Plan
+from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
 
 JOB_S, CELL_S = 0.5, 0.4
 """Overhead of each job and of each cell in seconds, without measuring and without Slurm."""

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peakmark import files, output
+from peakmark import files
 from peakmark.cell import Cell
 from peakmark.config.types import Planned
-from peakmark.errors import MeasurementError, PeakmarkError
+from peakmark.errors import MeasurementError, PeakmarkError, tell
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.planfile import ANEW, Part
@@ -99,7 +99,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
             measure(request(part, cell, kernels))
         except PeakmarkError as error:
             failed.append(cell)
-            output.tell(str(error))
+            tell(str(error))
     current.unlink(missing_ok=True)
     _finish(part, name, len(tried), failed)
 

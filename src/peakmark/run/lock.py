@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from peakmark import files, output
-from peakmark.errors import PeakmarkError
+from peakmark import files
+from peakmark.errors import PeakmarkError, tell
 
 DIRECTORY = Path("/tmp")  # noqa: S108 - one place per machine, whatever TMPDIR says; opened without following links
 
@@ -114,7 +114,7 @@ def take(lock: Callable[[int, int], object], descriptor: int, path: Path, instea
         if error.errno not in NO_LOCKS:
             os.close(descriptor)
             raise
-        output.tell(
+        tell(
             f"{path} cannot be locked, as its filesystem gives no locks ({error.strerror}): {instead} "
             "until this run has ended"
         )

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peakmark import __version__, files, output, slurm
+from peakmark import __version__, files, slurm
 from peakmark.cell import Cell
-from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError, RecordError, sentence
+from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError, RecordError, sentence, tell
 from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
 
@@ -317,4 +317,4 @@ def _store(campaign: Path, cell: Cell, reason: str, host: str, **context: Any) -
 
 @functools.cache
 def _tell_once(text: str) -> None:
-    output.tell(text)
+    tell(text)

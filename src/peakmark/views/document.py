@@ -17,10 +17,9 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from peakmark import output
 from peakmark.catalogue import CHAPTERS, KERNELS, SUBSYSTEMS
 from peakmark.config.layouts import Layout
-from peakmark.errors import ConfigError
+from peakmark.errors import ConfigError, tell
 from peakmark.formatting import date, plural, typeset
 from peakmark.resources import ROOT, of_user
 from peakmark.rows import schema
@@ -233,9 +232,7 @@ def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
         return {}
     folder = of_user(name)
     if not folder.is_dir():
-        output.tell(
-            f"report.text names {name!r}, which is no folder here: its chapters are left out"
-        )
+        tell(f"report.text names {name!r}, which is no folder here: its chapters are left out")
         return {}
     paths = {key: folder / f"{key}.md" for key in CHAPTERS}
     return {key: path for key, path in paths.items() if path.is_file()}

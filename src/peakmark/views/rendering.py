@@ -22,8 +22,7 @@ from typing import Any, Literal
 
 from markupsafe import Markup, escape
 
-from peakmark import output
-from peakmark.errors import PeakmarkError
+from peakmark.errors import PeakmarkError, tell
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import document, score_card
@@ -140,7 +139,7 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
         return _compile(folder, when, STANDARDS)
     except PeakmarkError:  # PDF/A forbids missing glyphs
         compiled = _compile(folder, when, (), system_fonts=True)
-    output.tell(
+    tell(
         "peakmark's fonts lack a character: the PDF is set with this machine's fonts and is no PDF/A"
     )
     return compiled

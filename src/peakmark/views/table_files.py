@@ -12,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark import files, output
+from peakmark import files
 from peakmark.config import layouts
 from peakmark.config.layouts import Layout
+from peakmark.errors import tell
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table
@@ -62,7 +63,7 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     folders with the layouts' names, also as LaTeX.
     """
     for reason in frames.campaign["left_out"]:
-        output.tell(f"left out: {reason}")
+        tell(f"left out: {reason}")
     layout = layout_tables.layout_of(frames)
     arranged = layout_tables.arrange(frames, layout)
     # Delete a file that may show an earlier choice of nodes.

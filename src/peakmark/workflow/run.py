@@ -19,15 +19,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from peakmark import files, output, resources
+from peakmark import files, resources
 from peakmark.cell import Cell
 from peakmark.config.types import Planned
+from peakmark.errors import tell
 from peakmark.formatting import duration, parse_duration, plural
-from peakmark.plan import cluster, jobs, rule_resources
-from peakmark.plan.build import complete, make_completed
+from peakmark.plan import cluster, jobs
 from peakmark.plan.cluster import Cluster, settings_of
-from peakmark.plan.plan import RESULTS, Plan
+from peakmark.plan.plan import RESULTS, Plan, complete, make_completed
 from peakmark.plan.plan_text import node_names
+from peakmark.rows.names import FOLDER as ROWS
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
 from peakmark.storage import planfile, records
@@ -89,7 +90,7 @@ class Run:
         self.kernels_ready = build.up_to_date()
         if not self.kernels_ready and self.missing_cells:
             startup.check_compiler(build.folder())
-        output.tell(*startup.check(self.plan, self.missing_cells))
+        tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
 
     def _find_cluster(self, completed: Planned) -> Cluster:
@@ -124,6 +125,17 @@ class Run:
         """Return the inputs of the rule that makes the rows: the output of each job."""
         return [self.output(name) for name in self.plan.jobs]
 
+    @property
+    def lost(self) -> list[str]:
+        """Return the outputs of jobs with missing cells, if the campaign already has rows.
+
+        Snakemake does not notice a lost record if newer tables depend on it. Without rows it makes every
+        record anyway, and planning ten thousand of them twice would take a tenth longer.
+        """
+        if not (self.plan.directory / ROWS).exists():
+            return []
+        return [self.output(name) for name in self.plan.jobs if self.missing_of(name)]
+
     def has_table(self, table: Table) -> bool:
         """Return whether the campaign has a table.
 
@@ -149,9 +161,6 @@ class Run:
         """Return the log of a job."""
         part = f"{job.NODES}/{name}" if self.plan.is_grouped else name
         return f"{self.folder}/logs/{part}.log"
-
-    def _exists(self, name: str) -> bool:
-        return (self.plan.directory / name).exists()
 
     # -- inputs and options of rules
 
@@ -225,7 +234,7 @@ class Run:
         if self.plan.cluster is None or self.has_queue or not self.plan.cells:
             return {}
         first = next(iter(self.plan.jobs.values()))
-        names = rule_resources.of_job(first, self.plan, self.overrides)
+        names = jobs.resources(first, self.plan, self.overrides)
         return {name: partial(self._resource, name) for name in names}
 
     @property
@@ -233,18 +242,18 @@ class Run:
         """Return the names of the resources that only one job at a time may use."""
         if not self.resources:
             return []
-        return list(rule_resources.shared(self.plan.cells[:1], self.plan))
+        return list(jobs.shared_resources(self.plan.cells[:1], self.plan))
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
         """Return one resource of a Snakemake job. All resources of the job are computed together."""
         cells = self.plan.jobs[wildcards.job]
         if cells[0].id not in self._known_resources:
-            values = rule_resources.of_job(cells, self.plan, self.overrides)
+            values = jobs.resources(cells, self.plan, self.overrides)
             self._known_resources[cells[0].id] = values
         return self._known_resources[cells[0].id][name]
 
     @cached_property
-    def _known_resources(self) -> dict[str, rule_resources.Values]:
+    def _known_resources(self) -> dict[str, jobs.Values]:
         return {}
 
     # -- jobs of a cluster
@@ -319,7 +328,7 @@ class Run:
             os.environ[cleanup.OWNER] = str(os.getpid())
         else:
             if self.opened is None:
-                output.tell(OTHER_EXECUTOR)
+                tell(OTHER_EXECUTOR)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
         build.keep_version(directory)
         # Write everything that a cell needs. The plan is last, because it shows that the rest exists.
@@ -348,7 +357,7 @@ class Run:
                 nodes = node_names(self.plan.cluster)
                 where = f"through Slurm, partition {self.plan.cluster.partition}, on {nodes}"
             time_left = duration(seconds(self.missing_cells))
-            output.tell(f"{count} {where}; {time_left} of measuring, then the report")
+            tell(f"{count} {where}; {time_left} of measuring, then the report")
 
     def print_summary(self) -> None:
         """Print the score card and the folder of the results. Errors: PeakmarkError, OSError."""
@@ -358,7 +367,7 @@ class Run:
         """Print the cells that this failed or interrupted run has not measured, with the reasons."""
         campaign = Results.read(self.plan.directory)
         ending: status.Ending = "interrupted" if cleanup.pressed else "failed"
-        output.say(status.describe(campaign, only_failed=True, ending=ending))
+        print(status.describe(campaign, only_failed=True, ending=ending), flush=True)
 
 
 class RunInJob(Run):
@@ -396,7 +405,7 @@ class RunInJob(Run):
         """Return the resources that the Slurm plugin reads inside a job."""
         if self.plan.cluster is None:
             return {}
-        return {name: partial(self._resource, name) for name in rule_resources.STEP}
+        return {name: partial(self._resource, name) for name in jobs.STEP}
 
     @property
     def limited_resources(self) -> list[str]:
@@ -405,7 +414,7 @@ class RunInJob(Run):
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
         cells = self.plan.jobs[wildcards.job]
-        return rule_resources.of_step(cells, self.plan, settings_of(self.plan.config))[name]
+        return jobs.step_resources(cells, self.plan, settings_of(self.plan.config))[name]
 
 
 def _log(folder: Path) -> str:

@@ -22,11 +22,11 @@ from typing import Any, ClassVar, TypeVar
 
 from snakemake_interface_common.exceptions import ApiError
 
-from peakmark import files, output, slurm
+from peakmark import files, slurm
 from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config.campaign import named
-from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence
+from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence, tell
 from peakmark.formatting import duration, gigabytes, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
@@ -260,18 +260,18 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
             continue
         counts[finding.state] += 1
         if finding.state == records.DAMAGED:
-            output.tell(finding.reason)
+            tell(finding.reason)
     for host in plan.results.damaged_facts:
         facts_files.set_aside(plan.directory, host)
     kept = f"kept in {plan.directory / records.ASIDE}"
     if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")
-        output.tell(f"{cells} measured again, the records as they were are {kept}")
+        tell(f"{cells} measured again, the records as they were are {kept}")
     if changed := counts[records.OTHER]:
         good = sum(finding.state == records.GOOD for finding in findings.values())
         cells = plural(changed, "cell is", "cells are")
         stay = plural(good, "finished cell stays", "finished cells stay")
-        output.tell(
+        tell(
             f"{cells} measured anew as options have changed, the earlier records are {kept}; {stay}"
         )
 
@@ -324,11 +324,9 @@ def adopt(plan: Plan) -> dict[str, str]:
     kept = {comment: number for number, comment in reversed(before.items()) if comment in wanted}
     others = [number for number in before if number not in kept.values()]
     if kept:
-        output.tell(f"jobs of an earlier run that are still in the queue and go on: {len(kept)}")
+        tell(f"jobs of an earlier run that are still in the queue and go on: {len(kept)}")
     if others:
-        output.tell(
-            f"jobs of an earlier run that measure something else and end now: {len(others)}"
-        )
+        tell(f"jobs of an earlier run that measure something else and end now: {len(others)}")
         _end(others, queued)
     return kept
 
@@ -381,7 +379,7 @@ def check_jobs(
     seconds, first = slowest
     cluster = plan.cluster
     if cluster and cluster.limit is not None and seconds > cluster.limit * 60:
-        output.tell(
+        tell(
             f"the job of {first} is expected to take {duration(seconds)}, and partition "
             f"{cluster.partition} ends jobs after {plural(cluster.limit, 'minute')} (MaxTime): "
             "slurm.partition in the site file names one with longer jobs"

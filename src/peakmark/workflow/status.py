@@ -1,30 +1,36 @@
 """Describe the state of a campaign from its plan, its records and, on a cluster, one call of squeue.
 
-The module also estimates the progress of this process's run, and prints the summary at its end.
+The module also estimates the progress of this process's run, and makes the report and the summary at its
+end.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from peakmark import data, files, output, slurm
+from peakmark import data, files, slurm
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.errors import RecordError
+from peakmark.errors import RecordError, is_coloured
 from peakmark.plan import jobs
 from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
 from peakmark.slurm.queue import current_cell
 from peakmark.storage import records
 from peakmark.storage.results import Results
+
+if TYPE_CHECKING:
+    from peakmark.views.rendering import ReportContent
 
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
 UNFIT = {
@@ -165,6 +171,29 @@ def _jobs(
     return running, pending.most_common()
 
 
+def collect_report(campaign: Path) -> ReportContent:
+    """Draw the figures of a campaign, and return the content of its report.
+
+    If the campaign cannot be written to, such as an archive, nothing is kept in its folder.
+
+    Raises:
+        RecordError: the folder holds no campaign, or a record is damaged.
+        ConfigError: a text of the author cannot be used.
+    """
+    from peakmark.rows import build  # not for ``peakmark status``
+    from peakmark.views import figures, rendering
+
+    can_write = os.access(campaign, os.W_OK)
+    frames = build.load(campaign, keep=can_write)
+    with tempfile.TemporaryDirectory(prefix="peakmark-figures-") as temporary:
+        folder = Path(temporary)
+        if can_write:
+            folder = campaign / figures.FOLDER
+            folder.mkdir(exist_ok=True)
+        figures.draw_figures(frames, folder)
+        return rendering.collect(frames, campaign, folder)
+
+
 def print_summary(directory: Path) -> None:
     """Print page one, the folder of the results, the impossible cells, and the next commands.
 
@@ -176,7 +205,7 @@ def print_summary(directory: Path) -> None:
 
     frames = build.load(directory, keep=False)
     page = score_card.build(frames)
-    output.say(score_card.terminal(page, is_coloured=output.is_coloured()))
+    print(score_card.terminal(page, is_coloured=is_coloured()))
     results = data.rendered(
         "summary.txt.j2",
         folder=directory,
@@ -184,7 +213,7 @@ def print_summary(directory: Path) -> None:
         peakmark=program("peakmark"),
         **score_card.results_of(frames, directory),
     )
-    output.say(f"\n{results}")
+    print(f"\n{results}", flush=True)
 
 
 def _impossible(standings: Iterable[Standing]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from peakmark.bundle import pack
 from peakmark.errors import PeakmarkError
 from peakmark.rows import schema
 from peakmark.views import rendering
-from peakmark.workflow import documents
+from peakmark.workflow import status
 
 RAW = "Command line used: iozone -a\n\tchildren = 1\n"
 
@@ -61,7 +61,7 @@ def contents(archive):
 def test_the_same_pdf_elsewhere(tmp_path, monkeypatch, peakmark):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     folder = campaign(here / "small", tables="file-io-lab", author="Jane")
-    original = rendering.write_pdf(documents.collect(folder)).read_bytes()
+    original = rendering.write_pdf(status.collect_report(folder)).read_bytes()
     made = pack.write(folder)
     assert made == here / "small.zip"
     elsewhere.mkdir()
@@ -70,7 +70,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch, peakmark):
     assert peakmark("report", elsewhere / "got.zip").returncode == 0
     assert (elsewhere / "got.pdf").read_bytes() == original
     # And so does the unpacked folder.
-    unpacked = documents.collect(unpack(elsewhere / "got.zip", elsewhere / "got"))
+    unpacked = status.collect_report(unpack(elsewhere / "got.zip", elsewhere / "got"))
     assert rendering.write_pdf(unpacked).read_bytes() == original
 
 

@@ -12,7 +12,7 @@ from peakmark.machine.topology import CpuLocation
 from peakmark.plan import grids, jobs, plan_text
 from peakmark.resources import ROOT
 from peakmark.run import pinning
-from peakmark.slurm.inventory import Node
+from peakmark.slurm.commands import Node
 
 RATES = {"workloads": ["FP64", "TC-FP8"], "concurrency": ["gpus"]}
 NO_DRIVER = "NVIDIA's driver is not installed (libcuda.so.1)"

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tests.unit.plan.planned import CPU, DISK, NETWORK, asked, where
 
-from peakmark.plan import job_groups, jobs
+from peakmark.plan import jobs
+from peakmark.plan.plan import two_nodes
 
 ONE_THREAD = {"workloads": ["DP", "SP", "HP"], "concurrency": [1]}
 
@@ -52,7 +53,7 @@ def test_any_node(kinds, concurrency, excluded, of_pair, planned):
     one = planned(where(cpus=2, kinds=kinds), cpu=[cpu], disk=[DISK], network=[NETWORK])
     for cell in one.cells:
         left_out = exclude(cell, one).split(",") if exclude(cell, one) else []
-        assert left_out == (of_pair if job_groups.two_nodes(cell) else excluded)
+        assert left_out == (of_pair if two_nodes(cell) else excluded)
         nodes, count = jobs.eligible([cell], one)
         assert len(nodes) >= count and not set(nodes) & set(left_out)
 
@@ -60,7 +61,7 @@ def test_any_node(kinds, concurrency, excluded, of_pair, planned):
 def test_jobs_that_need_two_free_nodes_come_last(planned):
     """While such a job waits, one of its nodes is idle."""
     one = planned(cpu=[CPU], network=[NETWORK], disk=[DISK], repetitions=3)
-    order = [job_groups.two_nodes(cell) for cell in one.cells]
+    order = [two_nodes(cell) for cell in one.cells]
     assert order == sorted(order) and set(order) == {False, True}
 
 

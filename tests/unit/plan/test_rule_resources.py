@@ -6,7 +6,7 @@ from tests.unit.plan.test_jobs import LARGE, SMALL, site
 
 from peakmark.config.types import Planned
 from peakmark.errors import ConfigError
-from peakmark.plan import rule_resources
+from peakmark.plan import jobs
 from peakmark.plan.cluster import unlisted
 
 
@@ -14,7 +14,7 @@ def by_subsystem(plan, **overrides):
     """Subsystem -> resources of the job of its last cell."""
     found = {}
     for cell in plan.cells:
-        found[cell.subsystem] = rule_resources.of_job([cell], plan, overrides)
+        found[cell.subsystem] = jobs.resources([cell], plan, overrides)
     return found
 
 

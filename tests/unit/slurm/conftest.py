@@ -1,7 +1,5 @@
 """What the tests of this folder share: a Slurm that answers, or programs that print, what a test says."""
 
-from pathlib import Path
-
 import pytest
 from tests.programs import executable
 from tests.unit.plan.planned import CPU, made
@@ -87,7 +85,7 @@ class Site:
 
     def task(self, place, **changes):
         cell = self.plan.cells[place]
-        comment, output = jobs.comment(self.plan, [cell]), Path(self.plan.record_name(cell))
+        comment, output = jobs.comment(self.plan, [cell]), self.plan.results.record_path(cell)
         task = Task(place, (cell,), output, comment, ("--nodes=1",), "#!/bin/sh\n", ("n1",))
         for name, value in changes.items():
             setattr(task, name, value)

@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from tests.unit.plan.planned import CPU, made, where
@@ -25,7 +24,7 @@ def reasons(site, place):
 
 
 def measured(site, place):
-    files.write_text(Path(site.plan.record_name(site.plan.cells[place])), "{}")
+    files.write_text(site.plan.results.record_path(site.plan.cells[place]), "{}")
 
 
 def comments(site):

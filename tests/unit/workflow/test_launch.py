@@ -6,9 +6,11 @@ import sys
 import pytest
 import snakemake.cli
 
+from peakmark import cli
 from peakmark.errors import ConfigError, PeakmarkError
 from peakmark.resources import command
-from peakmark.workflow import launch, startup
+from peakmark.run import cleanup
+from peakmark.workflow import startup
 from peakmark.workflow.startup import as_workflow_error
 
 SMALL = "campaign: small\ncpu: [{workloads: [DP], concurrency: [1]}]\n"
@@ -42,9 +44,9 @@ def test_the_reason_of_a_failure_decides(error, code, monkeypatch):
         raise SystemExit(1 if error else 0)
 
     monkeypatch.setattr(snakemake.cli, "main", main)
-    monkeypatch.setattr(sys, "argv", ["launch"])
+    monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(startup.UserError, "exit_code", 4)
-    assert launch.main() == code
+    assert cli.main(["run"]) == code
 
 
 def test_a_run_that_was_interrupted_ends_as_every_command(monkeypatch):
@@ -52,6 +54,6 @@ def test_a_run_that_was_interrupted_ends_as_every_command(monkeypatch):
         raise SystemExit(1)
 
     monkeypatch.setattr(snakemake.cli, "main", main)
-    monkeypatch.setattr(sys, "argv", ["launch"])
-    monkeypatch.setattr(launch.cleanup, "pressed", True)
-    assert launch.main() == 130
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(cleanup, "pressed", True)
+    assert cli.main(["run"]) == 130

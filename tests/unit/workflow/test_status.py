@@ -46,7 +46,7 @@ def measured(plan):
     """Records of all cells of a plan; the last lines that a failed run then prints."""
     for cell in plan.cells:
         record = make.record(cell, status="unavailable", reason="too many threads")
-        records.write(Path(plan.record_name(cell)), record | {"raw": {}})
+        records.write(plan.results.record_path(cell), record | {"raw": {}})
     return lambda: status.describe(planned(plan), only_failed=True, ending="failed")
 
 

@@ -8,7 +8,7 @@ from peakmark import plan
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
 from peakmark.views import document, rendering
-from peakmark.workflow import documents
+from peakmark.workflow import status
 
 INTRODUCTION = """# Why we measured
 
@@ -44,7 +44,7 @@ def test_chapters_stand_in_their_places_and_are_words_alone(tmp_path):
     section = {"text": texts(tmp_path / "texts", TEXTS), "authors": authors}
     records = make.runs("cpubench", "DP", 4e10)
     folder = make.write(tmp_path / "c", records, config={"report": section})
-    report = documents.collect(folder)
+    report = status.collect_report(folder)
     text = pdf.text(rendering.write_pdf(report))
     titles = ["Why we measured", "2 CPU", "What it means", "How each kernel measures"]
     places = [text.rindex(title) for title in titles]
@@ -64,7 +64,7 @@ def test_a_folder_that_is_not_here_any_more_leaves_its_chapters_out(tmp_path, ca
     folder = make.write(
         tmp_path / "c", make.runs("cpubench", "DP", 4e10), config={"report": section}
     )
-    assert documents.collect(folder).data["chapters"]["before"] == []
+    assert status.collect_report(folder).data["chapters"]["before"] == []
     assert "gone', which is no folder here" in capsys.readouterr().err
 
 
@@ -75,7 +75,7 @@ def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path
     )
     records = make.runs("cpubench", "DP", 4e10) + make.runs("diskbench", "RS", 1e8)
     section = {"text": texts(tmp_path / "texts", {"cpu.md": of_cpu})}
-    report = documents.collect(make.write(tmp_path / "c", records, config={"report": section}))
+    report = status.collect_report(make.write(tmp_path / "c", records, config={"report": section}))
     expected = ["Table 1", "Of the table.", "Last of CPU.", "Discussion", "Of all.", "2 Disk"]
     for words in (expected, [*expected[1:-1], '<h2 id="disk">']):
         text = pdf.text(rendering.write_pdf(report)) if words is expected else ""

@@ -16,7 +16,7 @@ from tests.unit.markup import HOSTILE, Page, must_need_nothing_else
 
 from peakmark.views import rendering
 from peakmark.views.rendering import code, sort_value
-from peakmark.workflow import documents
+from peakmark.workflow import status
 
 HERE = Path(__file__).parent
 
@@ -113,7 +113,7 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(page):
 
 def test_hostile_names_are_shown_not_run(tmp_path):
     folder = make.called(tmp_path / "c", HOSTILE)
-    page = Page(rendering.write_html(documents.collect(folder)).read_text(encoding="utf-8"))
+    page = Page(rendering.write_html(status.collect_report(folder)).read_text(encoding="utf-8"))
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))

@@ -12,7 +12,7 @@ from tests.unit import pdf
 
 from peakmark.resources import ROOT
 from peakmark.views import rendering
-from peakmark.workflow import documents
+from peakmark.workflow import status
 
 HOSTILE = '#panic("x") $a$ *b* _c_ <d> @e [f] `g` \\ // "h" 漢字 \u202e\x07 🦄 ' + "very-long_" * 30
 DPI = 20
@@ -31,13 +31,13 @@ def long(preset, tmp_path_factory):
     """The report of a preset whose tables take several pages."""
     name = "four-subsystems-2018-prometheus"
     folder = shutil.copytree(preset(name), tmp_path_factory.mktemp("results") / name)
-    return rendering.write_pdf(documents.collect(folder))
+    return rendering.write_pdf(status.collect_report(folder))
 
 
 def printed(folder, **more):
     """The text of the report of a campaign that is written first."""
     make.write(folder, more.pop("records", []), **more)
-    return pdf.text(rendering.write_pdf(documents.collect(folder)))
+    return pdf.text(rendering.write_pdf(status.collect_report(folder)))
 
 
 def test_the_report_holds_title_tables_runs_provenance_and_page_numbers(text):
@@ -69,7 +69,9 @@ def test_the_results_come_first_and_each_table_has_a_figure(text):
 def test_the_same_records_give_the_same_bytes_in_pdf_a_and_ua(swept, tmp_path):
     content = (swept / "report.pdf").read_bytes()
     assert (
-        rendering.write_pdf(documents.collect(swept), target=tmp_path / "again.pdf").read_bytes()
+        rendering.write_pdf(
+            status.collect_report(swept), target=tmp_path / "again.pdf"
+        ).read_bytes()
         == content
     )
     assert b"<pdfaid:part>2</pdfaid:part>" in content  # archival
@@ -124,7 +126,9 @@ def test_a_caption_stands_with_its_table(long):
 
 
 def test_hostile_names_are_printed_not_executed(tmp_path):
-    text = pdf.text(rendering.write_pdf(documents.collect(make.called(tmp_path / "c", HOSTILE))))
+    text = pdf.text(
+        rendering.write_pdf(status.collect_report(make.called(tmp_path / "c", HOSTILE)))
+    )
     assert text.count('#panic("x") $a$ *b*') > 3
 
 
