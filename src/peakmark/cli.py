@@ -73,7 +73,6 @@ def _execute(words: list[str]) -> int:
     if not words:
         parser.print_help(sys.stderr)
         return ExitCode.USAGE
-    _check_command(words[0])
     end = len(words)
     if words[0] == "run" and "--" in words:
         end = words.index("--")
@@ -222,15 +221,6 @@ def _cluster_verdict(is_ready: bool, site: Path | None) -> str:
 def _plan_arguments(command: ArgumentParser) -> None:
     _configuration_arguments(command)
     command.add_argument(
-        "--configfile",
-        "--configfiles",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="same as for snakemake, e.g. config/presets/quick.yaml",
-    )
-    command.add_argument(
         "--config",
         "-C",
         nargs="*",
@@ -250,10 +240,6 @@ def _plan_arguments(command: ArgumentParser) -> None:
         help="plan for a cluster, and show its nodes, node-hours and wall time",
     )
     command.add_argument(
-        "--partition",
-        help="partition of the cluster; default: from the site file, else Slurm's default",
-    )
-    command.add_argument(
         "--cells", action="store_true", help="list every cell instead of every point"
     )
 
@@ -266,11 +252,11 @@ def plan(options: argparse.Namespace) -> None:
 
     files = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
     settings = [*options.config, *campaign.site(options.site)]
-    values = campaign.read([*files, *options.configfile], settings)
+    values = campaign.read(files, settings)
     completed = complete(values, on_cluster=options.slurm)
     where = None
     if options.slurm:
-        where = cluster.find(completed, options.partition, RESULTS / completed.campaign)
+        where = cluster.find(completed, None, RESULTS / completed.campaign)
     planned = make_completed(completed, where)
     if options.write is not None:
         planfile.write(options.write, planned.to_json())
@@ -722,19 +708,3 @@ def all_commands() -> dict[str, CliCommand]:
     """Return name -> command; commands that only rules and jobs call come last."""
     commands = [*chain.from_iterable(GROUPS.values()), *INTERNAL]
     return {command.name: command for command in commands}
-
-
-def _check_command(word: str) -> None:
-    """Check that the first word of a command line is a command or an option.
-
-    Raises:
-        ConfigError: the word is neither. The message suggests the most similar command.
-    """
-    if word.startswith("-") or word in all_commands():
-        return
-    from peakmark.validation import did_you_mean
-
-    known = [command.name for command in chain.from_iterable(GROUPS.values())]
-    raise ConfigError(
-        f"there is no command {word!r}{did_you_mean(word, known)} (peakmark --help lists all)"
-    )

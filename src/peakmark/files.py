@@ -5,27 +5,16 @@ Writing replaces a file atomically.
 
 from __future__ import annotations
 
-import errno
 import os
 import pwd
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from peakmark.formatting import gigabytes
-
-_NO_FOLDER_SYNC = frozenset(
-    (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
-)
-"""Errors of filesystems that cannot sync folders, and of folders without read permission.
-
-These errors are ignored, because the file itself was synced before (as in PostgreSQL's ``fsync_fname``).
-"""
-_NO_SYNC = frozenset((errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP))
-"""Errors of filesystems that cannot sync files."""
 
 
 def user_name(number: int) -> str:
@@ -144,7 +133,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             with temporary.open("wb") as stream:
                 stream.write(content)
                 stream.flush()
-                _sync(stream.fileno(), _NO_SYNC)
+                os.fsync(stream.fileno())
             temporary.replace(path)
         except OSError:
             with suppress(OSError):
@@ -167,27 +156,14 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-def _sync(descriptor: int, ignored: Collection[int]) -> None:
-    """Sync a file or folder to the disk. Ignore the errors with these numbers."""
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in ignored:
-            raise
-
-
 def _sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to the disk, if its filesystem can."""
-    try:
+    """Sync the entries of a folder to the disk, if its filesystem can. The file itself is synced before."""
+    with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in _NO_FOLDER_SYNC:
-            return
-        raise
-    try:
-        _sync(descriptor, _NO_FOLDER_SYNC)
-    finally:
-        os.close(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def renew(path: Path, text: str) -> None:

@@ -150,7 +150,7 @@ LOWERCASE = {
 }  # fmt: skip
 """Names and symbols that have no capital letter at the beginning of a sentence."""
 LISTED = 8
-"""Most names that a listing shows."""
+"""Most names that a list shows, unless the caller sets another number."""
 MAX_DECIMALS = 8
 """Most decimals of a printed number."""
 
@@ -158,12 +158,6 @@ _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
 _IEC = re.compile(r"(?<=\d)(?=[KMGT]iB\b)")
 _MICRO = re.compile(r"(?<=\d) us\b")
-
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
-"""Months in English, independent of the machine's locale."""
 
 
 def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
@@ -259,21 +253,13 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def counted(names: Sequence[str], most: int) -> str:
+def counted(names: Iterable[str], most: int = LISTED) -> str:
     """Join the first ``most`` names, followed by the number of the others: ``a, b and 3 more``."""
-    shown = list(names[:most])
+    names = list(names)
+    shown = names[:most]
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
     return listed(shown)
-
-
-def listing(names: Iterable[str]) -> str:
-    """Join the first ``LISTED`` names with commas, followed by the number of the others."""
-    names = list(names)
-    text = ", ".join(names[:LISTED])
-    if len(names) > LISTED:
-        text += f" and {len(names) - LISTED} more"
-    return text
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -322,7 +308,7 @@ def duration(seconds: float) -> str:
 
 def date(when: datetime) -> str:
     """Return a date as text, such as ``21 November 2026``."""
-    return f"{when.day} {MONTHS[when.month - 1]} {when.year}"
+    return f"{when.day} {when:%B %Y}"
 
 
 def moment(text: str) -> str:

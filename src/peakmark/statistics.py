@@ -55,13 +55,11 @@ class Interval:
         low: lower end.
         high: upper end.
         level: probability that the interval contains the median.
-        enough: whether there are enough values for a level of 95 %.
     """
 
     low: float
     high: float
     level: float
-    enough: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +146,7 @@ def median_interval(values: Values) -> Interval:
     """
     ordered = np.sort(checked(values))
     rank, level = median_rank(ordered.size)
-    return Interval(float(ordered[rank - 1]), float(ordered[-rank]), level, level >= LEVEL)
+    return Interval(float(ordered[rank - 1]), float(ordered[-rank]), level)
 
 
 def median_rank(n: int) -> tuple[int, float]:

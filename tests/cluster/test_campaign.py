@@ -51,7 +51,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
         assert start + timedelta(seconds=seconds) <= following
     assert workflow.planned() == set()
     assert "10 of 10 cells done" in workflow.peakmark("status", "results/short")
-    planned = workflow.peakmark("plan", "--slurm", "--configfile", "test.yaml")
+    planned = workflow.peakmark("plan", "test.yaml", "--slurm")
     assert "partition     main: 2 nodes" in planned and "node-hours" in planned
 
 

@@ -53,14 +53,13 @@ LOCAL = ["--profile", "local"]
 
 
 @pytest.mark.parametrize(("content", "words"), [
-    (None, LOCAL), ("campaign: x\ncpu: [\n", LOCAL), ("repetitions: 0", LOCAL),
+    ("campaign: x\ncpu: [\n", LOCAL), ("repetitions: 0", LOCAL),
     ("repetitions: 0", ["-c1"]),
-], ids=["nothing", "an open bracket", "a wrong value", "a wrong value without a profile"])  # fmt: skip
+], ids=["an open bracket", "a wrong value", "a wrong value without a profile"])  # fmt: skip
 def test_snakemake_says_it_in_the_same_sentence(content, words, tmp_path, peakmark):
     path = tmp_path / "own.yaml"
-    if content is not None:
-        path.write_text(content)
-    sentence = peakmark("plan", "--configfile", path).stderr.removeprefix("peakmark: ").strip()
+    path.write_text(content)
+    sentence = peakmark("plan", path).stderr.removeprefix("peakmark: ").strip()
     argv = [sys.executable, "-m", "snakemake", *words, "-n", "--configfile", str(path)]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0

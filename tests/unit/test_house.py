@@ -11,14 +11,14 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_450,
+    "": 9_260,
     "bundle": 300,
     "check": 2_120,
     "config": 5_120,
     "data": 340,
     "limits": 5_080,
     "machine": 8_240,
-    "plan": 7_390,
+    "plan": 7_170,
     "rows": 20_980,
     "run": 9_960,
     "slurm": 4_300,

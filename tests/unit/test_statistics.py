@@ -46,7 +46,6 @@ def test_interval_of_the_median(n, rank, level):
     interval = statistics.median_interval(values)
     assert (interval.low, interval.high) == (rank, n + 1 - rank)
     assert interval.level == pytest.approx(level)
-    assert interval.enough == (n >= statistics.ENOUGH)
 
 
 def test_drift_of_a_machine_that_warms_up():
@@ -63,7 +62,6 @@ def test_order_of_what_is_reported_and_none_of_repetitions(values, shuffler):
     tolerance = 1e-9 * max(1.0, abs(summary.minimum), abs(summary.maximum))
     assert summary.minimum - tolerance <= summary.mean <= summary.maximum + tolerance
     assert 0 <= summary.level < 1
-    assert summary.enough == (len(values) >= statistics.ENOUGH)
     other = statistics.summarise(shuffler.sample(values, len(values)))
     for name in ("median", "low", "high"):
         assert getattr(other, name) == getattr(summary, name)

@@ -126,7 +126,7 @@ def fill(checkout: TimedCheckout, config: str, name: str) -> int:
     """
     folder = checkout.directory / "results" / name
     plan = folder.relative_to(checkout.directory) / "plan.json"
-    checkout.peakmark("plan", "--configfile", config, "--write", str(plan))
+    checkout.peakmark("plan", config, "--write", str(plan))
     campaign = Results.read(folder)
     models: dict[tuple[str, str, str], tuple[dict[str, Any], Path]] = {}
     for cell in sorted(campaign.cells, key=lambda one: (one.concurrency, one.block or 0)):

@@ -6,7 +6,7 @@ import shlex
 from functools import partial
 from typing import Any
 
-from peakmark.formatting import duration, format_size, gigabytes, listing, natural, plural
+from peakmark.formatting import counted, duration, format_size, gigabytes, natural, plural
 
 
 def rendered(name: str, **values: Any) -> str:
@@ -28,7 +28,7 @@ def rendered(name: str, **values: Any) -> str:
         "sort_natural": partial(sorted, key=natural),
         "duration": duration,
         "gigabytes": gigabytes,
-        "listing": listing,
+        "counted": counted,
         "size": format_size,
     }
     return environment.get_template(name).render(values).rstrip("\n")

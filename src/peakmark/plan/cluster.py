@@ -9,7 +9,7 @@ import json
 import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,7 @@ import msgspec
 from peakmark import slurm
 from peakmark.config.types import Planned, Sample
 from peakmark.errors import ConfigError
-from peakmark.formatting import natural, plural
+from peakmark.formatting import counted, natural, plural
 
 ANY = "any"
 """Node of cells for which Slurm chooses the node."""
@@ -84,16 +84,6 @@ class Cluster:
     kinds: list[EqualNodes] = field(default_factory=list)
     switches: dict[str, list[str]] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the cluster as JSON values."""
-        return {**asdict(self), "nodes": list(self.nodes)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Cluster:
-        """Read the values that ``to_json`` returned."""
-        kinds = [EqualNodes(**kind) for kind in data["kinds"]]
-        return cls(**{**data, "nodes": tuple(data["nodes"]), "kinds": kinds})
 
     @property
     def chosen(self) -> EqualNodes | None:
@@ -323,19 +313,16 @@ def _listed(requested: str | Iterable[str]) -> list[str]:
 
 
 def _check_names(named: Iterable[str], partition: str, names: Sequence[str]) -> None:
-    shown = ", ".join(names[:8])
-    if len(names) > 8:
-        shown += ", ..."
     for name in named:
         if name not in names:
-            raise ConfigError(f"nodes has {name!r}: partition {partition} has {shown}")
+            raise ConfigError(f"nodes has {name!r}: partition {partition} has {counted(names)}")
 
 
 def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
     """Return the cluster of an earlier run with the same ``nodes`` and partition, if there is one."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        earlier = Cluster.from_json(stored["cluster"])
+        earlier = msgspec.convert(stored["cluster"], Cluster)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if (earlier.asked, earlier.partition) != (requested, partition):

@@ -41,15 +41,13 @@ from peakmark.config.types import (
     ReferenceGrid,
 )
 from peakmark.errors import ConfigError, PeakmarkError, Unavailable
-from peakmark.formatting import parse_size
+from peakmark.formatting import listed, parse_size
 from peakmark.machine import gpu, topology
 from peakmark.machine.host import Host
 from peakmark.plan.cluster import ANY, Groups, Rounds
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Coverage
 
-MOST_CELLS = 1_000_000
-"""Largest number of cells of peakmark's kernels in a campaign: weeks of measuring on a hundred nodes."""
 READS = ("RS", "RR")
 """Disk workloads that only read, so that ``sync`` and ``fill`` do not change them."""
 SHORTEST_S = 0.01
@@ -147,28 +145,6 @@ def _grid_cells(
         yield from planned
 
 
-def check_number(config: Planned, nodes: int, rounds: Rounds, groups: Groups) -> None:
-    """Check that a campaign has at most ``MOST_CELLS`` cells. Errors: ConfigError."""
-    count = 0
-    for subsystem, several in config.grids().items():
-        for index, keys in enumerate(several):
-            repeated = keys.repetitions or config.repetitions
-            place = f"{subsystem}[{index}]"
-            places = nodes
-            if place in rounds:
-                places = sum(map(len, rounds[place]))
-            if place in groups:
-                places = sum(map(len, groups[place]))
-            elif isinstance(keys, NetworkGrid) and keys.together:
-                places *= 2
-            count += places * repeated * len(_points(subsystem, keys))
-    if count > MOST_CELLS:
-        raise ConfigError(
-            f"the configuration asks for {count} cells of peakmark's kernels: allowed are at most "
-            f"{MOST_CELLS}; shorten its lists, or reduce repetitions or nodes"
-        )
-
-
 def impossible(cells: Iterable[Cell]) -> dict[str, str]:
     """Return row -> reason, for the rows of reference tools that no machine can measure."""
     reasons = {}
@@ -248,15 +224,9 @@ def _check_possible(place: str, cell: Cell) -> None:
 
 
 def _coverage_text(name: str, subsystem: str) -> str:
-    """Return the rows that a tool measures, such as ``it measures RS, WS, RWS (block or pool)``."""
-    parts = []
-    for row in _coverages(name, subsystem):
-        part = ", ".join(row.workloads)
-        variants = " or ".join(filter(None, row.variants))
-        if variants:
-            part += f" ({variants})"
-        parts.append(part)
-    return f"it measures {'; '.join(parts)}"
+    """Return the workloads that a tool measures, such as ``it measures RS, WS and RWS``."""
+    workloads = chain.from_iterable(row.workloads for row in _coverages(name, subsystem))
+    return f"it measures {listed(list(dict.fromkeys(workloads)))}"
 
 
 def _coverages(name: str, subsystem: str) -> list[Coverage]:
@@ -294,7 +264,7 @@ def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
             blocks.append(parse_size(block))
     points: list[_GridPoint] = []
     for workload in keys.workloads:
-        variants = _variants(subsystem, keys)
+        variants = keys.variants or [SUBSYSTEMS[subsystem].default]
         if subsystem == "gpu":
             variants = _variants_of_gpu(workload, keys)
         elif workload in LADDERS:
@@ -318,10 +288,6 @@ def _variants_of_gpu(workload: str, keys: AnyGrid) -> list[str]:
     if asked or workload != "LINK":
         return asked or [known[0]]
     return [variant for variant in known if variant != "peer"]
-
-
-def _variants(subsystem: str, keys: AnyGrid) -> list[str]:
-    return keys.variants or [SUBSYSTEMS[subsystem].default]
 
 
 @dataclass(frozen=True)
@@ -476,4 +442,6 @@ def _has_pmbw_pools(keys: MemoryGrid) -> bool:
     pmbw = keys.references.get("pmbw")
     if pmbw is None:
         return False
-    return not set(POOLS).isdisjoint(pmbw.variants or _variants("memory", keys))
+    return not set(POOLS).isdisjoint(
+        pmbw.variants or keys.variants or [SUBSYSTEMS["memory"].default]
+    )

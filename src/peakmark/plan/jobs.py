@@ -147,14 +147,11 @@ def _node_count(cells: Sequence[Cell]) -> int:
 
 def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
     """Return the nodes of a job: one, a pair, or all that are measured together."""
-    if cells[0].is_together:
-        return _nodes_of(cells)
-    node, peer = cells[0].node, cells[0].peer
-    if not peer and two_nodes(cells[0]):
-        peer = plan.peers.get(node, "")
-    if not peer:
-        return (node,)
-    return (node, peer)
+    nodes = _nodes_of(cells)
+    first = cells[0].node
+    if two_nodes(cells[0]) and len(nodes) == 1 and first in plan.peers:
+        return (first, plan.peers[first])
+    return nodes
 
 
 def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -162,7 +159,7 @@ def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
     names = []
     for cell in cells:
         names += [cell.node, cell.peer]
-    return tuple(filter(None, names))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def minutes(cells: Sequence[Cell], plan: Plan) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -35,6 +35,8 @@ from peakmark.tools import REGISTRY
 
 RESULTS = Path("results")
 """Folder of all campaigns, relative to the working directory."""
+MOST_CELLS = 200_000
+"""Largest number of cells of a campaign, twice the largest number that is tested."""
 
 
 @dataclass(frozen=True)
@@ -139,17 +141,14 @@ class Plan:
             if self.is_grouped:
                 entry["job"] = self.job_of(cell)
             cells.append(entry | cell.to_json())
-        cluster = None
-        if self.cluster is not None:
-            cluster = self.cluster.to_json()
         plan = {
             "schema": 1,
             "campaign": self.campaign,
             "config": msgspec.to_builtins(self.config),
-            "cluster": cluster,
+            "cluster": msgspec.to_builtins(self.cluster),
             "peers": self.peers,
             "cells": cells,
-            "references": [asdict(reference) for reference in self.references],
+            "references": msgspec.to_builtins(list(self.references)),
         }
         if self.left_out:
             plan["left_out"] = dict(self.left_out)
@@ -188,7 +187,6 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     nodes = cluster.nodes if cluster else local_nodes(completed.nodes)
     rounds = pair_rounds(completed, nodes)
     groups = groups_together(completed, cluster)
-    grids.check_number(completed, len(nodes), rounds, groups)
     # Collect the cells, except cells of reference tools that were not found.
     left_out = _left_out(completed, cluster)
     tools = _named_references(completed, left_out)
@@ -204,6 +202,11 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         if REGISTRY[name].reference and tools[name].path is None:
             continue
         _add(cells, cell)
+        if len(cells) > MOST_CELLS:
+            raise ConfigError(
+                f"the configuration asks for more than {MOST_CELLS} cells: shorten its lists, or reduce "
+                "repetitions or nodes"
+            )
     if left_out and not cells:
         raise ConfigError(f"there is nothing to measure: {left_out['gpu']}")
     # Order the cells, and choose the class of nodes.

@@ -9,7 +9,7 @@ from operator import attrgetter
 from peakmark import data
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.formatting import format_size, gigabytes, listing, plural
+from peakmark.formatting import counted, format_size, gigabytes, plural
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster, settings_of
 from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
@@ -103,10 +103,10 @@ def node_names(cluster: Cluster) -> str:
     """Return the nodes of the campaign as a phrase."""
     chosen = cluster.chosen
     if chosen is None:
-        return listing(cluster.nodes)
+        return counted(cluster.nodes)
     size = f"{plural(chosen.cpus, 'CPU')} and {gigabytes(chosen.memory << 20)}"
-    text = f"any of {listing(chosen.nodes)}, equal nodes of {size}"
+    text = f"any of {counted(chosen.nodes)}, equal nodes of {size}"
     excluded = cluster.excluded(count=1)
     if excluded:
-        text += f"; not used: {listing(excluded)}"
+        text += f"; not used: {counted(excluded)}"
     return text

@@ -383,8 +383,7 @@ class RunInJob(Run):
         self.overrides = {}
         folder = RESULTS / complete(config, on_cluster=True).campaign
         results = Results.read(folder)
-        known = results.plan["cluster"]
-        where = Cluster.from_json(known) if known else None
+        where = msgspec.convert(results.plan["cluster"], Cluster | None)
         self.plan = Plan(msgspec.convert(results.config, Planned), results.cells, (), where)
         self.findings = {}
         self.kernels_ready = True

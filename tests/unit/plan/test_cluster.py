@@ -36,7 +36,7 @@ def lines(one, start):
 def test_the_plan_names_the_chosen_class(planned):
     one = planned(where(kinds=[SMALL, LARGE]), cpu=[CPU], memory=[POOL])
     (line,) = lines(one, "nodes ")
-    assert "any of n3" in line and "256 CPUs" in line and "not used: n1, n2" in line
+    assert "any of n3" in line and "256 CPUs" in line and "not used: n1 and n2" in line
 
 
 def described(name, **changes):
@@ -85,7 +85,7 @@ def test_a_second_run_keeps_the_class_of_the_first(tmp_path, choose):
     def chosen(found, earlier, threads=1):
         kept = choose(found, earlier=earlier).choose(threads, 1, needs_pair=False)
         if earlier is None:
-            keep(tmp_path, kept.to_json())
+            keep(tmp_path, msgspec.to_builtins(kept))
         return kept.chosen.nodes
 
     found = [*nodes("n1", "n2"), described("m1", cpus=16), described("m2", cpus=16)]
@@ -109,7 +109,7 @@ def test_nodes_are_any_a_list_all_or_a_seeded_sample(choose):
 
 def test_a_choice_that_cannot_be_met_is_one_sentence(choose):
     for state, asked, words in (
-        ("idle", ["n9"], "nodes has 'n9': partition main has n1, n2"),
+        ("idle", ["n9"], "nodes has 'n9': partition main has n1 and n2"),
         ("idle", {"sample": 3}, r"nodes\.sample is 3: partition main has 2 nodes"),
         ("drained", "all", "no node of partition main can be used now"),
     ):
@@ -118,7 +118,7 @@ def test_a_choice_that_cannot_be_met_is_one_sentence(choose):
 
 
 def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path, choose):
-    keep(tmp_path, choose(nodes("n1", "n2"), "all").to_json())
+    keep(tmp_path, msgspec.to_builtins(choose(nodes("n1", "n2"), "all")))
     later = [*nodes("n1", "n3"), *nodes("n2", state="down")]
     assert choose(later, "all", tmp_path).nodes == ("n1", "n2")
     # Another choice is a new one.

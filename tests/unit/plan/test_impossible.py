@@ -18,7 +18,7 @@ def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind, values, wo
 
 def test_more_cells_than_a_year_has_seconds_are_refused():
     grid = one_grid("cpu", concurrency=list(range(1, 4097)), repetitions=1000)
-    with pytest.raises(ConfigError, match=r"4096000 cells.*at most 1000000"):
+    with pytest.raises(ConfigError, match="more than 200000 cells"):
         plan.make(grid)
 
 
