@@ -8,6 +8,7 @@ power, the next cell removes the directory.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import re
@@ -34,6 +35,9 @@ FOLDER = "PEAKMARK_FOLDER"
 
 Its child processes inherit the variable, so that they are found even if they left its process group.
 """
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end a measurement."""
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 END_S = 5.0
 """Longest wait, in seconds, for killed processes to end."""
 
@@ -60,12 +64,12 @@ def _interrupted(*_: object) -> None:
 
 
 @contextmanager
-def held(*signals: int) -> Iterator[None]:
-    """Block Ctrl-C, or the given signals, while the block runs.
+def held() -> Iterator[None]:
+    """Block Ctrl-C and SIGTERM while the block starts a process.
 
-    If Ctrl-C arrives while Python forks, Python loses it and prints a traceback.
+    An error that their handlers raise in the middle of a start would lose the started process.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals or {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:
@@ -73,14 +77,25 @@ def held(*signals: int) -> Iterator[None]:
 
 
 def not_ours() -> None:
-    """Drop a pending Ctrl-C in a forked process, and let a later Ctrl-C end the process.
+    """Drop pending signals in a forked process, and let later ones end the process.
 
-    The pending Ctrl-C was meant for the parent.
+    The pending signals were meant for the parent.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # drops a pending one
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_IGN)  # drops a pending one
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
+def end_with(parent: int) -> None:
+    """Let a forked process be killed when its parent ends.
+
+    Until it executes its program, its environment lacks ``FOLDER``, so that the guard would not find it.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # the parent ended before the call
+        os._exit(1)
 
 
 @contextmanager
@@ -97,22 +112,14 @@ def handled() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def end_cleanly(*others: int) -> None:
-    """Let SIGTERM raise an error, so that programs are ended and scratch files removed.
+def end_cleanly() -> None:
+    """Let SIGTERM raise an error, so that programs are ended and scratch files removed."""
+    signal.signal(signal.SIGTERM, _terminated)
 
-    Args:
-        others: further signals to handle like SIGTERM, unless they are ignored.
-    """
-    heeded = [number for number in others if signal.getsignal(number) is not signal.SIG_IGN]
-    signals = [signal.SIGTERM, *heeded]
 
-    def terminated(*_: object) -> None:
-        for number in signals:
-            signal.signal(number, signal.SIG_IGN)
-        raise Terminated
-
-    for number in signals:
-        signal.signal(number, terminated)
+def _terminated(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Terminated
 
 
 @contextmanager
@@ -169,7 +176,7 @@ def _guard(reading: int, writing: int, directory: Path) -> NoReturn:
     try:
         # Detach from the measuring process: its session, signals and open files.
         os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (*SIGNALS, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         os.close(writing)
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -180,9 +187,9 @@ def _guard(reading: int, writing: int, directory: Path) -> NoReturn:
         while reading not in select.select(watched, [], [])[0]:
             os.kill(measuring, signal.SIGTERM)
             watched = [reading]
-        if directory.exists():
-            end_programs(directory)
-            shutil.rmtree(directory, ignore_errors=True)
+        # A second signal may have ended the measuring process while it ended its programs.
+        end_programs(directory)
+        shutil.rmtree(directory, ignore_errors=True)
     finally:
         os._exit(0)
 

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -226,8 +226,11 @@ def start(
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_VARIABLES)}
     inherited[cleanup.FOLDER] = str(directory)
 
+    parent = os.getpid()
+
     def prepare() -> None:
         cleanup.not_ours()
+        cleanup.end_with(parent)
         limits.set()
         if command.cpus:
             os.sched_setaffinity(0, command.cpus)
@@ -235,29 +238,28 @@ def start(
     # Write the input files, then start the program with its output in files.
     for name, text in command.files.items():
         (directory / name).write_text(text, encoding="utf-8")
-    with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
-        if limits.fills_disk:
-            _reserve(out.fileno())
-            _reserve(err.fileno())
-        try:
-            with cleanup.held():
-                process = Popen(
-                    argv,
-                    stdin=None if command.is_held else subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    cwd=directory,
-                    env={**inherited, **C_LOCALE, **environment},
-                    start_new_session=True,
-                    preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
-                )
-        except OSError as error:
-            raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
-    try:
+    with ExitStack() as stack:
+        stack.callback(cleanup.end_programs, directory)
+        with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
+            if limits.fills_disk:
+                _reserve(out.fileno())
+                _reserve(err.fileno())
+            try:
+                with cleanup.held():
+                    process = Popen(
+                        argv,
+                        stdin=None if command.is_held else subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=err,
+                        cwd=directory,
+                        env={**inherited, **C_LOCALE, **environment},
+                        start_new_session=True,
+                        preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+                    )
+                    stack.callback(end, process)
+            except OSError as error:
+                raise MeasurementError(f"cannot start {argv[0]}: {error.strerror}") from error
         yield process
-    finally:
-        end(process)
-        cleanup.end_programs(directory)
 
 
 def _reserve(descriptor: int) -> None:

@@ -132,11 +132,9 @@ def _open(path: Path) -> int:
         # In /tmp, O_CREAT is refused for a file of another user: first open, then create.
         with contextlib.suppress(FileNotFoundError):
             return os.open(path, flags)
-        with contextlib.suppress(FileExistsError):
-            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL)
-            os.fchmod(descriptor, 0o644)  # whatever the umask is
-            return descriptor
-        return os.open(path, flags)
+        descriptor = os.open(path, flags | os.O_CREAT)
+        os.fchmod(descriptor, 0o644)  # whatever the umask is
+        return descriptor
     except OSError as error:
         raise PeakmarkError(
             f"cannot open the lock {path}: {error.strerror}",

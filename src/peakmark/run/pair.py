@@ -285,14 +285,9 @@ def finish(process: Popen[bytes]) -> None:
 
 def prints(process: Popen[bytes], word: str, limit_s: float) -> bool:
     """Wait until a process prints a line that is ``word``. Return whether it did in time."""
-    stream = process.stdout
-    assert stream is not None  # noqa: S101 - it is a pipe
     deadline = time.monotonic() + limit_s
-    while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        text = stream.readline()
-        if not text:
-            return False
-        if text.decode(errors="replace").strip() == word:  # skip a greeting of the node's shell
+    while text := _next_line(process, deadline):
+        if text.strip() == word:  # skip a greeting of the node's shell
             return True
     return False
 
@@ -302,21 +297,28 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 
     The result is None if no line came in time or the process has ended.
     """
+    deadline = time.monotonic() + limit_s
+    while text := _next_line(process, deadline):
+        with contextlib.suppress(ValueError):  # skip a greeting that the node's shell prints
+            answer = json.loads(text)
+            if isinstance(answer, dict):
+                return answer
+    return None
+
+
+def _next_line(process: Popen[bytes], deadline: float) -> str:
+    """Return the next line of a step's output.
+
+    The text is empty if no line came before ``deadline`` or the step has ended.
+    """
     stream = process.stdout
     assert stream is not None  # noqa: S101 - it is a pipe
-    deadline = time.monotonic() + limit_s
     while True:
         wait = max(0.0, min(WATCH_S, deadline - time.monotonic()))
         if select.select([stream], [], [], wait)[0]:
-            text = stream.readline()
-            if not text:
-                return None
-            with contextlib.suppress(ValueError):  # skip a greeting that the node's shell prints
-                answer = json.loads(text)
-                if isinstance(answer, dict):
-                    return answer
-        elif time.monotonic() >= deadline or process.poll() is not None:
-            return None
+            return stream.readline().decode(errors="replace")
+        if time.monotonic() >= deadline or process.poll() is not None:
+            return ""
 
 
 @contextmanager

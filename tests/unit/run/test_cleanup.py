@@ -92,6 +92,7 @@ def test_what_peakmark_did_not_make_stays(place, outside):
 
 @pytest.mark.parametrize("program", [
     ("sleep", "600"),
+    ("env", "-i", "sleep", "600"),
     ("sh", "-c", "setsid sleep 600 & echo $! > pid; wait"),
     ("sh", "-c", "(setsid sleep 600 & echo $! > pid); sleep 600"),
 ])  # fmt: skip
@@ -121,3 +122,44 @@ with cleanup.private_directory(Path({str(place)!r})) as directory:
         assert time.monotonic() < deadline
     while escaped.exists() and Path(f"/proc/{int(escaped.read_text())}").exists():
         assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("number", cleanup.SIGNALS)
+def test_a_signal_during_the_start_of_a_program_ends_the_program(place, number):
+    """The signal comes when the program runs, and before Python has the number of its process."""
+    code = f"""
+import os
+from pathlib import Path
+from peakmark.run import cleanup, execute
+from peakmark.tools.base import Command
+def interrupted(*words, start=execute.Popen, **keys):
+    process = start(*words, **keys)
+    print(process.pid, flush=True)
+    os.kill(os.getpid(), {number})
+    return process
+execute.Popen = interrupted
+cleanup.once()
+cleanup.end_cleanly()
+with cleanup.private_directory(Path({str(place)!r})) as directory:
+    with execute.start(Command(("sleep", "600"), timeout_s=600), directory):
+        pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode
+    assert not Path(f"/proc/{int(done.stdout)}").exists()
+    assert not list(place.iterdir())
+
+
+def test_the_guard_ends_programs_also_after_the_directory_was_removed(place):
+    """As when a second signal stops the measuring process while it ends its programs."""
+    code = f"""
+import subprocess
+from pathlib import Path
+from peakmark.run import cleanup
+with cleanup.private_directory(Path({str(place)!r})) as directory:
+    process = subprocess.Popen(["sleep", "600"], env={{cleanup.FOLDER: str(directory)}}, stdout=-3)
+    print(process.pid)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert not Path(f"/proc/{int(done.stdout)}").exists()
+    assert not list(place.iterdir())
