@@ -34,8 +34,8 @@ RECORD_MAX = 16 << 20
 """Largest record in bytes that IOZone accepts, unless it is compiled with another maximum."""
 _KB = 1024
 """Bytes in IOZone's kB."""
-_SLEEPS_S = 20.0
-"""Seconds that several processes of IOZone sleep: 2 s before and after each phase, partly at once."""
+_SLEEP_S = 2.0
+"""Seconds that several processes of IOZone sleep before each phase, and again after it."""
 _CAUTIOUS_THROUGHPUT = 150e6
 """Rate in B/s of a slow disk."""
 _CAUTIOUS_OPERATION_S = 200e-6
@@ -151,7 +151,7 @@ class Iozone(Instrument):
         slowest = max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
         fixed_s = 0.5
         if cell.concurrency > 1:
-            fixed_s += _SLEEPS_S
+            fixed_s += 2 * _SLEEP_S * len(_PHASES)
         # Each process has a buffer for the largest record, plus 4 MiB for the rest.
         return Cost(
             fixed_s=fixed_s,
