@@ -1,4 +1,5 @@
-"""``Instrument``, the base class of programs that measure, and the types that instruments use.
+"""``Instrument``, the base class of programs that measure, the types that instruments use, and the
+registry of all instruments.
 
 An instrument defines the commands of one program and parses its output. It does not depend on
 Snakemake, Slurm, records or other instruments. ``peakmark.run.measure`` runs the commands that
@@ -10,16 +11,19 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.errors import MeasurementError, Unavailable
+from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 
 C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
 """Environment of every command, so that no tool prints 1,5 for 1.5 or groups thousands."""
@@ -401,6 +405,56 @@ class Instrument:
     def server(self, client: Command, argv: Iterable[str]) -> Command:
         """Return the command that runs ``argv`` as the server of ``client``, with a longer timeout."""
         return Command(tuple(argv), client.timeout_s + _SERVER_MARGIN_S, env=client.env)
+
+
+class _Registry(Mapping[str, Instrument]):
+    """Mapping from sorted names to instruments. Each instrument is a module of ``programs``.
+
+    The module is imported when the instrument is first looked up, because measuring a cell needs only one.
+    """
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        modules = Path(__file__).with_name("programs").glob("[!_]*.py")
+        return tuple(sorted(module.stem.replace("_", "-") for module in modules))
+
+    def __getitem__(self, name: str) -> Instrument:
+        if name not in self._names:
+            raise KeyError(name)
+        module = import_module(f"peakmark.tools.programs.{name.replace('-', '_')}")
+        instrument: Instrument = module.INSTRUMENT
+        return instrument
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+REGISTRY: Mapping[str, Instrument] = _Registry()
+REFERENCES = tuple(name for name in REGISTRY if name not in KERNELS.values())
+"""Names of the reference tools."""
+
+
+def references() -> dict[str, Instrument]:
+    """Return the reference tools by name."""
+    return {name: REGISTRY[name] for name in REFERENCES}
+
+
+def present(kernels: Path) -> dict[str, Tool]:
+    """Find the programs on this machine, and return them by name with their versions.
+
+    Programs that are missing or do not print their version are left out.
+
+    Args:
+        kernels: folder of the compiled kernels.
+    """
+    tools = {}
+    for name, instrument in REGISTRY.items():
+        with suppress(PeakmarkError):
+            tools[name] = instrument.find(instrument.locate(kernels))
+    return tools
 
 
 def timeout(seconds: float) -> float:
