@@ -7,6 +7,7 @@ import copy
 import json
 import random
 
+import msgspec
 from tests.unit import campaign_data as make
 from tests.unit import gpu_data
 from tests.unit.plan.planned import where
@@ -265,7 +266,7 @@ def pairs(campaign):
                 records.append(record)
     campaign.records, campaign.attempts = records, []
     shared = {"site_facts": {"shared": {"leaf1": nodes[:2], "leaf2": nodes[2:]}}}
-    campaign.plan |= {"cells": [], "cluster": where(nodes=tuple(nodes)).to_json()}
+    campaign.plan |= {"cells": [], "cluster": msgspec.to_builtins(where(nodes=tuple(nodes)))}
     campaign.plan["config"] = campaign.plan["config"] | shared
 
 

@@ -1,5 +1,6 @@
 """Pairs of nodes: which node or pair is slow, and what the campaign says of it."""
 
+import msgspec
 import pytest
 from benchmarks.method.fleets import PAIRED
 from tests.unit.campaign_data import frames as make_frames
@@ -16,7 +17,7 @@ from peakmark.views.pictures import pictures_of
 RATE = 9.4e9
 LEAVES = {"leaf1": ["n1", "n2"], "leaf2": ["n3", "n4"]}
 CLUSTER_OF_FOUR = where(nodes=("n1", "n2", "n3", "n4"))
-CLUSTER = CLUSTER_OF_FOUR.to_json()
+CLUSTER = msgspec.to_builtins(CLUSTER_OF_FOUR)
 GRID = {"workloads": ["TCP"], "blocks": ["1MiB"], "concurrency": [1], "pairs": "all"}
 EVERY = [(f"n{a}", f"n{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 
