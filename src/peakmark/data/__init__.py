@@ -17,8 +17,6 @@ Each CSV file has one line per fact, with its source.
 - ``*.txt.j2``: templates of texts that commands print.
 """
 
-from peakmark.data.processors import microarchitecture, of_design, of_model
-from peakmark.data.reading import table, text
-from peakmark.data.templates import rendered
+from peakmark.data.reading import microarchitecture, of_design, of_model, rendered, table, text
 
 __all__ = ["microarchitecture", "of_design", "of_model", "rendered", "table", "text"]
