@@ -9,40 +9,33 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from peakmark.catalogue import SHAPES, is_together
 from peakmark.formatting import format_size
-from peakmark.validation import allowed, convert
+from peakmark.validation import convert
 
 Scalar = str | int | float | bool | None
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
 
 
-class CellKeys(TypedDict):
+class CellKeys(Struct, kw_only=True):
     """Keys of a cell in a plan or a record. They form a path, so only plain names are allowed."""
 
     subsystem: Literal["cpu", "memory", "disk", "network", "gpu"]
-    instrument: Annotated[
-        str, allowed("the name of a program, such as fio", pattern=r"^[a-z0-9][a-z0-9-]*\Z")
-    ]
-    workload: Annotated[
-        str, allowed("the name of a workload, such as RWS", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*\Z")
-    ]
+    instrument: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z")]
+    workload: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*\Z")]
     variant: Annotated[
         str,
-        allowed("the name of a variant, such as pool", pattern=r"^([a-z0-9][a-z0-9_-]*)?\Z"),
+        Meta(pattern=r"^([a-z0-9][a-z0-9_-]*)?\Z"),
     ]
     block: Annotated[int, Meta(ge=1)] | None
     concurrency: Annotated[int, Meta(ge=1)] | Literal["numa", "socket", "cores", "cpus", "gpus"]
-    node: Annotated[
-        str, allowed("any, or the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-    ]
-    peer: NotRequired[
-        Annotated[str, allowed("the name of a node", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
-    ]
+    node: NodeName
+    peer: NodeName = ""
     repetition: Annotated[int, Meta(ge=0)]
     options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
 
@@ -139,7 +132,7 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """Return the cell as JSON values, with the keys of ``CellKeys``."""
-        fields = {name: getattr(self, name) for name in CellKeys.__annotations__}
+        fields = {name: getattr(self, name) for name in CellKeys.__struct_fields__}
         if not self.peer:
             del fields["peer"]
         return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
@@ -162,7 +155,12 @@ class Cell:
         Raises:
             RecordError: a key is missing or wrong.
         """
-        keys: dict[str, Any] = {**convert(data, CellKeys, what)}
+        return cls.of(convert(data, CellKeys, what))
+
+    @classmethod
+    def of(cls, stored: CellKeys) -> Cell:
+        """Return the cell of a plan or a record."""
+        keys = {name: getattr(stored, name) for name in CellKeys.__struct_fields__}
         if isinstance(keys["concurrency"], str):
             # A word such as "cores": the number is 1 until the node that measures knows it.
             keys |= {"concurrency": 1, "word": keys["concurrency"]}

@@ -183,6 +183,7 @@ def _doctor_arguments(command: ArgumentParser) -> None:
 
 def doctor(options: argparse.Namespace) -> int:
     from peakmark.config import site
+    from peakmark.config.types import SiteSlurm
     from peakmark.workflow import doctor
 
     if options.facts:
@@ -191,8 +192,8 @@ def doctor(options: argparse.Namespace) -> int:
     if options.site and not options.slurm:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
-        settings = site.load(options.site).get("slurm", {}) if options.site else {}
-        text, healthy = doctor.examine_cluster(dict(settings))
+        settings = site.load(options.site).slurm if options.site else SiteSlurm()
+        text, healthy = doctor.examine_cluster(settings)
         text += f"\n\n{_cluster_verdict(healthy, options.site)}"
     else:
         text, healthy = doctor.examine(options.scratch, build.folder())

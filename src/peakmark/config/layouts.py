@@ -121,7 +121,7 @@ class LayoutColumn(Keys, frozen=True):
     instrument: str = field(default="", name="of")
     run: Annotated[int, Meta(ge=1)] = 1
     formula: str | None = None
-    where: Where = field(default_factory=Where)
+    where: Where = Where()
 
     @property
     def workload(self) -> str | None:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from peakmark import yamlfile
-from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config.types import Site
+from peakmark.config.types import Site, SiteValues
 from peakmark.errors import ConfigError
 from peakmark.validation import read
 
@@ -44,7 +44,7 @@ def load(path: Path | str) -> Site:
         ConfigError: a value is not allowed. The message names file, key and allowed values.
     """
     site = read(yamlfile.read(path, "site file"), Site, f"site file {path}: ")
-    _check_extra(path, site.get("slurm", {}).get("extra", ""))
+    _check_extra(path, site.slurm.extra)
     return site
 
 
@@ -65,18 +65,17 @@ def _check_extra(path: str | Path, extra: str) -> None:
                 )
 
 
-def for_host(site: Mapping[str, Any], host: str | None) -> dict[str, Any]:
+def for_host(site: SiteValues, host: str | None) -> SiteValues:
     """Return the site's values for one host.
 
     The first entry of ``nodes`` whose pattern matches the host overrides the values of the site.
     """
-    merged = {key: value for key, value in site.items() if key != "nodes"}
-    if host is None:
-        return merged
-    for entry in site.get("nodes") or ():
-        if fnmatchcase(host, entry["match"]):
-            for part in SUBSYSTEMS:
-                if part in entry:
-                    merged[part] = {**(merged.get(part) or {}), **entry[part]}
-            break
-    return merged
+    for entry in site.nodes:
+        if host is not None and fnmatchcase(host, entry.match):
+            stated = msgspec.to_builtins(entry)
+            del stated["match"]
+            parts = {}
+            for name, values in stated.items():
+                parts[name] = replace(getattr(site, name), **values)
+            return replace(site, **parts)
+    return site

@@ -7,7 +7,7 @@ descriptions of the keys.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Required, TypedDict
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
@@ -179,7 +179,7 @@ class AnyGrid(Keys, frozen=True, kw_only=True, omit_defaults=True):
     seconds: Seconds | None = None
     warmup: WarmUp | None = None
     repetitions: Repetitions | None = None
-    references: dict[ReferenceTool, ReferenceGrid] = field(default_factory=dict)
+    references: dict[ReferenceTool, ReferenceGrid] = {}
 
     @property
     def blocks(self) -> list[str | int]:
@@ -225,10 +225,8 @@ class MemoryGrid(AnyGrid, frozen=True, kw_only=True):
 
     workloads: MemoryWorkloads
     concurrency: Annotated[list[Pinned], UNIQUE]
-    blocks: Sizes = field(default_factory=list)
-    variants: Annotated[list[Annotated[str, _variant("memory")]], UNIQUE] = field(
-        default_factory=list
-    )
+    blocks: Sizes = []
+    variants: Annotated[list[Annotated[str, _variant("memory")]], UNIQUE] = []
     total: Total = None
     pool: Size = AUTO
     store: Literal["temporal", "streaming", "libc"] | None = None
@@ -255,10 +253,8 @@ class DiskGrid(AnyGrid, frozen=True, kw_only=True):
 
     workloads: DiskWorkloads
     concurrency: Annotated[list[Number], UNIQUE]
-    blocks: Sizes = field(default_factory=list)
-    variants: Annotated[list[Annotated[str, _variant("disk")]], UNIQUE] = field(
-        default_factory=list
-    )
+    blocks: Sizes = []
+    variants: Annotated[list[Annotated[str, _variant("disk")]], UNIQUE] = []
     total: Total = None
     size: Size = "1GiB"
     together: Annotated[
@@ -284,9 +280,7 @@ class NetworkGrid(AnyGrid, frozen=True, kw_only=True):
     workloads: NetworkWorkloads
     concurrency: Annotated[list[Number], UNIQUE]
     blocks: Sizes
-    variants: Annotated[list[Annotated[str, _variant("network")]], UNIQUE] = field(
-        default_factory=list
-    )
+    variants: Annotated[list[Annotated[str, _variant("network")]], UNIQUE] = []
     total: Total = None
     pairs: Annotated[Literal["all"] | Rounds | None, allowed("all, or {rounds: 5}")] = None
     together: bool = False
@@ -302,8 +296,8 @@ class GpuGrid(AnyGrid, frozen=True, kw_only=True):
 
     workloads: GpuWorkloads
     concurrency: Annotated[list[Gpus], UNIQUE]
-    blocks: Sizes = field(default_factory=list)
-    variants: Annotated[list[Annotated[str, _variant("gpu")]], UNIQUE] = field(default_factory=list)
+    blocks: Sizes = []
+    variants: Annotated[list[Annotated[str, _variant("gpu")]], UNIQUE] = []
 
 
 class Author(Keys, frozen=True):
@@ -331,7 +325,7 @@ class Report(Keys, frozen=True):
 
     title: str = "Performance report"
     author: str | None = None
-    authors: Annotated[list[Author], Meta(max_length=50)] = field(default_factory=list)
+    authors: Annotated[list[Author], Meta(max_length=50)] = []
     text: Annotated[Text | None, allowed("the path of a folder of Markdown files")] = None
     course: str | None = None
     tables: Text | None = None
@@ -408,15 +402,13 @@ class Campaign(Keys, frozen=True):
     tools_on: Literal["here", "nodes"] = "here"
     tools: dict[
         ReferenceTool, Annotated[str | bool, allowed("the path of a program, or false")]
-    ] = field(default_factory=dict)
-    modules: dict[ReferenceTool, Annotated[list[ModuleName], Meta(min_length=1)]] = field(
-        default_factory=dict
-    )
-    cpu: list[CpuGrid] = field(default_factory=list)
-    memory: list[MemoryGrid] = field(default_factory=list)
-    disk: list[DiskGrid] = field(default_factory=list)
-    network: list[NetworkGrid] = field(default_factory=list)
-    gpu: list[GpuGrid] = field(default_factory=list)
+    ] = {}
+    modules: dict[ReferenceTool, Annotated[list[ModuleName], Meta(min_length=1)]] = {}
+    cpu: list[CpuGrid] = []
+    memory: list[MemoryGrid] = []
+    disk: list[DiskGrid] = []
+    network: list[NetworkGrid] = []
+    gpu: list[GpuGrid] = []
     report: Report = field(default_factory=Report)
 
     def grids(self) -> dict[str, Sequence[AnyGrid]]:
@@ -438,18 +430,11 @@ Iops = Annotated[float, allowed("operations per second from 1 to 1e9", ge=1, le=
 Latency = Annotated[
     float, allowed("seconds from 1e-7 to 10, such as 85e-6 for 85 us", ge=1e-7, le=10)
 ]
-CpuWorkload = Literal[
-    "QP", "HP", "SP", "DP", "FP32", "DPMIX", "FP32MIX", "QPDOT", "FP16", "BF16DOT", "QPMM", "BF16MM",
-]  # fmt: skip
 DiskWorkload = Literal["RS", "WS", "RR", "WR"]
 NetworkWorkload = Literal["TCP", "UDP"]
-Workload = Literal[
-    "QP", "HP", "SP", "DP", "FP32", "DPMIX", "FP32MIX", "QPDOT", "FP16", "BF16DOT", "QPMM", "BF16MM",
-    "RS", "WS", "RWS", "RR", "WR", "RWR", "TRIAD", "LAT", "TCP", "UDP", "LAT-TCP", "LAT-UDP",
-]  # fmt: skip
 
 
-class SiteCpu(TypedDict, total=False):
+class SiteCpu(Keys, frozen=True, omit_defaults=True):
     """CPU of a node.
 
     Attributes:
@@ -459,16 +444,18 @@ class SiteCpu(TypedDict, total=False):
         source: Source of the values: datasheet, tender, dmidecode.
     """
 
-    microarchitecture: Text
-    clock: Literal["observed", "nominal", "maximum"]
-    nominal_hz: Hertz
-    maximum_hz: Hertz
-    cores: Annotated[int, allowed("a whole number of cores from 1 to 4096", ge=1, le=4096)]
-    operations_per_cycle: Annotated[dict[CpuWorkload, Operations], Meta(min_length=1)]
-    source: Text
+    microarchitecture: Text | None = None
+    clock: Literal["observed", "nominal", "maximum"] | None = None
+    nominal_hz: Hertz | None = None
+    maximum_hz: Hertz | None = None
+    cores: (
+        Annotated[int, allowed("a whole number of cores from 1 to 4096", ge=1, le=4096)] | None
+    ) = None
+    operations_per_cycle: dict[Literal[_CPU], Operations] = {}  # type: ignore[valid-type]
+    source: str = ""
 
 
-class SiteMemory(TypedDict, total=False):
+class SiteMemory(Keys, frozen=True, omit_defaults=True):
     """Memory of a node.
 
     Attributes:
@@ -478,33 +465,51 @@ class SiteMemory(TypedDict, total=False):
         source: Source of the values: datasheet, tender, dmidecode.
     """
 
-    type: Text
-    channels: Annotated[
-        int, allowed("a whole number of channels of the whole node, 1 to 256", ge=1, le=256)
-    ]
-    speed_mts: Annotated[
-        float,
-        allowed(
-            "transfers in MT/s from 100 to 20000, such as 3200 for DDR4-3200", ge=100, le=20000
-        ),
-    ]
-    bytes_per_transfer: Annotated[
-        float,
-        allowed(
-            "bytes of a channel from 1 to 1024: 8 for DDR modules, 2 or 4 for LPDDR5", ge=1, le=1024
-        ),
-    ]
-    bandwidth: Annotated[
-        float,
-        allowed("B/s from 1e8 to 1e14, such as 204.8e+9 for 204.8 GB/s", ge=1e8, le=1e14),
-    ]
-    latency: Annotated[
-        float, allowed("seconds from 1e-9 to 1e-5, such as 90e-9 for 90 ns", ge=1e-9, le=1e-5)
-    ]
-    source: Text
+    type: Text | None = None
+    channels: (
+        Annotated[
+            int, allowed("a whole number of channels of the whole node, 1 to 256", ge=1, le=256)
+        ]
+        | None
+    ) = None
+    speed_mts: (
+        Annotated[
+            float,
+            allowed(
+                "transfers in MT/s from 100 to 20000, such as 3200 for DDR4-3200", ge=100, le=20000
+            ),
+        ]
+        | None
+    ) = None
+    bytes_per_transfer: (
+        Annotated[
+            float,
+            allowed(
+                "bytes of a channel from 1 to 1024: 8 for DDR modules, 2 or 4 for LPDDR5",
+                ge=1,
+                le=1024,
+            ),
+        ]
+        | None
+    ) = None
+    bandwidth: (
+        Annotated[
+            float,
+            allowed("B/s from 1e8 to 1e14, such as 204.8e+9 for 204.8 GB/s", ge=1e8, le=1e14),
+        ]
+        | None
+    ) = None
+    latency: (
+        Annotated[
+            float,
+            allowed("seconds from 1e-9 to 1e-5, such as 90e-9 for 90 ns", ge=1e-9, le=1e-5),
+        ]
+        | None
+    ) = None
+    source: str = ""
 
 
-class SiteDisk(TypedDict, total=False):
+class SiteDisk(Keys, frozen=True, omit_defaults=True):
     """Disk of a node.
 
     Attributes:
@@ -514,14 +519,14 @@ class SiteDisk(TypedDict, total=False):
         source: Source of the values: datasheet, tender, dmidecode.
     """
 
-    model: Text
-    throughput: Annotated[dict[DiskWorkload, DiskRate], Meta(min_length=1)]
-    iops: Annotated[dict[DiskWorkload, Iops], Meta(min_length=1)]
-    latency: Annotated[dict[DiskWorkload, Latency], Meta(min_length=1)]
-    source: Text
+    model: str = ""
+    throughput: dict[DiskWorkload, DiskRate] = {}
+    iops: dict[DiskWorkload, Iops] = {}
+    latency: dict[DiskWorkload, Latency] = {}
+    source: str = ""
 
 
-class SiteNetwork(TypedDict, total=False):
+class SiteNetwork(Keys, frozen=True, omit_defaults=True):
     """Network of a node.
 
     Attributes:
@@ -529,16 +534,19 @@ class SiteNetwork(TypedDict, total=False):
         source: Source of the values: datasheet, tender, dmidecode.
     """
 
-    speed_bps: Annotated[
-        float,
-        allowed("bit/s from 1e6 to 1e13, such as 100e+9 for 100 Gbit/s", ge=1e6, le=1e13),
-    ]
-    mtu: Annotated[int, allowed("bytes from 68 (RFC 791) to 65536", ge=68, le=65536)]
-    latency: Annotated[dict[NetworkWorkload, Latency], Meta(min_length=1)]
-    source: Text
+    speed_bps: (
+        Annotated[
+            float,
+            allowed("bit/s from 1e6 to 1e13, such as 100e+9 for 100 Gbit/s", ge=1e6, le=1e13),
+        ]
+        | None
+    ) = None
+    mtu: Annotated[int, allowed("bytes from 68 (RFC 791) to 65536", ge=68, le=65536)] | None = None
+    latency: dict[NetworkWorkload, Latency] = {}
+    source: str = ""
 
 
-class SiteGpus(TypedDict, total=False):
+class SiteGpus(Keys, frozen=True, omit_defaults=True):
     """GPUs of a cluster.
 
     Attributes:
@@ -552,38 +560,38 @@ class SiteGpus(TypedDict, total=False):
             "the name of the GPUs in Slurm, such as gpu or gpu:h100",
             pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(:[A-Za-z0-9_.-]+)?\Z",
         ),
-    ]
+    ] = ""
 
 
-class NodeKind(TypedDict, total=False):
+class NodeKind(Keys, frozen=True, omit_defaults=True):
     """Values for some nodes, which override those of the site.
 
     Attributes:
         match: Pattern of host names, such as compute-[0-9]*.
     """
 
-    match: Required[Text]
-    cpu: SiteCpu
-    memory: SiteMemory
-    disk: SiteDisk
-    network: SiteNetwork
+    match: Text
+    cpu: SiteCpu = SiteCpu()
+    memory: SiteMemory = SiteMemory()
+    disk: SiteDisk = SiteDisk()
+    network: SiteNetwork = SiteNetwork()
 
 
-class SiteSlurm(TypedDict, total=False):
+class SiteSlurm(Keys, frozen=True, omit_defaults=True):
     """Options of jobs on this cluster. --default-resources on the command line does the same.
 
     Attributes:
         constraint: Features that nodes must have, as for sbatch --constraint.
         reservation: Name of a reservation. Only its nodes are measured, also during maintenance.
-        runtime_factor: Factor for the time limits of jobs. Default: 1.
+        runtime_factor: Factor for the time limits of jobs.
         memory_factor: Factor for the memory that jobs ask for, which is at most all memory of the
-            node. Default: 1.
+            node.
         extra: Further options of sbatch by their long names, such as --gres=gpu:1 --nice=100.
         exclusive: false: jobs do not ask for exclusive nodes, for sites that forbid it. Other jobs
-            on the node may then disturb the measurements. Default: true.
-        memory: How jobs ask for memory: per_node (default; exclusive jobs ask for all of it),
-            per_cpu, or none if the site forbids both.
-        max_jobs: Most jobs that are submitted at a time. Default: 1000.
+            on the node may then disturb the measurements.
+        memory: How jobs ask for memory: per_node (exclusive jobs ask for all of it), per_cpu, or
+            none if the site forbids both.
+        max_jobs: Most jobs that are submitted at a time.
         scratch_shared: true: several nodes share the disk to measure, so that only one disk cell
             runs at a time.
     """
@@ -594,50 +602,52 @@ class SiteSlurm(TypedDict, total=False):
             "the name of a partition, or several with commas",
             pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*( *, *[A-Za-z0-9][A-Za-z0-9_.-]*)*\Z",
         ),
-    ]
+    ] = ""
     account: Annotated[
         str, allowed("the name of an account", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]*\Z")
-    ]
-    qos: Annotated[str, allowed("the name of a QOS", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
+    ] = ""
+    qos: Annotated[str, allowed("the name of a QOS", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")] = ""
     constraint: Annotated[
         str,
         allowed(
             "features as for sbatch --constraint, such as skylake or a&b",
             pattern=r"^[A-Za-z0-9(\[][A-Za-z0-9_.&|*()\[\],-]*\Z",
         ),
-    ]
+    ] = ""
     reservation: Annotated[
         str, allowed("the name of a reservation", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
-    ]
-    runtime_factor: Annotated[float, Meta(gt=0, le=1000)]
-    memory_factor: Annotated[float, Meta(gt=0, le=1000)]
+    ] = ""
+    runtime_factor: Annotated[float, Meta(gt=0, le=1000)] = 1.0
+    memory_factor: Annotated[float, Meta(gt=0, le=1000)] = 1.0
     extra: Annotated[
         str,
         allowed(
             "options of sbatch by their long names, such as --gres=gpu:1 --nice=100",
             pattern=r"^--[a-z][A-Za-z0-9_.,:=@%+/-]*( +--[a-z][A-Za-z0-9_.,:=@%+/-]*)*\Z",
         ),
-    ]
-    exclusive: bool
-    memory: Literal["per_node", "per_cpu", "none"]
-    max_jobs: Annotated[int, Meta(ge=1)]
-    scratch_shared: bool
+    ] = ""
+    exclusive: bool = True
+    memory: Literal["per_node", "per_cpu", "none"] = "per_node"
+    max_jobs: Annotated[int, Meta(ge=1)] = 1000
+    scratch_shared: bool = False
 
 
-class SiteValues(TypedDict, total=False):
-    """The values of site files, as a plan holds them."""
+class SiteValues(Keys, frozen=True, kw_only=True, omit_defaults=True):
+    """Values of a site file as a plan holds them; empty without a site file."""
 
-    description: Text
-    cpu: SiteCpu
-    memory: SiteMemory
-    disk: SiteDisk
-    network: SiteNetwork
-    gpus: SiteGpus
-    nodes: list[NodeKind]
-    slurm: SiteSlurm
+    schema: Literal[1] = 1
+    name: str = ""
+    description: str = ""
+    cpu: SiteCpu = SiteCpu()
+    memory: SiteMemory = SiteMemory()
+    disk: SiteDisk = SiteDisk()
+    network: SiteNetwork = SiteNetwork()
+    gpus: SiteGpus = SiteGpus()
+    nodes: list[NodeKind] = []
+    slurm: SiteSlurm = SiteSlurm()
 
 
-class Site(SiteValues):
+class Site(SiteValues, frozen=True, kw_only=True):
     """Facts that no tool can read on a node, in SI base units: datasheet values, memory channels,
     the clock from which limits are computed.
 
@@ -661,4 +671,4 @@ class Site(SiteValues):
 class Planned(Campaign, frozen=True):
     """Configuration in a plan, together with the values of its site files."""
 
-    site_facts: SiteValues | None = None
+    site_facts: SiteValues = SiteValues()

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.site import for_host
+from peakmark.config.types import SiteValues
 from peakmark.formatting import quantity
 from peakmark.messages import message, words
 
@@ -138,7 +139,7 @@ class Question:
         concurrency: number of threads, processes or streams.
         metric: metric of the row.
         facts: machine facts as ``machine.facts.collect`` returns them; {} if there are none.
-        site: site file as ``site.load`` returns it. Its entries for this host override its general ones.
+        site: values of the site file. Its entries for this host override its general ones.
         clock_hz: median of the clocks measured with the row, if any.
         loopback: whether client and server ran on one machine.
         clock_loaded: whether the clocks were observed under the load of the row, instead of before
@@ -156,7 +157,7 @@ class Question:
     concurrency: int
     metric: str
     facts: Mapping[str, Any]
-    site: Mapping[str, Any] = field(default_factory=dict)
+    site: SiteValues = field(default_factory=SiteValues)
     clock_hz: float | None = None
     loopback: bool = False
     clock_loaded: bool = False
@@ -174,13 +175,13 @@ class Question:
         return (self.facts.get(part) or {}).get(name)
 
     @cached_property
-    def site_of_host(self) -> Mapping[str, Any]:
+    def site_of_host(self) -> SiteValues:
         """Return the site file's values for the node."""
         return for_host(self.site, self.facts.get("host"))
 
     def stated(self, part: str, name: str) -> Any:
         """Return a value of the site file; None if the file does not state it."""
-        return (self.site_of_host.get(part) or {}).get(name)
+        return getattr(getattr(self.site_of_host, part, None), name, None)
 
     def known(self, part: str, name: str) -> Any:
         """Return the value in the site file; if it has none, the fact of the machine."""
@@ -209,7 +210,7 @@ class Question:
                 "cores as a virtual machine shows them; on the host one may be a hardware thread"
             )
         counts = (
-            (self.stated("cpu", "cores"), self.site_source("cpu")),
+            (self.site_of_host.cpu.cores, self.site_source("cpu")),
             (self.placed_fact("cores"), placed),
             (self.fact("limits", "physical_cores_allowed"), job),
         )
@@ -249,14 +250,13 @@ class Question:
         first_known = next(iter(self.clocks.values()), None)
         if self.subsystem == "gpu":
             return first_known
-        wanted = str(self.stated("cpu", "clock"))
-        return self.clocks.get(wanted, first_known)
+        return self.clocks.get(str(self.site_of_host.cpu.clock), first_known)
 
     def site_source(self, part: str) -> str:
         """Return the text that cites the site file as the source of a value."""
         source, name = self.stated(part, "source"), "site file"
-        if self.site.get("name"):
-            name = f"site file {self.site['name']}"
+        if self.site.name:
+            name = f"site file {self.site.name}"
         return f"{name} ({source})" if source else name
 
     def limit(self, value: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:

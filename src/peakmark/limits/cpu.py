@@ -20,7 +20,7 @@ def limit(question: Question) -> Limit:
     if clock is None:
         return question.unknown("clock", key="cpu.nominal_hz")
     # Take the operations per cycle from the site file or, by default, from the microarchitecture's table.
-    stated = (question.stated("cpu", "operations_per_cycle") or {}).get(workload)
+    stated = question.site_of_host.cpu.operations_per_cycle.get(workload)
     line, origin = operations(question), clock.origin
     if stated is not None:
         per_cycle, how, source = float(stated), "", question.site_source("cpu")

@@ -18,7 +18,7 @@ def limit(question: Question) -> Limit:
         return question.unknown("several-nodes")
     stated = (question.stated("disk", metric) or {}).get(workload)
     if stated is not None:
-        model = question.stated("disk", "model") or question.fact("storage", "model") or "the disk"
+        model = question.site_of_host.disk.model or question.fact("storage", "model") or "the disk"
         formula = f"{quantity(stated, question.unit)} for {workload} by the datasheet of {model}"
         return question.limit(float(stated), formula, question.site_source("disk"), "site")
     interface = question.fact("storage", "interface")

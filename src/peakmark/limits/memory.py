@@ -62,7 +62,7 @@ def _limit(question: Question) -> Limit:
     """Return the limit of a row as if it used the memory of the whole node."""
     block = question.block
     if question.workload == "NUMA-LAT" and question.variant == "local":
-        stated = question.stated("memory", "latency")
+        stated = question.site_of_host.memory.latency
         if stated is not None:
             return question.by_site(stated, "memory")
     if question.workload in SHAPES:
@@ -188,7 +188,7 @@ def _node(question: Question) -> Limit:
     The numbers come from the first of these sources that has them: the site file, the memory modules,
     the CPU's datasheet.
     """
-    whole = question.stated("memory", "bandwidth")
+    whole = question.site_of_host.memory.bandwidth
     if whole is not None:
         return question.by_site(whole, "memory")
     channels = question.known("memory", "channels")
@@ -396,7 +396,7 @@ def _latency(question: Question) -> Limit:
         return question.limit(value, formula, source, clock.origin, clock=clock.name)
     if caches and 0 < area < DRAM_FACTOR * caches[-1].share:
         return question.unknown("area-between", size=area, level=caches[-1].number)
-    stated = question.stated("memory", "latency")
+    stated = question.site_of_host.memory.latency
     if stated is not None:
         return question.by_site(stated, "memory")
     return question.unknown("area", key="memory.latency", size=area)

@@ -27,7 +27,7 @@ def limit(question: Question) -> Limit:
         return _latency(question, loopback)
     if loopback:
         return question.unknown("loopback")
-    stated, note = question.stated("network", "speed_bps"), question.fact("network", "speed_note")
+    stated, note = question.site_of_host.network.speed_bps, question.fact("network", "speed_note")
     rate = question.known("network", "speed_bps")
     if rate is None:
         key = "network.speed_bps"
@@ -87,7 +87,7 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
 def _latency(question: Question, loopback: bool) -> Limit:
     """Return the round trip that the site file states for the protocol."""
     protocol = question.workload.removeprefix("LAT-")
-    stated = (question.stated("network", "latency") or {}).get(protocol)
+    stated = question.stated("network", "latency").get(protocol)
     if loopback:
         return question.unknown("loopback-latency")
     if stated is not None:

@@ -25,7 +25,7 @@ from peakmark.formatting import counted, natural, plural
 ANY = "any"
 """Node of cells for which Slurm chooses the node."""
 Settings = Mapping[str, Any]
-"""Keys and values of a configuration, or of a section of a configuration or site file."""
+"""Keys and values of a configuration."""
 EQUAL_MEMORY = 0.9
 """Smallest ratio of the memories of two nodes that count as equal.
 
@@ -185,14 +185,14 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
             than there are; or no node has the feature of ``slurm.constraint``.
     """
     requested, asked = config.nodes, msgspec.to_builtins(config.nodes)
-    settings = settings_of(config)
-    wanted = partition or settings.get("partition")
-    nodes = slurm.nodes(wanted, settings.get("reservation"))
+    settings = config.site_facts.slurm
+    wanted = partition or settings.partition
+    nodes = slurm.nodes(wanted, settings.reservation)
     name = ",".join(slurm.partition_names(wanted)) or nodes[0].partition
     limit = _longest(nodes)
-    feature = settings.get("constraint")
+    feature = settings.constraint
     # Only the name of one feature is compared here; Slurm evaluates expressions such as a&b.
-    if feature and feature.isalnum():
+    if feature.isalnum():
         nodes = [node for node in nodes if feature in node.features]
     if not nodes:
         raise ConfigError(
@@ -348,18 +348,6 @@ def peers(nodes: Sequence[str]) -> dict[str, str]:
     return dict(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
 
 
-def settings_of(config: Planned) -> dict[str, Any]:
-    """Return the section ``slurm`` of the site file; empty if the file has no such section."""
-    facts = config.site_facts or {}
-    return dict(facts.get("slurm") or {})
-
-
-def gres_of(config: Planned) -> str | None:
-    """Return Slurm's name for the GPUs, as the site file states it; None if it states none."""
-    facts = config.site_facts or {}
-    return facts.get("gpus", {}).get("gres")
-
-
 Pair = tuple[str, str]
 """Node of the client and node of the server."""
 Rounds = Mapping[str, Sequence[Sequence[Pair]]]
@@ -416,7 +404,7 @@ def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
             )
         if config.fan_out == "cell":
             raise ConfigError(f"{where} measures several nodes in one job: set fan_out to node")
-        if not settings_of(config).get("scratch_shared"):
+        if not config.site_facts.slurm.scratch_shared:
             raise ConfigError(
                 f"{where} measures a file system that all nodes share: set slurm: "
                 "{scratch_shared: true} in the site file, and scratch in the configuration to a folder on it"

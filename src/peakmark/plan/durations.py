@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from peakmark.cell import Cell
 from peakmark.config.types import Planned
 from peakmark.plan import grids
-from peakmark.plan.cluster import ANY, Cluster, settings_of
+from peakmark.plan.cluster import ANY, Cluster
 from peakmark.storage.planfile import WAIT_S
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import SLOWEST_LINK, Cost
@@ -53,7 +53,7 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
 
 def megabytes(cells: Iterable[Cell], config: Planned) -> int:
     """Return the memory of a job in MB (10^6 B): its cells' needs, Python, and a share that stays free."""
-    factor = float(settings_of(config).get("memory_factor", 1.0))
+    factor = config.site_facts.slurm.memory_factor
     _, memory = largest(cells)
     return math.ceil((memory / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
 

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from peakmark import slurm
 from peakmark.catalogue import GPUS
 from peakmark.cell import Cell
+from peakmark.config.types import SiteSlurm
 from peakmark.plan import durations
-from peakmark.plan.cluster import ANY, Cluster, Settings, gres_of, settings_of
+from peakmark.plan.cluster import ANY, Cluster
 from peakmark.plan.plan import Plan, resource_of, two_nodes, uses_shared_resource
 
 MARGIN = 3.0
@@ -52,7 +55,7 @@ def _checkout(folder: Path | None = None) -> str:
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
-def name(plan: Plan, cells: Sequence[Cell], settings: Settings) -> str:
+def name(plan: Plan, cells: Sequence[Cell], settings: SiteSlurm) -> str:
     """Return a readable name of a job.
 
     Jobs that may not run at the same time have the same name, because Slurm's ``singleton`` compares names.
@@ -99,9 +102,9 @@ def threads(cells: Sequence[Cell], plan: Plan) -> int:
     return min(wanted, available)
 
 
-def cpus(cells: Sequence[Cell], plan: Plan, settings: Settings) -> int:
+def cpus(cells: Sequence[Cell], plan: Plan, settings: SiteSlurm) -> int:
     """Return the number of CPUs that a job gets on each node. An exclusive job gets all CPUs of the node."""
-    if plan.cluster is not None and settings.get("exclusive", True):
+    if plan.cluster is not None and settings.exclusive:
         count, _ = _node_size(cells, plan.cluster)
         return count
     return threads(cells, plan)
@@ -168,14 +171,14 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
     The limit includes a margin and the time of repetitions. If jobs share nodes, a job may have to
     wait for as many other jobs as fit on its node.
     """
-    settings = settings_of(plan.config)
+    settings = plan.config.site_facts.slurm
     seconds, jobs = sum(map(plan.durations.longest, cells)), 1
-    if plan.cluster is not None and not settings.get("exclusive", True):
+    if plan.cluster is not None and not settings.exclusive:
         available, _ = _node_size(cells, plan.cluster)
         seconds, jobs = max(seconds, plan.longest), max(1, available // threads(cells, plan))
     again = plan.durations.repeated(cells)
-    factor = float(settings.get("runtime_factor", 1.0))
-    wanted = max(2, math.ceil(((seconds * MARGIN + again) * jobs / 60 + 1) * factor))
+    expected = (seconds * MARGIN + again) * jobs / 60 + 1
+    wanted = max(2, math.ceil(expected * settings.runtime_factor))
     if plan.cluster is None:
         return wanted
     nodes: tuple[str, ...] = ()
@@ -210,18 +213,18 @@ def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
     return min(durations.megabytes(numbers, plan.config), memory)
 
 
-def options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> list[str]:
+def options(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -> list[str]:
     """Return sbatch's options for the job of these cells.
 
     Args:
         overrides: settings from the command line, which override the site file.
     """
-    return command_line(named_options(cells, plan, overrides), settings_of(plan.config))
+    return command_line(named_options(cells, plan, overrides), plan.config.site_facts.slurm)
 
 
-def command_line(named: Mapping[str, str], settings: Settings) -> list[str]:
+def command_line(named: Mapping[str, str], settings: SiteSlurm) -> list[str]:
     """Return the options as arguments of sbatch, followed by the site's ``extra`` options."""
-    extra = str(settings.get("extra", "")).split()
+    extra = settings.extra.split()
     excludes = [word for word in extra if word.startswith("--exclude=")]
     if excludes and "exclude" in named:  # sbatch uses only the last --exclude
         extra = [word for word in extra if word not in excludes]
@@ -236,9 +239,11 @@ def command_line(named: Mapping[str, str], settings: Settings) -> list[str]:
     return arguments + extra
 
 
-def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dict[str, str]:
+def named_options(
+    cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]
+) -> dict[str, str]:
     """Return sbatch's options by name. Options without a value have an empty text."""
-    settings = {**settings_of(plan.config), **overrides}
+    settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
     nodes = _node_count(cells)
     size = cpus(cells, plan, settings), megabytes(cells, plan)
     named = site_options(settings, nodes, minutes(cells, plan), *size)
@@ -249,12 +254,12 @@ def named_options(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> dic
     if any(uses_shared_resource(cell, settings) for cell in cells):
         named["dependency"] = "singleton"
     if count := gpus(cells, plan):
-        named["gres"] = f"{gres_of(plan.config)}:{count}"
+        named["gres"] = f"{plan.config.site_facts.gpus.gres}:{count}"
     return named
 
 
 def site_options(
-    settings: Settings, nodes: int, minutes: int, cpus: int, megabytes: int
+    settings: SiteSlurm, nodes: int, minutes: int, cpus: int, megabytes: int
 ) -> dict[str, str]:
     """Return sbatch's options that depend on the site, by name. Jobs of doctor use them too.
 
@@ -266,20 +271,20 @@ def site_options(
         megabytes: memory that the job needs on each node, in MB.
     """
     keys = (*OVERRIDES.values(), "reservation")
-    named = {key: str(settings[key]) for key in keys if key in settings}
-    if "partition" in named:  # sbatch allows no spaces
-        named["partition"] = ",".join(slurm.partition_names(named["partition"]))
+    named = {key: str(getattr(settings, key)) for key in keys if getattr(settings, key)}
+    if settings.partition:  # sbatch allows no spaces
+        named["partition"] = ",".join(slurm.partition_names(settings.partition))
     named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
-    exclusive = settings.get("exclusive", True)
-    if exclusive:  # no --cpus-per-task, because Slurm would bind the job to that number of CPUs
+    if (
+        settings.exclusive
+    ):  # no --cpus-per-task, because Slurm would bind the job to that number of CPUs
         named["exclusive"] = ""
     else:
         named["cpus-per-task"] = str(cpus)
-    memory = settings.get("memory", "per_node")
-    if memory == "per_cpu":
+    if settings.memory == "per_cpu":
         named["mem-per-cpu"] = f"{math.ceil(megabytes / cpus)}M"
-    elif memory != "none":
-        named["mem"] = "0" if exclusive else f"{megabytes}M"
+    elif settings.memory == "per_node":
+        named["mem"] = "0" if settings.exclusive else f"{megabytes}M"
     return named
 
 
@@ -299,7 +304,7 @@ _REPLACED = (
 """Options of sbatch that follow from other resources. Snakemake's scheduler replaces the dependency."""
 
 
-def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
+def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -> Values:
     """Return the resources of the job that measures the cells.
 
     The resources of all jobs of a plan have the same names, because Snakemake's rule states the names.
@@ -309,12 +314,12 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
         plan: plan of the campaign.
         overrides: settings from the command line, which override the site file.
     """
-    settings = {**settings_of(plan.config), **overrides}
+    settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
     named = named_options(cells, plan, overrides)
     values = step_resources(cells, plan, settings) | shared_resources(cells, plan)
     values |= {"runtime": int(named["time"]), "mem_mb": megabytes(cells, plan)}
     # Sites may forbid jobs to request memory, or take it by CPU.
-    if settings.get("memory") == "none":
+    if settings.memory == "none":
         values["mem_mb"] = 0
     if "mem-per-cpu" in named:
         values["mem_mb_per_cpu"] = int(named["mem-per-cpu"].rstrip("M"))
@@ -330,7 +335,7 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Settings) -> Values:
     return values
 
 
-def step_resources(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Values:
+def step_resources(cells: Sequence[Cell], plan: Plan, settings: SiteSlurm) -> Values:
     """Return the nodes of a job and the CPUs that it uses on each, without reading the campaign's records."""
     _, nodes = eligible(cells, plan)
     return {"nodes": nodes, "tasks": nodes, "cpus_per_task": cpus(cells, plan, settings)}
@@ -338,6 +343,6 @@ def step_resources(cells: Sequence[Cell], plan: Plan, settings: Settings) -> Val
 
 def shared_resources(cells: Sequence[Cell], plan: Plan) -> Values:
     """Return the resources that only one job at a time may use: 1 if this job uses it, else 0."""
-    settings = settings_of(plan.config)
+    settings = plan.config.site_facts.slurm
     used = {resource_of(cell, settings) for cell in cells if uses_shared_resource(cell, settings)}
     return {"network": int("pair" in used), "shared_disk": int("disk" in used)}

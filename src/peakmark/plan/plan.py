@@ -15,21 +15,20 @@ import msgspec
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site, texts
-from peakmark.config.types import Batch, Planned
+from peakmark.config.types import Batch, Planned, SiteSlurm, SiteValues
 from peakmark.errors import ConfigError
 from peakmark.machine import gpu
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
     Cluster,
     Settings,
-    gres_of,
     groups_together,
     local_nodes,
     pair_rounds,
     peers,
-    settings_of,
 )
 from peakmark.plan.durations import Durations
+from peakmark.storage.record_types import PlanFile, Reference
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
 
@@ -37,25 +36,6 @@ RESULTS = Path("results")
 """Folder of all campaigns, relative to the working directory."""
 MOST_CELLS = 200_000
 """Largest number of cells of a campaign, twice the largest number that is tested."""
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A reference tool of the plan.
-
-    Attributes:
-        instrument: name of the tool in the registry.
-        executable: name of its program.
-        path: path of the program; None if it was not found, so that its column stays empty.
-        reason: why the program was not found.
-        package: Debian package of the tool.
-    """
-
-    instrument: str
-    executable: str
-    path: str | None
-    reason: str | None
-    package: str | None
 
 
 @dataclass(frozen=True)
@@ -91,7 +71,7 @@ class Plan:
     @cached_property
     def results(self) -> Results:
         """Return the records and files in the folder of the campaign."""
-        return Results(self.directory, self.to_json(), self.cells)
+        return Results(self.directory, msgspec.convert(self.to_json(), PlanFile), self.cells)
 
     @cached_property
     def durations(self) -> Durations:
@@ -168,7 +148,7 @@ def complete(config: Settings, on_cluster: bool = False) -> Planned:
     if on_cluster:
         config = {"tools_on": "nodes", **config}
     campaign = configuration.complete(config)
-    facts = None
+    facts = SiteValues()
     if campaign.site is not None:
         facts = site.load(campaign.site)
     if campaign.report.tables is not None:
@@ -235,7 +215,7 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     reason = ""
     if cluster is None:
         count, reason = gpu.survey()
-    elif gres_of(config) is None:
+    elif not config.site_facts.gpus.gres:
         count, reason = 0, "the site file has no gpus: {gres: gpu}"
     else:
         count = max(map(cluster.gpus_of, cluster.nodes))
@@ -300,16 +280,16 @@ def two_nodes(cell: Cell) -> bool:
     return REGISTRY[cell.instrument].two_nodes
 
 
-def uses_shared_resource(cell: Cell, settings: Settings) -> bool:
+def uses_shared_resource(cell: Cell, settings: SiteSlurm) -> bool:
     """Return whether the cell uses the network or a shared disk, so that it must run alone."""
     return resource_of(cell, settings) != "own"
 
 
-def resource_of(cell: Cell, settings: Settings) -> str:
+def resource_of(cell: Cell, settings: SiteSlurm) -> str:
     """Return which resource a cell uses: ``own`` (only its node), a shared ``disk``, a ``pair`` of nodes."""
     if two_nodes(cell):
         return "pair"
-    if cell.subsystem == "disk" and (settings.get("scratch_shared") or cell.is_together):
+    if cell.subsystem == "disk" and (settings.scratch_shared or cell.is_together):
         return "disk"
     return "own"
 
@@ -328,7 +308,7 @@ def _grouped(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
     The nodes, or the pairs of a round, that are measured together are one job. Other cells of a node are
     one job, or with ``fan_out: {batch: 20}`` jobs of 20 cells.
     """
-    fan_out, settings = config.fan_out, settings_of(config)
+    fan_out, settings = config.fan_out, config.site_facts.slurm
     jobs: dict[str, list[Cell]] = {}
     places = Counter[str]()
     for cell in cells:

@@ -11,7 +11,7 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.formatting import counted, format_size, gigabytes, plural
 from peakmark.plan import durations
-from peakmark.plan.cluster import ANY, Cluster, settings_of
+from peakmark.plan.cluster import ANY, Cluster
 from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
 
 JOB_S, CELL_S = 0.5, 0.4
@@ -78,7 +78,7 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
 
     Jobs that share no resource run at the same time. Each cell gets its share of its job's overhead.
     """
-    settings = settings_of(plan.config)
+    settings = plan.config.site_facts.slurm
     usable = 1
     if plan.config.fan_out != "node":
         usable = max(1, cluster.count)

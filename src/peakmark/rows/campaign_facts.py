@@ -58,7 +58,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     """
     return {
         "name": results.name,
-        "config": dict(results.config),
+        "config": msgspec.to_builtins(results.config),
         "settings": settings_of(results.config),
         "preset": preset_of(results.config),
         "cells": len(results.cells),
@@ -75,11 +75,11 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "largest_file": largest_file(results),
         "networks": networks_of(results),
         "core_types": core_types_of(results),
-        "on_cluster": bool(results.plan.get("cluster")),
+        "on_cluster": results.plan.cluster is not None,
         "behind": nodes_behind(results),
         "checksums": checksums_of(results),
         "left_out": list(results.left_out),
-        "unplanned": dict(results.plan.get("left_out") or {}),
+        "unplanned": dict(results.plan.left_out),
         "rule": {"beyond": DELTA, "nodes": LEAST_NODES, "repetitions": LEAST_REPETITIONS},
     }
 
@@ -178,12 +178,11 @@ def empty_reasons(results: Results) -> dict[str, str]:
 
 def empty_reason(results: Results, instrument: str) -> str:
     """Return why an instrument has no values, with the package to install if the plan knows one."""
-    for reference in results.plan.get("references", []):
-        if reference["instrument"] == instrument and reference["path"] is None:
-            reason = reference["reason"] or "the program is not on this machine"
-            package = reference.get("package")
-            if package:
-                reason += f"; `apt install {package}` fills them"
+    for reference in results.plan.references:
+        if reference.instrument == instrument and reference.path is None:
+            reason = reference.reason or "the program is not on this machine"
+            if reference.package:
+                reason += f"; `apt install {reference.package}` fills them"
             return reason
     hosts: dict[str, set[str]] = defaultdict(set)
     for record in (*results.records, *results.attempts):
@@ -286,7 +285,7 @@ def core_types_of(results: Results) -> dict[str, list[str]]:
 
 def nodes_behind(results: Results) -> dict[str, list[str]]:
     """Return the nodes behind each switch or uplink of the plan; empty outside a cluster."""
-    known = results.plan.get("cluster") or {}
+    known = results.plan.cluster or {}
     return {name: sorted(nodes, key=natural) for name, nodes in known.get("switches", {}).items()}
 
 
@@ -328,12 +327,12 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 # -- the configuration, and the preset it matches
 
 
-def preset_of(config: Mapping[str, Any]) -> str:
+def preset_of(config: Planned) -> str:
     """Return the name of the shipped preset that has the settings of a configuration.
 
     The campaign's name is not compared. Return an empty name if there is no such preset.
     """
-    wanted = settings_of({**config, "campaign": Planned().campaign})
+    wanted = settings_of(msgspec.structs.replace(config, campaign=Planned().campaign))
     return next((name for name, preset in presets().items() if preset == wanted), "")
 
 
@@ -342,15 +341,14 @@ def presets() -> dict[str, dict[str, Any]]:
     """Return name of each shipped preset -> its settings, without the name of a campaign."""
     found = {}
     for path in sorted(of_checkout("config/presets").glob("*.yaml")):
-        found[path.stem] = settings_of({**yamlfile.read(path), "campaign": Planned().campaign})
+        preset = {**yamlfile.read(path), "campaign": Planned().campaign}
+        found[path.stem] = settings_of(msgspec.convert(preset, Planned))
     return found
 
 
-def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(config: Planned) -> dict[str, Any]:
     """Return the keys of a configuration that differ from the default."""
-    # A file may state the defaults of a grid; a plan leaves them out.
-    grids = msgspec.to_builtins(msgspec.convert(config, Planned).grids())
-    return without_defaults({**config, **grids}, msgspec.to_builtins(Planned()))
+    return without_defaults(msgspec.to_builtins(config), msgspec.to_builtins(Planned()))
 
 
 def without_defaults(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -201,7 +201,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
         concurrency=point.concurrency,
         metric=table.metric,
         facts=facts,
-        site=results.config.get("site_facts") or {},
+        site=results.config.site_facts,
         clock_hz=point.clock_work_hz or point.clock_idle_hz,
         loopback=bool(point.loopback),
         clock_loaded=point.clock_work_hz is not None,

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from peakmark import files
 from peakmark.cell import Cell
-from peakmark.config.types import Planned
 from peakmark.errors import MeasurementError, PeakmarkError, tell
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
-from peakmark.storage.planfile import ANEW, Part
+from peakmark.storage.planfile import Part
+from peakmark.storage.record_types import PlanFile
 from peakmark.tools import REGISTRY
-from peakmark.validation import convert
 
 NODES = "nodes"
 """Folder of a campaign that holds the outputs of jobs with several cells."""
@@ -37,8 +34,7 @@ def current_path(directory: Path, name: str) -> Path:
 
 def request(part: Part, cell: Cell, kernels: Path) -> Request:
     """Return the request to measure a cell of a plan."""
-    what = f"{part.directory}/plan.json is damaged: config"
-    config = convert(part.plan.get("config") or {}, Planned, what, ANEW)
+    config = part.plan.config
     tool = config.tools.get(cell.instrument)
     repeats = config.repeat_disturbed
     if cell.is_together:
@@ -49,7 +45,7 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         part.directory,
         kernels,
         tool=str(tool) if tool else None,
-        pair=bool(part.plan.get("cluster")) and REGISTRY[cell.instrument].two_nodes,
+        pair=part.plan.cluster is not None and REGISTRY[cell.instrument].two_nodes,
         modules=tuple(config.modules.get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
         repeats=repeats,
@@ -60,11 +56,12 @@ def _record_path(part: Part, cell: Cell) -> Path:
     return part.directory / "cells" / f"{cell.id}.json"
 
 
-def _node_bytes(plan: Mapping[str, Any]) -> int | None:
+def _node_bytes(plan: PlanFile) -> int | None:
     """Return the memory of this node that Slurm reported when the campaign was planned, if known."""
     node = os.environ.get("SLURMD_NODENAME")
-    kinds = (plan.get("cluster") or {}).get("kinds", ())
-    for kind in kinds:
+    if plan.cluster is None:
+        return None
+    for kind in plan.cluster["kinds"]:
         if node in kind["nodes"]:
             return int(kind["memory"]) << 20
     return None

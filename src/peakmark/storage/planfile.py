@@ -15,8 +15,7 @@ import msgspec
 from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.storage.record_types import PlanFile
-from peakmark.validation import convert
+from peakmark.storage.record_types import PlanFile, PlannedCell
 
 ANEW = "the next run of this campaign writes it anew"
 """Remedy for a damaged plan."""
@@ -30,12 +29,12 @@ class Part:
 
     Attributes:
         directory: folder of the campaign.
-        plan: the plan without its cells: config, cluster, references.
+        plan: the plan.
         cells: the cells to measure.
     """
 
     directory: Path
-    plan: Mapping[str, Any]
+    plan: PlanFile
     cells: tuple[Cell, ...]
 
 
@@ -51,32 +50,21 @@ def write(path: Path, plan: Mapping[str, Any]) -> None:
     files.renew(path, text(plan))
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read a plan, and check it with its configuration.
-
-    Raises:
-        RecordError: there is no plan, or it is damaged.
-    """
-    # Late: jobs do not check the configuration.
-    from peakmark.config.types import Planned
-
-    plan = _read(path)
-    convert(plan.get("config") or {}, Planned, f"{path} is damaged: config", ANEW)
-    return plan
-
-
-def _read(path: Path, words: str = "") -> dict[str, Any]:
-    """Read a plan without checking its configuration.
+def read(path: Path, words: str = "") -> PlanFile:
+    """Read a plan.
 
     Args:
         path: the plan's file.
         words: keep only cells whose text contains these words; empty to keep all.
+
+    Raises:
+        RecordError: there is no plan, or it is damaged.
     """
     try:
         content = path.read_bytes()
         if words:
             content = _shorter(content, words)
-        plan: dict[str, Any] = files.parse_json(content)
+        plan: PlanFile = files.parse_json(content, PlanFile)
     except NotADirectoryError as error:
         raise RecordError(
             f"{path.parent} is a file: unpack a bundle (unzip FILE.zip -d FOLDER) and give the folder; peakmark report, "
@@ -89,7 +77,6 @@ def _read(path: Path, words: str = "") -> dict[str, Any]:
         ) from error
     except ValueError as error:
         raise RecordError(f"{path} is damaged ({error})", ANEW) from error
-    convert(plan, PlanFile, f"{path} is damaged", ANEW)
     return plan
 
 
@@ -123,24 +110,24 @@ def job(path: Path, name: str) -> Part:
 
 
 def _part(path: Path, key: str, name: str) -> Part:
-    plan = _read(path, name)
-    entries = [entry for entry in plan.pop("cells") if entry.get(key) == name]
+    plan = read(path, name)
+    entries = [entry for entry in plan.cells if getattr(entry, key) == name]
     if not entries:
         raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")
     return Part(path.parent, plan, cells_of(path, entries))
 
 
-def cells_of(path: Path, entries: Iterable[Mapping[str, Any]]) -> tuple[Cell, ...]:
+def cells_of(path: Path, entries: Iterable[PlannedCell]) -> tuple[Cell, ...]:
     """Return the cells of a plan.
 
     Args:
         path: the plan's file, for messages.
-        entries: JSON values of the cells.
+        entries: the cells as the file has them.
 
     Raises:
-        RecordError: a cell is damaged or appears twice.
+        RecordError: a cell appears twice.
     """
-    cells = tuple(Cell.from_json(entry, f"{path} is damaged: cell") for entry in entries)
+    cells = tuple(map(Cell.of, entries))
     counts = Counter(cell.id for cell in cells)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:

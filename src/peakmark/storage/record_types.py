@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from peakmark.cell import CellKeys
-from peakmark.config.types import CampaignName, Metric, Text, Unit
+from peakmark.config.types import CampaignName, Metric, Planned, Text, Unit
 from peakmark.tools.common import HISTOGRAM
 from peakmark.validation import allowed
 
@@ -278,20 +278,43 @@ JobName = Annotated[
 ]
 
 
-class PlannedCell(CellKeys):
+class PlannedCell(CellKeys, kw_only=True):
     """A cell of a plan, with the name of its job if the job measures several cells."""
 
-    id: NotRequired[str]
-    job: NotRequired[JobName]
+    id: str = ""
+    job: JobName = ""
 
 
-class PlanFile(TypedDict):
-    """The plan of a campaign. ``config`` was checked before the plan was written."""
+class Reference(Struct, frozen=True):
+    """A reference tool of the plan.
 
-    schema: NotRequired[Literal[1]]
+    Attributes:
+        instrument: name of the tool in the registry.
+        executable: name of its program.
+        path: path of the program; None if it was not found, so that its column stays empty.
+        reason: why the program was not found.
+        package: Debian package of the tool.
+    """
+
+    instrument: str
+    executable: str
+    path: str | None
+    reason: str | None
+    package: str | None
+
+
+class PlanFile(Struct, frozen=True, kw_only=True):
+    """The plan of a campaign.
+
+    Attributes:
+        cluster: values of ``plan.cluster.Cluster``; None if one machine measures.
+        left_out: subsystem -> why no cells of its grids are planned.
+    """
+
+    schema: Literal[1] = 1
     campaign: CampaignName
     cells: Annotated[list[PlannedCell], Meta(min_length=1)]
-    config: NotRequired[dict[str, Any] | None]
-    references: NotRequired[list[dict[str, Any]] | None]
-    cluster: NotRequired[dict[str, Any] | None]
-    left_out: NotRequired[dict[str, str]]
+    config: Planned = Planned()
+    references: list[Reference] = []
+    cluster: dict[str, Any] | None = None
+    left_out: dict[str, str] = {}

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from peakmark.cell import Cell
+from peakmark.config.types import Planned
 from peakmark.errors import RecordError
 from peakmark.storage import facts_files, planfile, records
+from peakmark.storage.record_types import PlanFile
 from peakmark.storage.records import Finding
 
 
@@ -60,13 +62,13 @@ class Results:
 
     Attributes:
         directory: folder of the campaign.
-        plan: the plan without its cells.
+        plan: the plan.
         cells: every cell of the plan, in the plan's order.
         jobs: cell id -> name of its job, for jobs with several cells.
     """
 
     directory: Path
-    plan: Mapping[str, Any]
+    plan: PlanFile
     cells: tuple[Cell, ...]
     jobs: Mapping[str, str] = field(default_factory=dict)
 
@@ -78,20 +80,18 @@ class Results:
             RecordError: the plan is missing or damaged.
         """
         plan = planfile.read(directory / "plan.json")
-        entries = plan.pop("cells")
-        cells = planfile.cells_of(directory / "plan.json", entries)
-        names = [entry.get("job") for entry in entries]
+        cells = planfile.cells_of(directory / "plan.json", plan.cells)
+        names = [entry.job for entry in plan.cells]
         jobs = {cell.id: name for cell, name in zip(cells, names, strict=True) if name}
         return cls(directory, plan, cells, jobs)
 
     @property
     def name(self) -> str:
-        return str(self.plan.get("campaign", self.directory.name))
+        return self.plan.campaign
 
     @property
-    def config(self) -> Mapping[str, Any]:
-        config: Mapping[str, Any] = self.plan.get("config", {})
-        return config
+    def config(self) -> Planned:
+        return self.plan.config
 
     @property
     def newest(self) -> datetime:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from peakmark import files, resources, slurm
+from peakmark.config.types import SiteSlurm
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.formatting import gigabytes, listed
 from peakmark.machine import gpu, software, storage
@@ -171,7 +171,7 @@ def _gpus(kernels: Path) -> Iterator[Finding]:
 # -- on a cluster
 
 
-def examine_cluster(settings: Mapping[str, Any]) -> tuple[str, bool]:
+def examine_cluster(settings: SiteSlurm) -> tuple[str, bool]:
     """Have Slurm check a job of one node and one of two, and list the nodes of each size.
 
     Return the lines to print, and whether Slurm takes a job of one node.
@@ -182,7 +182,7 @@ def examine_cluster(settings: Mapping[str, Any]) -> tuple[str, bool]:
     Raises:
         SlurmError: Slurm does not answer.
     """
-    nodes = slurm.nodes(settings.get("partition"), settings.get("reservation"))
+    nodes = slurm.nodes(settings.partition, settings.reservation)
     limits = [node.limit for node in nodes if node.limit is not None]
     minutes = jobs.clip_minutes(MINUTES, min(limits, default=None))
     lines = []

@@ -25,12 +25,12 @@ from peakmark.config.types import Planned
 from peakmark.errors import tell
 from peakmark.formatting import duration, parse_duration, plural
 from peakmark.plan import cluster, jobs
-from peakmark.plan.cluster import Cluster, settings_of
+from peakmark.plan.cluster import Cluster
 from peakmark.plan.plan import RESULTS, Plan, complete, make_completed
 from peakmark.plan.plan_text import node_names
 from peakmark.rows.names import FOLDER as ROWS
 from peakmark.run import build, cleanup, job, lock
-from peakmark.slurm.queue import MAX_JOBS, Queue, Task, modified
+from peakmark.slurm.queue import Queue, Task, modified
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
 from peakmark.tools.tables import Table
@@ -169,9 +169,14 @@ class Run:
         return cell.id in self.findings and self.findings[cell.id].state == records.GOOD
 
     @cached_property
+    def plan_text(self) -> str:
+        """Return the text of ``plan.json``."""
+        return planfile.text(self.plan.to_json())
+
+    @cached_property
     def digest(self) -> str:
         """Return the digest of the plan. If the digest changes, Snakemake makes the tables again."""
-        return hashlib.sha256(planfile.text(self.plan.results.plan).encode()).hexdigest()
+        return hashlib.sha256(self.plan_text.encode()).hexdigest()
 
     @property
     def inputs(self) -> Callback | list[str]:
@@ -263,7 +268,7 @@ class Run:
         cells = tuple(self.plan.jobs[wildcards.job])
         directory = self.plan.directory
         options = (
-            f"--job-name={jobs.name(self.plan, cells, settings_of(self.plan.config))}",
+            f"--job-name={jobs.name(self.plan, cells, self.plan.config.site_facts.slurm)}",
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
@@ -297,9 +302,9 @@ class Run:
         config = self.plan.config
         self.opened = Queue(
             self.plan.directory,
-            max_jobs=int(settings_of(config).get("max_jobs", MAX_JOBS)),
+            max_jobs=config.site_facts.slurm.max_jobs,
             give_up_s=parse_duration(config.give_up_after),
-            is_reserved="reservation" in settings_of(config),
+            is_reserved=bool(config.site_facts.slurm.reservation),
             retries=config.retries,
             say=say,
             on_start=status.progress.start,
@@ -334,7 +339,7 @@ class Run:
         # Write everything that a cell needs. The plan is last, because it shows that the rest exists.
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
-        planfile.write(directory / "plan.json", self.plan.results.plan)
+        files.renew(directory / "plan.json", self.plan_text)
         if self.opened is not None:
             self.opened.adopted |= startup.adopt(self.plan)
             startup.check_jobs(self.plan, self.overrides, self.is_measured)
@@ -383,8 +388,8 @@ class RunInJob(Run):
         self.overrides = {}
         folder = RESULTS / complete(config, on_cluster=True).campaign
         results = Results.read(folder)
-        where = msgspec.convert(results.plan["cluster"], Cluster | None)
-        self.plan = Plan(msgspec.convert(results.config, Planned), results.cells, (), where)
+        where = msgspec.convert(results.plan.cluster, Cluster | None)
+        self.plan = Plan(results.config, results.cells, (), where)
         self.findings = {}
         self.kernels_ready = True
         self._index()
@@ -413,7 +418,7 @@ class RunInJob(Run):
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
         cells = self.plan.jobs[wildcards.job]
-        return jobs.step_resources(cells, self.plan, settings_of(self.plan.config))[name]
+        return jobs.step_resources(cells, self.plan, self.plan.config.site_facts.slurm)[name]
 
 
 def _log(folder: Path) -> str:

@@ -31,7 +31,6 @@ from peakmark.formatting import duration, gigabytes, listed, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations, jobs
-from peakmark.plan.cluster import settings_of
 from peakmark.plan.plan import Plan
 from peakmark.run import lock as run_lock
 from peakmark.slurm import failures
@@ -371,7 +370,7 @@ def check_jobs(
         longest[kind] = max(longest.get(kind, wanted), wanted, key=lambda each: int(each["time"]))
     # Check jobs of one node first. If Slurm refuses only jobs of two nodes, this concerns network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
-        options = jobs.command_line(wanted, settings_of(plan.config))
+        options = jobs.command_line(wanted, plan.config.site_facts.slurm)
         refusal = failures.check(wanted, options)
         if refusal and not refusal.is_temporary:
             raise slurm.SlurmError(f"{refusal.text} (asked for: {' '.join(options)})")

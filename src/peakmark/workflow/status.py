@@ -278,7 +278,7 @@ def command(campaign: Results, cell: Cell | None = None) -> str:
 
     Users paste it into a shell in the folder that contains ``results``.
     """
-    cluster = campaign.plan.get("cluster")
+    cluster = campaign.plan.cluster
     line = run_command(campaign.directory, on_cluster=bool(cluster))
     if cluster and cluster.get("partition") == "":  # the user adds the options of an executor
         line = f"snakemake --configfile {shlex.quote(str(campaign.directory / 'config.json'))}"
@@ -299,7 +299,7 @@ def run_command(directory: Path, *, on_cluster: bool) -> str:
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
     """Return this user's jobs that were submitted from this checkout, and the error if Slurm fails."""
-    cluster = campaign.plan.get("cluster")
+    cluster = campaign.plan.cluster
     if not cluster or cluster.get("partition") == "":
         return [], None
     folder = campaign.directory.resolve().parents[1]

@@ -2,6 +2,7 @@
 
 import re
 
+import msgspec
 import pytest
 import yaml
 from tests.unit.cases import cases
@@ -9,7 +10,7 @@ from tests.unit.hostile import refuses
 
 from peakmark import limits
 from peakmark.config import site
-from peakmark.config.types import Site
+from peakmark.config.types import Site, SiteSlurm, SiteValues
 from peakmark.plan import jobs
 from peakmark.resources import ROOT
 
@@ -23,7 +24,7 @@ def written(path, **keys):
 
 @pytest.mark.parametrize("path", sorted(SITES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_site_file_is_valid(path):
-    assert site.load(path)["name"] == path.stem
+    assert site.load(path).name == path.stem
 
 
 @cases("limits")
@@ -38,7 +39,7 @@ def test_the_example_states_nothing_and_its_comments_can_be_taken_in(tmp_path):
     head, name, rest = text.partition("name: example\n")
     path = tmp_path / "mine.yaml"
     path.write_text(head + name + re.sub("^# ", "", rest, flags=re.MULTILINE))
-    assert site.load(path).keys() == Site.__annotations__.keys()
+    assert msgspec.to_builtins(site.load(path)).keys() == set(Site.__struct_fields__)
 
 
 NODES = """
@@ -53,10 +54,10 @@ def test_nodes_override_the_rest(tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text(NODES)
     facts = site.load(path)
-    assert site.for_host(facts, "fat-3")["memory"]["channels"] == 16
-    assert site.for_host(facts, "fat-3")["memory"]["speed_mts"] == 3200
-    assert site.for_host(facts, "thin-3")["memory"]["channels"] == 8
-    assert site.for_host({}, "any") == {}
+    assert site.for_host(facts, "fat-3").memory.channels == 16
+    assert site.for_host(facts, "fat-3").memory.speed_mts == 3200
+    assert site.for_host(facts, "thin-3").memory.channels == 8
+    assert site.for_host(SiteValues(), "any") == SiteValues()
 
 
 @cases("configuration")
@@ -88,7 +89,9 @@ def test_every_option_that_peakmark_sets_is_refused():
     options = dict.fromkeys(("partition", "account", "qos", "constraint", "reservation"), "a")
     shapes = ({"memory": "per_cpu"}, {"exclusive": False})
     named = {
-        name for shape in shapes for name in jobs.site_options({**options, **shape}, 1, 2, 1, 512)
+        name
+        for shape in shapes
+        for name in jobs.site_options(SiteSlurm(**options, **shape), 1, 2, 1, 512)
     }
     # Jobs are submitted with --no-requeue and --exclusive, which a site may say otherwise.
     assert set(options) <= named and named - {"exclusive", "no-requeue"} <= set(site.MANAGED)
@@ -101,7 +104,7 @@ def test_every_option_that_peakmark_sets_is_refused():
 def test_what_clusters_use_is_taken(tmp_path, extra):
     slurm = {"partition": "main,long", "account": "project-1", "qos": "normal"}
     slurm |= {"constraint": "(skylake|zen3)&ib*2", "extra": extra}
-    assert site.load(written(tmp_path / "site.yaml", slurm=slurm))["slurm"] == slurm
+    assert site.load(written(tmp_path / "site.yaml", slurm=slurm)).slurm == SiteSlurm(**slurm)
 
 
 @cases("configuration")

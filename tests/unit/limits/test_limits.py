@@ -4,11 +4,13 @@ import copy
 import csv
 import math
 
+import msgspec
 import pytest
 from tests.unit.campaign_data import DATA, VM, ZEN3
 from tests.unit.cases import cases
 
 from peakmark import limits
+from peakmark.config.types import SiteValues
 from peakmark.formatting import parse_size
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -27,19 +29,21 @@ def machine(**changes):
     return facts
 
 
+def limit_of(*row, site=None, **more):
+    """The limit of a row on a machine with these values in its site file."""
+    stated = msgspec.convert(site or {}, SiteValues)
+    return limits.for_row(limits.Question(*row, site=stated, **more))
+
+
 def cpu(workload, threads, facts, **more):
-    return limits.for_row(
-        limits.Question("cpu", workload, "", None, threads, "rate", facts, **more)
-    )
+    return limit_of("cpu", workload, "", None, threads, "rate", facts, **more)
 
 
 def memory(row, block, threads, facts, **more):
     """The limit of a row such as ``RS-pool``."""
     workload, _, variant = row.partition("-")
     metric = "latency" if workload == "LAT" else "throughput"
-    return limits.for_row(
-        limits.Question("memory", workload, variant, block, threads, metric, facts, **more)
-    )
+    return limit_of("memory", workload, variant, block, threads, metric, facts, **more)
 
 
 def dram(facts, **more):
@@ -47,12 +51,12 @@ def dram(facts, **more):
 
 
 def disk(metric, facts, **more):
-    return limits.for_row(limits.Question("disk", "RR", "psync", 4096, 1, metric, facts, **more))
+    return limit_of("disk", "RR", "psync", 4096, 1, metric, facts, **more)
 
 
 def network(workload, size, facts, n=1, **more):
     metric = "latency" if workload.startswith("LAT") else "throughput"
-    return limits.for_row(limits.Question("network", workload, "", size, n, metric, facts, **more))
+    return limit_of("network", workload, "", size, n, metric, facts, **more)
 
 
 def reason(limit):
@@ -264,9 +268,7 @@ def test_a_pair_of_nodes_has_the_channels_of_one():
         assert limits.for_row(limits.Question(*row, unknown)).bound == pytest.approx(4 * 3200e6 * 8)
         assert limits.for_row(limits.Question(*row, beside)).value is None
         row = ("memory", "NUMA-LAT", place, None, 64, "numa_latency")
-        assert limits.for_row(limits.Question(*row, facts, latency)).value == (
-            9e-8 if place == "local" else None
-        )
+        assert limit_of(*row, facts, site=latency).value == (9e-8 if place == "local" else None)
 
 
 @pytest.mark.parametrize(("sockets", "channels"), [(1, 8), (2, 16)])
@@ -395,4 +397,4 @@ def test_limits_of_ladders_are_those_of_the_plain_workloads():
     stated = {"memory": {"bandwidth": 4e10, "latency": 1e-7}}
     for workload, metric, value in (("RS", "throughput", 4e10), ("LAT", "latency", 1e-7)):
         row = (f"LADDER-{workload}", "dram-huge", 1 << 27, 1, f"ladder_{metric}")
-        assert limits.for_row(limits.Question("memory", *row, facts, stated)).value == value
+        assert limit_of("memory", *row, facts, site=stated).value == value

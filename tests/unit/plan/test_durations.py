@@ -37,7 +37,7 @@ def test_a_plan_says_what_measuring_again_may_take():
     assert times.repeated(cells) == pytest.approx(2 * times.total(cells) + waiting)
     lines = {plan_text.describe(made).count("repeat_disturbed: 2") for made in (never, twice)}
     assert lines == {0, 1}
-    part = planfile.Part(Path("results/c"), twice.to_json(), cells)
+    part = planfile.Part(Path("results/c"), twice.results.plan, cells)
     assert job.request(part, cells[0], Path()).repeats == 2
 
 

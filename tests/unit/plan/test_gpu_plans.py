@@ -6,6 +6,7 @@ from tests.unit.plan.planned import where
 
 from peakmark import plan
 from peakmark.config import campaign
+from peakmark.config.types import SiteValues
 from peakmark.errors import ConfigError
 from peakmark.machine import gpu
 from peakmark.machine.topology import CpuLocation
@@ -124,7 +125,9 @@ KINDS = [
 
 def on_cluster(**site):
     config = {"gpu": [RATES], "cpu": [{"workloads": ["DP"], "concurrency": [1]}]}
-    completed = msgspec.structs.replace(plan.complete(config, on_cluster=True), site_facts=site)
+    completed = msgspec.structs.replace(
+        plan.complete(config, on_cluster=True), site_facts=msgspec.convert(site, SiteValues)
+    )
     return plan.make_completed(completed, where(kinds=KINDS))
 
 

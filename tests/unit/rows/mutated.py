@@ -265,9 +265,7 @@ def pairs(campaign):
                 record["measurements"][0]["value"] *= factor
                 records.append(record)
     campaign.records, campaign.attempts = records, []
-    shared = {"site_facts": {"shared": {"leaf1": nodes[:2], "leaf2": nodes[2:]}}}
     campaign.plan |= {"cells": [], "cluster": msgspec.to_builtins(where(nodes=tuple(nodes)))}
-    campaign.plan["config"] = campaign.plan["config"] | shared
 
 
 def one_slow(campaign):

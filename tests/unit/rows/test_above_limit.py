@@ -42,7 +42,7 @@ def test_no_kernel_is_above_the_limit(workload, isa, facts):
         result = json.loads(done.stdout)
         clock = max(result[f"clock_hz_{when}"] or 0 for when in ("before", "after", "loaded"))
         limit = limits.for_row(
-            limits.Question("cpu", workload, "", None, 1, "rate", facts, {}, clock)
+            limits.Question("cpu", workload, "", None, 1, "rate", facts, clock_hz=clock)
         )
         share = limit.share(result["value"])
         if share is None:

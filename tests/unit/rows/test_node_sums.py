@@ -1,5 +1,7 @@
 """Rows of nodes that used a shared disk at one moment: their sum."""
 
+import json
+
 import pytest
 from tests.unit.campaign_data import cell, measurement, record, write
 
@@ -40,7 +42,7 @@ def frames_of(folder, rates, lacks=()):
                 entries.append(entry)
     grid = {"workloads": ["WS"], "blocks": ["1MiB"], "concurrency": [1], "together": [*rates]}
     write(folder, entries, config={"seed": 1, "disk": [grid]})
-    plan = planfile.read(folder / "plan.json")
+    plan = json.loads((folder / "plan.json").read_text())
     planned = [{"id": of.id, **of.to_json()} for of in cells]
     planfile.write(folder / "plan.json", {**plan, "cells": planned})
     return build.load(folder)

@@ -11,6 +11,7 @@ from peakmark.machine.host import Host
 from peakmark.machine.topology import CpuLocation
 from peakmark.run import job, measure, pinning
 from peakmark.storage.planfile import Part
+from peakmark.storage.record_types import PlanFile
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Command
 
@@ -162,5 +163,6 @@ def test_the_plan_tells_what_slurm_has_of_the_node(monkeypatch):
         ("n3", None, None),
     ):
         monkeypatch.setenv("SLURMD_NODENAME", node)
-        part = Part(Path("results/a"), {"config": {}, "cluster": plan}, (CELL,))
+        stored = PlanFile(campaign="a", cells=[], cluster=plan)
+        part = Part(Path("results/a"), stored, (CELL,))
         assert job.request(part, CELL, Path("build")).node_bytes == size

@@ -227,7 +227,7 @@ def test_a_site_file_may_name_several_partitions(tmp_path, text, is_taken):
     path = tmp_path / "site.yaml"
     path.write_text(f"schema: 1\nname: x\nslurm: {{partition: '{text}'}}\n")
     if is_taken:
-        assert sites.load(path)["slurm"]["partition"] == text
+        assert sites.load(path).slurm.partition == text
     else:
         with pytest.raises(Exception, match="partition"):
             sites.load(path)

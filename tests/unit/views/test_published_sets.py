@@ -3,6 +3,7 @@
 import csv
 import math
 
+import msgspec
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit import published
@@ -35,7 +36,7 @@ def fed(tmp_path_factory):
                 repetition=int(entry.run or 1) - 1, block=entry.block,
                 concurrency=entry.concurrency,
             )  # fmt: skip
-    facts = site.load(ROOT / "config" / "sites" / "chameleon-skylake-ssd.yaml")
+    facts = msgspec.to_builtins(site.load(ROOT / "config" / "sites" / "chameleon-skylake-ssd.yaml"))
     rates = dict.fromkeys(("RS", "WS", "RR", "WR"), 510e6)
     facts["disk"] |= {"throughput": rates, "iops": {"RR": 90e3, "WR": 10e3}}
     config = {"site_facts": facts, "report": {"tables": NAME}}
