@@ -6,10 +6,14 @@ import math
 import statistics
 import tarfile
 from collections import defaultdict
+from functools import cache, partial
 from pathlib import Path
 
+from peakmark import plan
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
+from peakmark.config import campaign as configuration
+from peakmark.resources import ROOT
 from peakmark.rows import build, schema
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
@@ -375,11 +379,11 @@ def loaded(repetitions):
 
 
 def edited(name, folder, part, change):
-    """The records below ``cells/PART`` of a real campaign (see ``golden``), edited by ``change``."""
+    """The records of a golden campaign in the folders ``cells/PART``, edited by ``change``; no others."""
     for path in golden(name, folder).glob("cells/**/*.json"):
         data = json.loads(path.read_text(encoding="utf-8"))
         path.unlink()
-        if f"/cells/{part}/" in path.as_posix():
+        if path.parent.relative_to(folder / "cells").match(part):
             del data["sha256"]
             change(data)
             _write_record(path, data)
@@ -387,7 +391,7 @@ def edited(name, folder, part, change):
 
 
 def golden(name, folder):
-    """Unpack the records of a real campaign (``tests/unit/data/golden``) into ``folder``."""
+    """Unpack the records of a campaign of ``tests/unit/data/golden`` into ``folder``."""
     unpack(DATA / "golden" / f"{name}.tar.xz", folder)
     return folder
 
@@ -399,3 +403,177 @@ def unpack(archive, folder):
             path = folder / member.name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(packed.extractfile(member).read())
+
+
+# -- GPUs
+
+
+L2 = 50 << 20
+"""Bytes of the L2 cache of an H100."""
+
+
+def printed(of, values, clock=0.0, **more):
+    """What gpubench prints of a cell, by the value of each GPU."""
+    unit = {"LAUNCH": "s", "LADDER-LAT": "s"}.get(of.workload)
+    is_copy = of.workload in ("RS", "WS", "RWS", "RWR", "LINK")
+    unit = unit or ("B/s" if is_copy else "op/s")
+    gpus = []
+    for number, value in enumerate(values):
+        pci = f"0000:00:{number + 6:02x}.0"
+        gpus.append({"gpu": number, "pci": pci, "value": value, "clock_hz": clock, "seconds": 0.2})
+    value = values[0] if unit == "s" else sum(values)
+    return {
+        "instrument": of.instrument, "version": "0.1.0", "workload": of.workload,
+        "threads": len(values), "value": value, "unit": unit, "seconds": 0.2, "work": 0.2 * value,
+        "work_unit": "any", "per_gpu": gpus, "isa": "", "clock_hz": clock,
+        "checked": of.workload != "LAUNCH", "warnings": [],
+    } | more  # fmt: skip
+
+
+def gpu_runs(instrument, workload, values, *, context=None, host="node1", **more):
+    """Six records of one row; ``more`` are fields of the cell, then keys of what gpubench prints."""
+    place = {name: more.pop(name) for name in ("variant", "block", "concurrency") if name in more}
+    place = {"variant": "", "block": None, "concurrency": 1} | place
+    made = []
+    for repetition, factor in enumerate((1.0, 0.999, 1.001, 0.9995, 1.0005, 1.0)):
+        of = Cell(
+            "gpu", instrument, workload, **place, node="any", repetition=repetition, options={}
+        )
+        text = json.dumps(printed(of, [factor * value for value in values], **more))
+        parsed = REGISTRY[instrument].parse(of, Completed((), 0, text + "\n", ""))
+        rows = []
+        for row in parsed.measurements:
+            changes = {"variant": row.variant, "block": row.block, "details": dict(row.details)}
+            rows.append(measurement(of, row.metric, row.value, unit=row.unit, **changes))
+        made.append(record(of, rows, host=host, context=context))
+    return made
+
+
+def gpu_noise(moved):
+    """The context of a calm run in which counters went on."""
+    moment = {
+        "load": 0.1, "clock_hz": None, "clock_limit_hz": None, "running": 0, "users": 0,
+        "celsius": None,
+    }  # fmt: skip
+    during = {
+        "seconds": 1.0, "steal": 0.0, "others": 0.0, "busy": 0, "users": 0, "throttled_s": None,
+        "hot": 0, "moved": moved,
+    }  # fmt: skip
+    return {"noise": {"before": moment, "during": during, "after": moment}}
+
+
+RATES = {
+    "FP64": (32.65e12, 1.98e9, "fma.rn.f64"),
+    "FP32": (64.7e12, 1.98e9, "fma.rn.f32"),
+    "FP16": (127.4e12, 1.98e9, "fma.rn.f16x2"),
+    "INT32": (33.43e12, 1.98e9, "mad.lo.s32"),
+    "TC-FP64": (66.3e12, 1.98e9, "mma.sync.m16n8k16.f64"),
+    "TC-TF32": (485e12, 1.80e9, "wgmma.m64n256k8.tf32"),
+    "TC-FP16": (882e12, 1.6349e9, "wgmma.m64n256k16.f16"),
+    "TC-BF16": (920e12, 1.711e9, "wgmma.m64n256k16.bf16"),
+    "TC-INT8": (1987e12, 1.84e9, "wgmma.m64n256k32.s8"),
+    "TC-FP8": (1798e12, 1.6653e9, "wgmma.m64n256k32.e4m3"),
+}
+"""Rate of an H100, its clock under the work in Hz, and the instruction that ran (sustained)."""
+LADDER = [
+    [16384, 17.1e-9], [32768, 17.2e-9], [65536, 19.0e-9], [262144, 118e-9], [524288, 139e-9],
+    [1 << 20, 139.4e-9], [8 << 20, 141e-9], [32 << 20, 263e-9], [256 << 20, 341e-9],
+    [512 << 20, 344e-9],
+]  # fmt: skip
+"""Working sets and latencies of an H100."""
+
+
+def h100():
+    """Records of all rows of an H100, with the vendor's references beside them."""
+    made = []
+    for workload, (rate, clock, isa) in RATES.items():
+        made += gpu_runs("gpubench", workload, [rate], clock=clock, isa=isa, variant="sustained")
+    burst = {"clock": 1.8e9, "isa": "wgmma.m64n256k16.f16", "variant": "burst"}
+    made += gpu_runs("gpubench", "TC-FP16", [971e12], **burst)
+    made += gpu_runs("cublas", "TC-FP16", [655e12], isa="cublasGemmEx", variant="sustained")
+    for workload, rate in {"RS": 3.177e12, "WS": 3.275e12, "RWS": 2.901e12}.items():
+        made += gpu_runs("gpubench", workload, [rate])
+    made += gpu_runs("cuda-memcpy", "RWS", [3.021e12])
+    for variant, rate in {"to": 53.0e9, "from": 54.5e9, "both": 76.9e9}.items():
+        made += gpu_runs("gpubench", "LINK", [rate], variant=variant)
+    made += gpu_runs("cuda-memcpy", "LINK", [55.3e9], variant="to")
+    made += gpu_runs("gpubench", "LAUNCH", [18.3e-6])
+    made += gpu_runs("gpubench", "LADDER-LAT", [344e-9], l2_bytes=L2, points=LADDER)
+    return made
+
+
+# -- many nodes
+
+
+SLOW = {"node10": {"memory": 0.88}, "node3": {"cpu": 0.9}}
+"""Node -> subsystem -> share of the others' rate."""
+
+
+def node_facts(**changes):
+    """Facts of a node; nodes of equal facts are of one class."""
+    cpu = {"model_name": "one", "threads": 2}
+    return {"cpu": cpu, "memory": {"total": 2**35}, "os": {"kernel": "6.1"}} | changes
+
+
+def fleet_frames(folder, nodes, slow, n=6, **more):
+    """The frames of a campaign, see ``write_fleet``."""
+    return build.judge(Results.read(write_fleet(folder, nodes, slow, n, **more)))
+
+
+def write_fleet(folder, nodes, slow, n=6, **more):
+    """Four CPU rows and two memory rows on each node; the values of a node lie within one per cent
+    of the others'.
+    """
+    records = []
+    for number in range(1, nodes + 1):
+        name = f"node{number}"
+        by = slow.get(name, {})
+        wobble = [1 + 0.002 * ((number * 7 + each * 3) % 5 - 2) for each in range(n)]
+        for place, workload in enumerate(("QP", "HP", "SP", "DP")):
+            values = [4e11 / 2**place * one * by.get("cpu", 1.0) for one in wobble]
+            records += runs("cpubench", workload, *values, node=name, host=name)
+        for workload in ("RS", "WS"):
+            values = [1.5e10 * one * by.get("memory", 1.0) for one in wobble]
+            records += runs("rambench", workload, *values, node=name, host=name)
+    return write(folder, records, **more)
+
+
+# -- presets that repeat published reports
+
+
+PRESETS = (
+    "four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus", "disk-patterns-2020",
+    "six-core-evaluation", "file-io-lab",
+)  # fmt: skip
+METRICS = {"cpu": ["rate"], "disk": ["throughput", "iops", "latency"]}
+
+
+def planned(name, **changes):
+    """The plan of a preset for nodes that have every reference tool."""
+    return _plan(name, json.dumps(changes))
+
+
+@cache
+def _plan(name, changes):
+    values = configuration.read([ROOT / "config" / "presets" / f"{name}.yaml"])
+    return plan.make({**values, "tools_on": "nodes", **json.loads(changes)})
+
+
+def planned_record(of, number):
+    """A record with all the values that the cell's instrument would give, none of them measured."""
+    if of.workload == "ALL":
+        metrics = ("iops", "latency") if of.options.get("ops") else ("throughput",)
+        every = itertools.product(("RS", "WS", "RR", "WR"), metrics)
+        of_cell = partial(measurement, of, value=2e9 + number)
+        return record(of, [of_cell(metric, workload=name) for name, metric in every])
+    latency = of.workload.startswith("LAT")
+    metrics = METRICS.get(of.subsystem, ["latency" if latency else "throughput"])
+    return record(of, [measurement(of, metric, 1e9 + number) for metric in metrics])
+
+
+def small_campaign(folder, name):
+    """A campaign of every planned cell of a preset, one repetition each, of listed runs three."""
+    kept = 3 if name == "disk-patterns-2020" else 1
+    cells = [of for of in planned(name).cells if of.repetition < kept]
+    records = [planned_record(of, number) for number, of in enumerate(cells)]
+    return write(folder / name, records, config=planned(name).to_json()["config"])

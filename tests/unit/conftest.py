@@ -11,7 +11,6 @@ import pytest
 from tests import mounts
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, LIMIT_S, Said, copied
-from tests.unit.presets import small_campaign
 
 from peakmark import cli
 from peakmark.machine.facts import cached
@@ -87,7 +86,7 @@ def preset(tmp_path_factory):
 
     def made(name):
         def make_in(folder):
-            make.tables(small_campaign(folder.parent, name))
+            make.tables(make.small_campaign(folder.parent, name))
 
         return made_once(tmp_path_factory, f"presets/{name}", make_in)
 

@@ -106,7 +106,7 @@ def test_links_of_pages_outside_the_site_lead_somewhere():
 
 
 def test_the_figure_of_ones_own_is_drawn(golden, tmp_path, monkeypatch):
-    shutil.copytree(golden("two-nodes"), tmp_path / "results" / "quick")
+    shutil.copytree(golden("cluster"), tmp_path / "results" / "quick")
     page = (ROOT / "docs/howto/draw-your-own-figure.md").read_text()
     (script,) = re.findall(r'```python title="figure.py"\n(.*?)```', page, re.DOTALL)
     monkeypatch.chdir(tmp_path)

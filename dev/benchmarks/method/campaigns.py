@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.method.promises import Count, Counts
+from peakmark.resources import ROOT
 from peakmark.rows import build
 from peakmark.storage.results import Results
 from peakmark.views import compare
@@ -33,7 +34,7 @@ TABLES = {
     "disk_throughput": "diskbench",
     "network_throughput": "netbench",
 }
-GOLDEN = Path(__file__).parents[2] / "tests" / "unit" / "data" / "golden"
+GOLDEN = ROOT / "tests" / "unit" / "data" / "golden"
 """Records of real campaigns."""
 
 Noise = Literal["normal", "as in real records", "with heavy tails"]

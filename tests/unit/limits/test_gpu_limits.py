@@ -1,7 +1,8 @@
 """Limits of GPUs beside what an H100 and an H200 were measured to reach."""
 
 import pytest
-from tests.unit import gpu_data
+from tests.unit import campaign_data as make
+from tests.unit.machine import hosts
 
 from peakmark import limits
 from peakmark.catalogue import metrics
@@ -10,7 +11,7 @@ from peakmark.limits import Question
 
 @pytest.fixture(scope="module")
 def h100(tmp_path_factory):
-    return gpu_data.facts(tmp_path_factory.mktemp("h100"))
+    return hosts.gpu_facts(tmp_path_factory.mktemp("h100"))
 
 
 def question(facts, workload, variant="sustained", clock_hz=1.98e9, isa=None, gpus=1):
@@ -37,7 +38,7 @@ SHARES = {
 
 @pytest.mark.parametrize("workload", SHARES)
 def test_rates_of_an_h100_reach_their_measured_shares(h100, workload):
-    rate, clock, isa = gpu_data.RATES[workload]
+    rate, clock, isa = make.RATES[workload]
     limit = limits.for_row(question(h100, workload, clock_hz=clock, isa=isa))
     assert limit.share(rate) == pytest.approx(SHARES[workload], abs=0.002)
     assert (limit.origin, limit.clock) == ("measured", "observed")
@@ -62,7 +63,7 @@ def test_the_link_of_an_h100(h100, variant, value):
     ([[0, 0], [0, 0]], 126e9, "2 GPUs x PCIe 32 GT/s x 16 lanes"),
 ])  # fmt: skip
 def test_the_link_between_gpus_is_nvlink_or_pci_express(tmp_path, nvlinks, value, words):
-    facts = gpu_data.facts(tmp_path, 2)
+    facts = hosts.gpu_facts(tmp_path, 2)
     for one, counts in zip(facts["gpu"]["gpus"], nvlinks, strict=True):
         one["nvlinks"] = counts
     limit = limits.for_row(question(facts, "LINK", "peer", gpus=2))
@@ -70,7 +71,7 @@ def test_the_link_between_gpus_is_nvlink_or_pci_express(tmp_path, nvlinks, value
 
 
 def test_several_gpus_have_the_sum(tmp_path):
-    facts = gpu_data.facts(tmp_path, 4)
+    facts = hosts.gpu_facts(tmp_path, 4)
     one = limits.for_row(question(facts, "FP64", isa="fma.rn.f64"))
     two = limits.for_row(question(facts, "FP64", isa="fma.rn.f64", gpus=2))
     assert two.value == 2 * one.value
@@ -80,9 +81,9 @@ def test_several_gpus_have_the_sum(tmp_path):
     ("workload", "variant"), [("FP64", "sustained"), ("RS", ""), ("LINK", "peer")]
 )
 def test_rows_over_different_models_have_no_limit(tmp_path, workload, variant):
-    facts = gpu_data.facts_of_two_models(tmp_path)
+    facts = hosts.facts_of_two_models(tmp_path)
     limit = limits.for_row(question(facts, workload, variant, isa="fma.rn.f64", gpus=2))
-    models = f"of several models ({gpu_data.NAME}, {gpu_data.A100['name']})"
+    models = f"of several models ({hosts.NAME}, {hosts.A100['name']})"
     assert limit.value is None and models in limit.reason
 
 
@@ -90,7 +91,7 @@ def test_rows_over_different_models_have_no_limit(tmp_path, workload, variant):
     ("H100", 132 * 128 * 1.98e9, 3.352e12), ("A100", 108 * 64 * 1.41e9, 1.555e12),
 ])  # fmt: skip
 def test_one_gpu_beside_another_model_has_its_own_limits(tmp_path, first, rate, memory):
-    facts = gpu_data.facts_of_two_models(tmp_path, first)
+    facts = hosts.facts_of_two_models(tmp_path, first)
     fp64 = limits.for_row(question(facts, "FP64", clock_hz=None, isa="fma.rn.f64"))
     assert (fp64.value, fp64.clock) == (pytest.approx(rate), "maximum")
     read = limits.for_row(question(facts, "RS", ""))
@@ -114,7 +115,7 @@ def test_without_a_clock_under_the_work_the_highest_counts(h100):
     ({"bus_bits": None}, "RS", "", None, "no machine facts"),
 ])  # fmt: skip
 def test_what_has_no_limit_says_why(tmp_path, changes, workload, variant, isa, words):
-    facts = gpu_data.facts(tmp_path, **changes)
+    facts = hosts.gpu_facts(tmp_path, **changes)
     limit = limits.for_row(question(facts, workload, variant, isa=isa))
     assert limit.value is None and words in limit.reason
 
@@ -124,7 +125,7 @@ def test_a_machine_without_facts_has_no_limit():
 
 
 def test_pairs_of_gpus_that_are_connected_differently_have_no_limit(tmp_path):
-    facts = gpu_data.facts(tmp_path, 3)
+    facts = hosts.gpu_facts(tmp_path, 3)
     for one, counts in zip(facts["gpu"]["gpus"], ([0, 4, 0], [4, 0, 0], [0, 0, 0]), strict=True):
         one["nvlinks"] = counts
     limit = limits.for_row(question(facts, "LINK", "peer", gpus=3))

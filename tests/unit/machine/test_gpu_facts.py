@@ -4,8 +4,7 @@ import json
 
 import pytest
 from tests.programs import executable
-from tests.unit import gpu_data
-from tests.unit.gpu_data import SMI, host, listed
+from tests.unit.machine.hosts import NAME, SMI, gpu_facts, gpu_host, gpus
 
 from peakmark.machine import gpu
 from peakmark.machine.host import Host
@@ -29,21 +28,21 @@ def on_bus(root, **files):
 
 def test_the_driver_and_nvidia_smi_complete_each_other(tmp_path):
     on_bus(tmp_path, numa_node="0")
-    facts = gpu_data.facts(tmp_path)
+    facts = gpu_facts(tmp_path)
     found = facts["gpu"]
     assert (found["driver"], found["vbios"], found["power_cap_watts"]) == (
         "580.159.04",
         "96.00.DA.00.0C",
         700,
     )
-    assert (found["count"], found["name"], found["sms"]) == (1, gpu_data.NAME, 132)
+    assert (found["count"], found["name"], found["sms"]) == (1, NAME, 132)
     (one,) = found["gpus"]
     assert (one["generation"], one["width"], one["numa_node"]) == (5, 16, 0)
 
 
 def test_without_nvidia_smi_the_facts_are_those_of_the_driver_and_of_sysfs(tmp_path):
     on_bus(tmp_path, numa_node="-1", current_link_speed="2.5 GT/s PCIe", current_link_width="8")
-    found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
+    found = gpu.collect(gpu_host(tmp_path, gpus(2)), tmp_path / "gpubench")
     assert (found["count"], found["driver"], found["vbios"]) == (2, "CUDA 13.0", None)
     first, second = found["gpus"]
     assert (first["generation"], first["width"], first["numa_node"]) == (4, 8, -1)
@@ -51,20 +50,20 @@ def test_without_nvidia_smi_the_facts_are_those_of_the_driver_and_of_sysfs(tmp_p
 
 
 def test_gpus_that_differ_have_no_fact_in_common(tmp_path):
-    answer = listed(2)
+    answer = gpus(2)
     answer["gpus"][1] |= {"sms": 114, "mig": True}
-    found = gpu.collect(host(tmp_path, answer), tmp_path / "gpubench")
-    assert found["sms"] is None and found["partitioned"] and found["name"] == gpu_data.NAME
+    found = gpu.collect(gpu_host(tmp_path, answer), tmp_path / "gpubench")
+    assert found["sms"] is None and found["partitioned"] and found["name"] == NAME
 
 
 @pytest.mark.parametrize("answer", [None, {"driver": 13000, "gpus": []}, {}])
 def test_a_machine_without_gpus_has_no_such_facts(tmp_path, answer):
-    assert gpu.collect(host(tmp_path, answer), tmp_path / "gpubench") is None
+    assert gpu.collect(gpu_host(tmp_path, answer), tmp_path / "gpubench") is None
 
 
 def test_the_width_of_a_link_is_that_of_sysfs(tmp_path):
     on_bus(tmp_path, current_link_width="8")
-    found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
+    found = gpu.collect(gpu_host(tmp_path, gpus(2)), tmp_path / "gpubench")
     assert found["pcie"]["current_width"] == 8
     assert gpu.on_bus(Host(tmp_path)) == 1
 
@@ -81,7 +80,7 @@ TOPOLOGY = (
 
 
 def test_nvlinks_are_counted_between_the_gpus_that_the_job_sees(tmp_path):
-    answer = listed(3)
+    answer = gpus(3)
     addresses = [one["pci"] for one in answer["gpus"]]
     smi = "<nvidia_smi_log>" + "".join(f'<gpu id="0000{pci}"/>' for pci in addresses)
     del answer["gpus"][1]
@@ -93,14 +92,14 @@ def test_nvlinks_are_counted_between_the_gpus_that_the_job_sees(tmp_path):
 
     found = gpu.collect(Host(tmp_path, run), tmp_path / "gpubench")
     assert [one["nvlinks"] for one in found["gpus"]] == [[0, 0], [0, 0]]
-    answer["gpus"] = listed(3)["gpus"][:2]
+    answer["gpus"] = gpus(3)["gpus"][:2]
     found = gpu.collect(Host(tmp_path, run), tmp_path / "gpubench")
     assert [one["nvlinks"] for one in found["gpus"]] == [[0, 18], [18, 0]]
 
 
 @pytest.mark.parametrize("name", ["h100", "h200"])
 def test_counters_are_those_of_errors_and_throttling(tmp_path, name):
-    counters = gpu.read_counters(host(tmp_path, None, (SMI / f"{name}.xml").read_text()))
+    counters = gpu.read_counters(gpu_host(tmp_path, None, (SMI / f"{name}.xml").read_text()))
     names = {key.removeprefix("0000:00:06.0 ") for key in counters}
     errors = {"sram_correctable", "sram_uncorrectable_parity", "sram_uncorrectable_secded"}
     errors |= {"dram_correctable", "dram_uncorrectable", "remapped_row_corr", "remapped_row_unc"}
@@ -111,7 +110,7 @@ def test_counters_are_those_of_errors_and_throttling(tmp_path, name):
 
 @pytest.mark.parametrize("text", [None, "", "NVIDIA-SMI has failed", "<nvidia_smi_log><gpu"])
 def test_without_an_answer_there_are_no_counters(tmp_path, text):
-    assert gpu.read_counters(host(tmp_path, None, text)) == {}
+    assert gpu.read_counters(gpu_host(tmp_path, None, text)) == {}
 
 
 def test_a_machine_without_a_driver_says_so(monkeypatch):
@@ -134,6 +133,6 @@ def test_a_driver_that_finds_no_gpu_says_so(tmp_path, monkeypatch):
 
 def test_the_numa_nodes_are_those_of_the_first_gpus(tmp_path):
     on_bus(tmp_path, numa_node="0")
-    found = gpu.collect(host(tmp_path, listed(2)), tmp_path / "gpubench")
+    found = gpu.collect(gpu_host(tmp_path, gpus(2)), tmp_path / "gpubench")
     assert gpu.numa_nodes(found, 1) == gpu.numa_nodes(found, 2) == {0}
     assert gpu.numa_nodes(None, 1) == set()

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit import published
-from tests.unit.presets import planned
+from tests.unit.campaign_data import planned
 
 from peakmark.cell import Cell
 from peakmark.rows import build

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.unit.rows.fleets import SLOW, campaign, facts
+from tests.unit.campaign_data import SLOW, fleet_frames, node_facts
 
 from peakmark.rows import fleet
 
 
 def test_slow_nodes_are_told(tmp_path):
-    frames = campaign(tmp_path / "twelve", 12, SLOW)
+    frames = fleet_frames(tmp_path / "twelve", 12, SLOW)
     memory, cpu = frames.fleet.itertuples()
     for slow, node, subsystem, rows, behind in (
         (memory, "node10", "memory", 2, 0.12), (cpu, "node3", "cpu", 4, 0.1)
@@ -27,7 +27,7 @@ def test_slow_nodes_are_told(tmp_path):
     ("nodes", "n", "slow"), [(6, 6, {}), (12, 5, SLOW), (3, 6, {"node3": {"cpu": 0.5}})]
 )
 def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(tmp_path, nodes, n, slow):
-    frames = campaign(tmp_path / "c", nodes, slow, n)
+    frames = fleet_frames(tmp_path / "c", nodes, slow, n)
     assert frames.fleet.empty
     assert frames.nodes["judged"].gt(0).all() == (nodes > 3 and n > 5)
     assert frames.nodes["judged"].gt(0).any() == (nodes > 3 and n > 5)
@@ -70,7 +70,7 @@ def test_less_than_delta_is_not_slow_however_sure():
         ({node: {"os": {"kernel": "6.8"}} for node in range(4)}, [("A", 4), ("B", 4)]),
         (
             {
-                3: {"cpu": {**facts()["cpu"], "governor": "powersave"}},
+                3: {"cpu": {**node_facts()["cpu"], "governor": "powersave"}},
                 4: {"memory": {"total": 2**34}},
             },
             [("", 8)],
@@ -78,7 +78,7 @@ def test_less_than_delta_is_not_slow_however_sure():
     ],
 )
 def test_classes_are_of_equal_nodes_and_a_lone_one_joins_the_most_similar(odd, classes):
-    known = {f"node{node}": facts(**odd.get(node, {})) for node in range(8)}
+    known = {f"node{node}": node_facts(**odd.get(node, {})) for node in range(8)}
     found = fleet.classes_of(known)
     assert [(name, len(nodes)) for name, nodes in found.items()] == classes
 
@@ -87,10 +87,10 @@ def test_nodes_are_judged_by_their_class(tmp_path):
     """Six nodes at half speed are equal among each other; of them node12 is slower still."""
     half = {f"node{node}": {"cpu": 0.5} for node in range(7, 12)} | {"node12": {"cpu": 0.45}}
     machines = {
-        f"node{node}": facts(cpu={"model_name": "old" if node > 6 else "new", "threads": 2})
+        f"node{node}": node_facts(cpu={"model_name": "old" if node > 6 else "new", "threads": 2})
         for node in range(1, 13)
     }
-    frames = campaign(tmp_path / "c", 12, half, machines=machines)
+    frames = fleet_frames(tmp_path / "c", 12, half, machines=machines)
     assert frames.fleet[["name", "rows"]].to_numpy().tolist() == [["node12", 4]]
     assert frames.nodes.groupby("class").size().to_dict() == {"A": 6, "B": 6}
     classes = frames.rows.groupby("node_class")["node"].nunique()
@@ -98,7 +98,7 @@ def test_nodes_are_judged_by_their_class(tmp_path):
 
 
 def test_the_typical_node_is_nearest_to_the_medians(tmp_path):
-    frames = campaign(tmp_path / "twelve", 12, SLOW)
+    frames = fleet_frames(tmp_path / "twelve", 12, SLOW)
     rows = frames.rows[frames.rows["table"].eq("cpu")]
     typical = fleet.typical_rows(rows)
     assert len(typical) == 4 and set(typical["node"]) == {"any"}

@@ -2,8 +2,8 @@
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit import gpu_data
-from tests.unit.gpu_data import records
+from tests.unit.campaign_data import gpu_runs
+from tests.unit.machine import hosts
 
 from peakmark.rows import schema
 from peakmark.views import fleet_report, score_card
@@ -14,8 +14,8 @@ FP64 = {"clock": 1.98e9, "isa": "fma.rn.f64", "variant": "sustained"}
 @pytest.fixture(scope="module")
 def h100(tmp_path_factory):
     folder = tmp_path_factory.mktemp("h100")
-    facts = {"node1": gpu_data.facts(folder)}
-    return make.frames(folder / "campaign", gpu_data.h100(), machines=facts)
+    facts = {"node1": hosts.gpu_facts(folder)}
+    return make.frames(folder / "campaign", make.h100(), machines=facts)
 
 
 def texts(frames, code):
@@ -41,20 +41,20 @@ def test_the_score_card_has_the_gpu(h100):
 
 
 def test_a_gpu_that_is_slow_in_every_repetition_is_named(tmp_path):
-    made = records("gpubench", "FP64", [32e12, 32e12, 29e12, 32e12], concurrency=4, **FP64)
-    frames = make.frames(tmp_path / "c", made, machines={"node1": gpu_data.facts(tmp_path, 4)})
+    made = gpu_runs("gpubench", "FP64", [32e12, 32e12, 29e12, 32e12], concurrency=4, **FP64)
+    frames = make.frames(tmp_path / "c", made, machines={"node1": hosts.gpu_facts(tmp_path, 4)})
     assert texts(frames, "slow-gpu") == [
-        f"GPU 2 ({gpu_data.NAME}, 0000:00:08.0) is 9.4% slower than the other GPUs of its model on the node in every repetition"
+        f"GPU 2 ({hosts.NAME}, 0000:00:08.0) is 9.4% slower than the other GPUs of its model on the node in every repetition"
     ]
-    even = records("gpubench", "FP64", [32e12, 31.5e12], concurrency=2, **FP64)
-    frames = make.frames(tmp_path / "even", even, machines={"node1": gpu_data.facts(tmp_path, 4)})
+    even = gpu_runs("gpubench", "FP64", [32e12, 31.5e12], concurrency=2, **FP64)
+    frames = make.frames(tmp_path / "even", even, machines={"node1": hosts.gpu_facts(tmp_path, 4)})
     assert texts(frames, "slow-gpu") == []
 
 
 def test_a_gpu_of_a_slower_model_is_not_slow(tmp_path):
     """On a node with an H100 and an A100, whose memories have no common limit."""
-    made = records("gpubench", "RS", [3.2e12, 1.4e12], concurrency=2)
-    machines = {"node1": gpu_data.facts_of_two_models(tmp_path)}
+    made = gpu_runs("gpubench", "RS", [3.2e12, 1.4e12], concurrency=2)
+    machines = {"node1": hosts.facts_of_two_models(tmp_path)}
     frames = make.frames(tmp_path / "c", made, machines=machines)
     (row,) = schema.lines(frames.rows)
     assert row.limit is None and row.share is None
@@ -66,13 +66,13 @@ def test_a_slow_gpu_is_named_with_its_node(tmp_path):
     for name, slow in (("node1", 32e12), ("node2", 29e12)):
         for workload in ("FP64", "FP32"):
             rates = [32e12, 32e12, slow, 32e12]
-            for record in records("gpubench", workload, rates, concurrency=4, host=name, **FP64):
+            for record in gpu_runs("gpubench", workload, rates, concurrency=4, host=name, **FP64):
                 record["cell"]["node"] = name
                 made.append(record)
-    machines = {name: {**gpu_data.facts(tmp_path, 4), "host": name} for name in ("node1", "node2")}
+    machines = {name: {**hosts.gpu_facts(tmp_path, 4), "host": name} for name in ("node1", "node2")}
     frames = make.frames(tmp_path / "c", made, machines=machines)
     text = (
-        f"GPU 2 ({gpu_data.NAME}, 0000:00:08.0) of node2 is up to 9.4% slower than the other GPUs"
+        f"GPU 2 ({hosts.NAME}, 0000:00:08.0) of node2 is up to 9.4% slower than the other GPUs"
         " of the node, in 2 rows."
     )
     assert [*fleet_report.slow_gpus(frames)] == [text]
@@ -88,8 +88,8 @@ def test_a_slow_gpu_is_named_with_its_node(tmp_path):
 def test_a_chip_with_a_faster_instruction_has_no_share_and_names_what_ran(
     tmp_path, compute, workload, isa
 ):
-    made = records("gpubench", workload, [300e12], clock=1.9e9, isa=isa, variant="sustained")
-    machines = {"node1": gpu_data.facts(tmp_path, compute=compute)}
+    made = gpu_runs("gpubench", workload, [300e12], clock=1.9e9, isa=isa, variant="sustained")
+    machines = {"node1": hosts.gpu_facts(tmp_path, compute=compute)}
     frames = make.frames(tmp_path / "c", made, machines=machines)
     (row,) = schema.lines(frames.rows)
     assert row.limit is None and row.efficiency is None
@@ -109,17 +109,17 @@ COUNTERS = {
 
 
 def test_each_counter_that_went_on_is_a_warning(tmp_path):
-    context = gpu_data.noise({f"0000:00:06.0 {counter}": 3 for counter in COUNTERS})
-    made = records("gpubench", "FP64", [32e12], context=context, **FP64)
-    frames = make.frames(tmp_path / "c", made, machines={"node1": gpu_data.facts(tmp_path)})
+    context = make.gpu_noise({f"0000:00:06.0 {counter}": 3 for counter in COUNTERS})
+    made = gpu_runs("gpubench", "FP64", [32e12], context=context, **FP64)
+    frames = make.frames(tmp_path / "c", made, machines={"node1": hosts.gpu_facts(tmp_path)})
     found = frames.warnings[frames.warnings["code"].str.startswith("gpu-")]
     assert sorted(zip(found["code"], found["trust"], strict=True)) == sorted(COUNTERS.values())
     assert found["text"].str.contains("0000:00:06.0").all()
 
 
 def test_a_gpu_without_the_unit_has_no_row_and_one_without_a_driver_says_why(tmp_path):
-    made = records("gpubench", "TC-FP8", [32e12], variant="sustained")[:1]
-    made += records("gpubench", "FP64", [32e12], **FP64)[:1]
+    made = gpu_runs("gpubench", "TC-FP8", [32e12], variant="sustained")[:1]
+    made += gpu_runs("gpubench", "FP64", [32e12], **FP64)[:1]
     for entry in made:
         entry |= {
             "status": "unavailable",
@@ -133,11 +133,11 @@ def test_a_gpu_without_the_unit_has_no_row_and_one_without_a_driver_says_why(tmp
 def test_a_node_that_lost_a_gpu_is_named(tmp_path):
     made = []
     for name in ("node1", "node2", "node3"):
-        for record in records("gpubench", "FP64", [32e12], host=name, **FP64):
+        for record in gpu_runs("gpubench", "FP64", [32e12], host=name, **FP64):
             record["cell"]["node"] = name
             made.append(record)
-    machines = {name: {**gpu_data.facts(tmp_path, 8), "host": name} for name in ("node1", "node2")}
-    machines["node3"] = {**gpu_data.facts(tmp_path, 7), "host": "node3"}
+    machines = {name: {**hosts.gpu_facts(tmp_path, 8), "host": name} for name in ("node1", "node2")}
+    machines["node3"] = {**hosts.gpu_facts(tmp_path, 7), "host": "node3"}
     frames = make.frames(tmp_path / "c", made, machines=machines)
     assert [*fleet_report.fewer_gpus(frames)] == [
         "node3 shows 7 GPUs, others of its class 8: see dmesg and nvidia-smi there before its next job."

@@ -24,7 +24,7 @@ SUMMARY = ("n", "value", "mean", "median", "sd", "min", "max", "low", "high", "l
 
 @pytest.fixture
 def campaign(tmp_path):
-    return make.golden("partial", tmp_path / "partial")
+    return make.golden("node", tmp_path / "node")
 
 
 def judge(campaign):

@@ -91,7 +91,7 @@ def campaign(folder, lost, usual):
             entry["details"] |= CLOCKS | {"cpu_share": 1 - share}
             entry["value"] = 1e-6 * factor * (1.0, 1.01, 0.99)[number]
 
-    frames = make.edited("two-nodes", folder, "memory/rambench", change)
+    frames = make.edited("cluster", folder, "memory/rambench/*/any", change)
     rows = [*own_rows(frames, "memory_throughput"), *own_rows(frames, "memory_latency")]
     return {(row.workload, row.block_bytes, row.concurrency): row for row in rows}
 

@@ -11,7 +11,7 @@ from peakmark.errors import RecordError
 from peakmark.rows import build, schema
 from peakmark.storage.results import Results
 
-CAMPAIGNS = ("local", "two-nodes", "partial", "fleet")
+CAMPAIGNS = ("node", "cluster")
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
@@ -24,15 +24,15 @@ def test_what_is_written_is_read_again(name, golden):
 
 
 def test_files_that_are_up_to_date_are_not_written_again(golden):
-    path = golden("partial") / "rows" / "rows.csv"
+    path = golden("node") / "rows" / "rows.csv"
     before = path.stat().st_mtime_ns
-    build.load(golden("partial"))
+    build.load(golden("node"))
     assert path.stat().st_mtime_ns == before
 
 
 def test_the_files_are_enough(golden, tmp_path):
-    shutil.copytree(golden("partial") / "rows", tmp_path / "rows")
-    rows = schema.read(golden("partial")).rows
+    shutil.copytree(golden("node") / "rows", tmp_path / "rows")
+    rows = schema.read(golden("node")).rows
     pd.testing.assert_frame_equal(build.load(tmp_path).rows, rows)
 
 

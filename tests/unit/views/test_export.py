@@ -15,9 +15,9 @@ from peakmark.views import table_files
 
 @pytest.fixture(scope="module")
 def frames(tmp_path_factory):
-    """A real campaign of one machine."""
-    folder = tmp_path_factory.mktemp("export") / "local"
-    make.golden("local", folder)
+    """A campaign of one machine."""
+    folder = tmp_path_factory.mktemp("export") / "node"
+    make.golden("node", folder)
     return build.judge(Results.read(folder))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.rows.fleets import SLOW, campaign
+from tests.unit.campaign_data import SLOW, fleet_frames
 from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
@@ -41,7 +41,7 @@ def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
 
 
 def test_every_node_is_a_dot_at_its_share_of_the_median(tmp_path):
-    frames = campaign(tmp_path / "c", 12, SLOW)
+    frames = fleet_frames(tmp_path / "c", 12, SLOW)
     assert stems(frames, tmp_path / "drawn") == {"fleet", "cpu", "memory_throughput_pool"}
     data = shown(frames, "cpu")
     (axis,) = draw(frames, "cpu").axes

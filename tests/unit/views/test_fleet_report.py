@@ -4,13 +4,13 @@ import shlex
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.rows.fleets import SLOW, campaign
+from tests.unit.campaign_data import SLOW, fleet_frames
 
 from peakmark.views import fleet_report
 
 
 def test_slow_nodes_are_named_with_their_rows(tmp_path):
-    frames = campaign(tmp_path / "twelve", 12, SLOW)
+    frames = fleet_frames(tmp_path / "twelve", 12, SLOW)
     text = " ".join(fleet_report.slow_paragraphs(frames))
     assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
     table = fleet_report.slow_table(frames)
@@ -29,7 +29,7 @@ def test_slow_nodes_are_named_with_their_rows(tmp_path):
     ],
 )
 def test_what_no_verdict_was_possible_on_is_said(tmp_path, nodes, n, slow, gap):
-    frames = campaign(tmp_path / "c", nodes, slow, n)
+    frames = fleet_frames(tmp_path / "c", nodes, slow, n)
     found = fleet_report.unjudged(frames)
     assert bool(found) == bool(gap) and gap in found
     assert fleet_report.is_judged(frames) == (not gap)
@@ -49,7 +49,7 @@ def test_a_node_without_a_value_is_named(tmp_path):
 
 def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
     slow = {f"node{number}": {"cpu": 0.9} for number in range(1, 13)}
-    frames = campaign(tmp_path / "c", 64, slow)
+    frames = fleet_frames(tmp_path / "c", 64, slow)
     sentence, *_ = fleet_report.slow_paragraphs(frames)
     assert (
         sentence.startswith("Slow: ")
@@ -59,7 +59,7 @@ def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
 
 
 def test_one_node_has_no_verdict_on_page_one(tmp_path):
-    frames = campaign(tmp_path / "c", 1, {})
+    frames = fleet_frames(tmp_path / "c", 1, {})
     assert fleet_report.slow_paragraphs(frames) == [] and fleet_report.slow_table(frames) == {}
     assert "cannot tell: 0 of 1 node judged" in fleet_report.describe(frames)[0]
 

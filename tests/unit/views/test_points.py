@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from tests.unit.rows.fleets import SLOW, campaign
+from tests.unit.campaign_data import SLOW, fleet_frames
 
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import table_files
@@ -12,7 +12,7 @@ from peakmark.views.usual_tables import nodes_table
 
 
 def test_the_median_speaks_for_all_and_the_slowest_is_named(tmp_path):
-    frames = campaign(tmp_path / "twelve", 12, SLOW)
+    frames = fleet_frames(tmp_path / "twelve", 12, SLOW)
     rows = rows_of(frames, BY_NAME["memory_throughput"])
     usable = with_medians(rows)
     assert usable.groupby("group").size().eq(12).all()
@@ -28,7 +28,7 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(tmp_path):
 
 
 def test_every_node_is_in_the_csv_and_the_typical_one_in_latex(tmp_path):
-    table_files.write_tables(campaign(tmp_path / "twelve", 12, SLOW), tmp_path)
+    table_files.write_tables(fleet_frames(tmp_path / "twelve", 12, SLOW), tmp_path)
     nodes = pd.read_csv(tmp_path / "nodes.csv")
     assert len(nodes) == 12 * 6
     slow = nodes[nodes["slow"].eq("slow")]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 from tests.unit import campaign_data as make
-from tests.unit.presets import PRESETS, planned
+from tests.unit.campaign_data import PRESETS, planned
 
 from peakmark.config import layouts
 from peakmark.tools.programs import hpl

@@ -5,8 +5,7 @@ import re
 
 import pandas as pd
 import pytest
-from tests.unit.campaign_data import VM, cell, frames, placed, runs
-from tests.unit.rows.fleets import SLOW, campaign
+from tests.unit.campaign_data import SLOW, VM, cell, fleet_frames, frames, placed, runs
 
 from peakmark.rows import schema
 from peakmark.views import score_card
@@ -55,7 +54,7 @@ def test_a_time_is_that_of_the_fewest_streams(tmp_path):
 
 
 def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(tmp_path):
-    lines = card(campaign(tmp_path / "twelve", 12, SLOW))
+    lines = card(fleet_frames(tmp_path / "twelve", 12, SLOW))
     line = lines["FP64 multiply-add"]
     assert line.place.endswith("12 nodes") and len(line.runs) == 12
     assert (line.trust, line.reason) == ("care", "1 of 12 nodes slow")

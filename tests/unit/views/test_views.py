@@ -72,7 +72,7 @@ def everything(peakmark, folder):
     return said
 
 
-@pytest.mark.parametrize("name", ["two-nodes", "fleet"])
+@pytest.mark.parametrize("name", ["node", "cluster"])
 def test_every_view_is_the_same_where_nothing_but_the_rows_is_left(
     tmp_path, peakmark, golden, name
 ):

@@ -1,7 +1,7 @@
 """What `peakmark doctor` finds about GPUs: on this machine, and on the nodes of a cluster."""
 
 import pytest
-from tests.unit import gpu_data
+from tests.unit.machine import hosts
 
 from peakmark.machine import gpu
 from peakmark.workflow import doctor
@@ -12,7 +12,7 @@ def machine(tmp_path, monkeypatch):
     """Set the GPUs on the bus of this machine, and those that a program finds."""
 
     def have(on_bus, found, reason=""):
-        facts = gpu_data.facts(tmp_path, found)["gpu"] if found else None
+        facts = hosts.gpu_facts(tmp_path, found)["gpu"] if found else None
         monkeypatch.setattr(gpu, "on_bus", lambda _: on_bus)
         monkeypatch.setattr(gpu, "survey", lambda: (found, reason))
         monkeypatch.setattr(gpu, "collect", lambda *_: facts)
@@ -27,8 +27,8 @@ def test_a_machine_without_gpus_has_no_finding(machine):
 
 
 def test_a_gpu_that_no_program_finds_is_broken(machine):
-    assert machine(8, 8) == [("ok", "GPUs", f"8 x {gpu_data.NAME}")]
-    text = f"7 of 8 {gpu_data.NAME} can be used; see dmesg and nvidia-smi"
+    assert machine(8, 8) == [("ok", "GPUs", f"8 x {hosts.NAME}")]
+    text = f"7 of 8 {hosts.NAME} can be used; see dmesg and nvidia-smi"
     assert machine(8, 7) == [("broken", "GPUs", text)]
     ((mark, _, text),) = machine(8, 0, "NVIDIA's driver shows no GPU (error 802)")
     assert mark == "broken" and "none of 8 can be used" in text and "error 802" in text

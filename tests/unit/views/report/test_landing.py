@@ -37,7 +37,7 @@ def test_a_report_beside_a_cell_that_ends_is_not_taken_for_one_of_all_cells(
 
 def test_fleet_only_asks(peakmark, tmp_path, golden, own_mounts):
     """The results of another user, who has measured on since the tables were made."""
-    folder = shutil.copytree(golden("fleet"), tmp_path / "c")
+    folder = shutil.copytree(golden("cluster"), tmp_path / "c")
     first = next((folder / "cells").rglob("*.json"))
     first.touch()
     for words in (["--bind"], ["-o", "remount,bind,ro"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit import campaign_data as make
-from tests.unit.rows.fleets import SLOW, write
+from tests.unit.campaign_data import SLOW, write_fleet
 
 from peakmark.rows import build
 from peakmark.views import (
@@ -31,7 +31,7 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
 
 def test_a_layout_beside_many_nodes_is_told(tmp_path):
     layout = "four-subsystems-2018-hyperion"
-    of = build.load(write(tmp_path / "c", 12, SLOW, config={"report": {"tables": layout}}))
+    of = build.load(write_fleet(tmp_path / "c", 12, SLOW, config={"report": {"tables": layout}}))
     names = sections.figure_names(of)
     assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
     data = document.build(of)
