@@ -7,6 +7,7 @@ so that commands start fast.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import shlex
@@ -95,6 +96,7 @@ FOLDER_HELP = "folder of the campaign, e.g. results/quick"
 BUNDLE_HELP = f"{FOLDER_HELP}, or a bundle"
 OUTPUT = ("-o", "--output")
 PRESETS = "config/presets"
+RUN_USAGE = "peakmark run [PRESET|FILE ...] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]"
 SNAKEMAKE_FAILED = 1
 """Exit code of Snakemake for every failure except a wrong command line, which has the exit code 2."""
 
@@ -132,6 +134,8 @@ def _kernels(text: str) -> Path:
 
 
 def init(_: argparse.Namespace) -> None:
+    """Write config/config.yaml and config/sites/mine.yaml for editing."""
+
     from peakmark.config import schemas
     from peakmark.config.types import Campaign, Site
 
@@ -182,6 +186,8 @@ def _doctor_arguments(command: ArgumentParser) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
+    """Show which programs are installed or missing, and how to install them."""
+
     from peakmark.config import site
     from peakmark.config.types import SiteSlurm
     from peakmark.workflow import doctor
@@ -246,6 +252,8 @@ def _plan_arguments(command: ArgumentParser) -> None:
 
 
 def plan(options: argparse.Namespace) -> None:
+    """Show what would be measured: cells, tools, time, disk space."""
+
     from peakmark.config import campaign
     from peakmark.plan import cluster, plan_text
     from peakmark.plan.plan import RESULTS, complete, make_completed
@@ -275,6 +283,11 @@ def _run_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Measure a campaign and write its report below ./results.
+
+    A second run measures only what is missing. Options after -- are passed to Snakemake: -- --dry-run
+    """
+
     from peakmark.config import campaign
 
     profile = "slurm" if options.slurm else "local"
@@ -318,6 +331,8 @@ def _status_arguments(command: ArgumentParser) -> None:
 
 
 def status(options: argparse.Namespace) -> None:
+    """Count the finished, missing and failed cells."""
+
     from peakmark.storage.results import Results
     from peakmark.workflow import status
 
@@ -325,6 +340,8 @@ def status(options: argparse.Namespace) -> None:
 
 
 def tables(options: argparse.Namespace) -> None:
+    """Make the tables from the records."""
+
     from peakmark.rows import build
     from peakmark.views import table_files
 
@@ -338,6 +355,11 @@ def _report_arguments(command: ArgumentParser) -> None:
 
 
 def report(options: argparse.Namespace) -> None:
+    """Make report.pdf, report.html and the figures, and print the score card.
+
+    Cells that are missing are marked.
+    """
+
     from peakmark.bundle import pack
     from peakmark.views import rendering
     from peakmark.workflow import status
@@ -376,6 +398,11 @@ def _compare_arguments(command: ArgumentParser) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
+    """Show what became better or worse between campaigns.
+
+    For every row of both campaigns: the speed of B relative to A, with an interval and a verdict.
+    """
+
     from peakmark.views import compare
 
     rules = compare.Rules(changed=options.changed)
@@ -413,6 +440,11 @@ def _fleet_arguments(command: ArgumentParser) -> None:
 
 
 def fleet(options: argparse.Namespace) -> int:
+    """List the slow nodes of a campaign, and the command that drains them.
+
+    peakmark prints the command and never runs it.
+    """
+
     from peakmark.bundle import pack
     from peakmark.rows import build
     from peakmark.views import fleet_report
@@ -444,6 +476,12 @@ def _pack_arguments(command: ArgumentParser) -> None:
 
 
 def bundle(options: argparse.Namespace) -> None:
+    """Pack a campaign into one zip file, from which its report can be built elsewhere.
+
+    The file holds rows, tables, plan, records, raw outputs and machine facts, and the report if it was
+    made. `peakmark report FILE.zip` makes the report from the rows in it.
+    """
+
     from peakmark.bundle import pack
 
     print(pack.write(options.campaign, options.output))
@@ -466,6 +504,8 @@ FORMS = {
 
 
 def export(options: argparse.Namespace) -> None:
+    """Print measured values for Prometheus and scripts."""
+
     from peakmark.bundle import pack
     from peakmark.rows import build
     from peakmark.views import table_files
@@ -500,16 +540,14 @@ def _measure_arguments(command: ArgumentParser) -> None:
         type=Path,
         help="folder that all nodes must see which start at the same moment",
     )
-    _kernels_argument(command)
-
-
-def _kernels_argument(command: ArgumentParser) -> None:
     command.add_argument(
         "--kernels", type=_kernels, default="", help="folder of the compiled kernels"
     )
 
 
 def measure(options: argparse.Namespace) -> None:
+    """Measure one cell of a plan, or the cells of one job."""
+
     from peakmark.run import job
     from peakmark.run.measure import measure
     from peakmark.storage import planfile
@@ -549,12 +587,16 @@ def _move_to(node: str) -> None:
 
 
 def rows(options: argparse.Namespace) -> None:
+    """Compute results/<campaign>/rows from the records."""
+
     from peakmark.rows import build
 
     build.load(options.campaign)
 
 
 def serve(_: argparse.Namespace) -> int:
+    """Run the server of a two-node cell (started by measure)."""
+
     from peakmark.run import pair
 
     cleanup.end_cleanly()
@@ -584,63 +626,31 @@ class CliCommand(NamedTuple):
     usage: str | None = None
 
 
+def _command(
+    run: Handler,
+    arguments: Callable[[ArgumentParser], None] = _no_arguments,
+    usage: str | None = None,
+) -> CliCommand:
+    """Return a command whose name and help are those of the function that runs it."""
+    help, _, details = str(inspect.getdoc(run)).partition("\n\n")
+    return CliCommand(run.__name__, run, arguments, help.rstrip("."), details, usage)
+
+
 GROUPS = {
     "Measure": (
-        CliCommand(
-            "init",
-            init,
-            _no_arguments,
-            "Write config/config.yaml and config/sites/mine.yaml for editing",
-        ),
-        CliCommand(
-            "doctor",
-            doctor,
-            _doctor_arguments,
-            "Show which programs are installed or missing, and how to install them",
-        ),
-        CliCommand(
-            "plan",
-            plan,
-            _plan_arguments,
-            "Show what would be measured: cells, tools, time, disk space",
-        ),
-        CliCommand(
-            "run",
-            run,
-            _run_arguments,
-            "Measure a campaign and write its report below ./results",
-            "A second run measures only what is missing. Options after -- are passed to Snakemake: -- --dry-run",
-            "peakmark run [PRESET|FILE ...] [--slurm] [--site NAME|FILE] [-- SNAKEMAKE OPTIONS]",
-        ),
+        _command(init),
+        _command(doctor, _doctor_arguments),
+        _command(plan, _plan_arguments),
+        _command(run, _run_arguments, RUN_USAGE),
     ),
     "Read the results of a campaign": (
-        CliCommand(
-            "status", status, _status_arguments, "Count the finished, missing and failed cells"
-        ),
-        CliCommand("tables", tables, _campaign_argument, "Make the tables from the records"),
-        CliCommand(
-            "report",
-            report,
-            _report_arguments,
-            "Make report.pdf, report.html and the figures, and print the score card",
-            "Cells that are missing are marked.",
-        ),
+        _command(status, _status_arguments),
+        _command(tables, _campaign_argument),
+        _command(report, _report_arguments),
     ),
     "Compare and pass on": (
-        CliCommand(
-            "compare",
-            compare,
-            _compare_arguments,
-            "Show what became better or worse between campaigns",
-            "For every row of both campaigns: the speed of B relative to A, with an interval and a verdict.",
-        ),
-        CliCommand(
-            "fleet",
-            fleet,
-            _fleet_arguments,
-            "List the slow nodes of a campaign, and the command that drains them",
-            "peakmark prints the command and never runs it.",
-        ),
+        _command(compare, _compare_arguments),
+        _command(fleet, _fleet_arguments),
         CliCommand(
             "check",
             check_command.run,
@@ -648,32 +658,15 @@ GROUPS = {
             check_command.HELP,
             check_command.DETAILS,
         ),
-        CliCommand(
-            "bundle",
-            bundle,
-            _pack_arguments,
-            "Pack a campaign into one zip file, from which its report can be built elsewhere",
-            "The file holds rows, tables, plan, records, raw outputs and machine facts, and the report if it was made. `peakmark report FILE.zip` makes the report from the rows in it.",
-        ),
-        CliCommand(
-            "export", export, _export_arguments, "Print measured values for Prometheus and scripts"
-        ),
+        _command(bundle, _pack_arguments),
+        _command(export, _export_arguments),
     ),
 }
 """Heading of ``peakmark --help`` -> the commands below it."""
 INTERNAL = (
-    CliCommand(
-        "measure",
-        measure,
-        _measure_arguments,
-        "Measure one cell of a plan, or the cells of one job",
-    ),
-    CliCommand(
-        "rows", rows, _campaign_argument, "Compute results/<campaign>/rows from the records"
-    ),
-    CliCommand(
-        "serve", serve, _no_arguments, "Run the server of a two-node cell (started by measure)"
-    ),
+    _command(measure, _measure_arguments),
+    _command(rows, _campaign_argument),
+    _command(serve),
 )
 """Commands that only rules and jobs call."""
 

@@ -1,16 +1,14 @@
-"""Parse and format sizes, times, formulas, numbers with units, percentages and lists of names.
+"""Parse and format sizes, times, numbers with units, percentages and lists of names.
 
 Sizes are IEC (1KiB = 1024 B). Records hold SI base units, which are converted only for printing.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from peakmark.errors import ConfigError
@@ -30,12 +28,6 @@ _SCALED = {
 LARGEST = 1 << 60
 """Largest size in bytes that a configuration may have: 1 EiB, larger than any disk."""
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
-_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
 _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
 
 
@@ -101,47 +93,6 @@ def parse_duration(value: str | float) -> float:
             f"give_up_after is {json.dumps(value, ensure_ascii=False)}: allowed is a time above 0, such as 90 s, 30 min or 2 h"
         )
     return seconds
-
-
-def evaluate(formula: str, names: Mapping[str, float]) -> float:
-    """Compute a formula of numbers, names, + - * / and parentheses.
-
-    Args:
-        formula: the formula.
-        names: name -> its value.
-
-    Raises:
-        ConfigError: the formula has anything else, or divides by zero.
-    """
-    try:
-        return _value(ast.parse(formula, mode="eval").body, names)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ConfigError(
-            f"formula {formula!r} is not arithmetic: allowed are numbers, names, + - * / and ( )"
-        ) from error
-    except ZeroDivisionError as error:
-        raise ConfigError(f"formula {formula!r} divides by zero") from error
-    except ConfigError as error:
-        raise ConfigError(f"formula {formula!r}: {error}") from error
-
-
-def _value(node: ast.expr, names: Mapping[str, float]) -> float:
-    """Compute a parsed formula. Refuse everything except numbers, names and arithmetic."""
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return float(number)
-        case ast.Name(id=name) if name in names:
-            return float(names[name])
-        case ast.Name(id=name):
-            raise ConfigError(
-                f"{name} is not defined; known are {', '.join(sorted(names)) or 'no names'}"
-            )
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, names)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
-        case _:
-            raise ConfigError("allowed are numbers, names, + - * / and ( )")
 
 
 LOWERCASE = {
@@ -262,16 +213,9 @@ def counted(names: Iterable[str], most: int = LISTED) -> str:
     return listed(shown)
 
 
-def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key with which node2 comes before node10."""
-    # re.split returns texts at even places and numbers at odd ones.
-    key: list[tuple[int, str]] = []
-    for place, part in enumerate(re.split(r"([0-9]+)", name)):
-        if place % 2 == 0:
-            key.append((-1, part))
-        else:
-            key.append((int(part), ""))
-    return tuple(key)
+def natural(name: str) -> str:
+    """Return a sort key with which node2 comes before node10: the name with zeros before its numbers."""
+    return re.sub("[0-9]+", lambda number: number[0].zfill(20), name)
 
 
 def size(block: int | None) -> str:

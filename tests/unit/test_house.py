@@ -11,10 +11,10 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_260,
+    "": 9_070,
     "bundle": 300,
     "check": 2_120,
-    "config": 5_100,
+    "config": 5_080,
     "data": 330,
     "limits": 5_050,
     "machine": 8_240,
@@ -24,7 +24,7 @@ CEILINGS = {
     "run": 9_920,
     "storage": 2_920,
     "tools": 14_120,
-    "views": 26_560,
+    "views": 26_510,
     "workflow": 5_560,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

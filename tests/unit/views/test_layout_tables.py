@@ -76,7 +76,7 @@ def figure(**keys):
     (column(text="{threads}"), ["X", "{threads}", "{concurrency}"]),
     (column(text="{block.unit}"), ["X", "{block.unit}", "{concurrency}"]),
     (column(text="{block[unit]}"), ["X", "{block[unit]}", "{concurrency}"]),
-    (column(value="efficiency", formula="import os"), ["X", "arithmetic"]),
+    (column(value="efficiency", formula="import os"), ["formula", "measured / theoretical"]),
     (figure(kind="panels", value="deviation"), ["'mine'", "kind panels", "together or bars"]),
     (figure(name="fleet"), ["two figures are called 'fleet'"]),
     (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),
