@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 
-from peakmark.config import campaign, texts
+from peakmark.config import campaign
 from peakmark.run import build
 from peakmark.resources import code_digest
 from peakmark.rows import names

@@ -31,7 +31,7 @@ rule report:
     localrule: True
     params:
         campaign=subpath(output[0], parent=True),
-        named=texts.digest(RUN.plan.config.report),
+        named=campaign.digest(RUN.plan.config.report),
         captions=captions(),
     shell:
         "peakmark report {params.campaign:q} > {log:q} 2>&1"

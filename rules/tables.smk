@@ -16,6 +16,6 @@ rule tables:
     localrule: True
     params:
         campaign=subpath(output[0], ancestor=2),
-        named=texts.digest(RUN.plan.config.report),
+        named=campaign.digest(RUN.plan.config.report),
     shell:
         "peakmark tables {params.campaign:q} 2> {log:q}"

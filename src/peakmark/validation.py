@@ -7,20 +7,16 @@ import math
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from types import UnionType
 from typing import (
     Annotated,
     Any,
     Literal,
-    NotRequired,
-    Required,
     TypeVar,
     Union,
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 import msgspec
@@ -54,21 +50,20 @@ def read(value: Any, kind: type[T], what: str = "") -> T:
     Raises:
         ConfigError: the value does not fit. The message has its key, its value and what is allowed.
     """
-    # Messages of msgspec lack the value, and msgspec checks neither UNIQUE nor keys of TypedDicts.
+    # Messages of msgspec lack the value and the keys of mappings, and msgspec does not check UNIQUE.
     sentence = _problem(value, kind)
     if sentence:
         raise ConfigError(f"{what}{sentence}")
     return msgspec.convert(value, kind)
 
 
-def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
+def convert(value: Any, kind: type[T], what: str) -> T:
     """Convert a value that a program wrote to the type ``kind``, in microseconds for a record.
 
     Args:
         value: value from JSON.
         kind: type that msgspec can convert.
         what: start of the message.
-        remedy: what to do if the value does not fit.
 
     Raises:
         RecordError: the value does not fit.
@@ -76,18 +71,16 @@ def convert(value: Any, kind: type[T], what: str, remedy: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeError) as error:
-        sentence = _problem(value, kind, is_strict=False) or error
-        raise RecordError(f"{what}: {sentence}", remedy) from error
+        raise RecordError(f"{what}: {error}") from error
 
 
-def _problem(value: Any, kind: Any, place: str = "", is_strict: bool = True) -> str:
+def _problem(value: Any, kind: Any, place: str = "") -> str:
     """Return a sentence about the first error in a value; empty if there is none.
 
     Args:
         value: the value.
         kind: its type.
         place: place of the value, such as ``cpu[0].blocks``.
-        is_strict: whether unknown keys are errors in a TypedDict too.
     """
     rules: list[msgspec.Meta] = []
     members = list(_members(kind, rules))
@@ -99,16 +92,14 @@ def _problem(value: Any, kind: Any, place: str = "", is_strict: bool = True) -> 
                 children.append((f"{place}[{index}]", part, member.__args__[0]))
         elif isinstance(value, dict) and (keys := _keys(member, value)) is not None:
             unknown = [key for key in value if key not in keys]
-            if unknown and (is_strict or not is_typeddict(member)):
+            if unknown:
                 names = ", ".join(map(_shown, unknown))
                 known = f"allowed are {', '.join(sorted(keys))}{did_you_mean(unknown[0], keys)}"
                 return f"{where} has the unknown key {names}: {known}"
-            for key in value:
-                if key in keys:
-                    name = f"{place}.{_shown(key)}".lstrip(".")
-                    children.append((name, value[key], keys[key]))
+            for key, part in value.items():
+                children.append((f"{place}.{_shown(key)}".lstrip("."), part, keys[key]))
     for name, part, part_kind in children:
-        sentence = _problem(part, part_kind, name, is_strict)
+        sentence = _problem(part, part_kind, name)
         if sentence:
             return sentence
     error = _error(value, kind, members)
@@ -141,23 +132,11 @@ def _keys(kind: Any, value: Mapping[Any, Any]) -> dict[Any, Any] | None:
     if get_origin(kind) is dict:
         names, part = kind.__args__
         return dict.fromkeys(get_args(names) or value, part)
-    if is_typeddict(kind):
-        return _hints(kind)
     if not hasattr(kind, "__struct_fields__"):
         return None
-    hints = _hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
     return {key: hints[name] for key, name in fields}
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    """Return each name of a Struct or TypedDict -> its type."""
-    hints = get_type_hints(kind, include_extras=True)
-    for name, hint in hints.items():
-        if get_origin(hint) in (NotRequired, Required):
-            hints[name] = hint.__args__[0]
-    return hints
 
 
 def _error(value: Any, kind: Any, members: Sequence[Any]) -> str:

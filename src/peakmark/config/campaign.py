@@ -5,6 +5,7 @@ Files and ``--config`` words override ``config/config.yaml``. Every error is one
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -18,11 +19,13 @@ import msgspec
 from peakmark import validation, yamlfile
 from peakmark.catalogue import (
     AUTO,
+    CHAPTERS,
     SHAPES,
     SWEEPS,
     WORKLOADS,
     gpu_variants,
 )
+from peakmark.config import layouts
 from peakmark.config.types import (
     AnyGrid,
     Campaign,
@@ -31,11 +34,13 @@ from peakmark.config.types import (
     MemoryGrid,
     NetworkGrid,
     ReferenceGrid,
+    Report,
 )
 from peakmark.errors import ConfigError
 from peakmark.formatting import listed, parse_duration, parse_size
-from peakmark.resources import ROOT, of_checkout
+from peakmark.resources import ROOT, of_checkout, of_user
 from peakmark.tools import references
+from peakmark.validation import did_you_mean
 
 BASE = Path("config/config.yaml")
 """File that is read first, from the working directory or, if it is not there, from the checkout."""
@@ -365,3 +370,54 @@ def parse_total(where: str, total: str | float) -> int:
     if not 1 <= value <= 1e18:
         raise ConfigError(f"{where} is {total!r}: allowed is 1 to 1e18")
     return int(value)
+
+
+ENDINGS = (".md", ".typ")
+"""Extensions of files that are meant as chapters."""
+
+
+def check_chapters(name: str | None) -> None:
+    """Check the folder of the author's chapters.
+
+    Raises:
+        ConfigError: there is no such folder, or a text in it does not have the name of a chapter.
+    """
+    if name is None:
+        return
+    folder = of_user(name)
+    if not folder.is_dir():
+        raise ConfigError(
+            f"report.text: there is no folder {name!r}: give the folder that holds the chapters, "
+            f"such as {CHAPTERS[0]}.md"
+        )
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in ENDINGS and path.name not in {f"{key}.md" for key in CHAPTERS}:
+            raise ConfigError(
+                f"report.text: {path} is no chapter{did_you_mean(path.stem, CHAPTERS)}: allowed are "
+                f"{', '.join(f'{key}.md' for key in CHAPTERS)}"
+            )
+        if path.suffix == ".md":
+            _check_readable(path)
+
+
+def _check_readable(path: Path) -> None:
+    """Check that a file is readable UTF-8 text. Errors: ConfigError."""
+    try:
+        path.read_bytes().decode()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"report.text: {path} is not readable as UTF-8 text ({error})") from error
+
+
+def digest(report: Report) -> str:
+    """Return a digest of the user's files that ``report`` names: layout and chapters."""
+    paths: list[Path] = []
+    if report.tables:
+        paths.append(layouts.path_of(report.tables))
+    if report.text:
+        paths += sorted(of_user(report.text).glob("*.md"))
+    total = hashlib.sha256()
+    for path in paths:
+        if path.is_file():
+            total.update(f"{path.name}\0".encode())
+            total.update(path.read_bytes())
+    return total.hexdigest()

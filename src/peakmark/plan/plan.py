@@ -14,7 +14,7 @@ import msgspec
 
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
-from peakmark.config import layouts, site, texts
+from peakmark.config import layouts, site
 from peakmark.config.types import Batch, Planned, SiteSlurm, SiteValues
 from peakmark.errors import ConfigError
 from peakmark.machine import gpu
@@ -153,7 +153,7 @@ def complete(config: Settings, on_cluster: bool = False) -> Planned:
         facts = site.load(campaign.site)
     if campaign.report.tables is not None:
         layouts.load(campaign.report.tables)
-    texts.check(campaign.report.text)
+    configuration.check_chapters(campaign.report.text)
     return Planned(**msgspec.structs.asdict(campaign), site_facts=facts)
 
 

@@ -12,7 +12,6 @@ from msgspec import Meta, Struct
 
 from peakmark.cell import CellKeys
 from peakmark.config.types import CampaignName, Metric, Planned, Text, Unit
-from peakmark.tools.common import HISTOGRAM
 from peakmark.validation import allowed
 
 # Sums, squares and ratios of numbers within these bounds stay finite.
@@ -88,61 +87,15 @@ class Noise(TypedDict):
     after: Moment
 
 
-class Details(TypedDict, total=False):
-    """Further output of the program. Only values that peakmark computes with have a type here.
+class MeasuredValue(TypedDict):
+    """One measured value.
 
     Attributes:
-        histogram: number of operations by duration in ns, 128 buckets for each power of two. Each
-            run of consecutive buckets is the index of its first bucket, then the counts.
-        retransmits: TCP segments that the sender sent again, over all streams since they connected
-        congestion_control: congestion control of the sender's TCP, as the kernel names it
+        details: further output of the program, in SI base units. ``histogram`` is the number of
+            operations by duration in ns, 128 buckets for each power of two; each run of consecutive
+            buckets is the index of its first bucket, then the counts. ``retransmits`` are the TCP
+            segments that the sender sent again, over all streams since they connected.
     """
-
-    clock_hz_before: OptionalAmount
-    clock_hz_after: OptionalAmount
-    clock_hz_loaded: OptionalAmount
-    seconds: OptionalAmount
-    work: OptionalAmount
-    held_up: OptionalAmount
-    cpu_share: OptionalAmount
-    residual: OptionalAmount
-    loss: OptionalAmount
-    lost: OptionalAmount
-    packets: OptionalAmount
-    round_trips: OptionalAmount
-    device_bytes: OptionalAmount
-    flush_seconds: OptionalAmount
-    huge_pages: OptionalAmount
-    resolution: OptionalAmount
-    working_set_bytes: OptionalAmount
-    pool: OptionalAmount
-    p50: OptionalAmount
-    p90: OptionalAmount
-    p99: OptionalAmount
-    p999: OptionalAmount
-    max: OptionalAmount
-    histogram: Annotated[str, allowed("counts in buckets", pattern=HISTOGRAM)]
-    min: OptionalAmount
-    sent: OptionalAmount
-    retransmits: OptionalAmount
-    congestion_control: OptionalText
-    joules: OptionalAmount
-    watts: OptionalAmount
-    isa: OptionalText
-    store: OptionalText
-    instruction: OptionalText
-    filesystem: OptionalText
-    device: OptionalText
-    formula: OptionalText
-    sync: OptionalText
-    fill: OptionalText
-    points: list[list[float]]
-    order: list[int] | None
-    energy_of: OptionalText
-
-
-class MeasuredValue(TypedDict):
-    """One measured value."""
 
     workload: Text
     variant: str
@@ -151,7 +104,7 @@ class MeasuredValue(TypedDict):
     metric: Metric
     value: Annotated[float, allowed("1e-15 to 1e21 in SI units", ge=1e-15, le=1e21)]
     unit: Unit
-    details: Details
+    details: dict[str, Number | str | bool | list[Any] | None]
 
 
 class CommandRun(TypedDict):
