@@ -111,3 +111,24 @@ def test_no_network_is_one_sentence_and_an_old_environment_moved_aside(checkout)
     (aside,) = checkout.glob(".venv-*")
     assert (aside / "notes.txt").read_text() == "of the user"
     assert aside.name in done.stdout
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root alone can be a user without rights")
+def test_a_checkout_of_another_user_is_said_with_what_its_owner_does(checkout):
+    checkout.chmod(0o755)
+    done = install(checkout, front=AS_NOBODY)
+    assert done.returncode == 1 and not (checkout / ".venv").exists()
+    said, command = done.stderr.splitlines()
+    assert f"may not write into {checkout}" in said and "make setup kernels" in said
+    assert f"--snakefile {checkout}/Snakefile" in command
+
+
+def test_a_full_folder_of_temporary_files_is_said(checkout, tmp_path, own_mounts):
+    full = tmp_path / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full], check=True)
+    try:
+        done = install(checkout, TMPDIR=str(full))
+    finally:
+        subprocess.run(["umount", full], check=True)
+    assert f"temporary files cannot be written to {full}: it is full" in refusal(done)

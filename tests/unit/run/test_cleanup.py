@@ -13,6 +13,7 @@ import pytest
 from tests.programs import wait_for
 
 from peakmark import files
+from peakmark.errors import MeasurementError
 from peakmark.run import cleanup
 
 # A run that is killed together with its guard, as when a node loses power; it says where its
@@ -163,3 +164,15 @@ with cleanup.private_directory(Path({str(place)!r})) as directory:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert not Path(f"/proc/{int(done.stdout)}").exists()
     assert not list(place.iterdir())
+
+
+def test_a_read_only_scratch_is_said_with_what_to_do(place, own_mounts):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", place], check=True)
+    try:
+        with (
+            pytest.raises(MeasurementError, match=f"{place}: Read-only file system; set scratch:"),
+            cleanup.private_directory(place),
+        ):
+            pass
+    finally:
+        subprocess.run(["umount", place], check=True)

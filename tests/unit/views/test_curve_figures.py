@@ -9,7 +9,10 @@ from tests.unit import campaign_data as make
 from tests.unit.rows.test_shapes import NODE
 from tests.unit.views.drawn import draw, shown
 
+from peakmark.rows import build
 from peakmark.views import figures, pictures
+
+NODES = ["node1", "node2", "node3", "node4"]
 
 
 @pytest.mark.parametrize("metric", ["latency", "throughput"])
@@ -71,3 +74,23 @@ def test_roofs_are_rows_and_nothing_else(ladders):
     assert len(lines) == len(roofs) + roofs["limit"].notna().sum()
     without_rates = ladders.rows[ladders.rows["table"].ne("cpu")]
     assert pictures.roofs(replace(ladders, rows=without_rates)).empty
+
+
+def test_the_roofs_of_a_gpu_are_its_sustained_rates_and_its_memory(golden):
+    frames = build.load(golden("node"))
+    roofs = pictures.gpu_roofs(frames)
+    rates = roofs[roofs["table"].eq("gpu")]
+    assert len(roofs) == len(rates) + 1 and rates["variant"].eq("sustained").all()
+    (axis,) = draw(frames, pictures.GPU_ROOFLINE).axes
+    assert axis.get_title(loc="left") == "1 GPU"
+    tops = [max(line.get_ydata()) for line in axis.lines if len(line.get_ydata())]
+    assert max(rates["value"]) * 1e-12 == pytest.approx(max(tops), rel=0.01)
+
+
+def test_the_heat_map_of_links_has_each_pair_both_ways_and_shows_the_slow_node(golden):
+    axis = draw(build.load(golden("cluster")), "network_throughput_links").axes[0]
+    assert [label.get_text() for label in axis.get_xticklabels()] == NODES
+    field = axis.collections[0].get_array()
+    assert field.shape == (4, 4) and (field.mask == np.eye(4, dtype=bool)).all()
+    assert (field == field.T).all()
+    assert int(field.mean(axis=0).argmin()) == NODES.index("node3")

@@ -184,3 +184,11 @@ def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
 def test_code_between_backticks_is_marked_and_escaped():
     assert code("see `dmidecode <x>`") == "see <code>dmidecode &lt;x&gt;</code>"
     assert code("one ` & more") == "one ` &amp; more"
+
+
+def test_a_row_shows_its_runs_as_bars_of_their_shares(text):
+    bars = re.findall(r'<svg class="spark".*?aria-label="Runs: (.*?)">(.*?)</svg>', text, re.DOTALL)
+    assert bars
+    for runs, drawn in bars:
+        heights = [float(height) for height in re.findall(r'height="([\d.]+)"', drawn)]
+        assert len(heights) == 3 and max(heights) == 16, runs
