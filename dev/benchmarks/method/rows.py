@@ -109,7 +109,7 @@ def level_of(row: Any) -> str:
 
 def names_difference(tables: Sequence[pd.DataFrame], kind: str, lot: np.random.Generator) -> bool:
     """Return whether a certain difference is stated of one unchanged campaign."""
-    frames = []
+    pairs = []
     for rows in tables:
         speeds = {}
         for row in schema.lines(rows):
@@ -120,8 +120,10 @@ def names_difference(tables: Sequence[pd.DataFrame], kind: str, lot: np.random.G
             }  # fmt: skip
         known = pd.DataFrame.from_dict(speeds, orient="index").rename_axis(ROW)
         labels = Labels(BY_NAME[rows["table"].iloc[0]])
-        frames.append(findings.pairs_of_table(rows, known, labels).assign(table=labels.table.name))
-    judged = findings.judged(pd.concat(frames, ignore_index=True))
+        lines = list(schema.lines(rows.drop(columns="n").join(known, on=ROW)))
+        for pair in findings.pairs_of_table(lines, labels):
+            pairs.append({"table": labels.table.name, **pair})
+    judged = findings.judged(pd.DataFrame(pairs))
     return bool((judged["certainty"].eq(CERTAIN) & judged["direction"].notna()).any())
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -105,15 +105,17 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
 def compare(rows_of_tables: dict[Any, pd.DataFrame], runs: pd.DataFrame) -> dict[Any, pd.DataFrame]:
     """Return table -> its judged pairs. All tables share the probability of a false difference."""
     speeds = speeds_of_rows(runs)
-    frames = []
+    pairs: list[dict[str, Any]] = []
     for name, rows in rows_of_tables.items():
         calm = rows[is_usable(rows) & rows["disturbances"].eq("")]
-        if name in BY_NAME and calm["is_own"].any():
-            frames.append(pairs_of_table(calm, speeds, Labels(BY_NAME[name])).assign(table=name))
-    pairs = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    if pairs.empty:
+        if name not in BY_NAME or not calm["is_own"].any():
+            continue
+        lines = list(schema.lines(calm.drop(columns="n").join(speeds, on=ROW)))
+        for pair in pairs_of_table(lines, Labels(BY_NAME[name])):
+            pairs.append({"table": name, **pair})
+    if not pairs:
         return {}
-    return dict(list(judged(pairs).groupby("table", sort=False)))
+    return dict(list(judged(pd.DataFrame(pairs)).groupby("table", sort=False)))
 
 
 def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
@@ -250,32 +252,50 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     It leaves out wrong and disturbed rows, and gives their number.
     """
     measured = rows[rows["is_own"] & rows["n"].gt(0)]
-    lines = list(schema.lines(measured))
-    names = pd.Series(
-        [labels.line(row, lines, block=False) for row in lines], index=measured.index, dtype="str"
-    )
     is_sound = is_usable(measured) & measured["disturbances"].eq("")
-    left_out = names[~is_sound].value_counts()
-    for name, group in measured[is_sound].groupby(names[is_sound], sort=False):
-        if len(group) <= FEW:
-            continue
-        ordered = list(schema.lines(group.sort_values("median", kind="stable")))
-        worst, best = ordered[0], ordered[-1]
-        if labels.table.lower_is_better:
-            worst, best = best, worst
-        text = (
-            f"{name}: best {labels.quantity(best.median)} ({labels.place(best, ordered)}),"
-            f" worst {labels.quantity(worst.median)} ({labels.place(worst, ordered)})"
-        )
-        if name in left_out:
-            text += f"; {plural(int(left_out[name]), 'wrong or disturbed row')} left out"
-        yield {
-            "topic": "Best and worst",
-            "better": labels.place(best, ordered),
-            "worse": labels.place(worst, ordered),
-            "points": json.dumps([best.point, worst.point], ensure_ascii=False),
-            "text": f"{text}.",
-        }
+    lines = list(schema.lines(measured))
+    sound: dict[str, list[Line]] = defaultdict(list)
+    left_out: Counter[str] = Counter()
+    for row, is_sound_row in zip(lines, is_sound, strict=True):
+        name = labels.line(row, lines, block=False)
+        if is_sound_row:
+            sound[name].append(row)
+        else:
+            left_out[name] += 1
+    for name, members in sound.items():
+        if len(members) > FEW:
+            yield best_and_worst(labels, name, members, left_out[name])
+
+
+def best_and_worst(
+    labels: Labels, name: str, rows: Sequence[Line], left_out: int
+) -> dict[str, Any]:
+    """Return the line of ``findings`` on the best and worst of the rows with one name.
+
+    Args:
+        labels: labels of the table.
+        name: workload and working set of the rows.
+        rows: the rows that are compared.
+        left_out: number of wrong and disturbed rows with this name.
+    """
+    ordered = sorted(rows, key=lambda row: row.median)
+    worst, best = ordered[0], ordered[-1]
+    if labels.table.lower_is_better:
+        worst, best = best, worst
+    best_place, worst_place = labels.place(best, ordered), labels.place(worst, ordered)
+    text = (
+        f"{name}: best {labels.quantity(best.median)} ({best_place}),"
+        f" worst {labels.quantity(worst.median)} ({worst_place})"
+    )
+    if left_out:
+        text += f"; {plural(left_out, 'wrong or disturbed row')} left out"
+    return {
+        "topic": "Best and worst",
+        "better": best_place,
+        "worse": worst_place,
+        "points": json.dumps([best.point, worst.point], ensure_ascii=False),
+        "text": f"{text}.",
+    }
 
 
 def limit_shares(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -446,95 +466,113 @@ def speeds_of_rows(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def pairs_of_table(rows: pd.DataFrame, speeds: pd.DataFrame, labels: Labels) -> pd.DataFrame:
-    """Return the compared pairs of rows of a table, in the order of the sentences.
+def pairs_of_table(rows: Sequence[Line], labels: Labels) -> Iterator[dict[str, Any]]:
+    """Yield the compared pairs of rows of a table, in the order of the sentences.
 
     Args:
-        rows: rows of one table that may be compared.
-        speeds: see ``speeds_of_rows``.
+        rows: rows of one table that may be compared, with the columns of ``speeds_of_rows``.
         labels: labels of the table.
     """
-    known = rows.drop(columns="n").join(speeds, on=ROW)
-    own = known[known["is_own"]]
-    frames = [pairs_of(each, own, labels) for each in comparisons_of(own, labels)]
+    own = [row for row in rows if row.is_own]
+    for comparison in comparisons_of(own, labels):
+        yield from pairs_of(comparison, own, labels)
     for program in labels.table.references:
-        frames.append(pairs_with_reference(known, labels, program))
-    frames = [frame for frame in frames if len(frame)]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        yield from pairs_with_reference(rows, labels, program)
 
 
-def comparisons_of(own: pd.DataFrame, labels: Labels) -> Iterator[Comparison]:
+def comparisons_of(own: Sequence[Line], labels: Labels) -> Iterator[Comparison]:
     """Yield the comparisons of workloads, of neighbouring block sizes, and of most and fewest threads."""
     table = labels.table
     for first, second in WORKLOADS[table.subsystem]:
         names = (table.workload_label(first), table.workload_label(second))
         yield Comparison("Workloads", "workload", (first, second), names)
-    for small, large in pairwise(sorted(own["block_bytes"].dropna().unique())):
-        names = (size(int(large)), size(int(small)))
+    blocks = {row.block_bytes for row in own if row.block_bytes is not None}
+    for small, large in pairwise(sorted(blocks)):
+        names = (size(large), size(small))
         yield Comparison("Block size", "block_bytes", (large, small), names)
-    counts = own["concurrency"]
-    if counts.nunique() > 1:
-        choices = (counts.max(), counts.min())
-        names = (labels.many(int(counts.max())), labels.many(int(counts.min())))
+    counts = {row.concurrency for row in own}
+    if len(counts) > 1:
+        choices = (max(counts), min(counts))
+        names = (labels.many(max(counts)), labels.many(min(counts)))
         yield Comparison(f"{capitalised(labels.noun)}s", "concurrency", choices, names)
 
 
-def pairs_of(comparison: Comparison, own: pd.DataFrame, labels: Labels) -> pd.DataFrame:
-    """Return the pairs of rows that differ in the compared factor alone, with the columns of a pair."""
-    factor = comparison.factor
-    first, second = (own[own[factor].eq(choice)] for choice in comparison.choices)
-    keys = [name for name in EQUAL if name != factor]
-    pairs = first.merge(second, on=keys, suffixes=("", "_other"))
+def pairs_of(
+    comparison: Comparison, own: Sequence[Line], labels: Labels
+) -> Iterator[dict[str, Any]]:
+    """Yield the pairs of rows that differ in the compared factor alone."""
+    equal = [name for name in EQUAL if name != comparison.factor]
+    first, second = comparison.choices
+    others: dict[Any, list[Line]] = defaultdict(list)
+    for row in own:
+        if getattr(row, comparison.factor) == second:
+            others[values_of(row, equal)].append(row)
     # A group shares the block if workloads are compared, else the workload.
-    shared = "block_bytes" if factor == "workload" else "workload"
-    return described(pairs, labels, shared).assign(
-        topic=comparison.topic,
-        first=comparison.names[0],
-        second=comparison.names[1],
-        factor=pairs["middle"] / pairs["middle_other"],
-    )
+    shared = "block_bytes" if comparison.factor == "workload" else "workload"
+    for row in own:
+        if getattr(row, comparison.factor) != first:
+            continue
+        for other in others[values_of(row, equal)]:
+            yield {
+                **pair_of(row, other, labels, shared),
+                "topic": comparison.topic,
+                "first": comparison.names[0],
+                "second": comparison.names[1],
+                "factor": row.middle / other.middle,
+            }
 
 
-def pairs_with_reference(rows: pd.DataFrame, labels: Labels, program: Program) -> pd.DataFrame:
-    """Return the pairs of peakmark's kernel and a reference, with the columns of a pair.
+def values_of(row: Line, columns: Sequence[str]) -> tuple[Any, ...]:
+    """Return the values of some columns of a row."""
+    return tuple(getattr(row, column) for column in columns)
+
+
+def pairs_with_reference(
+    rows: Sequence[Line], labels: Labels, program: Program
+) -> Iterator[dict[str, Any]]:
+    """Yield the pairs of peakmark's kernel and a reference.
 
     The factor comes only from the rounds in which both programs ran: in another round the machine may
     have been slower or faster.
     """
-    is_compared = rows["instrument"].eq(program.instrument) & rows["is_comparable"]
-    # A row with other settings than the kernel's is no reference for it.
-    is_compared &= ~rows["warnings"].str.split().map(lambda codes: "otherwise" in codes)
-    own = rows[rows["is_own"]]
-    pairs = rows[is_compared].merge(own, on="point", suffixes=("_other", ""))
-    # ``ratio`` is the kernel's value over the reference's: the median over their common rounds.
-    ratio = pairs["ratio_other"]
-    return described(pairs, labels, "workload").assign(
-        topic="Reference",
-        first=labels.table.own.heading,
-        second=program.heading,
-        factor=1 / ratio if labels.table.lower_is_better else ratio,
-    )
+    own = {row.point: row for row in rows if row.is_own}
+    for other in rows:
+        # A row with other settings than the kernel's is no reference for it.
+        is_compared = other.is_comparable and "otherwise" not in other.warnings.split()
+        if other.instrument != program.instrument or other.point not in own or not is_compared:
+            continue
+        # ``ratio`` is the kernel's value over the reference's: the median over their common rounds.
+        yield {
+            **pair_of(own[other.point], other, labels, "workload"),
+            "topic": "Reference",
+            "first": labels.table.own.heading,
+            "second": program.heading,
+            "factor": 1 / other.ratio if labels.table.lower_is_better else other.ratio,
+        }
 
 
-def described(pairs: pd.DataFrame, labels: Labels, shared: str) -> pd.DataFrame:
-    """Return the gaps between the ranges of pairs, and the place of each pair in words.
+def pair_of(row: Line, other: Line, labels: Labels, shared: str) -> dict[str, Any]:
+    """Return the gaps between the ranges of a pair of rows, its place in words, and its group.
 
     Args:
-        pairs: columns of the first row, and with ``_other`` those of the second.
+        row: row of the first choice.
+        other: row of the second choice.
         labels: labels of the table.
         shared: column that a group shares, apart from node, variant and cache level.
     """
-    of_group = pairs.groupby(["node", "variant", "cache_level", shared], sort=False, dropna=False)
     label = labels.block if shared == "block_bytes" else labels.workload
-    places = []
-    for line in schema.lines(pairs):
-        places.append((line.point, label(line), labels.working_set(line)))
-    named = pd.DataFrame(places, columns=["point", "shared", "working_set"], index=pairs.index)
-    return gaps_of(pairs).join(named).assign(group=of_group.ngroup())
+    group = values_of(row, ("node", "variant", "cache_level", shared))
+    return {
+        **gaps_of(row, other),
+        "point": row.point,
+        "shared": label(row),
+        "working_set": labels.working_set(row),
+        "group": "/".join(map(str, group)),
+    }
 
 
-def gaps_of(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return how far the ranges of the two choices of each pair are apart.
+def gaps_of(row: Line, other: Line) -> dict[str, Any]:
+    """Return how far the ranges of the two choices of a pair are apart.
 
     The columns are:
 
@@ -547,30 +585,25 @@ def gaps_of(pairs: pd.DataFrame) -> pd.DataFrame:
     - ``is_level``: whether all values of both choices differ by at most ``LEAST_DIFFERENCE``.
 
     Args:
-        pairs: columns ``n``, ``slowest`` and ``fastest``, and the same with ``_other``.
+        row: row of the first choice, with ``n``, ``slowest`` and ``fastest``.
+        other: row of the second choice.
     """
-    first, second = pairs["n"], pairs["n_other"]
-    ranges = pd.DataFrame(
-        {
-            "first": pairs["fastest"] - pairs["slowest"],
-            "second": pairs["fastest_other"] - pairs["slowest_other"],
-        }
-    )
-    larger = ranges.max(axis=1)
-    slowest = pairs[["slowest", "slowest_other"]].min(axis=1)
-    fastest = pairs[["fastest", "fastest_other"]].max(axis=1)
-    counts = zip(first, second, strict=True)
-    return pd.DataFrame(
-        {
-            "n": first.where(first.le(second), second),
-            "gap": ((pairs["slowest"] - pairs["fastest_other"]) / larger).fillna(0.0),
-            "gap_back": ((pairs["slowest_other"] - pairs["fastest"]) / larger).fillna(0.0),
-            "arrangements": [
-                math.log(math.comb(int(one + other), int(one))) for one, other in counts
-            ],
-            "is_level": fastest.le(LEAST_DIFFERENCE * slowest),
-        }
-    )
+    larger = max(row.fastest - row.slowest, other.fastest - other.slowest)
+    slowest, fastest = min(row.slowest, other.slowest), max(row.fastest, other.fastest)
+    return {
+        "n": min(row.n, other.n),
+        "gap": multiple(row.slowest - other.fastest, larger),
+        "gap_back": multiple(other.slowest - row.fastest, larger),
+        "arrangements": math.log(math.comb(row.n + other.n, row.n)),
+        "is_level": fastest <= LEAST_DIFFERENCE * slowest,
+    }
+
+
+def multiple(gap: float, largest_range: float) -> float:
+    """Return a gap as a multiple of a range; infinite if every choice has a single value."""
+    if largest_range:
+        return gap / largest_range
+    return math.copysign(math.inf, gap) if gap else 0.0
 
 
 def judged(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import json
 import statistics
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -18,28 +19,32 @@ FACTORS = {"Workloads": "workload", "Block size": "block_bytes", "Threads": "con
 """Topic -> the column in which the compared rows differ."""
 
 
+def row(speeds):
+    """The speeds of one choice at one point."""
+    return SimpleNamespace(
+        n=len(speeds),
+        slowest=min(speeds),
+        middle=statistics.median(speeds),
+        fastest=max(speeds),
+    )
+
+
 def pair(first, second):
-    """The speeds of two choices at one point."""
-    line = {"point": "p"}
-    for suffix, speeds in (("", first), ("_other", second)):
-        line |= {f"n{suffix}": len(speeds), f"middle{suffix}": statistics.median(speeds)}
-        line |= {f"slowest{suffix}": min(speeds), f"fastest{suffix}": max(speeds)}
-    return line
+    """The two choices at one point, compared."""
+    gaps = findings.gaps_of(row(first), row(second))
+    return {**gaps, "point": "p", "factor": row(first).middle / row(second).middle}
 
 
 def gaps(first, second):
     """Both gaps between the ranges of two choices."""
-    (line,) = findings.gaps_of(pd.DataFrame([pair(first, second)])).itertuples()
-    return line.gap, line.gap_back
+    line = pair(first, second)
+    return line["gap"], line["gap_back"]
 
 
 def shown(*points, tested=1):
     """Direction and certainty of a group of such points, where ``tested`` groups are tested."""
     others = [pair(SLOW, [*SLOW, 120.0])] * (tested - 1)
-    pairs = pd.DataFrame([*points, *others])
-    pairs = findings.gaps_of(pairs).assign(
-        point=pairs["point"],
-        factor=pairs["middle"] / pairs["middle_other"],
+    pairs = pd.DataFrame([*points, *others]).assign(
         group=[0] * len(points) + list(range(1, tested)),
         **dict.fromkeys(["table", *findings.CHOICES], ""),
     )
