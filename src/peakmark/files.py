@@ -42,11 +42,6 @@ def set_aside(path: Path, folder: Path) -> Path:
     return path.rename(target)
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file. Errors: OSError; ValueError as in ``parse_json``."""
-    return parse_json(path.read_bytes())
-
-
 def parse_json(content: bytes, kind: Any = Any) -> Any:
     """Parse a JSON text in UTF-8.
 

@@ -34,10 +34,11 @@ def read(path: Path) -> dict[str, Any]:
         RecordError: the file is damaged or edited.
     """
     what = f"the machine facts {path}"
-    facts: dict[str, Any] = records.read_json(path, what)
+    content = path.read_bytes()
+    facts: dict[str, Any] = records.parse(content, what)
     if not isinstance(facts, dict):
         raise RecordError(f"{what} are damaged (they are no facts of a machine)")
-    if facts.pop(records.CHECKSUM, None) != records.checksum(facts):
+    if not records.unseal(content, facts):
         raise RecordError(f"{what} are not as they were written (their checksum does not fit)")
     return facts
 

@@ -203,7 +203,7 @@ class Record(TypedDict):
 
     Attributes:
         disturbed: other measurements of the cell, which were more disturbed and do not count
-        sha256: checksum of all other keys
+        sha256: checksum of the file with an empty text in its place
         status: failed occurs only below attempts/, never as the output of a cell
         reason: why the cell is unavailable or failed, in one sentence
         raw: name of a file with raw output, in the folder of the record -> its SHA-256

@@ -4,8 +4,8 @@ A record counts if it is complete, unchanged, and measured exactly the cell that
 Records are never deleted. A record that does not count is moved below ``set-aside/`` before its cell
 is measured again.
 
-The checksum is the SHA-256 of the rest of the record. It reveals a file that is truncated, edited, or
-damaged by the disk. It protects against mistakes, not against forgery.
+The checksum is the SHA-256 of the file with an empty checksum in its place. It reveals a file that is
+truncated, edited, or damaged by the disk. It protects against mistakes, not against forgery.
 """
 
 from __future__ import annotations
@@ -36,19 +36,33 @@ GOOD, ABSENT, DAMAGED, OTHER = "good", "absent", "damaged", "other options"
 """States of a record, see ``look``."""
 ASIDE = "set-aside"
 """Folder of a campaign for records and facts that do not count."""
-
-
-def checksum(record: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a record without its checksum, with sorted keys and no spaces."""
-    content = {key: value for key, value in record.items() if key != CHECKSUM}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+SHARED = ("options", "tool", "library", "network", "allowed", "placed", "cpus", "argv", "env")
+"""Keys of a record whose values are usually equal in many records."""
 
 
 def text_of(record: Mapping[str, Any]) -> str:
     """Return the text of a record's file, which includes the checksum."""
-    sealed = {**record, CHECKSUM: checksum(record)}
-    return json.dumps(sealed, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    text = json.dumps({**record, CHECKSUM: ""}, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    return text.replace(_line_of(""), _line_of(digest))
+
+
+def _line_of(digest: str) -> str:
+    """Return the line of a checksum. Keys of inner mappings are indented by more than one space."""
+    return f'\n "{CHECKSUM}": "{digest}"'
+
+
+def unseal(content: bytes, record: dict[str, Any]) -> bool:
+    """Remove the checksum from a record, and return whether its file is as it was written.
+
+    Args:
+        content: the file.
+        record: the record in the file.
+    """
+    digest = record.pop(CHECKSUM, None)
+    unsealed = content.replace(_line_of(str(digest)).encode(), _line_of("").encode())
+    is_whole: bool = hashlib.sha256(unsealed).hexdigest() == digest
+    return is_whole
 
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
@@ -74,9 +88,10 @@ def read(path: Path) -> dict[str, Any]:
         OSError: the file is missing, or this user cannot read it.
         RecordError: the file is damaged, edited, or not of its type.
     """
-    record: dict[str, Any] = read_json(path, f"the record {path}", AGAIN)
+    content = path.read_bytes()
+    record: dict[str, Any] = parse(content, f"the record {path}", AGAIN)
     convert(record, Record, f"{path} is not a record of peakmark")
-    if record.pop(CHECKSUM, None) != checksum(record):
+    if not unseal(content, record):
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
@@ -92,30 +107,29 @@ def _share(holder: dict[str, Any]) -> None:
     for name, part in holder.items():
         if isinstance(part, str):
             holder[name] = sys.intern(part)
-        elif isinstance(part, dict | list):
+        elif name in SHARED:
             holder[name] = _earlier(msgspec.json.encode(part))
 
 
-@lru_cache(1024)
+@lru_cache(10_000)
 def _earlier(text: bytes) -> Any:
     """Return the value of a JSON text. Equal texts share one cached object."""
     return msgspec.json.decode(text)
 
 
-def read_json(path: Path, what: str, remedy: str = "") -> Any:
-    """Read a JSON file that peakmark wrote.
+def parse(content: bytes, what: str, remedy: str = "") -> Any:
+    """Parse a JSON file that peakmark wrote.
 
     Args:
-        path: the file.
+        content: the file.
         what: name of the file in messages.
         remedy: what to do if the file is damaged.
 
     Raises:
-        OSError: the file is missing, or this user cannot read it.
         RecordError: the file is damaged.
     """
     try:
-        return files.read_json(path)
+        return files.parse_json(content)
     except ValueError as error:
         raise RecordError(f"{what} is damaged ({error})", remedy) from error
 

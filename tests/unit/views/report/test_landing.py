@@ -5,8 +5,8 @@ import subprocess
 
 from tests.unit import campaign_data as make
 
-from peakmark import files
 from peakmark.resources import ROOT, code_digest
+from peakmark.storage import records
 from peakmark.storage.results import Results
 
 
@@ -16,16 +16,16 @@ def test_a_report_beside_a_cell_that_ends_is_not_taken_for_one_of_all_cells(
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10, 4.01e10, 4.02e10))
     late, *others = (Results.read(folder).record_path(cell) for cell in Results.read(folder).cells)
     kept = late.rename(tmp_path / "kept")
-    read, unread = files.read_json, set(others)
+    read, unread = records.read, set(others)
 
-    def read_and_land(path, *words):
-        content = read(path, *words)
+    def read_and_land(path):
+        content = read(path)
         unread.discard(path)
         if not unread and kept.exists():
             kept.rename(late)
         return content
 
-    monkeypatch.setattr(files, "read_json", read_and_land)
+    monkeypatch.setattr(records, "read", read_and_land)
     done = peakmark("report", folder)
     assert done.returncode == 0 and late.exists(), done.stderr
     assert "Partial report" in (folder / "report.html").read_text(encoding="utf-8")
