@@ -156,7 +156,8 @@ def commands_of(results: Results) -> dict[str, list[str]]:
         executed = record.data["context"]["commands"]
         if record.ok and executed:
             by_workload = lines[record.cell.instrument]
-            by_workload.setdefault(record.cell.workload, shell_line(executed[0]))
+            if record.cell.workload not in by_workload:
+                by_workload[record.cell.workload] = shell_line(executed[0])
     return {instrument: list(by_workload.values()) for instrument, by_workload in lines.items()}
 
 
@@ -185,8 +186,8 @@ def empty_reason(results: Results, instrument: str) -> str:
                 reason += f"; `apt install {reference.package}` fills them"
             return reason
     hosts: dict[str, set[str]] = defaultdict(set)
-    for record in (*results.records, *results.attempts):
-        if not record.ok and record.cell.instrument == instrument:
+    for record in (*results.refused, *results.attempts):
+        if record.cell.instrument == instrument:
             hosts[without_host(record)].add(record.data["context"]["host"])
     if hosts:
         reasons = []

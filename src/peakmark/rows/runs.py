@@ -38,8 +38,6 @@ JOB = [
     *("repetition", "job_id"),
 ]
 """Columns in which the values of the nodes of one job are equal."""
-PART = 10_000
-"""Number of lines that are in memory as dicts at one time, about 50 MiB."""
 
 Line = dict[str, Any]
 """Columns of one line of ``runs``, by name."""
@@ -71,9 +69,9 @@ def read_runs(results: Results) -> pd.DataFrame:
 
 
 def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
-    """Return lines as a frame, made from ``PART`` lines at a time: dicts take ten times a frame's memory."""
+    """Return lines as a frame, made from ``schema.PART`` lines at a time: dicts take ten times a frame's memory."""
     parts = [schema.typed("runs", pd.DataFrame())]
-    while part := list(islice(lines, PART)):
+    while part := list(islice(lines, schema.PART)):
         parts.append(schema.typed("runs", pd.DataFrame(part)))
     return pd.concat(parts, ignore_index=True)
 
