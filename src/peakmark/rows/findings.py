@@ -168,12 +168,14 @@ def sentence(table: Table, pairs: pd.DataFrame) -> dict[str, Any]:
     if pair["direction"] == 0:
         text = f"{better} and {worse} are level{where}"
     elif table.lower_is_better:
-        text = f"{worse} {longer(worse, factors)} {better}{where}"
+        text = (
+            f"{worse} {verb(worse, 'takes', 'take')} {by_how_much(factors, 'long')} {better}{where}"
+        )
     elif pair["topic"] == "Reference" and pair["direction"] < 0:
         # Keep peakmark's kernel as the subject of the sentence.
         text = f"{worse} is {percents(1 - 1 / factors)} slower than {better}{where}"
     else:
-        text = f"{better} {faster(better, factors)} {worse}{where}"
+        text = f"{better} {verb(better, 'is', 'are')} {by_how_much(factors, 'fast')} {worse}{where}"
     if pair["working_set"]:
         text = f"{pair['working_set']}, {text}"
     return {
@@ -203,25 +205,16 @@ def covered_points(pairs: pd.DataFrame) -> str:
     return f" at {len(pairs)} of {total} points"
 
 
-def faster(subject: str, factors: pd.Series) -> str:
-    """Return ``is 12 to 31 % faster than``, ``are 2.1 times as fast as``."""
-    verb = "are" if is_plural(subject) else "is"
+def verb(subject: str, singular: str, plural_form: str) -> str:
+    """Return the form of a verb for the name of a choice, which may be plural, such as ``2 threads``."""
+    return plural_form if subject[:1].isdigit() and subject.endswith("s") else singular
+
+
+def by_how_much(factors: pd.Series, adjective: str) -> str:
+    """Return ``12 to 31 % faster than`` or ``2.1 times as fast as`` for the adjective ``fast``."""
     if factors.max() < TWICE:
-        return f"{verb} {percents(factors - 1)} faster than"
-    return f"{verb} {times(factors)} as fast as"
-
-
-def longer(subject: str, factors: pd.Series) -> str:
-    """Return ``takes 12 to 31 % longer than``, ``take 2.1 times as long as``."""
-    verb = "take" if is_plural(subject) else "takes"
-    if factors.max() < TWICE:
-        return f"{verb} {percents(factors - 1)} longer than"
-    return f"{verb} {times(factors)} as long as"
-
-
-def is_plural(subject: str) -> bool:
-    """Return whether the name of a choice is plural, such as ``2 threads``."""
-    return subject[:1].isdigit() and subject.endswith("s")
+        return f"{percents(factors - 1)} {adjective}er than"
+    return f"{times(factors)} as {adjective} as"
 
 
 def percents(shares: pd.Series) -> str:
@@ -617,7 +610,8 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     permutation test is at most ``CHANCE`` divided by the number of tested groups, or the gap between the
     ranges reaches ``GAPS``.
     """
-    by_group = pairs.groupby(["table", *CHOICES, "group"], sort=False)
+    key = ["table", *CHOICES, "group"]
+    by_group = pairs.groupby(key, sort=False)
     groups = by_group.agg(
         points=("point", "size"),
         n=("n", "min"),
@@ -642,10 +636,6 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     groups["direction"] = np.select(cases, [1.0, -1.0, 0.0], np.nan)
     certainty = groups["n"].map(CERTAINTY).fillna("in every repetition")
     groups["certainty"] = certainty.where(groups["direction"].ne(0), "level")
-    number = by_group.ngroup()
-    found = groups[["direction", "certainty"]].iloc[number].set_index(pairs.index)
     total = pairs.groupby(["table", *CHOICES])["point"].transform("size")
-    judged_pairs = pairs.assign(
-        direction=found["direction"], certainty=found["certainty"], total=total
-    )
-    return judged_pairs.loc[number.sort_values(kind="stable").index]
+    found = pairs.assign(total=total).join(groups[["direction", "certainty"]], on=key)
+    return found.loc[by_group.ngroup().sort_values(kind="stable").index]

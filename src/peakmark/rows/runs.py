@@ -38,6 +38,13 @@ JOB = [
     *("repetition", "job_id"),
 ]
 """Columns in which the values of the nodes of one job are equal."""
+COPIED = [
+    *("cpu_share", "probe_before", "probe_after", "store", "isa", "huge_pages"),
+    *("flush_seconds", "work", "device_bytes", "filesystem"),
+    *("loss", "lost", "sent", "round_trips", "residual"),
+    *("p50", "p99", "p999", "histogram", "joules", "watts"),
+]
+"""Columns with a recorded fact of the same name."""
 
 Line = dict[str, Any]
 """Columns of one line of ``runs``, by name."""
@@ -173,6 +180,7 @@ def line_of(results: Results, cell: Cell, measurement: Known, context: Known) ->
     """
     details = {name: value for name, value in measurement["details"].items() if value is not None}
     known = {**context, **details}
+    copied = {name: known.get(name) for name in COPIED}
     return {
         **identity(cell, measurement),
         **execution(cell.instrument, context, details),
@@ -181,7 +189,10 @@ def line_of(results: Results, cell: Cell, measurement: Known, context: Known) ->
         **other_load(context, "server_noise", "server_"),
         **disturbances(results, cell, measurement["concurrency"], known),
         **subsystem_columns(known),
-        **times_and_points(details),
+        "longest": details.get("max"),
+        "points": json_text(details.get("points")),
+        "order": json_text(details.get("order")),
+        **copied,
     }
 
 
@@ -298,7 +309,6 @@ def clocks_and_places(known: Known) -> Line:
         "node_cores": allowed.get("node_cores"),
         "job_cpus": None if cpus is None else len(cpus),
         "cpu_quota": allowed.get("cpu_quota"),
-        "cpu_share": known.get("cpu_share"),
     }
 
 
@@ -312,63 +322,31 @@ def other_load(context: Known, name: str, prefix: str) -> Line:
     """
     noise_of_node = context.get(name)
     during = (noise_of_node or {}).get("during") or {}
+    equal_names = ("steal", "others", "busy", "users", "hot")
     return {
         f"{prefix}noise_known": bool(noise_of_node),
         f"{prefix}noise_seconds": during.get("seconds"),
-        f"{prefix}steal": during.get("steal"),
-        f"{prefix}others": during.get("others"),
-        f"{prefix}busy": during.get("busy"),
-        f"{prefix}users": during.get("users"),
         f"{prefix}throttled_seconds": during.get("throttled_s"),
-        f"{prefix}hot": during.get("hot"),
         f"{prefix}counters": json_text(during.get("moved")),
+        **{f"{prefix}{key}": during.get(key) for key in equal_names},
     }
 
 
 def subsystem_columns(known: Known) -> Line:
-    """Return the columns that only one subsystem has: memory, then disk, network and HPL."""
+    """Return the columns that only one subsystem has: memory, then disk and network."""
     network = known.get("network") or {}
     link = network.get("link") or {}
     direct = known.get("direct")
     pool_bytes = known.get("working_set_bytes") or known.get("working_set")
     return {
-        "probe_before": known.get("probe_before"),
-        "probe_after": known.get("probe_after"),
-        "store": known.get("store"),
-        "isa": known.get("isa"),
         "working_set_bytes": pool_bytes,
-        "huge_pages": known.get("huge_pages"),
         "cache_bytes": known.get("cache"),
-        "flush_seconds": known.get("flush_seconds"),
-        "work": known.get("work"),
-        "device_bytes": known.get("device_bytes"),
         "direct": {True: "yes", False: "no"}.get(direct) if isinstance(direct, bool) else None,
-        "filesystem": known.get("filesystem"),
         "io_limits": json_text(known.get("io_limits")),
         "loopback": bool(network.get("loopback")),
         "interface": network.get("interface"),
         "link": json_text(link),
         "shaping": network.get("shaping"),
-        "loss": known.get("loss"),
-        "lost": known.get("lost"),
-        "sent": known.get("sent"),
-        "round_trips": known.get("round_trips"),
-        "residual": known.get("residual"),
-    }
-
-
-def times_and_points(details: Known) -> Line:
-    """Return the columns on single operations, on energy, and on the points of a matrix or curve."""
-    return {
-        "p50": details.get("p50"),
-        "p99": details.get("p99"),
-        "p999": details.get("p999"),
-        "longest": details.get("max"),
-        "histogram": details.get("histogram"),
-        "joules": details.get("joules"),
-        "watts": details.get("watts"),
-        "points": json_text(details.get("points")),
-        "order": json_text(details.get("order")),
     }
 
 

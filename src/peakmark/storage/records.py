@@ -30,6 +30,8 @@ from peakmark.validation import convert
 
 SCHEMA_VERSION = 1
 CHECKSUM = "sha256"
+SEAL = f'\n "{CHECKSUM}": "%s"'
+"""Line of the checksum. Keys of inner mappings are indented by more than one space."""
 AGAIN = "the next run sets it aside and measures this cell again"
 """Remedy for a record that does not count."""
 GOOD, ABSENT, DAMAGED, OTHER = "good", "absent", "damaged", "other options"
@@ -44,12 +46,7 @@ def text_of(record: Mapping[str, Any]) -> str:
     """Return the text of a record's file, which includes the checksum."""
     text = json.dumps({**record, CHECKSUM: ""}, indent=1, sort_keys=True, allow_nan=False) + "\n"
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-    return text.replace(_line_of(""), _line_of(digest))
-
-
-def _line_of(digest: str) -> str:
-    """Return the line of a checksum. Keys of inner mappings are indented by more than one space."""
-    return f'\n "{CHECKSUM}": "{digest}"'
+    return text.replace(SEAL % "", SEAL % digest)
 
 
 def unseal(content: bytes, record: dict[str, Any]) -> bool:
@@ -59,10 +56,9 @@ def unseal(content: bytes, record: dict[str, Any]) -> bool:
         content: the file.
         record: the record in the file.
     """
-    digest = record.pop(CHECKSUM, None)
-    unsealed = content.replace(_line_of(str(digest)).encode(), _line_of("").encode())
-    is_whole: bool = hashlib.sha256(unsealed).hexdigest() == digest
-    return is_whole
+    digest = str(record.pop(CHECKSUM, ""))
+    unsealed = content.replace((SEAL % digest).encode(), (SEAL % "").encode())
+    return digest == str(hashlib.sha256(unsealed).hexdigest())
 
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
@@ -95,10 +91,9 @@ def read(path: Path) -> dict[str, Any]:
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
-    for holder in (record["cell"], *record["measurements"], record["context"]):
+    context = record["context"]
+    for holder in (context, record["cell"], *record["measurements"], *context["commands"]):
         _share(holder)
-    for command in record["context"]["commands"]:
-        _share(command)
     return record
 
 

@@ -172,23 +172,21 @@ class Results:
     @cached_property
     def missing(self) -> tuple[Cell, ...]:
         """Return the planned cells without a record, in the order of the plan."""
-        present = {record.path for record in self.records}
-        return tuple(cell for cell in self.cells if f"cells/{cell.id}.json" not in present)
+        states = self.findings
+        return tuple(cell for cell in self.cells if states[cell.id].state != records.GOOD)
 
-    @property
-    def checksums(self) -> list[tuple[str, str]]:
-        """Return (path below the campaign, SHA-256) of every raw output that a record names."""
-        checksums = []
+    @cached_property
+    def checksum_list(self) -> str:
+        """Return the SHA-256 of every raw output that a record names.
+
+        The format is that of ``sha256sum --check`` for the campaign's folder.
+        """
+        lines = ""
         for record in (*self.records, *self.attempts):
             folder = record.path.rpartition("/")[0]
             for name, digest in sorted(record.data["raw"].items()):
-                checksums.append((f"{folder}/{name}", digest))
-        return checksums
-
-    @property
-    def checksum_list(self) -> str:
-        """Return the checksums in the format of ``sha256sum --check``, for the campaign's folder."""
-        return "".join(f"{digest}  {path}\n" for path, digest in self.checksums)
+                lines += f"{digest}  {folder}/{name}\n"
+        return lines
 
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
