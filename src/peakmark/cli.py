@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import os
 import shlex
 import signal
@@ -135,7 +134,6 @@ def _kernels(text: str) -> Path:
 
 def init(_: argparse.Namespace) -> None:
     """Write config/config.yaml and config/sites/mine.yaml for editing."""
-
     from peakmark.config import schemas
     from peakmark.config.types import Campaign, Site
 
@@ -187,42 +185,19 @@ def _doctor_arguments(command: ArgumentParser) -> None:
 
 def doctor(options: argparse.Namespace) -> int:
     """Show which programs are installed or missing, and how to install them."""
-
-    from peakmark.config import site
-    from peakmark.config.types import SiteSlurm
     from peakmark.workflow import doctor
 
     if options.facts:
-        print(_facts(options.scratch))
+        print(doctor.facts(options.scratch, build.folder()))
         return ExitCode.GOOD
     if options.site and not options.slurm:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
-        settings = site.load(options.site).slurm if options.site else SiteSlurm()
-        text, healthy = doctor.examine_cluster(settings)
-        text += f"\n\n{_cluster_verdict(healthy, options.site)}"
+        text, healthy = doctor.examine_cluster(options.site)
     else:
         text, healthy = doctor.examine(options.scratch, build.folder())
     print(text)
     return ExitCode.GOOD if healthy else ExitCode.ERROR
-
-
-def _facts(scratch: Path | None) -> str:
-    """Return the facts of this machine as JSON."""
-    from peakmark.machine.facts import collect
-    from peakmark.tools import present
-
-    kernels = build.folder()
-    facts = collect(scratch, tools=present(kernels), cpubench=kernels / "cpubench")
-    return json.dumps(facts, indent=1, sort_keys=True)
-
-
-def _cluster_verdict(is_ready: bool, site: Path | None) -> str:
-    """Return a sentence that says whether the cluster can measure a campaign, and the next command."""
-    if not is_ready:
-        return "not ready: Slurm would reject a job on one node, see above"
-    named = f" --site {shlex.quote(str(site))}" if site else ""
-    return f"ready: {resources.program('peakmark')} run quick --slurm{named}"
 
 
 def _plan_arguments(command: ArgumentParser) -> None:
@@ -253,7 +228,6 @@ def _plan_arguments(command: ArgumentParser) -> None:
 
 def plan(options: argparse.Namespace) -> None:
     """Show what would be measured: cells, tools, time, disk space."""
-
     from peakmark.config import campaign
     from peakmark.plan import cluster, plan_text
     from peakmark.plan.plan import RESULTS, complete, make_completed
@@ -287,7 +261,6 @@ def run(options: argparse.Namespace) -> int:
 
     A second run measures only what is missing. Options after -- are passed to Snakemake: -- --dry-run
     """
-
     from peakmark.config import campaign
 
     profile = "slurm" if options.slurm else "local"
@@ -332,7 +305,6 @@ def _status_arguments(command: ArgumentParser) -> None:
 
 def status(options: argparse.Namespace) -> None:
     """Count the finished, missing and failed cells."""
-
     from peakmark.storage.results import Results
     from peakmark.workflow import status
 
@@ -341,7 +313,6 @@ def status(options: argparse.Namespace) -> None:
 
 def tables(options: argparse.Namespace) -> None:
     """Make the tables from the records."""
-
     from peakmark.rows import build
     from peakmark.views import table_files
 
@@ -359,7 +330,6 @@ def report(options: argparse.Namespace) -> None:
 
     Cells that are missing are marked.
     """
-
     from peakmark.bundle import pack
     from peakmark.views import rendering
     from peakmark.workflow import status
@@ -402,7 +372,6 @@ def compare(options: argparse.Namespace) -> int:
 
     For every row of both campaigns: the speed of B relative to A, with an interval and a verdict.
     """
-
     from peakmark.views import compare
 
     rules = compare.Rules(changed=options.changed)
@@ -444,7 +413,6 @@ def fleet(options: argparse.Namespace) -> int:
 
     peakmark prints the command and never runs it.
     """
-
     from peakmark.bundle import pack
     from peakmark.rows import build
     from peakmark.views import fleet_report
@@ -481,7 +449,6 @@ def bundle(options: argparse.Namespace) -> None:
     The file holds rows, tables, plan, records, raw outputs and machine facts, and the report if it was
     made. `peakmark report FILE.zip` makes the report from the rows in it.
     """
-
     from peakmark.bundle import pack
 
     print(pack.write(options.campaign, options.output))
@@ -505,7 +472,6 @@ FORMS = {
 
 def export(options: argparse.Namespace) -> None:
     """Print measured values for Prometheus and scripts."""
-
     from peakmark.bundle import pack
     from peakmark.rows import build
     from peakmark.views import table_files
@@ -547,7 +513,6 @@ def _measure_arguments(command: ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> None:
     """Measure one cell of a plan, or the cells of one job."""
-
     from peakmark.run import job
     from peakmark.run.measure import measure
     from peakmark.storage import planfile
@@ -588,7 +553,6 @@ def _move_to(node: str) -> None:
 
 def rows(options: argparse.Namespace) -> None:
     """Compute results/<campaign>/rows from the records."""
-
     from peakmark.rows import build
 
     build.load(options.campaign)
@@ -596,7 +560,6 @@ def rows(options: argparse.Namespace) -> None:
 
 def serve(_: argparse.Namespace) -> int:
     """Run the server of a two-node cell (started by measure)."""
-
     from peakmark.run import pair
 
     cleanup.end_cleanly()

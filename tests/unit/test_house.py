@@ -11,21 +11,21 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 8_990,
+    "": 8_890,
     "bundle": 300,
     "check": 2_120,
     "config": 5_060,
     "data": 330,
     "limits": 5_050,
     "machine": 8_240,
-    "plan": 7_070,
+    "plan": 7_020,
     "rows": 20_870,
     "slurm": 4_300,
     "run": 9_920,
     "storage": 2_790,
     "tools": 14_120,
     "views": 26_510,
-    "workflow": 5_560,
+    "workflow": 5_670,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
 

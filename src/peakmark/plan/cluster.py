@@ -287,7 +287,10 @@ def _choose_nodes(
         return [ANY], {}
     if requested != "all" and not isinstance(requested, Sample):
         named = _listed(requested)
-        _check_names(named, partition, [node.name for node in nodes])
+        names = [node.name for node in nodes]
+        for name in named:
+            if name not in names:
+                raise ConfigError(f"nodes has {name!r}: partition {partition} has {counted(names)}")
         return named, {}
     if earlier is not None:
         return list(earlier.nodes), earlier.left_out
@@ -310,12 +313,6 @@ def _listed(requested: str | Iterable[str]) -> list[str]:
     if isinstance(requested, str):
         return [requested]
     return list(requested)
-
-
-def _check_names(named: Iterable[str], partition: str, names: Sequence[str]) -> None:
-    for name in named:
-        if name not in names:
-            raise ConfigError(f"nodes has {name!r}: partition {partition} has {counted(names)}")
 
 
 def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:

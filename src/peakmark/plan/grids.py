@@ -138,9 +138,10 @@ def _grid_cells(
         narrowed = msgspec.structs.replace(changes, concurrency=list(dict.fromkeys(chosen)))
         planned = list(grid.reference_cells(name, narrowed))
         if not planned:
+            known = chain.from_iterable(row.workloads for row in _coverages(name, subsystem))
             raise ConfigError(
                 f"{place}.references has {name}, which can measure none of the grid's rows: "
-                f"{_coverage_text(name, subsystem)}; remove it, or add a grid with these rows"
+                f"it measures {listed(list(dict.fromkeys(known)))}; remove it, or add a grid with these rows"
             )
         yield from planned
 
@@ -207,10 +208,9 @@ def _has_distance(cell: Cell) -> bool:
     """Return whether this machine has two NUMA nodes, CPUs or GPUs, if the cell measures between them."""
     if cell.workload in NUMA:
         return len(topology.numa(Host())) > 1
-    if cell.variant == "peer" and cell.word:
+    if cell.word and (cell.variant == "peer" or cell.workload in ("C2C", "LOADED")):
         return threads_of(cell.word) > 1
-    between_cpus = cell.workload in ("C2C", "LOADED") and cell.word
-    return not between_cpus or threads_of(cell.word) > 1
+    return True
 
 
 def _check_possible(place: str, cell: Cell) -> None:
@@ -221,12 +221,6 @@ def _check_possible(place: str, cell: Cell) -> None:
         REGISTRY[cell.instrument].check(cell)
     except Unavailable as error:
         raise ConfigError(f"{place} asks for {cell.row}, which is not possible: {error}") from error
-
-
-def _coverage_text(name: str, subsystem: str) -> str:
-    """Return the workloads that a tool measures, such as ``it measures RS, WS and RWS``."""
-    workloads = chain.from_iterable(row.workloads for row in _coverages(name, subsystem))
-    return f"it measures {listed(list(dict.fromkeys(workloads)))}"
 
 
 def _coverages(name: str, subsystem: str) -> list[Coverage]:

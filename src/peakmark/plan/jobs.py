@@ -181,10 +181,7 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
     wanted = max(2, math.ceil(expected * settings.runtime_factor))
     if plan.cluster is None:
         return wanted
-    nodes: tuple[str, ...] = ()
-    if cells[0].node != ANY:
-        nodes = _named_nodes(cells, plan)
-    return clip_minutes(wanted, plan.cluster.limit_of(nodes))
+    return clip_minutes(wanted, plan.cluster.limit_of(_named_nodes(cells, plan)))
 
 
 def clip_minutes(wanted: int, limit: int | None) -> int:

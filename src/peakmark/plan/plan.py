@@ -212,7 +212,6 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     """Return ``gpu`` -> why the grids of GPUs plan no cells; an empty dict if they plan cells."""
     if not config.gpu:
         return {}
-    reason = ""
     if cluster is None:
         count, reason = gpu.survey()
     elif not config.site_facts.gpus.gres:
@@ -225,13 +224,9 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     return {"gpu": f"no GPU is measured: {reason}"}
 
 
-def _order(cell: Cell) -> int:
+def _order(cell: Cell) -> tuple[bool, bool, bool]:
     """Return the sort key of a cell: single-node cells, two-node cells, named pairs, nodes together."""
-    if cell.is_together:
-        return 3
-    if cell.peer:
-        return 2
-    return int(two_nodes(cell))
+    return cell.is_together, bool(cell.peer), two_nodes(cell)
 
 
 def _add(cells: dict[str, Cell], cell: Cell) -> None:

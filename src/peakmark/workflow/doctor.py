@@ -5,22 +5,26 @@ Doctor examines this machine. On a cluster it asks Slurm for the nodes, and whet
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from peakmark import files, resources, slurm
+from peakmark.config import site
 from peakmark.config.types import SiteSlurm
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.formatting import gigabytes, listed
 from peakmark.machine import gpu, software, storage
+from peakmark.machine.facts import collect
 from peakmark.machine.host import Host, chosen
 from peakmark.plan import durations, jobs
 from peakmark.run import build
 from peakmark.slurm import failures
-from peakmark.tools import REGISTRY, Instrument, references
+from peakmark.tools import REGISTRY, Instrument, present, references
 
 MINUTES = 5
 """Time limit in minutes of the jobs that Slurm checks, unless the partition has a shorter one."""
@@ -168,19 +172,39 @@ def _gpus(kernels: Path) -> Iterator[Finding]:
         yield "note", "MIG", "a GPU is divided into instances, which are not measured"
 
 
+def facts(scratch: Path | None, kernels: Path) -> str:
+    """Return the facts of this machine as JSON. Arguments as for ``examine``."""
+    found = collect(scratch, tools=present(kernels), cpubench=kernels / "cpubench")
+    return json.dumps(found, indent=1, sort_keys=True)
+
+
 # -- on a cluster
 
 
-def examine_cluster(settings: SiteSlurm) -> tuple[str, bool]:
+def examine_cluster(site_file: Path | None) -> tuple[str, bool]:
+    """Have Slurm check jobs, and return a line for each finding, and whether a campaign can run.
+
+    Args:
+        site_file: site file with partition and account; None for Slurm's defaults.
+
+    Raises:
+        ConfigError: the site file is wrong.
+        SlurmError: Slurm does not answer.
+    """
+    settings, option = SiteSlurm(), ""
+    if site_file is not None:
+        settings, option = site.load(site_file).slurm, f" --site {shlex.quote(str(site_file))}"
+    text, is_ready = _examine_jobs(settings)
+    verdict = "not ready: Slurm would reject a job on one node, see above"
+    if is_ready:
+        verdict = f"ready: {resources.program('peakmark')} run quick --slurm{option}"
+    return f"{text}\n\n{verdict}", is_ready
+
+
+def _examine_jobs(settings: SiteSlurm) -> tuple[str, bool]:
     """Have Slurm check a job of one node and one of two, and list the nodes of each size.
 
     Return the lines to print, and whether Slurm takes a job of one node.
-
-    Args:
-        settings: section ``slurm`` of the site file.
-
-    Raises:
-        SlurmError: Slurm does not answer.
     """
     nodes = slurm.nodes(settings.partition, settings.reservation)
     limits = [node.limit for node in nodes if node.limit is not None]

@@ -108,7 +108,7 @@ def test_the_doctor_of_a_cluster_ends_with_how_to_go_on(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text("schema: 1\nname: mine\n")
-    monkeypatch.setattr(doctor, "examine_cluster", lambda *_: ("one node", is_ready))
+    monkeypatch.setattr(doctor, "_examine_jobs", lambda *_: ("one node", is_ready))
     done = peakmark("doctor", "--slurm", "--site", "mine.yaml")
     assert done.returncode == code and re.search(words, done.stdout.splitlines()[-1])
 
