@@ -14,7 +14,7 @@ CEILINGS = {
     "": 8_890,
     "bundle": 300,
     "check": 2_120,
-    "config": 5_060,
+    "config": 4_940,
     "data": 330,
     "limits": 5_050,
     "machine": 8_240,

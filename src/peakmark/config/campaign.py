@@ -17,14 +17,7 @@ from typing import Any
 import msgspec
 
 from peakmark import validation, yamlfile
-from peakmark.catalogue import (
-    AUTO,
-    CHAPTERS,
-    SHAPES,
-    SWEEPS,
-    WORKLOADS,
-    gpu_variants,
-)
+from peakmark.catalogue import AUTO, CHAPTERS, SHAPES, SWEEPS, WORKLOADS, gpu_variants
 from peakmark.config import layouts
 from peakmark.config.types import (
     AnyGrid,

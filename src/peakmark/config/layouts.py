@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from peakmark import yamlfile
 from peakmark.catalogue import KERNELS
-from peakmark.config.types import Positive, Size, TableName, Text
+from peakmark.config.types import Positive, Size, Text
 from peakmark.errors import ConfigError
 from peakmark.formatting import format_size, parse_size, size
 from peakmark.resources import ROOT
@@ -24,10 +24,10 @@ from peakmark.tools.tables import BY_NAME, UNITS, Program, Table
 from peakmark.validation import UNIQUE, Keys, allowed, read
 
 FOLDER = ROOT / "reports" / "layouts"
-RESERVED = ("fleet",)
-"""Names of figures that belong to every report."""
 Part = Literal["workload", "concurrency", "block"]
 ORDER: tuple[Part, ...] = ("workload", "concurrency", "block")
+_TABLES = tuple(BY_NAME)
+TableName = Literal[_TABLES]  # type: ignore[valid-type]
 Words = Annotated[tuple[str, ...], UNIQUE]
 Order = Annotated[tuple[Part, ...], UNIQUE]
 
@@ -92,7 +92,12 @@ class Label(Keys, frozen=True):
 
 
 class Where(Keys, frozen=True):
-    """Choice of one row among the rows that share a printed line."""
+    """Choice of one row among the rows that share a printed line.
+
+    Attributes:
+        workload: Workload of the row. Needed if rows of several workloads share a line.
+        concurrency: Concurrency of the row. Needed if rows of several concurrencies share a line.
+    """
 
     workload: str | None = None
     concurrency: Annotated[int, Meta(ge=1)] | None = None
@@ -125,18 +130,10 @@ class LayoutColumn(Keys, frozen=True):
 
     @property
     def workload(self) -> str | None:
-        """Return the workload of the row that the column prints; None for a row of any workload.
-
-        It is needed if rows of several workloads share a printed line.
-        """
         return self.where.workload
 
     @property
     def concurrency(self) -> int | None:
-        """Return the concurrency of the row that the column prints; None for a row of any concurrency.
-
-        It is needed if rows of several concurrencies share a printed line.
-        """
         return self.where.concurrency
 
 
@@ -318,8 +315,9 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name}.yaml"
 
 
+@cache
 def load(name: str) -> Layout:
-    """Return a layout by its name in ``reports/layouts`` or by the path of a file.
+    """Return a layout by its name in ``reports/layouts`` or by the path of a file, with its defaults.
 
     Raises:
         ConfigError: the layout is not valid. The message names file, key, and what is allowed.
@@ -329,12 +327,6 @@ def load(name: str) -> Layout:
         raise ConfigError(
             f"report.tables is {name!r}: allowed are {', '.join(names())}, or the path of a YAML file"
         )
-    return _load(path)
-
-
-@cache
-def _load(path: Path) -> Layout:
-    """Read a layout file, check it, and fill in its defaults."""
     layout = read(yamlfile.read(path, "layout"), Layout, f"layout {path}: ")
     try:
         _check_names(layout)
@@ -346,35 +338,17 @@ def _load(path: Path) -> Layout:
 
 def _check_names(layout: Layout) -> None:
     """Check that no two tables and no two figures share a name, and that figures can be drawn."""
-    tables = [one.name for one in layout.layout_tables]
-    for name in tables:
-        if tables.count(name) > 1:
-            raise ConfigError(f"two tables are called {name!r}: give them different names")
-    figures = [drawing.name for drawing in layout.drawings]
+    for what, parts in (("tables", layout.layout_tables), ("figures", layout.drawings)):
+        names = [part.name for part in parts]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigError(f"two {what} are called {name!r}: give them different names")
     for drawing in layout.drawings:
         if drawing.kind == "panels" and drawing.value != "measured":
             raise ConfigError(
                 f"figure {drawing.name!r} has kind panels and value {drawing.value}: panels show only measured "
                 "values; set kind to together or bars"
             )
-        if figures.count(drawing.name) > 1 or drawing.name in _usual_figures(drawing.table):
-            raise ConfigError(
-                f"two figures are called {drawing.name!r}: give this one another name"
-            )
-
-
-def _usual_figures(replaced: Table) -> set[str]:
-    """Return the names of the figures that a report has without a layout.
-
-    The figures of the table ``replaced`` are left out, because a figure of the layout replaces them.
-    """
-    usual = set(RESERVED)
-    for table in BY_NAME.values():
-        if table is not replaced:
-            usual.add(table.name)
-            for part in ("pool", "block", "strip", "links"):
-                usual.add(f"{table.name}_{part}")
-    return usual
 
 
 def _completed(printed: LayoutTable) -> LayoutTable:

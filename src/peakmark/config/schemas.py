@@ -34,13 +34,7 @@ def schema(name: str, kind: type) -> dict[str, Any]:
     for title, part in known.items():
         summary, _, keys = inspect.cleandoc(part.get("description", "")).partition("\n\n")
         part["description"] = " ".join(summary.split())
-        typed = getattr(types, title, None)
-        if hasattr(
-            typed, "__total__"
-        ):  # msgspec sorts the keys of a TypedDict, and allows unknown keys
-            part["properties"] = {key: part["properties"][key] for key in typed.__annotations__}
-            part["additionalProperties"] = False
-        for base in getattr(typed, "__mro__", ())[1:]:
+        for base in getattr(getattr(types, title, None), "__mro__", ())[1:]:
             keys = f"{inspect.cleandoc(base.__doc__ or '')}\n{keys}"
         for key, text in _KEY.findall(keys):
             if key in part["properties"]:

@@ -80,13 +80,6 @@ Metric = Literal[
     "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",
     "ladder_throughput", "ladder_latency", "loaded_latency", "link_throughput", "metadata",
 ]  # fmt: skip
-TableName = Literal[
-    "cpu", "memory_throughput", "memory_latency", "memory_core_to_core", "memory_numa_throughput",
-    "memory_numa_latency", "memory_ladder_throughput", "memory_ladder_latency",
-    "memory_loaded_latency", "disk_throughput", "disk_latency", "disk_iops", "disk_metadata",
-    "network_throughput", "network_latency", "gpu", "gpu_throughput", "gpu_link_throughput",
-    "gpu_latency", "gpu_ladder_latency",
-]  # fmt: skip
 Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s"]
 
 

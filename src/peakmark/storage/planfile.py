@@ -68,7 +68,7 @@ def read(path: Path, words: str = "") -> PlanFile:
     except NotADirectoryError as error:
         raise RecordError(
             f"{path.parent} is a file: unpack a bundle (unzip FILE.zip -d FOLDER) and give the folder; peakmark report, "
-            "html, compare, fleet, history and export also take the bundle itself"
+            "compare, fleet and export also take the bundle itself"
         ) from error
     except OSError as error:
         raise RecordError(

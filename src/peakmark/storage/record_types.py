@@ -116,17 +116,12 @@ class CommandRun(TypedDict):
     env: NotRequired[dict[str, Any]]
 
 
-class ToolFacts(TypedDict):
-    """An installed program that can measure."""
-
-    path: str
-    version: str
-
-
-class ToolUsed(ToolFacts):
+class ToolUsed(TypedDict):
     """The program that measured a cell."""
 
     name: str
+    path: str
+    version: str
 
 
 class RecordContext(TypedDict):

@@ -78,8 +78,7 @@ def figure(**keys):
     (column(text="{block[unit]}"), ["X", "{block[unit]}", "{concurrency}"]),
     (column(value="efficiency", formula="import os"), ["formula", "measured / theoretical"]),
     (figure(kind="panels", value="deviation"), ["'mine'", "kind panels", "together or bars"]),
-    (figure(name="fleet"), ["two figures are called 'fleet'"]),
-    (figure(name="memory_latency"), ["two figures are called 'memory_latency'"]),
+    ({"figures": 2 * figure()["figures"]}, ["two figures are called 'mine'"]),
     (figure(kind="pie"), ["figures[0].kind", '"together"']),
     (figure(of="tape"), ["figures[0].of", "disk_throughput"]),
 ])  # fmt: skip
