@@ -19,7 +19,7 @@ CEILINGS = {
     "limits": 5_050,
     "machine": 8_240,
     "plan": 7_020,
-    "rows": 20_870,
+    "rows": 20_830,
     "slurm": 4_300,
     "run": 9_920,
     "storage": 2_790,

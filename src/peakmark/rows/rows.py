@@ -35,6 +35,18 @@ because it explains more than a failed attempt: the machine cannot run the cell.
 """
 PERCENTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 """Column of a percentile -> its share of the operations."""
+SUMMARY = {
+    "n": "n",
+    "mean": "mean",
+    "median": "median",
+    "sd": "stdev",
+    "min": "minimum",
+    "max": "maximum",
+    "low": "low",
+    "high": "high",
+    "level": "level",
+}
+"""Column of a row -> attribute of ``statistics.Summary``."""
 HEADINGS: dict[str, str] = {}
 """Instrument -> heading of its column in tables."""
 for _table in TABLES:
@@ -60,7 +72,7 @@ def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.D
         .join(find_percentiles(kept), on=ROW)
         .join(find_details(kept), on=ROW)
         .join(find_hosts(kept), on="point")
-        .join(unequal.rename("unequal_nodes"), on=ROW)
+        .join(unequal, on=ROW)
         .pipe(add_settings, kept, results)
         .pipe(fill_holes)
         .pipe(add_shares, kept)
@@ -81,25 +93,25 @@ def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
     client is not compared with its server: these may differ.
     """
     counted = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
-    is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
-    columns = ["host", "server_host"]
-    unequal: Any = pd.Series("", index=pd.MultiIndex.from_frame(counted[ROW].drop_duplicates()))
-    has_several = counted.groupby("point")[columns].nunique().max(axis=1).gt(1)
-    several = counted[counted["point"].isin(has_several[has_several].index)]
-    own_runs = several[is_own[several.index]].groupby("point")[columns]
-    own: dict[Any, pd.DataFrame] = dict(tuple(own_runs))
-    for row, of_row in several.groupby(ROW)[columns]:
+    of_rows = counted.groupby(ROW)
+    clients: dict[Any, set[str]] = of_rows["host"].agg(set).to_dict()
+    servers: dict[Any, set[str]] = of_rows["server_host"].agg(set).to_dict()
+    lines = {}
+    for row in clients:
         point, _ = row
-        both = pd.concat([own.get(point, of_row), of_row])
-        differ = [*differing(both["host"], results), *differing(both["server_host"], results)]
-        unequal.loc[row] = "; ".join(dict.fromkeys(differ))
-    found: pd.Series = unequal
-    return found
+        table = point.partition("/")[0]
+        own = point, kernel_of(table)
+        differ = [
+            *differing(clients[row] | clients.get(own, set()), results),
+            *differing(servers[row] | servers.get(own, set()), results),
+        ]
+        lines[row] = {"unequal_nodes": "; ".join(dict.fromkeys(differ))}
+    return by_row(lines, ["unequal_nodes"])["unequal_nodes"]
 
 
-def differing(hosts: pd.Series, results: Results) -> list[str]:
+def differing(hosts: set[str], results: Results) -> list[str]:
     """Return the facts in which hosts differ, as texts."""
-    names = sorted(set(hosts) - {""}, key=natural)
+    names = sorted(hosts - {""}, key=natural)
     if len(names) < 2:
         return []
     return differences({host: equipment_of(results.facts.get(host) or {}) for host in names})
@@ -156,19 +168,8 @@ def summarise(kept: pd.DataFrame) -> pd.DataFrame:
     lines = {}
     for row, values in kept.groupby(ROW)["value"]:
         summary = statistics.summarise(values.to_numpy())
-        lines[row] = {
-            "n": summary.n,
-            "mean": summary.mean,
-            "median": summary.median,
-            "sd": summary.stdev,
-            "min": summary.minimum,
-            "max": summary.maximum,
-            "low": summary.low,
-            "high": summary.high,
-            "level": summary.level,
-        }
-    columns = ["n", "mean", "median", "sd", "min", "max", "low", "high", "level"]
-    return by_row(lines, columns)
+        lines[row] = {column: getattr(summary, name) for column, name in SUMMARY.items()}
+    return by_row(lines, [*SUMMARY])
 
 
 def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame:
