@@ -22,7 +22,7 @@ CEILINGS = {
     "rows": 20_830,
     "slurm": 4_300,
     "run": 9_920,
-    "storage": 2_790,
+    "storage": 2_730,
     "tools": 14_120,
     "views": 26_510,
     "workflow": 5_670,

@@ -209,7 +209,7 @@ class Reading:
 
     Attributes:
         at: time in seconds of a monotonic clock.
-        state: load and clocks, with the keys of ``Moment``.
+        state: load and clocks, see ``record_types.Noise.before``.
         used: CPU seconds of all programs on the node.
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
         ours: CPU seconds of this process and of its ended children.
@@ -230,7 +230,7 @@ class Reading:
     processes: Mapping[int, Process] = field(repr=False)
 
     def to_json(self) -> Facts:
-        """Return the values for a record, as ``Moment``."""
+        """Return the values for a record, see ``record_types.Noise.before``."""
         running = [process for process in self.others.values() if process.running]
         return {**self.state, "running": len(running), "users": _count_users(running)}
 
@@ -324,7 +324,7 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
 
 
 def between(before: Reading, after: Reading) -> Facts | None:
-    """Return the activity of others between two readings, as ``Disturbance``.
+    """Return the activity of others between two readings, see ``record_types.Noise.during``.
 
     The result is None if less than ``SHORTEST_S`` lies between the readings.
     """

@@ -18,8 +18,6 @@ from peakmark.validation import allowed
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Several = Annotated[int, Meta(ge=1, le=1 << 62)]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
-Amount = Annotated[float, Meta(ge=0, le=1e30)]
-Positive = Annotated[float, Meta(ge=1e-99, le=1e30)]
 Digest = Annotated[str, allowed("a SHA-256 checksum", pattern=r"^[0-9a-f]{64}\Z")]
 Time = Annotated[
     str,
@@ -31,60 +29,28 @@ Time = Annotated[
 OptionalText = str | None
 OptionalNumber = Number | None
 OptionalCount = Several | None
-OptionalAmount = Amount | None
-
-
-class Moment(TypedDict):
-    """State of a node at one moment.
-
-    Attributes:
-        load: load average of the last minute
-        clock_hz: lowest clock among the given CPUs, from cpufreq
-        clock_limit_hz: highest clock of that CPU that governor and firmware allow
-        running: number of other processes that run or are ready to run
-        users: number of other users who own these processes
-    """
-
-    load: OptionalNumber
-    clock_hz: OptionalNumber
-    clock_limit_hz: OptionalNumber
-    running: Count
-    users: Count
-
-
-class Disturbance(TypedDict):
-    """Other activity on a node while a cell was measured.
-
-    Attributes:
-        steal: share of the given CPUs' time that the hypervisor took
-        others: average number of CPUs that other programs kept busy
-        busy: number of other processes that used more than a tenth of a CPU
-        users: number of other users who own these processes
-        throttled_s: time for which the cgroup's CPU quota held the program back, in seconds
-        hot: how often CPUs slowed down because of heat
-        moved: counter of errors, drops or throttling -> its increase
-    """
-
-    seconds: Positive
-    steal: OptionalAmount
-    others: Amount
-    busy: Count
-    users: Count
-    throttled_s: OptionalNumber
-    hot: OptionalNumber
-    moved: NotRequired[dict[str, Count]]
 
 
 class Noise(TypedDict):
     """Activity on a node before, during and after a cell. Other users are counted, never named.
 
     Attributes:
-        during: null if the cell took less than 0.1 s
+        before: load (average of the last minute), clock_hz (lowest clock among the given CPUs, from
+            cpufreq), clock_limit_hz (highest clock of that CPU that governor and firmware allow),
+            running (number of other processes that run or are ready to run), users (number of other
+            users who own these processes)
+        during: null if the cell took less than 0.1 s. steal (share of the given CPUs' time that the
+            hypervisor took), others (average number of CPUs that other programs kept busy), busy
+            (number of other processes that used more than a tenth of a CPU), users (number of other
+            users who own these processes), throttled_s (time for which the cgroup's CPU quota held
+            the program back, in seconds), hot (how often CPUs slowed down because of heat), moved
+            (counter of errors, drops or throttling -> its increase)
+        after: as before
     """
 
-    before: Moment
-    during: Disturbance | None
-    after: Moment
+    before: dict[str, OptionalNumber]
+    during: dict[str, Number | dict[str, Count] | None] | None
+    after: dict[str, OptionalNumber]
 
 
 class MeasuredValue(TypedDict):
@@ -104,7 +70,7 @@ class MeasuredValue(TypedDict):
     metric: Metric
     value: Annotated[float, allowed("1e-15 to 1e21 in SI units", ge=1e-15, le=1e21)]
     unit: Unit
-    details: dict[str, Number | str | bool | list[Any] | None]
+    details: dict[str, Number | str | bool | list[Any] | dict[str, Any] | None]
 
 
 class CommandRun(TypedDict):
