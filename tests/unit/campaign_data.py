@@ -380,29 +380,27 @@ def loaded(repetitions):
 
 def edited(name, folder, part, change):
     """The records of a golden campaign in the folders ``cells/PART``, edited by ``change``; no others."""
-    for path in golden(name, folder).glob("cells/**/*.json"):
+    for path in golden(name, folder, part).glob("cells/**/*.json"):
         data = json.loads(path.read_text(encoding="utf-8"))
-        path.unlink()
-        if path.parent.relative_to(folder / "cells").match(part):
-            del data["sha256"]
-            change(data)
-            _write_record(path, data)
+        del data["sha256"]
+        change(data)
+        _write_record(path, data)
     return build.judge(Results.read(folder))
 
 
-def golden(name, folder):
-    """Unpack the records of a campaign of ``tests/unit/data/golden`` into ``folder``."""
-    unpack(DATA / "golden" / f"{name}.tar.xz", folder)
-    return folder
-
-
-def unpack(archive, folder):
-    """Unpack the files of an archive: Python 3.11.2 of Debian 12 knows no filters."""
-    with tarfile.open(archive) as packed:
+def golden(name, folder, part=None):
+    """Unpack a campaign of ``tests/unit/data/golden`` into ``folder``; with ``part``, of its cells
+    those in the folders ``cells/PART``.
+    """
+    # Python 3.11.2 of Debian 12 knows no filters.
+    with tarfile.open(DATA / "golden" / f"{name}.tar.xz") as packed:
         for member in filter(tarfile.TarInfo.isfile, packed.getmembers()):
             path = folder / member.name
+            if part and member.name.startswith("cells/") and not path.parent.match(part):
+                continue
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(packed.extractfile(member).read())
+    return folder
 
 
 # -- GPUs
