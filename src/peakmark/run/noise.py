@@ -175,7 +175,6 @@ _FILES = {
 """Pattern of counter files -> index of the path component that names the device."""
 _CORE = ("core_throttle_count", "core_throttle_total_time_ms")
 _PACKAGE = ("package_throttle_count", "package_power_limit_count")
-_PROTOCOLS = {"RetransSegs", "InErrors", "RcvbufErrors"}
 MANY_CPUS = 64
 """Number of CPUs up to which /proc/interrupts is always read.
 
@@ -466,12 +465,6 @@ def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
         checks = re.findall(r"(?m)^ *(MCE|THR|DFR):([ \d]+)", host.read("/proc/interrupts") or "")
         for name, counts in checks:
             counters[f"cpu {name}"] = sum(map(int, counts.split()))
-    # Read TCP and UDP: each protocol has a line with names and a line with numbers.
-    protocols = re.findall(r"(?m)^(Tcp|Udp): (.+)\n\1: (.+)$", host.read("/proc/net/snmp") or "")
-    for protocol, names, numbers in protocols:
-        for name, number in zip(names.split(), numbers.split(), strict=False):
-            if name in _PROTOCOLS:
-                counters[f"{protocol.lower()} {name}"] = int(number)
     return counters | _throttling(host, cpus)
 
 

@@ -7,13 +7,6 @@ from peakmark.machine import network, storage
 from peakmark.run import noise
 
 CPU = "/sys/devices/system/cpu"
-SNMP = """Ip: Forwarding DefaultTTL
-Ip: 2 64
-Tcp: RtoAlgorithm RetransSegs InErrs
-Tcp: 1 {retransmits} 0
-Udp: InDatagrams InErrors RcvbufErrors
-Udp: 5 7 {overflows}
-"""
 INTERRUPTS = """           CPU0       CPU1
   0:         35          0   IO-APIC   2-edge      timer
 MCE:          {checks}          1   Machine check exceptions
@@ -29,13 +22,9 @@ def throttled(cpu, **counts):
 def write(root, count, changed=""):
     """A node of two CPUs, where every counter that can be given a number has this one."""
     host(root, files_of("counters") | (listed(changed) if isinstance(changed, str) else changed))
-    snmp = SNMP.format(retransmits=count, overflows=count)
     checks = INTERRUPTS.format(checks=count, polls=100 * count)
-    host(root, {"/proc/net/snmp": snmp, "/proc/interrupts": checks})
+    host(root, {"/proc/interrupts": checks})
     host(root, {"/sys/class/nvme/nvme0/device/aer_dev_correctable": AER.format(count=count)})
-
-
-TOTALS = ("tcp RetransSegs", "udp RcvbufErrors", "cpu MCE", "nvme0 aer_dev_correctable")
 
 
 @cases("machines")
