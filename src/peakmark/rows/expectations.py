@@ -13,6 +13,7 @@ import pandas as pd
 from peakmark.catalogue import HEADLINES, KERNELS, SHAPES, Headline, is_together
 from peakmark.formatting import format_size
 from peakmark.machine.host import parse_cpu_list
+from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.storage.results import Results, StoredRecord
 
@@ -54,11 +55,11 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
 
 def _usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the checked kernels, without slow nodes, wrong rows, matrices and curves."""
-    is_measured = rows["is_own"] & rows["n"].gt(0) & rows["low"].gt(0)
-    is_right = rows["wrong_codes"].eq("") & rows["is_slow"].ne(True)
-    is_point = ~rows["workload"].isin(SHAPES) & ~rows["variant"].map(is_together)
+    # astype: the mask of a frame without rows is not one of booleans.
+    is_together_row = rows["variant"].map(is_together).astype(bool)
+    is_point = ~rows["workload"].isin(SHAPES) & ~is_together_row
     is_checked = rows["instrument"].isin(INSTRUMENTS)
-    return rows[is_measured & is_right & is_point & is_checked]
+    return rows[schema.is_usable(rows) & rows["is_slow"].ne(True) & is_point & is_checked]
 
 
 def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:

@@ -256,6 +256,11 @@ def test_the_rows_of_a_real_campaign_have_names_and_commands(listed):
     assert [each.name for each in verdict.choose(rows, ["LAT"])] == ["memory_latency LAT 1MiB x1"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_campaign_without_rows_has_classes_without_rows(listed):
+    assert listed(lambda rows: rows.iloc[:0]) == []
+
+
 def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(listed):
     def change(rows):
         is_dp = rows["workload"].eq("DP") & rows["concurrency"].eq(1)
