@@ -163,7 +163,7 @@ def sentence(table: Table, pairs: pd.DataFrame) -> dict[str, Any]:
         better, worse, factors = worse, better, 1 / factors
     where = covered_points(pairs)
     # The report's method says that other differences hold in every repetition.
-    if pair["n"] < TESTED:
+    if pair["certainty"] in CERTAINTY.values():
         where += f", {pair['certainty']}"
     if pair["direction"] == 0:
         text = f"{better} and {worse} are level{where}"

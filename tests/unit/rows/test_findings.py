@@ -112,6 +112,19 @@ def test_fewer_than_three_repetitions_say_so(n, certainty):
     assert shown(pair(FAST[:n], SLOW), pair(FAST, SLOW)) == (1, certainty)
 
 
+def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
+    """A run above the limit was left out of the second point: the sentence spoke as if of three."""
+    records = [
+        *make.runs("cpubench", "QP", 6e9, 6.01e9, 6.02e9),
+        *make.runs("cpubench", "HP", 2e9, 2.01e9, 2.02e9),
+        *make.runs("cpubench", "QP", 12e9, 12.01e9, concurrency=2),
+        *make.runs("cpubench", "HP", 4e9, 4.01e9, concurrency=2),
+    ]
+    frames = make.frames(tmp_path / "c", records)
+    (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
+    assert text == "QP is 3 times as fast as HP at both points, measured twice."
+
+
 def test_level_sides_need_all_values_within_five_percent():
     assert shown(pair([100.0, 101.0, 104.0], [99.5, 100.0, 103.0])) == (0, "level")
     assert shown(pair([100.0, 101.0, 108.0], [99.5, 100.0, 103.0])) is None
