@@ -180,12 +180,13 @@ def is_together(variant: str) -> bool:
     return variant == TOGETHER or SEVERAL_NODES.search(variant) is not None
 
 
-_GPU_METRICS = {
+_METRICS = {
+    **SHAPES,
     **dict.fromkeys(SWEEPS, "throughput"),
     "LINK": "link_throughput",
     "LAUNCH": "latency",
 }
-"""GPU workload that has no rate -> metric of its rows."""
+"""Workload -> metric of its rows, for those of ``SHAPES`` and GPU workloads that have no rate."""
 
 
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
@@ -197,8 +198,8 @@ def metrics(subsystem: str, workload: str) -> dict[str, str]:
         return {metric: units[metric] for metric in DISK_METRICS}
     usual = "latency" if workload.startswith("LAT") else "throughput"
     if subsystem == "gpu":
-        usual = _GPU_METRICS.get(workload, "rate")
-    wanted = SHAPES.get(workload, usual)
+        usual = "rate"
+    wanted = _METRICS.get(workload, usual)
     return {wanted: units[wanted]}
 
 
@@ -206,7 +207,7 @@ def gpu_variants(workload: str) -> tuple[str, ...]:
     """Return the variants of a GPU workload that a grid may ask for."""
     if workload == "LINK":
         return GPU_LINKS
-    return ("",) if workload in _GPU_METRICS or workload in SHAPES else GPU_RATES
+    return ("",) if workload in _METRICS else GPU_RATES
 
 
 CHAPTERS = (

@@ -337,12 +337,10 @@ def report(options: argparse.Namespace) -> None:
     with pack.opened(options.campaign) as folder:
         content = status.collect_report(folder)
         if options.output is not None:
-            is_html = options.output.suffix == ".html"
-            write = rendering.write_html if is_html else rendering.write_pdf
-            print(write(content, options.output))
+            print(rendering.write(content, options.output))
         elif options.campaign.is_file():
-            for suffix, write in ((".pdf", rendering.write_pdf), (".html", rendering.write_html)):
-                print(write(content, options.campaign.with_suffix(suffix)))
+            for suffix in (".pdf", ".html"):
+                print(rendering.write(content, options.campaign.with_suffix(suffix)))
         else:
             rendering.write_all(content)
             status.print_summary(options.campaign)

@@ -49,7 +49,7 @@ def swept(tmp_path_factory):
     def make_in(folder):
         make.write(folder, make.sweep(), config={"report": section})
         make.tables(folder)
-        rendering.write_pdf(status.collect_report(folder))
+        rendering.write(status.collect_report(folder), folder / "report.pdf")
 
     return made_once(tmp_path_factory, "sweep", make_in)
 
@@ -63,7 +63,7 @@ def known_machine(swept, tmp_path_factory):
         facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
         (folder / "machine").mkdir(exist_ok=True)
         (folder / "machine" / "node1.json").write_text(make.text_of(facts))
-        rendering.write_html(status.collect_report(folder))
+        rendering.write(status.collect_report(folder), folder / "report.html")
 
     return made_once(tmp_path_factory, "known/sweep", make_in)
 

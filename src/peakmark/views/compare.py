@@ -97,18 +97,13 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
 
 def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> pd.DataFrame:
     """Add the columns ``threads`` and ``facts`` to rows, and set a missing block size to 0."""
-    threads = [threads_of(row) for row in rows.itertuples()]
+    threads = [str(row.concurrency_word or row.concurrency) for row in rows.itertuples()]
     ends = runs.melt(ROW, ["host", "server_host"], value_name="end")
     hosts = ends.groupby(ROW)["end"].agg(frozenset)
     rows = rows.join(hosts.rename("ends"), on=ROW)
     facts: list[Any] = [facts_of(row, known) for row in rows.itertuples()]
     blocks = rows["block_bytes"].fillna(0).astype(int)
     return rows.assign(threads=threads, facts=facts, block_bytes=blocks)
-
-
-def threads_of(row: Any) -> str:
-    """Return the word for the threads in the configuration, or their number if there is no word."""
-    return str(row.concurrency_word or row.concurrency)
 
 
 def facts_of(row: Any, known: FactsOfHosts) -> dict[str, str]:

@@ -23,10 +23,6 @@ from peakmark.views.table import is_many
 FOLDER = "figures"
 """Folder of the figures, below the campaign's folder."""
 SHAPES: Mapping[str, Callable[[Picture], Figure | None]] = {
-    "panels": panel_figures.plot,
-    "together": panel_figures.plot,
-    "bars": panel_figures.plot,
-    "several": panel_figures.plot,
     "strip": strip_figures.plot_strip,
     "ladder": curve_figures.plot_ladder,
     "loaded": curve_figures.plot_loaded,
@@ -35,7 +31,10 @@ SHAPES: Mapping[str, Callable[[Picture], Figure | None]] = {
     "links": curve_figures.plot_links,
     "nodes": strip_figures.plot_nodes,
 }
-"""Kind of a figure -> function that draws it. The function returns None if it would show nothing."""
+"""Kind of a figure -> function that draws it, or returns None if it would show nothing.
+
+``panel_figures`` draws the other kinds: panels, together, bars and several.
+"""
 
 
 def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
@@ -81,4 +80,5 @@ def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Pictur
 
 def draw(figure: Picture) -> Figure | None:
     """Return the drawing of a figure; None if the figure would show nothing."""
-    return SHAPES[figure.kind](figure)
+    plot = SHAPES.get(figure.kind, panel_figures.plot)
+    return plot(figure)

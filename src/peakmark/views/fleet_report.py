@@ -64,12 +64,12 @@ def is_judged(frames: CampaignFrames) -> bool:
 
 def slow_nodes(frames: CampaignFrames) -> list[str]:
     """Return the slow nodes."""
-    return sorted(set(of_kind(frames, "node")["name"]), key=natural)
+    return sorted(set(lines_of_nodes(frames)["name"]), key=natural)
 
 
-def of_kind(frames: CampaignFrames, kind: str) -> pd.DataFrame:
-    """Return the lines of ``fleet`` of a kind."""
-    return frames.fleet[frames.fleet["kind"].eq(kind)]
+def lines_of_nodes(frames: CampaignFrames) -> pd.DataFrame:
+    """Return the lines of ``fleet`` on slow nodes."""
+    return frames.fleet[frames.fleet["kind"].eq("node")]
 
 
 # -- page one
@@ -89,7 +89,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     if rest:
         paragraphs.append(f"Slow too: {counted(rest, 2 * NAMED)}.")
     judged = int(frames.nodes["judged"].gt(0).sum())
-    if judged and of_kind(frames, "node").empty:
+    if judged and lines_of_nodes(frames).empty:
         paragraphs.append(f"Of {plural(judged, 'node')} that were judged none is slow in any row.")
     paragraphs.append(unjudged(frames))
     beyond = frames.campaign["rule"]["beyond"]
@@ -105,7 +105,7 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
 
     Nodes that are slow only in pairs are left out, because the findings of the tables name them.
     """
-    nodes = of_kind(frames, "node")
+    nodes = lines_of_nodes(frames)
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for node in schema.lines(nodes[nodes["table"].eq("")]):
         groups[node.subsystem, " ".join(json.loads(node.reasons))].append(node)
@@ -161,8 +161,8 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
 
 def unjudged(frames: CampaignFrames) -> str:
     """Return a sentence on the nodes without a verdict; empty if every node has one."""
-    nodes = frames.nodes
-    names = sorted(nodes.loc[nodes["judged"].eq(0), "node"], key=natural)
+    is_unjudged = frames.nodes["judged"].eq(0)
+    names = sorted(frames.nodes.loc[is_unjudged, "node"], key=natural)
     if not names:
         return ""
     return f"Not judged: {counted(names, NAMED)}: {what_a_verdict_takes(frames)}."
@@ -205,13 +205,13 @@ def slow_table(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
-    """Yield the slow rows by node, the slowest node first, and the slowest row of each node first."""
-    nodes = of_kind(frames, "node")
+    """Return the slow rows by node, the slowest node first, and the slowest row of each node first."""
+    nodes = lines_of_nodes(frames)
     nodes = nodes[nodes["table"].eq("")].reset_index(drop=True)
     order = nodes.assign(node=nodes["name"], order=nodes.index)[["node", "subsystem", "order"]]
     slow = frames.rows[frames.rows["is_slow"]].merge(order, on=["node", "subsystem"])
     in_order = slow.sort_values(["order", "behind"], ascending=[True, False], kind="stable")
-    yield from schema.lines(in_order)
+    return schema.lines(in_order)
 
 
 def line_of(row: Line) -> list[str]:

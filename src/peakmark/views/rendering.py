@@ -96,28 +96,38 @@ def extent(picture: bytes) -> dict[str, Any]:
     return {"width": int(100 * share), "pixels": [round(width * PIXELS), round(height * PIXELS)]}
 
 
-def write_pdf(report: ReportContent, target: Path | None = None) -> Path:
-    """Write the report as PDF, following PDF/A-2a and PDF/UA-1 if the shipped fonts have all characters.
+def write(report: ReportContent, target: Path) -> Path:
+    """Write the report into ``target``, and return this path.
+
+    The report is HTML if the name of the file ends in ``.html``, otherwise PDF.
+    """
+    document = html_page(report) if target.suffix == ".html" else pdf(report)
+    target.write_bytes(document)
+    return target
+
+
+def write_all(report: ReportContent) -> None:
+    """Write the report as PDF and HTML, and page one as ``summary.md`` to paste and ``summary.json``."""
+    for name in ("report.pdf", "report.html"):
+        write(report, report.campaign / name)
+    page = report.data["page_one"]
+    text = json.dumps(page, indent=1, ensure_ascii=False)
+    (report.campaign / "summary.md").write_text(score_card.markdown(page), encoding="utf-8")
+    (report.campaign / "summary.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def pdf(report: ReportContent) -> bytes:
+    """Return the report as PDF, following PDF/A-2a and PDF/UA-1 if the shipped fonts have all characters.
 
     The same records give the same bytes.
-
-    Args:
-        report: content of the report.
-        target: file to write; by default the campaign's ``report.pdf``.
-
-    Returns:
-        The path written.
     """
-    target = target or report.campaign / "report.pdf"
     with tempfile.TemporaryDirectory(prefix="peakmark-report-") as name:
         folder = Path(name)
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
         (folder / "figures").mkdir()
         for figure, picture in report.pictures.items():
             (folder / "figures" / f"{figure}.svg").write_bytes(picture)
-        compiled = _typeset(folder, report.data)
-    target.write_bytes(compiled)
-    return target
+        return _typeset(folder, report.data)
 
 
 def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
@@ -138,17 +148,15 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     try:
         return _compile(folder, when, STANDARDS)
     except PeakmarkError:  # PDF/A forbids missing glyphs
-        compiled = _compile(folder, when, (), system_fonts=True)
+        compiled = _compile(folder, when, ())
     tell(
         "peakmark's fonts lack a character: the PDF is set with this machine's fonts and is no PDF/A"
     )
     return compiled
 
 
-def _compile(
-    folder: Path, when: datetime, standards: Sequence[Standard], system_fonts: bool = False
-) -> bytes:
-    """Return the PDF of the document in a folder."""
+def _compile(folder: Path, when: datetime, standards: Sequence[Standard]) -> bytes:
+    """Return the PDF of the document in a folder. Without ``standards`` it may use this machine's fonts."""
     import typst
 
     try:
@@ -156,7 +164,7 @@ def _compile(
             str(folder / "main.typ"),
             root=str(folder),
             font_paths=[str(folder / "fonts")],
-            ignore_system_fonts=not system_fonts,
+            ignore_system_fonts=bool(standards),
         )
         compiled = compiler.compile(format="pdf", pdf_standards=list(standards), timestamp=when)
     except typst.TypstError as error:
@@ -165,32 +173,6 @@ def _compile(
     if not isinstance(compiled, bytes):
         raise PeakmarkError("Typst returned no PDF")
     return compiled
-
-
-def write_html(report: ReportContent, target: Path | None = None) -> Path:
-    """Write the HTML report.
-
-    Args:
-        report: content of the report.
-        target: file to write; by default the campaign's ``report.html``.
-
-    Returns:
-        The path written.
-    """
-    target = target or report.campaign / "report.html"
-    page = html_page(report)
-    target.write_bytes(page)
-    return target
-
-
-def write_all(report: ReportContent) -> None:
-    """Write the report as PDF and HTML, and page one as ``summary.md`` to paste and ``summary.json``."""
-    write_pdf(report)
-    write_html(report)
-    page = report.data["page_one"]
-    text = json.dumps(page, indent=1, ensure_ascii=False)
-    (report.campaign / "summary.md").write_text(score_card.markdown(page), encoding="utf-8")
-    (report.campaign / "summary.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def embedded(picture: bytes) -> str:

@@ -36,12 +36,8 @@ Formulas = dict[str, list[Any]]
 
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
-UNTITLED = ("strip",)
-"""Kinds of figures whose captions explain only the marks; the title of the table comes before them."""
 WITH_RUNS = ("panels", "together", "several")
 """Kinds of figures with a dot for each run of each program, also for runs that do not count."""
-WITH_OWN_RUNS = ("strip",)
-"""Kinds of figures with such dots for the runs of peakmark's kernel."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
 """Origin of a limit -> its name in the list of formulas; other origins have their own name there."""
 
@@ -288,7 +284,7 @@ def add_pictures(
                 fitting = [part for part, each in pairs if each.lines.index.isin(points).any()][-1:]
             part = (fitting or parts[-1:])[0]
             text = caption_of(picture)
-            if picture.kind in UNTITLED:
+            if picture.kind == "strip":  # its caption explains only the marks
                 text = f"{part['table']['title']} {text}"
             figure = {"name": picture.name, "caption": text, "on_paper": picture.on_paper}
             part["figures"].append(figure)
@@ -368,7 +364,7 @@ def shows_disturbed(picture: Picture) -> bool:
     rows = picture.rows
     if picture.drawing is not None and picture.drawing.value != "measured":
         return False
-    if picture.kind in WITH_OWN_RUNS:
+    if picture.kind == "strip":  # it has dots for the runs of peakmark's kernel alone
         rows = rows[rows["is_own"]]
     elif picture.kind not in WITH_RUNS:
         return False

@@ -45,7 +45,7 @@ def test_chapters_stand_in_their_places_and_are_words_alone(tmp_path):
     records = make.runs("cpubench", "DP", 4e10)
     folder = make.write(tmp_path / "c", records, config={"report": section})
     report = status.collect_report(folder)
-    text = pdf.text(rendering.write_pdf(report))
+    text = pdf.text(rendering.write(report, tmp_path / "report.pdf"))
     titles = ["Why we measured", "2 CPU", "What it means", "How each kernel measures"]
     places = [text.rindex(title) for title in titles]
     assert places == sorted(places)
@@ -53,7 +53,7 @@ def test_chapters_stand_in_their_places_and_are_words_alone(tmp_path):
     assert '#panic("no") $x$ <script>' in text and "not for the report" not in text
     kernels = text.rpartition("How each kernel")[2].partition("Reproduction")[0]
     assert "cpubench" in kernels and "diskbench" not in kernels
-    page = rendering.write_html(report).read_text()
+    page = rendering.html_page(report).decode()
     assert "<h2" in page and "Why we measured</h2>" in page and "&lt;script&gt;alert(1)" in page
     assert '<a href="https://example.org/?a=1&amp;b">to the web</a>' in page
     assert 'href="file' not in page and 'href="javascript' not in page
@@ -78,8 +78,10 @@ def test_texts_of_a_resource_stand_below_their_table_or_end_its_chapter(tmp_path
     report = status.collect_report(make.write(tmp_path / "c", records, config={"report": section}))
     expected = ["Table 1", "Of the table.", "Last of CPU.", "Discussion", "Of all.", "2 Disk"]
     for words in (expected, [*expected[1:-1], '<h2 id="disk">']):
-        text = pdf.text(rendering.write_pdf(report)) if words is expected else ""
-        shown = text or rendering.write_html(report).read_text()
+        text = (
+            pdf.text(rendering.write(report, tmp_path / "report.pdf")) if words is expected else ""
+        )
+        shown = text or rendering.html_page(report).decode()
         assert "Never printed" not in shown and "written" not in shown.partition("Method")[0]
         assert [shown.count(word) for word in words[1:-1]] == [1] * (len(words) - 2)
         places = [shown.index(word) for word in words]

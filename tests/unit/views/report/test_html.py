@@ -113,7 +113,7 @@ def test_headings_captions_and_regions_are_named_for_those_who_listen(page):
 
 def test_hostile_names_are_shown_not_run(tmp_path):
     folder = make.called(tmp_path / "c", HOSTILE)
-    page = Page(rendering.write_html(status.collect_report(folder)).read_text(encoding="utf-8"))
+    page = Page(rendering.html_page(status.collect_report(folder)).decode())
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))

@@ -26,7 +26,7 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
     folder = make.write(tmp_path / "c", records)
     make.tables(folder)
     assert "node6" in (folder / "tables" / "paper" / "memory_latency.tex").read_text()
-    assert rendering.write_pdf(status.collect_report(folder)).exists()
+    assert rendering.pdf(status.collect_report(folder))
 
 
 def test_a_layout_beside_many_nodes_is_told(tmp_path):
