@@ -48,13 +48,15 @@ DELTA = 0.03
 # -- rows
 
 
-def plot_strip(figure: Picture) -> Figure:
-    """Draw the runs, the median and the references of each row.
+def plot_strip(figure: Picture) -> Figure | None:
+    """Draw the runs, the median and the references of each row; return None without a run of peakmark's kernel.
 
     The axis is the share of the limit if all rows have one, and the value otherwise.
     """
     rows = named_rows(figure)
     own = rows[rows["is_own"]]
+    if own.empty:
+        return None
     has_shares = has_limits(rows)
     places = own[["point", "instrument", "program", "name", "panel", "place"]]
     runs = figure.marks.merge(places, on=["point", "instrument"])

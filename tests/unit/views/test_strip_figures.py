@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 from tests.unit import campaign_data as make
-from tests.unit.views.drawn import draw
+from tests.unit.views.drawn import draw, shown
+
+from peakmark.views import figures
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +59,10 @@ def test_every_round_has_its_own_colour_over_the_median(tmp_path):
     assert [one.get_offsets()[0][0] for one in rounds] == pytest.approx([100, 300, 200])
     assert len({tuple(one.get_facecolor()[0]) for one in rounds}) == 3
     assert median.get_offsets()[0][0] == pytest.approx(200)
+
+
+def test_a_table_that_only_a_reference_measured_has_no_strip(tmp_path):
+    """ping answers where peakmark's kernel cannot measure: the report ended in a traceback."""
+    records = make.runs("ping", "LAT-TCP", 4e-6, 5e-6, block=1)
+    frames = make.frames(tmp_path / "c", records)
+    assert figures.draw(shown(frames, "network_latency_strip")) is None
