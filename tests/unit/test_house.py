@@ -16,7 +16,7 @@ CEILINGS = {
     "check": 2_120,
     "config": 4_940,
     "data": 330,
-    "limits": 5_050,
+    "limits": 5_060,
     "machine": 8_240,
     "plan": 7_020,
     "rows": 20_810,
@@ -24,7 +24,7 @@ CEILINGS = {
     "run": 9_860,
     "storage": 2_730,
     "tools": 14_120,
-    "views": 26_510,
+    "views": 26_470,
     "workflow": 5_670,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

@@ -43,7 +43,7 @@ class Limit:
         detail: text in brackets after the formula, such as how a core reaches its operations per cycle.
         cores: source of the number of cores; empty if the formula has none.
         bound: value that nothing can exceed, if the limit is unknown. Efficiencies never use it.
-        bandwidth: for a latency under load: B/s of the memory, if known.
+        bandwidth: bandwidth of the memory in B/s, if known; only limits of a latency under load have it.
     """
 
     value: float | None
@@ -90,8 +90,9 @@ class Limit:
 
         Args:
             share: the part's share of the whole limit, between 0 and 1.
-            which: text before the part's value in the formula, which names the part.
-            why: text after the part's value.
+            which: text that names the part, such as ``one of 2 NUMA nodes has``. In the formula, the part's
+                value follows it.
+            why: text that follows the part's value.
         """
         if self.most is None:
             return self
@@ -110,11 +111,11 @@ class Limit:
 
 
 class Clock(NamedTuple):
-    """A clock.
+    """A clock of the CPU or GPU from which limits are computed, with its source.
 
     Attributes:
         hz: the clock in Hz.
-        name: observed, nominal or maximum.
+        name: observed (measured by peakmark), nominal or maximum.
         origin: kind of source, see ``Limit.origin``.
     """
 
@@ -204,15 +205,16 @@ class Question:
 
         The number is at most the number of threads, and at most the number of cores of the job.
         """
-        placed, job = "cores its threads were placed on", "physical cores the job was given"
+        of_threads, of_job = "cores its threads were placed on", "physical cores the job was given"
         if self.fact("cpu", "virtualised"):
-            placed = job = (
+            of_threads = of_job = (
                 "cores as a virtual machine shows them; on the host one may be a hardware thread"
             )
+        # The first known number counts.
         counts = (
             (self.site_of_host.cpu.cores, self.site_source("cpu")),
-            (self.placed_fact("cores"), placed),
-            (self.fact("limits", "physical_cores_allowed"), job),
+            (self.placed_fact("cores"), of_threads),
+            (self.fact("limits", "physical_cores_allowed"), of_job),
         )
         for count, source in counts:
             if count is not None:
@@ -221,13 +223,19 @@ class Question:
 
     @cached_property
     def clocks(self) -> dict[str, Clock]:
-        """Return the known clocks by name: observed, nominal, maximum."""
+        """Return the known clocks of the CPU, or of the GPU for GPU rows: name -> clock.
+
+        They are in the order of preference: observed, nominal, maximum. For the last two, the site file
+        overrides what was read from the machine.
+        """
         read = self.fact("cpu", "clock_hz") or {}
         part = "cpu"
         if self.subsystem == "gpu":
+            # Rows over GPUs of several models have no limit, so the first GPU represents all.
             gpus = self.fact("gpu", "gpus") or [{}]
             part, read = "gpu", {"maximum": gpus[0].get("clock_hz")}
         observed = self.clock_hz
+        # If no clock was measured with the row, the facts have one of a single thread.
         if observed is None:
             observed = read.get("observed")
         clocks = {}
@@ -249,7 +257,7 @@ class Question:
         """
         first_known = next(iter(self.clocks.values()), None)
         if self.subsystem == "gpu":
-            return first_known
+            return first_known  # ``cpu.clock`` of the site file selects clocks of CPUs
         return self.clocks.get(str(self.site_of_host.cpu.clock), first_known)
 
     def site_source(self, part: str) -> str:
@@ -270,7 +278,13 @@ class Question:
         return Limit(None, self.unit, formula, source, origin, bound=bound, **more)
 
     def by_site(self, value: float, part: str, what: str = "") -> Limit:
-        """Return the limit that the site file states."""
+        """Return the limit that the site file states.
+
+        Args:
+            value: the stated value in SI units.
+            part: part of the site file that has the value and its source, such as ``memory``.
+            what: text that follows the value in the formula.
+        """
         formula = f"{quantity(value, self.unit)}{what} as the site file says"
         return self.limit(float(value), formula, self.site_source(part), "site")
 

@@ -9,7 +9,7 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import words
 
 RPEAK = "fused multiply-adds (HPL's Rpeak)"
-"""Name of the limit of workloads in ``FUSED``. All pipes of a core together may do more."""
+"""What the limit of a workload in ``FUSED`` counts. A core that uses its other pipes too may do more."""
 
 
 def limit(question: Question) -> Limit:
@@ -24,6 +24,7 @@ def limit(question: Question) -> Limit:
     line, origin = operations(question), clock.origin
     if stated is not None:
         per_cycle, how, source = float(stated), "", question.site_source("cpu")
+        # ``measured`` says how the clock was found, so it stays.
         origin = origin if origin == "measured" else "site"
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
@@ -31,6 +32,7 @@ def limit(question: Question) -> Limit:
         if workload in FUSED and "FMA" in line["how"]:
             how += f": limit of {RPEAK}"
     elif kinds := question.fact("cpu", "kinds"):
+        # Kinds of cores differ in their operations per cycle.
         names = ", ".join(kind["name"] for kind in kinds)
         return question.unknown("kinds", key=f"cpu.operations_per_cycle.{workload}", kinds=names)
     else:
@@ -45,6 +47,7 @@ def limit(question: Question) -> Limit:
         f"{plural(cores, 'core')} x {quantity(clock.hz, 'Hz')} ({which})"
         f" x {per_cycle:.4g} operations per cycle and core = {quantity(value, 'op/s')}"
     )
+    # Several threads of one core share its pipes.
     fewer = words("limit-of-cores", threads=question.concurrency, cores=cores)
     remarks = (fewer,) if question.concurrency > cores else ()
     texts = {"clock": clock.name, "detail": how, "cores": counted}
@@ -58,10 +61,12 @@ def operations(question: Question) -> dict[str, str] | None:
     """
     isa = set(question.fact("cpu", "isa") or ())
     usable = set(isa)
+    # The table's ``avx512`` stands for all extensions of AVX-512 that the kernels need.
     if question.fact("cpu", "isa_best") == "avx512":
         usable.add("avx512")
     else:
         usable.discard("avx512_vnni")
+    # The kernels for AVX2 use fused multiply-adds.
     if "fma" not in isa:
         usable.discard("avx2")
     lines = [

@@ -27,9 +27,11 @@ def limit(question: Question) -> Limit:
         return question.unknown("ram", file_system=str(filesystem))
     if metric == "metadata":
         return question.unknown("metadata")
+    # How the user can supply the limit: key of the site file, and the case that says where to find it.
     datasheet = {"key": f"disk.{metric}.{workload}", "place": "disk"}
     if metric != "throughput":
         return question.unknown(metric, **datasheet)
+    # Interface -> case of the reason; for all other interfaces, the speed of the link is the bound.
     cases = {None: "disk", "network": "network-disk", "virtio": "virtual-disk"}
     case = cases.get(interface, "link")
     names = {"interface": str(interface), "file_system": str(filesystem)}
@@ -37,7 +39,11 @@ def limit(question: Question) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return the rate of the disk's link, for rows of throughput."""
+    """Return the bound of a throughput row: the rate of the disk's link.
+
+    For a virtual disk, it is the memory bandwidth of the host. The list is empty for other metrics and
+    for an unknown link.
+    """
     rate = question.fact("storage", "interface_limit")
     if question.metric != "throughput" or is_together(question.variant):
         return []

@@ -23,6 +23,7 @@ _PCIE = {
 _DRIVER = "attributes of the GPU, by NVIDIA's driver"
 
 Gpus = Sequence[Mapping[str, Any]]
+"""Facts of each GPU that a row uses."""
 
 
 def limit(question: Question) -> Limit:
@@ -52,15 +53,17 @@ def _rate(question: Question, gpus: Gpus) -> Limit:
     line = _of_chip(compute)
     if line is None:
         return question.unknown("chip", ran=ran, compute=compute)
-    operations, _, fastest = line[workload].partition(" ")
+    # A cell is ``128``, or ``2048 tcgen05`` if only the instruction tcgen05 reaches the number.
+    operations, _, needed_isa = line[workload].partition(" ")
     if not operations:
         processor = f"a GPU of compute capability {compute}"
         return question.unknown("operations", workload=workload, processor=processor)
-    if not ran.startswith(fastest):
-        return question.unknown("instruction", ran=ran, fastest=fastest)
+    if not ran.startswith(needed_isa):
+        return question.unknown("instruction", ran=ran, fastest=needed_isa)
     if question.clock is None:
         return question.unknown("clock")
-    sms, clock = sum(int(gpu["sms"]) for gpu in gpus), question.clock
+    clock = question.clock
+    sms = sum(int(gpu["sms"]) for gpu in gpus)
     value = sms * float(operations) * clock.hz
     which = "clock under the work" if clock.name == "observed" else f"{clock.name} clock"
     formula = (
@@ -92,7 +95,7 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
 
 
 def _link(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes per second that the links between the GPUs (``peer``), or from host to GPU, carry."""
+    """Return the bytes per second that the links between GPUs carry (``peer``), or those to the host."""
     if question.variant != "peer":
         return _pcie(question, gpus)
     counts = _nvlinks_of(gpus)
@@ -110,7 +113,8 @@ def _pcie(question: Question, gpus: Gpus) -> Limit:
     directions = " x 2 directions" if ways == 2 else ""
     links = {(gpu["generation"], gpu["width"]) for gpu in gpus}
     generation, lanes = links.pop()
-    if links or generation not in _PCIE or not lanes:  # ``links`` has no second kind of link
+    # ``links`` still has an element if the GPUs have links of several kinds.
+    if links or generation not in _PCIE or not lanes:
         return question.unknown("link", interface="PCI Express")
     transfers, coding = _PCIE[generation]
     value = len(gpus) * ways * transfers * lanes * coding / 8
@@ -130,6 +134,7 @@ def _nvlinks_of(gpus: Gpus) -> set[int | None]:
     counts: set[int | None] = set()
     for number, gpu in enumerate(gpus):
         following = (number + 1) % len(gpus)
+        # ``nvlinks`` has the number of links to each GPU of the node.
         known = gpu.get("nvlinks") or [None] * len(gpus)
         counts.add(known[following])
     return counts

@@ -16,9 +16,9 @@ from peakmark.messages import words
 LINE, PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
 TARGET_OFFSETS = {2: 33 * LINE, 3: 43 * LINE}
-"""Number of arrays -> bytes from the start of the page that follows the others to the last one.
+"""Number of arrays of a thread -> bytes between the last page of the other arrays and the last array.
 
-rambench places the buffers like this (src/kernels/memory/bench.c).
+rambench leaves this gap, so that the arrays use different sets of a cache (src/kernels/memory/bench.c).
 """
 DRAM_FACTOR = 4
 """Working sets of at least this multiple of the last-level cache count as in DRAM.
@@ -55,16 +55,19 @@ class Level(NamedTuple):
 
 def limit(question: Question) -> Limit:
     """Return the limit of a memory row: bytes read and written per second, or seconds per load."""
-    return of_one_node(question, _limit(plain(question)))
+    whole = _limit(basic_row(question))
+    return of_one_node(question, whole)
 
 
 def _limit(question: Question) -> Limit:
     """Return the limit of a row as if it used the memory of the whole node."""
     block = question.block
+    # The site file may state the latency of the memory of a thread's own node, and of no other node.
     if question.workload == "NUMA-LAT" and question.variant == "local":
         stated = question.site_of_host.memory.latency
         if stated is not None:
             return question.by_site(stated, "memory")
+    # A curve or matrix has no single limit.
     if question.workload in SHAPES:
         bandwidth = None
         if question.workload == "LOADED":
@@ -72,6 +75,7 @@ def _limit(question: Question) -> Limit:
         return replace(question.unknown("shape"), bandwidth=bandwidth)
     if question.metric == "latency":
         return _latency(question)
+    # The threads walk a pool in DRAM, or each thread sweeps a block that may fit into a cache.
     if question.variant != "block" or block is None:
         return _moved(question, dram(question))
     working_set = ARRAYS.get(question.workload, 1) * block
@@ -83,7 +87,7 @@ def _taken(workload: str, block: int) -> int:
     arrays = ARRAYS.get(workload, 1)
     if arrays == 1:
         return block
-    pages = -(-block // PAGE) * PAGE
+    pages = -(-block // PAGE) * PAGE  # rounded up to whole pages
     return (arrays - 1) * pages + TARGET_OFFSETS[arrays] + block
 
 
@@ -92,6 +96,7 @@ def level_of(question: Question) -> str:
 
     The text is empty if the working set lies between two levels, or if the caches are unknown.
     """
+    # The variant of a ladder row names its level and pages, such as ``l2-huge``.
     level, _, pages = question.variant.partition("-")
     if pages in PAGES:
         return level.upper()
@@ -111,7 +116,7 @@ def level_of(question: Question) -> str:
     return ""
 
 
-def plain(question: Question) -> Question:
+def basic_row(question: Question) -> Question:
     """Return the question about the basic workload of a ladder row or of a NUMA row.
 
     A level of a ladder becomes LAT or RS with the same working set. NUMA-RS and NUMA-WS become RS and
@@ -141,14 +146,17 @@ def of_one_node(question: Question, limit: Limit) -> Limit:
     """
     if question.workload not in NUMA or question.unit == "s" or limit.most is None:
         return limit
-    every = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
-    if len(every) < 2 or not all(node["cpus"] for node in every):
+    with_memory = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
+    if len(with_memory) < 2 or not all(node["cpus"] for node in with_memory):
         return question.unknown("shape")
-    return limit.part(1 / len(every), f"one of {len(every)} NUMA nodes has")
+    return limit.part(1 / len(with_memory), f"one of {len(with_memory)} NUMA nodes has")
 
 
 def _moved(question: Question, limit: Limit) -> Limit:
-    """Return the limit reduced by the reads of ordinary stores, which read each line first."""
+    """Return the limit of the counted bytes, if ordinary stores move more bytes than are counted.
+
+    An ordinary store reads each line before it writes it, and this read is not counted.
+    """
     if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
         return limit
     if question.design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
@@ -195,6 +203,7 @@ def _node(question: Question) -> Limit:
     speed = question.known("memory", "speed_mts")
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     width = _channel_width(question)
+    # The product of channels, speed and width, from the site file or from the memory modules.
     if channels is not None and speed is not None and width is not None:
         product = _bandwidth(int(channels), "", float(speed), float(width))
         if any(question.stated("memory", name) is not None for name in ("channels", "speed_mts")):
@@ -203,6 +212,7 @@ def _node(question: Question) -> Limit:
         finding = _empty_channels(line, sockets, int(channels), width)
         return question.limit(*product, source, "read", finding=finding)
     keys = "memory.channels and memory.speed_mts"
+    # A guest may have a part of the CPU's memory only, so the datasheet says nothing about it.
     if question.fact("cpu", "virtualised"):
         return question.unknown("guest", key=keys)
     if line and line["speed_mts"]:
@@ -213,6 +223,7 @@ def _node(question: Question) -> Limit:
             " site file"
         )
         return question.limit(*product, line["source"], "datasheet", remarks=(remark,))
+    # Name what is missing: the speed, the width of a channel, or the number of channels.
     if line:
         return question.unknown("memory-speed", key=keys, channels=int(line["channels"]))
     if channels is not None and speed is not None:
@@ -222,9 +233,10 @@ def _node(question: Question) -> Limit:
 
 
 def _channel_width(question: Question) -> float | None:
-    """Return the bytes per transfer of a channel: stated by the site file, a fact of the machine, or 8 (DIMM).
+    """Return the bytes per transfer of a channel.
 
-    The result is None for types of memory whose channels have different widths.
+    They come from the site file or from the machine; if both lack them, they are 8, as for DIMMs. The
+    result is None for types of memory whose channels have different widths.
     """
     width = question.known("memory", "bytes_per_transfer")
     if width is not None:
@@ -304,7 +316,7 @@ def column(workload: str) -> str:
 def levels(question: Question) -> list[Level]:
     """Return this machine's data caches, L1 first."""
     lines = cache_lines(question)
-    threads = max(1, question.cores[0] or 1)
+    threads = max(1, question.cores[0] or 1)  # one on each core: two on one core share its caches
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
     every = []
     for cache in sorted(caches, key=lambda cache: int(cache["level"])):
@@ -403,13 +415,16 @@ def _latency(question: Question) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return the bounds of a memory row: by its cores, and by the memory of its sockets."""
-    bounds = _bounds(plain(question), question.workload in NUMA)
-    return [bound and of_one_node(question, bound) for bound in bounds]
+    """Return the bounds of a memory row: by its cores, by the memory of its sockets, or by a cache's latency.
+
+    A bound whose numbers are unknown is None.
+    """
+    whole = _bounds(basic_row(question), question.workload in NUMA)
+    return [bound and of_one_node(question, bound) for bound in whole]
 
 
 def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
-    """Return the bounds of a row.
+    """Return the bounds of a row as if it used the memory of the whole node; None for unknown ones.
 
     Args:
         question: the row.
@@ -422,46 +437,51 @@ def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
         return [_beyond_cache(question)]
     needed, cached = column(question.workload), question.variant == "block"
     cores, _ = question.cores
-    bounds = []
+    found = []
     if not of_node:
-        bounds.append(by_cores(question, cores, needed, cached))
+        found.append(by_cores(question, cores, needed, cached))
     if not cached:
-        bounds.append(by_sockets(question))
-    return bounds
+        found.append(by_sockets(question))
+    return found
 
 
 def by_cores(
-    question: Question, cores: int | None, column: str, cached: bool, moves: int = 1
+    question: Question, cores: int | None, needed: str, cached: bool, moves: int = 1
 ) -> Limit | None:
     """Return the rate at which cores can move data, by the width of L1 and of the path to L2.
+
+    Return None if the cores, their clock or their L1 cache are unknown.
 
     Args:
         question: the row.
         cores: number of cores, if known.
-        column: column of caches.csv: load, store, copy or triad.
+        needed: column of caches.csv: load, store, copy or triad.
         cached: whether the data may stay in L1, so that the path to L2 is not needed.
         moves: how often each counted byte is moved.
     """
     lines, clock = cache_lines(question), question.clock
     if not (cores and clock and 1 in lines):
         return None
-    width = float(lines[1][column])
+    width = float(lines[1][needed])
     if not cached and 2 in lines:
         path = float(lines[2]["load"])
-        # What is stored does not come through this path, but is counted too.
-        path *= {"copy": 2, "triad": 1.5}.get(column, 1)
+        # Stored bytes do not come through this path, but are counted: a half of a copy, a third of a triad.
+        path *= {"copy": 2, "triad": 1.5}.get(needed, 1)
         width = min(width, path)
     value = cores * clock.hz * width / moves
-    if question.unit == "bit/s":
+    if question.unit == "bit/s":  # the row is one of the network
         value *= 8
-    formula = f"{plural(cores, 'core')} x {clock.text(2)} x {width:g} B per cycle ({column})"
+    formula = f"{plural(cores, 'core')} x {clock.text(2)} x {width:g} B per cycle ({needed})"
     if moves > 1:
         formula += f" / {moves} (a byte is read and written on each end)"
     return question.bound(value, formula, lines[1]["source"], "datasheet")
 
 
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
-    """Return the bandwidth of the fastest memory that is sold with these cores."""
+    """Return the bandwidth of the fastest memory that is sold with these cores; None if it is unknown.
+
+    ``detail`` is printed in brackets after the formula.
+    """
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
     if line is None or not line["speed_mts"]:

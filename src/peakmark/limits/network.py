@@ -36,7 +36,8 @@ def limit(question: Question) -> Limit:
         return question.unknown("no-interface", key=key)
     stream = question.fact("network", "stream_bps")
     if stated is None and stream:
-        rate = min(rate, question.concurrency * stream)  # each stream uses one member of a bond
+        # Each stream uses one member of a bond.
+        rate = min(rate, question.concurrency * stream)
     mtu = int(question.known("network", "mtu") or 1500)
     share, text = tcp_share(mtu)
     if question.workload != "TCP":
@@ -73,9 +74,10 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
     A message is one datagram, which is fragmented if it is larger than the MTU allows (RFC 791).
     """
     datagram, most = message + UDP, mtu - IP
-    room = most // 8 * 8  # payload of every fragment except the last
+    # Payload of every fragment except the last: offsets of fragments count units of 8 bytes.
+    room = most // 8 * 8
     fragments = 1 + max(0, math.ceil((datagram - most) / room))
-    last = datagram - (fragments - 1) * room
+    last = datagram - (fragments - 1) * room  # payload of the last fragment, which may need padding
     padding = max(0, MINIMUM_PACKET - IP - last)
     wire = datagram + fragments * (IP + FRAME) + padding
     words = "payload of a UDP message"
@@ -96,8 +98,11 @@ def _latency(question: Question, loopback: bool) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return the rate at which the cores can copy the data, on the sender and on the receiver."""
-    ends = 2 if is_loopback(question) else 1
+    """Return the rate at which the cores can copy the data, on the sender and on the receiver.
+
+    The list is empty for a latency, or if the number of cores is unknown.
+    """
+    ends = 2 if is_loopback(question) else 1  # ends of the connection on this machine
     cores = question.fact("limits", "physical_cores_allowed")
     if question.metric == "latency" or cores is None:
         return []

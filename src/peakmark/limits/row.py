@@ -32,5 +32,6 @@ def for_row(question: Question) -> Limit:
     known = [each for each in bounds if each and each.bound is not None]
     if not known:
         return limit
+    # Only rates have several bounds, so the tightest one is the lowest.
     tightest = min(known, key=attrgetter("bound"))
     return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))

@@ -35,9 +35,6 @@ def collect(
         tools: name -> program, whose path and version become facts.
         cpubench: kernel that measures the clock in 50 ms; without it the observed clock is null.
         host: machine with another root directory or other tools, for tests.
-
-    Raises:
-        RecordError: the facts are not of the type, which is a defect of peakmark.
     """
     host, tools = host or Host(), tools or {}
     hpl = tools["hpl"].path if "hpl" in tools else None
@@ -77,6 +74,7 @@ def _observe(host: Host, cpu: Facts, cpubench: Path | None) -> None:
         how = "build the kernels (peakmark run -- kernels): cpubench measures the clock"
         host.missing("cpu.clock_hz.observed", how)
         return
+    # A run of 50 ms with one thread is long enough to measure a clock.
     words = "--workload SP --seconds 0.05 --warmup 0.02 --threads 1"
     printed = host.run_json([str(cpubench.absolute()), *words.split()]) or {}
     cpu["energy"] = printed.get("energy_of")
@@ -98,8 +96,8 @@ def cached(
     """Return the facts of this machine from ``folder/<host>.json``, which the first call writes.
 
     The limits and the number of the job are read again in every call. The disk is read again only if
-    ``scratch`` is another directory, because that starts programs. A damaged or edited file is moved
-    below ``set-aside/`` and written again.
+    ``scratch`` is another directory, because reading it starts programs. A damaged or edited file is
+    moved below ``set-aside/``, and the facts are collected again.
 
     Args:
         folder: folder of the facts in the campaign.
@@ -125,7 +123,7 @@ def cached(
 
 
 def _stored(path: Path) -> Facts | None:
-    """Return the facts at ``path``, or None if there is no valid file."""
+    """Return the facts at ``path``, or None if there is no valid file. An invalid file is moved away."""
     if not path.exists():
         return None
     try:

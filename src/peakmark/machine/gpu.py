@@ -45,7 +45,7 @@ because plans are made before it is compiled.
 _WIDTHS = "pci/pci_gpu_link_info/link_widths"
 """Part of the log of nvidia-smi with the lanes of a GPU's link."""
 _SPEEDS = ("2.5", "5.0", "8.0", "16.0", "32.0", "64.0")
-"""GT/s of a lane of PCI Express as Linux prints them, from generation 1 on."""
+"""GT/s of a lane of PCI Express as Linux prints them: generation 1 first, then 2, and so on."""
 _SHARED = (
     "name", "compute", "sms", "clock_hz", "memory_clock_hz", "bus_bits", "l2_bytes", "memory_bytes",
     "ecc", "vbios", "power_cap_watts", "generation",
@@ -66,6 +66,7 @@ def on_bus(host: Host) -> int:
     """Return the number of NVIDIA GPUs on the PCI bus, including GPUs that this job may not use."""
     count = 0
     for device in host.glob("/sys/bus/pci/devices/*"):
+        # PCI class 0x03 is a display controller, and vendor 0x10de is NVIDIA.
         is_display = (host.read(device, "class") or "").startswith("0x03")
         count += is_display and host.read(device, "vendor") == "0x10de"
     return count
@@ -94,6 +95,7 @@ def collect(host: Host, gpubench: Path) -> Facts | None:
     nvlinks = _count_nvlinks(host, list(reported))
     for gpu in gpus:
         gpu["nvlinks"] = [nvlinks.get((gpu["pci"], other["pci"])) for other in gpus]
+    # Without nvidia-smi, the driver is named by its version of CUDA: 12040 is CUDA 12.4.
     version = listed["driver"]
     cuda = f"CUDA {version // 1000}.{version % 1000 // 10}"
     facts: Facts = {
@@ -101,9 +103,11 @@ def collect(host: Host, gpubench: Path) -> Facts | None:
         "count": len(gpus),
         "partitioned": any(gpu["mig"] for gpu in gpus),
     }
+    # A fact in which GPUs differ is None.
     for name in _SHARED:
         values = {gpu[name] for gpu in gpus}
         facts[name] = values.pop() if len(values) == 1 else None
+    # The narrowest link of all GPUs stands for the node.
     links = [gpu["pcie"] for gpu in gpus if gpu["pcie"]]
     facts["pcie"] = min(links, key=itemgetter("current_width"), default=None)
     return facts | {"gpus": gpus}
@@ -166,6 +170,7 @@ def _count_nvlinks(host: Host, addresses: list[str]) -> dict[tuple[str, str], in
         host: the machine.
         addresses: PCI addresses of the GPUs in the order of nvidia-smi.
     """
+    # A line is ``GPU0``, then a cell for each GPU, such as ``NV18`` for 18 NVLinks, then other columns.
     text = host.run(["nvidia-smi", "topo", "-m"]) or ""
     counts = {}
     rows = [line.split("\t") for line in text.splitlines() if re.match(r"GPU\d+\t", line)]
@@ -214,7 +219,10 @@ _COUNTERS = {
     "clocks_event_reasons_counters": "",
     "pci": "",
 }
-"""Part of the log whose children are counters -> prefix of their names in the result."""
+"""Part of nvidia-smi's log -> prefix of the names of its counters in the result.
+
+The prefix tells apart counters that have the same name in two parts.
+"""
 COUNTED = re.compile(
     r"[sd]ram_(un)?correctable(_\w+)?|(single|double)_bit_retired_count|remapped_row_(corr|unc)"
     r"|(sw|hw)_\w+|replay_counter"
@@ -236,7 +244,10 @@ def read_counters(host: Host) -> dict[str, int]:
 
 
 def _counters_of(gpu: Element) -> Iterator[tuple[str, int]]:
-    """Yield name and value of each counter of a GPU, and the number of lanes that its link lacks."""
+    """Yield (name, value) of each counter of a GPU, and the number of lanes that its link lacks.
+
+    The lanes are the counter ``lost_lanes``: a link that works has all lanes that GPU and slot support.
+    """
     for part, prefix in _COUNTERS.items():
         for child in gpu.iterfind(f"{part}/*"):
             name = prefix + child.tag.removeprefix("clocks_event_reasons_counters_")

@@ -77,7 +77,7 @@ def collect_cpu(host: Host) -> Facts:
     locations = topology.read(host) or topology.read(host, [0])
     # What all CPUs of the machine have: sockets, cores and caches.
     parts = topology.reach(locations, locations)
-    # Firmware may number the clusters of one processor as sockets.
+    # On Arm, firmware may number the clusters of one processor as sockets.
     if _are_clusters(locations, kinds):
         parts["sockets"] = 1
     clock, clock_source = _clocks(host, fields, "constant_tsc" in flags, bool(kinds))
@@ -230,11 +230,12 @@ def _are_clusters(locations: topology.Topology, kinds: list[Facts]) -> bool:
     Arm's firmware may number each kind of core as a separate package. Then there are several packages,
     and each has one kind of cores.
     """
-    packages = []
+    packages = []  # numbers of the packages of each kind of cores
     for kind in kinds:
         cpus = locations.keys() & set(parse_cpu_list(kind["cpus"]))
         packages.append({locations[cpu].socket for cpu in cpus})
     every = set[int]().union(*packages)
+    # No package is counted twice, so none has cores of two kinds.
     is_disjoint = sum(map(len, packages)) == len(every)
     return len(every) > 1 and is_disjoint
 
@@ -283,6 +284,7 @@ def _clocks(
     # A constant TSC runs at the base clock, and the kernel's BogoMIPS is twice its rate.
     bogomips = fields.get("bogomips") if constant_tsc else None
     base = host.read(_SYSTEM, "cpu0/cpufreq/base_frequency")
+    # Name, clock and source of each reading. The first known reading of a name counts.
     readings: tuple[tuple[str, float | None, str], ...] = (
         ("nominal", hertz(base, 1e3), "cpufreq base_frequency"),
         ("nominal", hertz(cppc, 1e6), "acpi_cppc nominal_freq"),
@@ -325,7 +327,7 @@ def _caches(host: Host) -> list[Facts]:
 
 
 def _turbo(host: Host) -> bool | None:
-    """Return whether the clock may exceed the nominal clock, if known."""
+    """Return whether the clock may exceed the nominal clock; None if Linux does not say."""
     no_turbo = host.read_switch(_SYSTEM, "intel_pstate/no_turbo")
     if no_turbo is not None:
         return not no_turbo
@@ -365,6 +367,7 @@ def collect_memory(host: Host) -> Facts:
     modules = _udev_modules(host)
     edac_channels, edac_type = _edac(host)
     udev_channels = _udev_channels(modules)
+    # udev is preferred, because its data have the width of the channels too.
     channels, source, width = edac_channels, None, None
     if udev_channels:
         channels, source = udev_channels, "udev (SMBIOS locators)"
@@ -427,6 +430,7 @@ def _udev_channels(modules: list[dict[str, str]]) -> int | None:
 
     The result is None if a locator, such as ``DIMM 3``, names no channel.
     """
+    # ``P0 CHANNEL A`` has the channel A of the socket P0. Names of channels repeat in each socket.
     channel_name = re.compile(r"channel[ _]?([a-z0-9]+?)(?=[-_ ]|$)", re.I)
     owner_name = re.compile(r"(?:\bP|CPU|NODE|PROC|SOCKET|CONTROLLER)[ _]?\d+", re.I)
     channels = set()
@@ -444,6 +448,7 @@ def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
     """Return the bytes per transfer of a channel; None if they are unknown or differ."""
     widths: set[int | None] = set()
     for module in modules:
+        # The stated width of soldered memory is that of a channel; that of DIMMs may be of a half.
         bits = first_int(module.get("DATA_WIDTH"))
         plugged = "DIMM" in module.get("FORM_FACTOR", "DIMM").upper()
         if plugged and module.get("TYPE", "").upper().startswith("DDR"):
@@ -465,6 +470,7 @@ def _edac(host: Host) -> tuple[int | None, str | None]:
     controllers = "/sys/devices/system/edac/mc/mc[0-9]*"
     modules = host.glob(controllers, "dimm[0-9]*") or host.glob(controllers, "rank[0-9]*")
     for module in modules:
+        # Such as ``channel 1 slot 0``. An empty slot has the size 0.
         location = re.findall(r"(branch|channel) (\d+)", host.read(module, "dimm_location") or "")
         if location and host.read_int(module, "size"):
             channels.add((module.rpartition("/")[0], *location))

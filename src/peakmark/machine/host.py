@@ -20,16 +20,17 @@ Runner = Callable[[Sequence[str]], str | None]
 """Function that runs a command and returns the standard output, or None if the command fails."""
 
 TOOL_TIMEOUT_S = 5.0
-"""Time limit of a tool in seconds, so that a tool that hangs does not delay a job."""
+"""Time limit of most tools in seconds, so that a tool that hangs does not delay a job."""
 DRIVER_TIMEOUT_S = 30.0
-"""Time limit of a tool that asks NVIDIA's driver, which may first have to start eight GPUs."""
+"""Time limit in seconds of a tool that asks NVIDIA's driver, which may first have to start eight GPUs."""
 # lsblk and ethtool often live in sbin, which is not on the PATH of an ordinary user.
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def run_tool(argv: Sequence[str]) -> str | None:
-    """Run a tool, and return its standard output; None if it is missing, fails or takes over 5 s."""
+    """Run a tool, and return its standard output; None if it is missing, fails or takes too long."""
     timeout_s = TOOL_TIMEOUT_S
+    # ``--list`` is an option of gpubench.
     if "nvidia-smi" in argv or "--list" in argv:
         timeout_s = DRIVER_TIMEOUT_S
     try:
@@ -66,7 +67,10 @@ class Host:
         return self.root / "/".join(parts).lstrip("/")
 
     def read(self, *path: str) -> str | None:
-        """Return the text of a file without surrounding spaces; None if it is unreadable or empty."""
+        """Return the text of a file without surrounding spaces; None if it is unreadable or empty.
+
+        The arguments are the parts of an absolute path, as in all methods with ``*path``.
+        """
         try:
             # Path.open takes twice the time, and a node has hundreds of counters.
             with open(f"{self.root}/{'/'.join(path).lstrip('/')}", "rb", 0) as stream:  # noqa: PTH123
@@ -92,7 +96,10 @@ class Host:
         return None if text is None else text == "1"
 
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
-        """Parse the lines ``key: value`` of a file. If a key is repeated, its first line counts."""
+        """Return key -> value of the lines ``key: value`` of a file. Of a repeated key, the first line counts.
+
+        ``sign`` is the sign between key and value.
+        """
         pairs: dict[str, str] = {}
         for line in (self.read(name) or "").splitlines():
             key, separator, value = line.partition(sign)

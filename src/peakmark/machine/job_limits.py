@@ -120,6 +120,7 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
     groups = re.findall(r"(?m)^(\d+):([^:]*):(.*)$", host.read("/proc/self/cgroup") or "")
     for number, names, group in groups:
         key = controller
+        # Version 2 has the line ``0::GROUP`` for all controllers.
         if number == "0" and not names:
             key = ""
         elif controller not in names.split(","):
@@ -169,6 +170,7 @@ def _cpu_quota(host: Host) -> float | None:
     quotas = []
     for version, folder in folders(host, "cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        # Both versions give quota and period, such as ``250000 100000``; ``max`` or -1 is no quota.
         text = " ".join(host.read(folder, name) or "" for name in names)
         if match := re.fullmatch(r"([1-9]\d*) ([1-9]\d*)", text):
             quotas.append(int(match[1]) / int(match[2]))
@@ -190,7 +192,7 @@ _IO_KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiop
 
 
 def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
-    """Return the lowest I/O limits of this process's cgroups on these disks; None without a limit.
+    """Return the lowest I/O limits of this process's cgroups on any of these disks; None without a limit.
 
     The keys are ``read_bps`` and ``write_bps`` in B/s, ``read_iops`` and ``write_iops`` in 1/s. Rates
     without a limit are left out.

@@ -17,6 +17,8 @@ _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 Source: IBTA, line coding 8b/10b, then 64b/66b. Rates of later generations, and the rate of FDR10, are
 data rates already.
 """
+_FDR_GBIT = 14.0625
+"""Signalling rate of a lane of FDR in Gbit/s. Linux shows a multiple of 14 instead."""
 
 _Speed = tuple[float | None, str | None]
 """A line rate in bit/s, and a remark about it."""
@@ -63,6 +65,7 @@ def collect(host: Host, interface: str | None = None) -> Facts:
     facts["speed_bps"], facts["speed_note"] = _speed(host, name)
     if facts["kind"] == "bond":
         facts["mode"] = _mode(host, name)
+        # One stream uses one member: at most the fastest.
         members = [_speed(host, member)[0] or 0.0 for member in facts["members"] or ()]
         facts["stream_bps"] = max(members, default=0.0) or None
     if facts["speed_bps"] is None:
@@ -77,6 +80,7 @@ def _default_interface(host: Host) -> str | None:
 
 
 def _kind(host: Host, name: str) -> str:
+    """Return the kind of an interface: loopback, bond, infiniband, ethernet or virtual (without a device)."""
     place = f"/sys/class/net/{name}"
     # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet.
     number = host.read(place, "type")
@@ -90,6 +94,7 @@ def _kind(host: Host, name: str) -> str:
 
 
 def _driver(host: Host, name: str) -> str | None:
+    """Return the name of an interface's driver from ethtool or, by default, from sysfs."""
     match = re.search(r"(?m)^driver: (.+)$", host.run(["ethtool", "-i", name]) or "")
     if match:
         return match[1].strip()
@@ -134,12 +139,17 @@ def _mode(host: Host, name: str) -> str | None:
 
 
 def _infiniband(host: Host, name: str) -> _Speed:
+    """Return the data rate of the first InfiniBand port of an interface that is up, and a remark.
+
+    Without such a port, it is the speed of the interface.
+    """
+    # The rate of a port is a text such as ``56 Gb/sec (4X FDR)``: lanes and generation in brackets.
     for port in host.glob(f"/sys/class/net/{name}/device/infiniband/*/ports/*"):
         text = host.read(port, "rate")
         match = re.match(r"(\d+(?:\.\d+)?) Gb/sec \((\d+)X (\w+)\)", text or "")
         if match and float(match[1]) and int(match[2]):
             lanes, generation = int(match[2]), match[3]
-            lane = 14.0625 if generation == "FDR" else float(match[1]) / lanes
+            lane = _FDR_GBIT if generation == "FDR" else float(match[1]) / lanes
             rate = lane * lanes * _INFINIBAND_DATA.get(generation, 1.0) * 1e9
             return rate, f"{text}: {rate / 1e9:.4g} Gbit/s of data after line coding"
     speed = first_int(host.read(f"/sys/class/net/{name}/speed"))
@@ -204,6 +214,7 @@ def _addresses() -> dict[str, str]:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode())
             with suppress(OSError):  # it has none
+                # struct ifreq: 16 bytes of name, then family, port (2 bytes each) and address.
                 answer = fcntl.ioctl(probe, _SIOCGIFADDR, request)
                 addresses[name] = socket.inet_ntoa(answer[20:24])
     return addresses

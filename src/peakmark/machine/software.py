@@ -29,7 +29,9 @@ _LIBRARIES = re.compile(
     r"|likwid|iperf|gfortran|gomp|iomp)"
 )
 """Libraries that can affect a result. Basic libraries such as libc and libm are left out."""
+# Names of libraries that provide a BLAS.
 _BLAS = re.compile(r"lib(openblas|mkl_rt|blis|flexiblas|armpl|essl|blas)")
+# Settings with which a BLAS starts no threads.
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "BLIS_NUM_THREADS=1")
 
 _QUERY_BLAS = """
@@ -163,7 +165,10 @@ def collect_blas(host: Host, hpl: str | None) -> Facts:
 
 
 def _library_path() -> list[str]:
-    """Return the setting of LD_LIBRARY_PATH, because ``Host.run`` passes only PATH to tools."""
+    """Return the setting of LD_LIBRARY_PATH for ``env``, because ``Host.run`` passes only PATH to tools.
+
+    The list is empty if the variable is not set.
+    """
     path = os.environ.get("LD_LIBRARY_PATH")
     if not path:
         return []

@@ -47,7 +47,7 @@ _DISK_FACTS = [
 ]
 """Facts of a disk. They are unknown if the scratch directory is not on a local disk."""
 _DATASHEET = "write disk.throughput in the site file, from the disk's datasheet"
-"""How to supply an unknown limit of the link."""
+"""How the user can supply the limit if that of the link is unknown."""
 
 _PCIE_CODING = {
     2.5: 8 / 10,
@@ -59,7 +59,7 @@ _PCIE_CODING = {
 }
 """GT/s of a PCI Express lane -> share of the bits that carry data (PCI-SIG base specification)."""
 _SATA_AND_SAS_GBIT = 12.0
-"""Fastest link, in Gbit/s, with 8/10 line coding: SATA, and SAS up to the third generation."""
+"""Fastest link, in Gbit/s, with 8b/10b line coding: SATA, and SAS up to the third generation."""
 _INTERFACES = {
     r"/virtio\d+/": "virtio",
     r"/nvme": "nvme",
@@ -139,7 +139,10 @@ def _leaves(devices: list[Facts]) -> Iterator[Facts]:
 
 
 def _common_facts(host: Host, disks: list[Facts]) -> Facts:
-    """Return the facts that all disks of one filesystem share. Several disks have no common limit."""
+    """Return the facts of the disks of one filesystem. A fact in which they differ is None.
+
+    The size is the sum of all. Several disks have no limit, because it depends on how files are spread.
+    """
     common = dict(disks[0])
     for disk in disks[1:]:
         for key, value in disk.items():
@@ -194,7 +197,14 @@ def _controller(name: str) -> str:
 
 
 def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
-    """Return the limit of a disk's link at its negotiated speed."""
+    """Return the limit of a disk's link at its negotiated speed.
+
+    Args:
+        host: the machine.
+        interface: interface of the disk.
+        name: name of the disk, such as ``nvme0n1``.
+        path: path of the disk in /sys/devices, which names the port of a SATA or SAS disk.
+    """
     if interface == "nvme":
         device = _controller(name)
         speed = host.read(device, "current_link_speed")
@@ -234,4 +244,5 @@ def _coded(link: str | None, name: str) -> _Limit:
     if not match or float(match[1]) > _SATA_AND_SAS_GBIT:
         return None, None
     rate = float(match[1])
+    # Gbit/s x 8/10 / 8 is 1e8 B/s for each Gbit/s.
     return rate * 1e8, f"{name} {rate:g} Gbit/s x 8/10 line coding / 8 = {rate * 100:.0f} MB/s"

@@ -16,7 +16,7 @@ from typing import Any
 from peakmark.machine.host import Facts, Host, first_int, parse_cpu_list
 
 WORDS = ("numa", "socket", "cores", "cpus")
-"""Words for a number of threads: the cores of a NUMA node, of a socket, of the node; all CPUs."""
+"""Words for numbers of threads: the cores of a NUMA node, of a socket, of the node; all CPUs of the node."""
 
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"
@@ -132,6 +132,7 @@ def order(topology: Topology, cpus: Iterable[int]) -> list[int]:
     The first CPUs of all cores come first, then the second CPUs of all cores, and so on. They fill one
     socket, NUMA node and last-level cache after the other, the largest first.
     """
+    # ``rounds[0]`` has the first CPU of each core, ``rounds[1]`` the second one, and so on.
     rounds: defaultdict[int, list[CpuLocation]] = defaultdict(list)
     threads: Counter[int] = Counter()
     for cpu in sorted(set(cpus)):
@@ -163,6 +164,7 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
     locations = [topology[cpu] for cpu in set(cpus)]
     if word == "cpus":
         return len(locations)
+    # One CPU stands for all CPUs of its core.
     cores = {location.core: location for location in locations}.values()
     if word == "cores":
         return len(cores)
@@ -171,10 +173,10 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
 
 
 def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
-    """Describe the part of the node that contains these CPUs.
+    """Return facts of the part of the node that contains these CPUs.
 
-    The facts are the number of cores and sockets, the NUMA nodes, and the total bytes of last-level
-    cache.
+    They are the numbers of cores and sockets, the numbers that name the NUMA nodes, and the total bytes of
+    last-level cache.
     """
     locations = [topology[cpu] for cpu in cpus]
     cores = {location.core for location in locations}
