@@ -60,7 +60,7 @@ void pace_add(struct pace *pace, unsigned links, uint64_t pairs, double seconds,
               bool is_long);
 
 /* Mean of the samples without those that were interrupted, in Hz; 0: too few, or the two lengths
- * disagree. */
+ * disagree. A sample is at least the clock that the call before it proves. */
 double pace_hz(const struct pace *pace);
 
 /*
