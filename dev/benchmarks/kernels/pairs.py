@@ -87,7 +87,6 @@ class Row:
     def name(self) -> str:
         """``RS block 1KiB x2``."""
         options = self.ours.options
-        small_pages = self.group == "disk" and options.get("huge_pages") is False
         size = self.ours.block or self.working_set
         parts = [
             self.ours.workload,
@@ -95,7 +94,6 @@ class Row:
             format_size(size) if size else "",
             str(options.get("isa", "")),
             str(options.get("store", "")),
-            "small-pages" if small_pages else "",
             f"x{self.ours.concurrency}",
             self.route,
         ]
@@ -263,15 +261,10 @@ def _disk(plan: Plan) -> Iterator[Row]:
             iozone = _cell("disk", "iozone", ("ALL", "psync", record, threads), size=size)
             for workload in ("RS", "WS", "RR", "WR"):
                 point: Point = (workload, "psync", record, threads)
-                ours = alike = _cell("disk", "diskbench", point, **amount)
+                ours = _cell("disk", "diskbench", point, **amount)
                 fio = _cell("disk", "fio", point, **amount)
-                # fio's buffers lie in small pages; of one page all buffers are alike.
-                if record != 4 * KIB:
-                    alike = replace(ours, options={**ours.options, "huge_pages": False})
                 quick = record == 4 * KIB and threads == 1
-                yield Row(alike, fio, "throughput", Target(0.98, 1.02), bundle=bundle, quick=quick)
-                if alike != ours:
-                    yield Row(ours, fio, "throughput", AS_MUCH, bundle=bundle)
+                yield Row(ours, fio, "throughput", Target(0.98, 1.02), bundle=bundle, quick=quick)
                 # With more processes than one IOZone sleeps for 20 s a run.
                 if threads == 1:
                     yield Row(ours, iozone, "throughput", AS_MUCH, bundle=bundle, quick=quick)

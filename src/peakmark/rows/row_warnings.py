@@ -265,7 +265,7 @@ def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
     """Return in what two programs that disagree may differ, such as ``buffers, files``."""
     if point.table.subsystem == "disk" and any(own.values_of("huge_pages")):
         heading = point.table.own.heading
-        return f"buffers ({heading} has huge pages, which a disk fills in fewer pieces), files"
+        return f"buffers ({heading} and fio ask for huge pages, which a disk fills in fewer pieces), files"
     return SUBSYSTEMS[point.table.subsystem].differs
 
 

@@ -88,8 +88,6 @@ class DiskBench(common.Kernel):
         )
         argv = [tool.path, *words.split(), *self.work_option(cell, "total")]
         argv += common.flags(cell, "sync", "fill")
-        if cell.options.get("huge_pages") is False:
-            argv += ["--huge-pages", "off"]
         # Allow all CPUs, as for fio and IOZone, because a thread that waits for the disk wakes fastest
         # on the CPU that handles the interrupt.
         argv += self.common_options(cell, workspace, len(workspace.cpus))

@@ -33,6 +33,10 @@ _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
 _CAUTIOUS = 150e6
 """Rate in B/s of a slow disk."""
+_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""Environment in which malloc of glibc 2.35 and later asks for huge pages, as diskbench does. Together
+with ``--iomem_align`` buffers lie in huge pages (docs/performance.md, *Buffers in huge pages*).
+"""
 
 
 class Fio(Instrument):
@@ -65,6 +69,7 @@ class Fio(Instrument):
             f"--name=peakmark --directory=. --bs={record} --size={file_size(cell, 'threads')}"
             f" --rw={_PATTERN[cell.workload]} --direct=1 --ioengine={engine} --iodepth={depth}"
             f" --numjobs={cell.concurrency} --thread --group_reporting --fallocate=none"
+            " --iomem_align=2m"
             f" --overwrite={int(cell.options.get('fill') != 'new')}"
         )
         if cell.options.get("sync") == "each":
@@ -86,7 +91,7 @@ class Fio(Instrument):
         if disk_variant(cell.variant).nodes and cell.options.get("fill") != "new":
             # Fill the files first, so that all nodes measure at the same moment.
             preparation = self.command(cell, [*argv, "--create_only=1"])
-        return self.command(cell, argv, preparation=preparation)
+        return self.command(cell, argv, preparation=preparation, env=_HUGE_PAGES)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = Output.of_json(self.name, done.stderr + done.stdout)
