@@ -21,7 +21,7 @@ CEILINGS = {
     "plan": 7_020,
     "rows": 20_810,
     "slurm": 4_300,
-    "run": 9_860,
+    "run": 9_870,
     "storage": 2_730,
     "tools": 14_120,
     "views": 26_470,
