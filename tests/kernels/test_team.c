@@ -137,7 +137,7 @@ static void timed_run(void **state) {
 
 static void time_of_a_line_between_two_cores(void **state) {
     (void)state;
-    const struct team_plan plan = {.seconds = 0.01, .clock_rate = true, .core_to_core = true};
+    const struct team_plan plan = {.seconds = 0.01, .clock_rate = true};
     for (int threads = 1; threads <= 2; threads++) {
         struct trace trace = {.fail_at = -1, .caller = pthread_self()};
         struct team team;
@@ -155,7 +155,7 @@ static void members_that_share_cpus_measure_no_line(void **state) {
     (void)state;
     struct trace trace = {.fail_at = -1, .caller = pthread_self()};
     struct team team;
-    const struct team_plan plan = {.seconds = 0.01, .clock_rate = true, .core_to_core = true};
+    const struct team_plan plan = {.seconds = 0.01, .clock_rate = true};
     use_threads(3);
     cpus.cpu[2] = cpus.cpu[0];
     assert_true(team_run(&team, &cpus, &plan, &job, &trace));

@@ -105,6 +105,10 @@ void report_clock(struct json *json, const struct team *team) {
     clock_or_null(json, "clock_hz_before", team->clock_hz_before);
     clock_or_null(json, "clock_hz_after", team->clock_hz_after);
     json_double(json, "cpu_share", team->cpu_share);
+    if (team->core_to_core_before > 0 && team->core_to_core_after > 0) {
+        json_double(json, "core_to_core_before", team->core_to_core_before);
+        json_double(json, "core_to_core_after", team->core_to_core_after);
+    }
 }
 
 void report_clock_loaded(struct json *json, const struct team *team) {

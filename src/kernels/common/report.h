@@ -45,7 +45,8 @@ void report_begin(struct json *json, const struct report *report);
 _Noreturn void report_failure(const struct team *team);
 
 /* For threads that compute: writes clock_hz_before and clock_hz_after, null when they were not
- * measured, and cpu_share, the share of their time in which they had their CPUs. */
+ * measured, and cpu_share, the share of their time in which they had their CPUs. Of two threads and
+ * more, core_to_core_before and core_to_core_after, s, where they were measured. */
 void report_clock(struct json *json, const struct team *team);
 
 /* Writes clock_hz_loaded, the clock rate under the work, null where it is unknown; and held_up, the

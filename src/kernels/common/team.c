@@ -79,7 +79,7 @@ static bool two_have_own_cpus(const struct team *team) {
 /* The first member measures, the second answers, the others go on. Nobody fails meanwhile. */
 static void probe_cores(struct team_member *member, double *seconds) {
     struct team *team = member->team;
-    if (!team->plan.core_to_core || member->index > 1 || !two_have_own_cpus(team)) {
+    if (member->index > 1 || !two_have_own_cpus(team)) {
         return;
     }
     if (member->index == 1) {

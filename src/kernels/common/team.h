@@ -62,12 +62,12 @@ struct team_job {
 };
 
 struct team_plan {
-    double warmup;     /* s; 0: no warm-up */
-    double seconds;    /* s of the measured run; used when work is 0 */
-    uint64_t work;     /* total to be shared by the members; 0: run for seconds */
-    uint64_t grain;    /* shares are multiples of it where possible; 0 counts as 1 */
-    bool clock_rate;   /* measure clock_hz_before and clock_hz_after, and run the job's probe */
-    bool core_to_core; /* with clock_rate: measure core_to_core_before and core_to_core_after */
+    double warmup;   /* s; 0: no warm-up */
+    double seconds;  /* s of the measured run; used when work is 0 */
+    uint64_t work;   /* total to be shared by the members; 0: run for seconds */
+    uint64_t grain;  /* shares are multiples of it where possible; 0 counts as 1 */
+    bool clock_rate; /* measure clock and core-to-core time before and after, and run the job's
+                        probe */
     /* In the caller's thread, once all are prepared and before the warm-up: returns when the
      * members may start, or false to call the run off. NULL: they start at once. */
     bool (*released)(void);

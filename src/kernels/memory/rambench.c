@@ -340,10 +340,6 @@ static void print_result(const struct arguments *a, const struct bench *bench,
         json_double(&json, "probe_before", team->probe_before);
         json_double(&json, "probe_after", team->probe_after);
     }
-    if (team->core_to_core_before > 0 && team->core_to_core_after > 0) {
-        json_double(&json, "core_to_core_before", team->core_to_core_before);
-        json_double(&json, "core_to_core_after", team->core_to_core_after);
-    }
     json_unsigned(&json, "huge_pages", bench->huge_bytes);
     json_string(&json, "huge_page_policy", arena_huge_policy());
     json_string(&json, "store",
@@ -413,8 +409,7 @@ int main(int argc, char **argv) {
                                    .seconds = a.common.seconds,
                                    .work = chase ? a.accesses : a.total,
                                    .grain = bench_work_per_visit(&bench),
-                                   .clock_rate = true,
-                                   .core_to_core = true};
+                                   .clock_rate = true};
     struct team team;
     const char *better = chase || bench.libc
                              ? NULL
