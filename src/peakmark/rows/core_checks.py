@@ -53,21 +53,19 @@ def disturbed(measured: RowRuns) -> Messages:
         yield from measured.repeated("hot", hot, trust=Trust.CARE, where=where)
 
 
-def crowded(measured: RowRuns) -> Messages:
-    """Report cores on which another program held up the kernel, because both used the execution pipes.
+def inferred(measured: RowRuns) -> Messages:
+    """Report what others took within a placement: the pipes of a core, or bandwidth of DRAM.
 
     The kernel times calls that are bound by a dependency chain of known length. If a call lasts longer
-    than its chain, another program on the same core (SMT sibling) used the pipes. Other checks report threads that share a core by request, or that
-    waited for their CPUs.
+    than its chain, another program on the same core (SMT sibling) used the pipes. DRAM is read before and
+    after the work.
     """
-    held_up = [run.held_up_cores for run in measured.runs if run.held_up_cores]
-    if held_up:
-        most = words("of-cores", cores=max(held_up))
-        if min(held_up) < max(held_up):
-            most = f"up to {most}"
-        often = in_how_many(len(held_up), len(measured.runs))
-        trust = measured.trust_of("crowded-core")
-        yield message("crowded-core", trust, cores=most, often=often)
+    causes = " ".join(run.causes for run in measured.runs).split()
+    if "crowded-core" in causes:
+        yield message("crowded-core", measured.trust_of("crowded-core"))
+    if "memory-load" in causes:
+        share = max(measured.values_of("memory_load"))
+        yield message("memory-load", measured.trust_of("memory-load"), share=share)
 
 
 def waited(measured: RowRuns) -> Messages:
@@ -75,12 +73,6 @@ def waited(measured: RowRuns) -> Messages:
     if measured.is_pinned:
         lost = [1 - share for share in measured.values_of("cpu_share")]
         yield from measured.repeated("waited", lost, least=WAITED)
-
-
-def memory_load(measured: RowRuns) -> Messages:
-    """Report runs before or after which DRAM was read more slowly than at its best in the campaign."""
-    losses = measured.values_of("memory_load")
-    yield from measured.repeated("memory-load", losses)
 
 
 def clock(measured: RowRuns) -> Messages:

@@ -25,7 +25,7 @@ import pandas as pd
 from peakmark.catalogue import TOGETHER
 from peakmark.formatting import capitalised, counted, listed, node_or_link, percent, plural, size
 from peakmark.messages import message
-from peakmark.rows import schema
+from peakmark.rows import placements, schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
 from peakmark.rows.runs import ROW
@@ -99,6 +99,8 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
         ]
         # A finding on the machine, a node or a link names no points.
         lines += [{"table": table.name, "points": "[]", **line} for line in found]
+    for note in placements.describe(frames):
+        lines.append({"topic": "Placements", "text": note.full_sentence})
     return schema.typed("findings", pd.DataFrame(lines))
 
 
@@ -575,7 +577,7 @@ def gaps_of(row: Line, other: Line) -> dict[str, Any]:
     - ``gap_back``: the same if the second choice is faster.
     - ``arrangements``: logarithm of the number of ways to divide the values between the choices. If
       nothing differs, all ways are equally likely.
-    - ``is_level``: whether all values of both choices differ by at most the factor ``LEAST_DIFFERENCE``.
+    - ``is_level``: whether all values of both choices differ by at most ``LEAST_DIFFERENCE``.
 
     Args:
         row: row of the first choice, with ``n``, ``slowest`` and ``fastest``.

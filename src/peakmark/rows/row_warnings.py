@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.formatting import listed, natural, quantity
 from peakmark.messages import OF_ANOTHER, Message, Scope, Trust, message, words, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.names import DISTURBANCES
@@ -41,7 +42,7 @@ SHARED = (*DISTURBANCES, "few", "short-runs")
 """Codes of warnings that may be stated once for the campaign."""
 CLEARLY_WORSE = 2.0
 """Multiple of the campaign's usual disturbance above which a row keeps its own warning."""
-GRADED = ("waited", "steal", "memory-load", "other-load")
+GRADED = ("waited", "steal", "other-load")
 """Codes of the disturbances that a row can have clearly more than usual."""
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
@@ -89,13 +90,13 @@ class MeasuredPoint:
         own_line: line of ``rows`` of peakmark's kernel, with or without values.
         measured: instrument -> its row and runs, sorted by name, for instruments with values.
         failures: lines of ``runs`` for failed attempts of peakmark's kernel.
-        runs_above: instrument -> its lines of ``runs`` above the limit.
+        left_out: instrument -> its lines of ``runs`` above the limit, or in another placement.
     """
 
     own_line: Line
     measured: Mapping[str, RowRuns]
     failures: Sequence[Line]
-    runs_above: Mapping[str, Sequence[Line]]
+    left_out: Mapping[str, Sequence[Line]]
 
     @property
     def name(self) -> str:
@@ -130,9 +131,10 @@ def measured_points(
     failed = runs[runs["status"].eq("failed") & runs["table"].ne("")]
     for run in schema.lines(failed):
         failures[run.point].append(run)
-    above: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
-    for run in schema.lines(runs[runs["above_limit"]]):
-        above[run.point][run.instrument].append(run)
+    left_out: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
+    for run in schema.lines(runs[is_valid & ~runs["kept"]]):
+        left_out[run.point][run.instrument].append(run)
     own_lines: dict[str, Line] = {}
     measured: dict[str, dict[str, RowRuns]] = defaultdict(dict)
     for row in schema.lines(rows):
@@ -150,7 +152,7 @@ def measured_points(
                 own_line=line,
                 measured=by_name,
                 failures=failures[name],
-                runs_above=above[name],
+                left_out=left_out[name],
             )
         )
     return points
@@ -177,6 +179,7 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *missing_values(point),
         *unequal_nodes(point),
         *above_limit(point),
+        *other_placements(point),
         *check_messages(point),
         *disagreements(point),
         *small_solves(point),
@@ -222,12 +225,24 @@ def unequal_nodes(point: MeasuredPoint) -> Messages:
 def above_limit(point: MeasuredPoint) -> Messages:
     """Report runs above the limit of their row, which were left out."""
     for instrument, measured in point.measured.items():
-        runs = point.runs_above.get(instrument, ())
+        runs = [run for run in point.left_out.get(instrument, ()) if run.above_limit]
         case = "bound" if measured.row.limit_kind == "at_most" else ""
         trust = trust_of(len(runs), measured.row.n + len(runs))
         for run in runs:
             values = {"share": run.share, "number": run.repetition + 1}
             yield message("run-above-limit", trust, case=case, about=instrument, **values)
+
+
+def other_placements(point: MeasuredPoint) -> Messages:
+    """Report runs for which the host had placed the CPUs otherwise, which were left out."""
+    for instrument, measured in point.measured.items():
+        runs = [run for run in point.left_out.get(instrument, ()) if not run.above_limit]
+        if runs:
+            times = {quantity(run.band, "s", 3) if run.band else words("moving") for run in runs}
+            values = {"runs": len(runs), "of": measured.row.n + len(runs)}
+            trust = trust_of(values["runs"], values["of"])
+            at = listed(sorted(times, key=natural))
+            yield message("other-placement", trust, about=instrument, at=at, **values)
 
 
 def check_messages(point: MeasuredPoint) -> Messages:
@@ -379,7 +394,6 @@ def widespread(
 COLUMN_FOR = {
     "clock_before_hz": {"clock-moved"},
     "held_up_known": {"crowded-core"},
-    "probe_before": {"memory-load"},
     "noise_known": {"steal", "other-load"},
 }
 """Column of ``runs`` -> codes of the warnings that need the column in at least one run."""

@@ -15,6 +15,7 @@ from peakmark import statistics
 from peakmark.equipment import equipment_of
 from peakmark.formatting import natural
 from peakmark.rows import schema
+from peakmark.rows.placements import is_in_usual_band
 from peakmark.rows.point_limits import find_limits, kernel_of
 from peakmark.rows.recorded_facts import recorded_of, settings_of
 from peakmark.rows.runs import ROW
@@ -118,7 +119,8 @@ def differing(hosts: set[str], results: Results) -> list[str]:
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
-    """Add ``kept`` and ``above_limit``: a run is kept if it is neither disturbed nor above the limit.
+    """Add ``kept`` and ``above_limit``: a run is kept if it is neither disturbed, above the limit, nor in
+    another placement than most runs of its row.
 
     If more than half of a row's runs are above the limit, the limit must be wrong, and all are kept.
     """
@@ -128,7 +130,9 @@ def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
     row = [runs["point"], runs["instrument"]]
     above, valid = is_above.groupby(row).transform("sum"), is_valid.groupby(row).transform("sum")
     is_wrong = is_above & (above * 2 <= valid)
-    return runs.assign(above_limit=is_wrong, kept=is_valid & ~is_wrong, share=share)
+    kept = is_valid & ~is_wrong
+    kept &= is_in_usual_band(runs, kept)
+    return runs.assign(above_limit=is_wrong, kept=kept, share=share)
 
 
 def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:

@@ -7,7 +7,6 @@ the steps.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cache
@@ -20,6 +19,7 @@ import pandas as pd
 from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, count_of_nodes, metrics
 from peakmark.cell import Cell
 from peakmark.rows import schema
+from peakmark.rows.placements import READINGS, SAME_CORE, add_placements
 from peakmark.run import noise
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools.programs import hpl
@@ -39,7 +39,7 @@ JOB = [
 ]
 """Columns in which the values of the nodes of one job are equal."""
 COPIED = [
-    *("cpu_share", "probe_before", "probe_after", "store", "isa", "huge_pages"),
+    *(*READINGS, "cpu_share", "probe_before", "probe_after", "store", "isa", "huge_pages"),
     *("flush_seconds", "work", "device_bytes", "filesystem"),
     *("loss", "lost", "sent", "round_trips", "residual"),
     *("p50", "p99", "p999", "histogram", "joules", "watts"),
@@ -70,6 +70,8 @@ def read_runs(results: Results) -> pd.DataFrame:
         .pipe(copy_gaps_to_rows_of_shapes)
         # An echo is a value of ping, which the tables of TCP and UDP latencies show.
         .pipe(copy_echoes_to_points)
+        # The placement of a virtual machine's CPUs, and what others took from a run in it.
+        .pipe(add_placements, results.facts)
         # The clock of each run, during its work or before and after it.
         .pipe(add_clock)
     )
@@ -88,15 +90,11 @@ def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
 
 def lines_with_value(results: Results) -> Iterator[Line]:
     """Yield a line for each value of each execution, disturbed executions included."""
-    best_dram_rates = find_best_dram_rates(results)
     for record in results.records:
         warnings = json.dumps(record.data["warnings"], ensure_ascii=False)
         for attempt, execution in enumerate(record.attempts):
             for index, measurement in enumerate(execution.measurements):
-                threads = execution.context["host"], measurement["concurrency"]
-                # If DRAM is slower than its best rate, another program may use it.
-                context = {**execution.context, "dram_compared": best_dram_rates[threads]}
-                line = line_of(results, record.cell, measurement, context)
+                line = line_of(results, record.cell, measurement, execution.context)
                 line |= {
                     "cell": record.cell.id,
                     "record": record.path,
@@ -108,17 +106,6 @@ def lines_with_value(results: Results) -> Iterator[Line]:
                     "program_warnings": warnings,
                 }
                 yield line
-
-
-def find_best_dram_rates(results: Results) -> dict[tuple[str, int], float]:
-    """Return the highest rate at which DRAM was read, for each host and number of threads, B/s."""
-    best: dict[tuple[str, int], float] = defaultdict(float)
-    for record in results.records:
-        for attempt in record.attempts:
-            for measurement in attempt.measurements:
-                place = attempt.context["host"], measurement["concurrency"]
-                best[place] = max([best[place], *noise.probes(measurement["details"])])
-    return best
 
 
 def lines_without_value(results: Results) -> Iterator[Line]:
@@ -245,11 +232,13 @@ def _table_of(
 def held_up_cores(known: Known, threads: int) -> int:
     """Return on how many cores another program held up the threads.
 
-    It is 0 if the threads share cores or waited for their CPUs: then they held each other up.
+    It is 0 if the threads waited for their CPUs or share a core, by request or because a virtual
+    machine's host placed them so: then they held each other up.
     """
     cores = (known.get("placed") or {}).get("cores", threads)
     lost_time = 1 - known.get("cpu_share", 1.0)
-    if cores < threads or lost_time > WAITED:
+    times = [known[name] for name in READINGS if name in known]
+    if cores < threads or lost_time > WAITED or min(times, default=1.0) < SAME_CORE:
         return 0
     return int(known.get("held_up") or 0)
 
@@ -258,18 +247,13 @@ def held_up_cores(known: Known, threads: int) -> int:
 
 
 def disturbances(results: Results, cell: Cell, threads: int, known: Known) -> Line:
-    """Return the columns on disturbances that changed a value: ``causes`` and their amounts."""
+    """Return the columns on disturbances; ``add_placements`` adds the causes that it infers."""
     cpu = results.facts_for(cell.place, known.get("host")).get("cpu") or {}
     spare = noise.spare_cpus(cell.subsystem, threads, cpu.get("threads"))
-    causes = [*noise.find(cell.subsystem, known, known, spare)]
-    held_up = held_up_cores(known, threads)
-    if held_up:
-        causes.append("crowded-core")
     return {
-        "causes": " ".join(causes),
-        "memory_load": noise.memory_load(known, known),
+        "causes": " ".join(noise.find(cell.subsystem, known, known, spare)),
         "held_up_known": known.get("held_up") is not None,
-        "held_up_cores": held_up,
+        "held_up_cores": held_up_cores(known, threads),
     }
 
 
@@ -301,6 +285,7 @@ def clocks_and_places(known: Known) -> Line:
         "clock_before_hz": known.get("clock_hz_before"),
         "clock_after_hz": known.get("clock_hz_after"),
         "placed_threads": placed.get("threads"),
+        "first_cpus": json_text(placed.get("cpus", ())[:2]),
         "placed_cores": placed.get("cores"),
         "placed_sockets": placed.get("sockets"),
         "placed_numa_nodes": json_text(placed.get("numa_nodes")),

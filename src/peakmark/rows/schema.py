@@ -114,11 +114,15 @@ too_small           flag   the matrix of HPL was too small to reach its rate
 disturbed           text   codes of the disturbances for which the execution was measured again
 causes              text   codes of disturbances that changed the value, although it counts
 above_limit         flag   the value is above its limit and does not count
-kept                flag   the value counts: it is part of its row's summary
+kept                flag   the value counts: it is in the band of most runs of its row, and part of its row's summary
 clock_hz            float  clock during the work; if it is unknown, median of the clocks before and after, Hz
 clock_work_hz       float  clock during the work, Hz
 clock_before_hz     float  clock before the work, Hz
 clock_after_hz      float  clock after the work, Hz
+core_to_core_before float  time of a cache line from the first thread's core to the second's before the work, s
+core_to_core_after  float  the same time after the work, s
+band                float  placement of the run: median of the band of both times, s; empty if they differ or form one band
+first_cpus          json   CPUs of the first two threads
 placed_threads      int    number of threads that were placed on cores
 placed_cores        int    number of cores that the threads were placed on
 placed_sockets      int    number of sockets that the threads were placed on
@@ -130,7 +134,7 @@ job_cpus            int    number of CPUs that the cell used
 cpu_quota           float  CPU time that the cgroup allows, in CPUs
 cpu_share           float  share of the time in which the threads had their CPUs
 held_up_known       flag   the record states whether another program held up the threads
-held_up_cores       int    number of cores on which another program held up threads; 0 if they waited or share cores
+held_up_cores       int    number of cores on which another program held up threads; 0 if they waited or share a core
 noise_known         flag   the record states other activity on the node
 noise_seconds       float  time for which other activity was observed, s
 steal               float  share of the CPUs' time that the hypervisor took
@@ -151,7 +155,7 @@ server_hot          float  number of times that heat slowed down a core of the s
 server_counters     json   device and error counter of the server's kernel -> increase during the run
 probe_before        float  rate at which the threads read DRAM before the work, B/s
 probe_after         float  rate at which the threads read DRAM after the work, B/s
-memory_load         float  share by which DRAM was slower than its best in the campaign; 0 if it is within the usual range
+memory_load         float  share by which DRAM was slower than its median on the host, with as many threads, in the same band
 store               text   kind of store instructions of a memory row: temporal, streaming or libc
 isa                 text   instruction set that the program used
 working_set_bytes   float  size of the area that all threads walk together, B

@@ -9,13 +9,12 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from socket import gethostname
-from statistics import median
 from typing import TYPE_CHECKING
 
 from peakmark import files
@@ -259,30 +258,11 @@ def _try(request: Request, attempt: _Attempt) -> None:
     finally:
         context |= {"seconds": time.monotonic() - began, "load_after": os.getloadavg()[0]}
         context["server_noise"] = context["server_noise"] or None
-    # Compare the rate of DRAM before and after the measurement with the usual rate on this host.
     measurements = attempt.parsed.measurements
     details: Mapping[str, object] = {}
     if measurements:
         details = measurements[0].details
-    if noise.probes(details):
-        threads = measurements[0].concurrency
-        context["dram_compared"] = _usual_probe(request.campaign, threads, details)
     attempt.disturbances = noise.find(request.cell.subsystem, context, details, attempt.spare)
-
-
-def _usual_probe(campaign: Path, threads: int, details: Mapping[str, object]) -> float:
-    """Return the campaign's median rate of DRAM on this host with this number of threads.
-
-    The rates are kept in a file, to which the rates of this measurement are added.
-    """
-    path = campaign / "machine" / f"{gethostname()}-x{threads}.dram"
-    rates = noise.probes(details)
-    with suppress(OSError, ValueError):
-        if path.exists():
-            rates += map(float, path.read_text().split())
-        with path.open("a", encoding="ascii") as stream:
-            stream.writelines(f"{rate}\n" for rate in noise.probes(details))
-    return median(rates)
 
 
 def _measure_once(request: Request, attempt: _Attempt) -> None:
@@ -371,18 +351,14 @@ def _bring_up_peer(
     from peakmark.run import pair  # late: most cells need no peer
 
     cell = request.cell
-    # The job has a second node, where the server runs.
     if request.pair:
         interface = str(cell.options.get("interface") or "") or None
         cpus = max(1, min(cell.concurrency, len(space.cpus)))
         return stack.enter_context(pair.across(server, space.directory, interface, cpus, cell.peer))
-    # The program needs only an address, as ping does.
     if server is None:
         return pair.target()
-    # A function starts the server, for example in another network namespace.
     if request.far_end is not None:
         return stack.enter_context(request.far_end(server, space.directory))
-    # The server runs on this machine.
     server = pinning.pinned_server(cell, server, space.cpus)
     return stack.enter_context(pair.serving(server, space.directory))
 

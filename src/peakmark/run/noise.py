@@ -33,13 +33,6 @@ MATTERS = 0.05
 
 A larger loss changes a value by more than the spread of a quiet machine.
 """
-MEMORY = 0.3
-"""Share by which the rate of DRAM may fall below the usual rate without counting as a disturbance.
-
-In 53 runs without other guests on the host, the rate fell by less (docs/method.md).
-"""
-PROBES = ("probe_before", "probe_after")
-"""Keys of a memory kernel's details: rates in B/s of DRAM before and after the measurement."""
 HEAT_MS = "cpu core_throttle_total_time_ms"
 """Counter of the milliseconds for which heat slowed down the most affected core."""
 
@@ -73,9 +66,7 @@ def find(
 
     Args:
         subsystem: subsystem of the cell.
-        context: context of the record. Its ``dram_compared`` is the host's median rate of DRAM. The
-            median is used instead of the best rate, because a repetition cannot avoid a disturbance
-            that is always present.
+        context: context of the record.
         details: details of a measurement in the record.
         spare: number of CPUs that the measurement does not use. It is ignored if threads had to wait
             for a CPU.
@@ -101,26 +92,9 @@ def find(
         "steal": max(near.get("steal") or 0.0, far.get("steal") or 0.0),
         "waited": waited,
         "clock-moved": clock_moved,
-        "memory-load": memory_load(context, details),
         "hot": max(_heat(near), _heat(far)),
     }
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
-
-
-def probes(details: Mapping[str, Any]) -> list[float]:
-    """Return the rates in B/s at which DRAM was read before and after a measurement."""
-    return [float(details[name]) for name in PROBES if details.get(name)]
-
-
-def memory_load(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    """Return the share by which the rate of DRAM was below ``dram_compared``; 0 up to ``MEMORY``."""
-    rates, compared = probes(details), context.get("dram_compared")
-    if not rates or not compared:
-        return 0.0
-    share = 1 - min(rates) / float(compared)
-    if share <= MEMORY:
-        return 0.0
-    return share
 
 
 def _heat(during: Mapping[str, Any]) -> float:

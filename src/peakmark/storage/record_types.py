@@ -99,8 +99,6 @@ class RecordContext(TypedDict):
             second
         noise: other activity on the node; null if it cannot be read
         server_noise: other activity on the server's node; null if client and server share a node
-        dram_compared: B/s with which the rate of DRAM was compared: the median over earlier reads
-            with the same number of threads in this campaign
         wrong_core: failed attempts: the core that computed a wrong result, by its first CPU
     """
 
@@ -126,7 +124,6 @@ class RecordContext(TypedDict):
     ]
     noise: NotRequired[Noise | None]
     server_noise: NotRequired[Noise | None]
-    dram_compared: NotRequired[float]
     wrong_core: NotRequired[int]
     peakmark: NotRequired[str]
 
@@ -148,13 +145,10 @@ class DisturbedAttempt(TypedDict):
     """A disturbed measurement of a cell, which was then repeated.
 
     Attributes:
-        reasons: code of the warning -> its value: number of CPUs, or share of the time, of the clock
-            or of the rate of DRAM
+        reasons: code of the warning -> its value: number of CPUs, or share of the time or of the clock
     """
 
-    reasons: dict[
-        Literal["other-load", "steal", "waited", "clock-moved", "hot", "memory-load"], float
-    ]
+    reasons: dict[Literal["other-load", "steal", "waited", "clock-moved", "hot"], float]
     context: DisturbedContext
     measurements: list[MeasuredValue]
 

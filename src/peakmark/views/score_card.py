@@ -537,14 +537,17 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     """
     own = frames.rows[frames.rows["is_own"]]
     measured = own[own["n"].gt(0)]
-    scale = frames.campaign["config"].get("scale")
+    scale = frames.campaign["config"].get("scale", 1)
     caveats = [
         *wrong_cores(frames),
         *doubtful_rows(frames, measured),
         *disturbed_rows(frames, measured),
         *parts_of_nodes(frames),
     ]
-    if isinstance(scale, int | float) and scale < 1:
+    of_campaign = frames.findings["table"].eq("")
+    for text in frames.findings.loc[of_campaign, "text"]:
+        caveats.append(message("remark", remark=text.removesuffix(".")))
+    if scale < 1:
         caveats.append(message("scaled", scale=scale))
     for reason in frames.campaign.get("unplanned", {}).values():
         caveats.append(message("unplanned", reason=reason))

@@ -9,7 +9,6 @@ import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import (
-    NO_BREAK,
     capitalised,
     counted,
     format_size,
@@ -44,7 +43,7 @@ PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 """Percentiles that tables show -> their headings."""
 NAMED = 3
 """Largest number of slow nodes that a line names; further nodes are counted."""
-AT_MOST, AT_LEAST = f"≤{NO_BREAK}", f"≥{NO_BREAK}"
+AT_MOST, AT_LEAST = "≤\u00a0", "≥\u00a0"
 """Sign before a bound of a rate; sign before a bound of a time, and before a share of a bound."""
 BOUNDS_OF_RATES = (
     "A value behind ≤ is a bound and no limit: nothing can exceed it, and the limit may be far below"

@@ -11,6 +11,7 @@ from peakmark.limits import Limit
 from peakmark.messages import Trust
 from peakmark.rows import schema
 from peakmark.rows.checks import check_row
+from peakmark.rows.placements import add_placements
 from peakmark.rows.row_runs import RowRuns
 from peakmark.rows.runs import add_clock, line_of
 
@@ -45,7 +46,9 @@ def row(
         measured = measurement(measured_cell, metric, value, details=detail)
         line = line_of(machine, measured_cell, measured, around)
         lines.append(line | {"value": value})
-    runs = tuple(schema.lines(add_clock(schema.typed("runs", pd.DataFrame(lines)))))
+    frame = schema.typed("runs", pd.DataFrame(lines).assign(measurement=0, record="r"))
+    frame = add_placements(add_clock(frame), {})
+    runs = tuple(schema.lines(frame))
     table = of["subsystem"] if metric == "rate" else f"{of['subsystem']}_{metric}"
     return RowRuns(line_of_row(runs, table, limit), runs, facts)
 

@@ -197,7 +197,9 @@ def spoil_memory(campaign):
     """Give rows of the memory what their checks report, and the machine too few modules."""
     change(campaign, "rambench/RS-pool_1MiB_x1/any", {"probe_before": 1e10, "probe_after": 9e9})
     held_up = {"probe_before": 5e9, "probe_after": 4e9}
-    campaign.of("rambench/RS-pool_1MiB_x1/any")[0]["measurements"][0]["details"] |= held_up
+    first = campaign.of("rambench/RS-pool_1MiB_x1/any")[0]["measurements"][0]
+    first["details"] |= held_up
+    first["value"] *= 0.7
     change(campaign, "rambench/RWS-pool_1MiB_x1/any", {"store": "streaming"})
     change(campaign, "likwid-bench/RS-pool_1MiB_xcores", {"estimate": "half of a copy"})
     change(campaign, "likwid-bench/RWS-pool_1MiB_xcores", {"store": "libc"})
@@ -260,7 +262,7 @@ CLOCKS = {"node1": 3.6e9, "node2": 3.2e9, "node3": 3.0e9, "node4": 3.6e9}
 
 
 def energy(campaign):
-    """Let rows of the CPU tell their clock, which is lowered on two of four nodes, and their energy."""
+    """Let rows of the CPU tell their clock, which is lowered on two of four nodes, energy and placements."""
     for facts in campaign.facts.values():
         known = {"nominal": 2.6e9, "maximum": 3.7e9, "observed": 3.6e9}
         facts["cpu"] |= {"governor": "performance", "turbo": True, "clock_hz": known}
@@ -270,6 +272,12 @@ def energy(campaign):
     for record in campaign.of("cpubench/SP_none_x1/node1"):
         slower = 1 - 0.02 * record["cell"]["repetition"]
         record["measurements"][0]["value"] *= slower
+    for row in ("cpubench/DP_none_x2/node1", "cpubench/SP_none_x2/any"):
+        for number, record in enumerate(campaign.of(row)):
+            seconds = 10e-9 if number % 3 == 0 else 26e-9
+            times = {"core_to_core_before": seconds, "core_to_core_after": seconds}
+            record["measurements"][0]["details"] |= times
+            record["measurements"][0]["value"] *= 0.9 if number % 3 == 0 else 1
     for row in ("cpubench/DP_none_x1/node", "cpubench/SP_none_x2/any"):
         for record in campaign.of(row):
             record["context"]["noise"]["during"] |= CALM

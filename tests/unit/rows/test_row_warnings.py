@@ -129,7 +129,6 @@ def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path, isa, code):
 @pytest.mark.parametrize(("code", "bad", "good"), [
     ("waited", {"cpu_share": 0.5}, {"cpu_share": 1.0}),
     ("crowded-core", {"held_up": 1}, {"held_up": 0}),
-    ("memory-load", {"probe_before": 10e9}, {"probe_before": 20e9}),
     ("clock-moved", CLOCKS | {"clock_hz_after": 3e9}, CLOCKS),
     ("steal", noise(steal=0.3), noise()),
 ])  # fmt: skip
@@ -154,10 +153,11 @@ def test_what_most_rows_that_can_show_it_have_is_shared(
     assert sum(bool(shared_warnings(frames, row)) for row in rows) == (disturbed if shared else 0)
 
 
-def test_dram_is_held_against_the_best_of_the_host_with_as_many_threads(tmp_path):
-    """A row of one thread and two of two, each repetition of which read DRAM at these GB/s."""
+def test_dram_is_held_against_the_median_of_the_host_with_as_many_threads(tmp_path):
+    """A row of one thread and three of two, each repetition of which read DRAM at these GB/s."""
     records = []
-    for workload, threads, rate in (("RS", 1, 12e9), ("RS", 2, 20e9), ("WS", 2, 12e9)):
+    rows = (("RS", 1, 12e9), ("RS", 2, 20e9), ("RWS", 2, 20e9), ("WS", 2, 12e9))
+    for workload, threads, rate in rows:
         details = {"probe_before": rate, "probe_after": rate}
         place = {"concurrency": threads, "variant": "pool", "block": 1 << 20, "details": details}
         records += make.runs("rambench", workload, 1e10, 1e10, **place)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from socket import gethostname
 from types import SimpleNamespace
 
 import pytest
@@ -58,11 +57,9 @@ def request_of(known, tmp_path, monkeypatch):
         others = 2.0 if seconds[1] > seconds[0] else 0.0
         return during and {**during, "others": others, "steal": 0.0}
 
-    def made(*clocks, beside="", repeats=2, probes=()):
+    def made(*clocks, beside="", repeats=2):
         for number, clock in enumerate(clocks):
             answer = {**ANSWER, "clock_hz_before": 3e9, "clock_hz_after": clock}
-            if probes:
-                answer |= dict.fromkeys(noise.PROBES, probes[number])
             (tmp_path / f"{number}.json").write_text(json.dumps(answer))
         if beside:
             os.mkfifo(tmp_path / "call")
@@ -107,30 +104,6 @@ def test_the_least_disturbed_value_counts(request_of, clocks, repeats, value, ot
     assert record == records.read(request.output)
     assert clock_of(record) == value and list(map(clock_of, record["disturbed"])) == others
     assert (request.campaign / "attempts").exists() == (clocks == [2.7e9] and repeats == 2)
-
-
-def test_what_read_dram_more_slowly_than_cells_before_is_measured_again(request_of):
-    request = request_of(*[3e9] * 4, probes=(20e9, 20e9, 12e9, 19e9))
-    assert all(measure(request)["disturbed"] == [] for _ in range(2))
-    record = measure(request)
-    (attempt,) = record["disturbed"]
-    assert attempt["reasons"] == {"memory-load": 0.4}
-    assert record["measurements"][0]["details"]["probe_after"] == 19e9
-    assert record["context"]["dram_compared"] == 19.5e9
-
-
-def test_what_is_slow_most_of_the_time_is_not_measured_again(request_of):
-    """No repetition mends it: the row is warned of instead."""
-    request = request_of(*[3e9] * 4, probes=(12e9, 12e9, 20e9, 12e9))
-    assert all(measure(request)["disturbed"] == [] for _ in range(4))
-
-
-@pytest.mark.parametrize("text", ["none\n\xff\n", "0x10\n1_0e9x\n", ""])
-def test_what_is_no_rate_among_the_probes_is_passed_over(request_of, text):
-    request = request_of(3e9, repeats=0, probes=(20e9,))
-    path = request.campaign / "machine" / f"{gethostname()}-x{OF.concurrency}.dram"
-    path.write_bytes(text.encode("latin-1"))
-    assert measure(request)["context"]["dram_compared"] == 20e9
 
 
 def test_a_machine_that_stays_busy_is_waited_for_once(tmp_path, monkeypatch):

@@ -1,0 +1,180 @@
+"""Tell apart the placements of a virtual machine's CPUs, and compare runs within one placement.
+
+The host may move the CPUs at any time: two threads then share a core, a cache or neither. Kernels with two
+threads or more measure before and after their work how long a cache line takes from the first thread's
+core to the second's. If these times form several bands, runs of different bands measure different machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from peakmark.formatting import natural, significant
+from peakmark.messages import Message, message, words
+from peakmark.rows.schema import CampaignFrames
+
+GAP = 1.3
+"""Smallest ratio between two neighbouring core-to-core times of a host that separates two bands.
+
+Times within one band differ by less: those of 23.5 to 31.4 ns of a host had no such gap (docs/method.md).
+"""
+STAYED = 3
+"""Fewest runs that began and ended in a band. Fewer may be disturbed readings."""
+SLOWER = 0.3
+"""Share by which DRAM may be slower than usual without a cause: idle machines vary as much (docs/method.md)."""
+READ = 3
+"""Fewest readings of DRAM from which the usual rate is known."""
+UNCHANGED = 0.02
+"""Largest difference from the median of other runs of its row at which nothing changed a run's value."""
+DISTANCES = {15e-9: "same-core", 80e-9: "same-cache", np.inf: "no-cache"}
+"""Longest usual core-to-core time, s -> case of ``distance``: an inference, as the guest cannot see its host."""
+SAME_CORE = min(DISTANCES)
+"""Core-to-core time in s below which two threads usually share a core, so that they slow each other down."""
+READINGS = ["core_to_core_before", "core_to_core_after"]
+"""Columns of ``runs`` with the core-to-core times of a run, s."""
+PROBES = ["probe_before", "probe_after"]
+"""Columns of ``runs`` with the rates at which DRAM was read, B/s."""
+ROW_ON_HOST = ["point", "instrument", "host"]
+"""Columns that identify the runs of a row on one host."""
+
+
+def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Add the bands of each run, and the causes of disturbance that are inferred within a band.
+
+    Args:
+        runs: frame ``runs`` with the readings of each run.
+        facts: host -> its facts. Bands are those of virtual machines: elsewhere, pinned threads stay.
+    """
+    is_virtual = {
+        host: (of_host.get("cpu") or {}).get("virtualised") for host, of_host in facts.items()
+    }
+    virtual = [host for host in facts if is_virtual[host]]
+    return add_inferred_causes(add_memory_load(add_bands(runs, virtual)))
+
+
+# -- bands
+
+
+def add_bands(runs: pd.DataFrame, virtual: Collection[str]) -> pd.DataFrame:
+    """Add ``band``: median core-to-core time of the band in which a run began and ended, s.
+
+    It is empty if the run moved to another band, or if the times of its two CPUs form one band.
+    """
+    bands = pd.Series(np.nan, runs.index)
+    probed = runs[runs["host"].isin(virtual)].dropna(subset=READINGS)
+    for _, of_cpus in probed.groupby(["host", "first_cpus"]):
+        found = find_bands(of_cpus)
+        if found.nunique() > 1:
+            bands.update(found)
+    return runs.assign(band=bands)
+
+
+def find_bands(runs: pd.DataFrame) -> pd.Series:
+    """Return the band of the runs that stayed in one, empty if it has fewer than ``STAYED`` runs."""
+    before, after = runs[READINGS].to_numpy().T
+    ordered = np.sort([*before, *after])
+    starts = ordered[1:][ordered[1:] >= GAP * ordered[:-1]]
+    number = np.searchsorted(starts, before, side="right")
+    stayed = runs[number == np.searchsorted(starts, after, side="right")]
+    of_band = stayed.groupby(pd.Series(number, runs.index))
+    medians: pd.Series[Any] = of_band[READINGS[0]].transform("median")
+    return medians.where(of_band["record"].transform("nunique") >= STAYED)
+
+
+def is_in_usual_band(runs: pd.DataFrame, is_valid: pd.Series) -> pd.Series:
+    """Return a mask of the valid runs in the band that has most runs of their row on their host.
+
+    Of bands with equally many, the one with most runs on the host counts. All runs of a row are in the
+    mask if none has a band, or if none is more than ``UNCHANGED`` beside the median of that band.
+    """
+    valid = runs[is_valid]
+    row = [valid[name] for name in ROW_ON_HOST]
+    of_row = valid.groupby([*ROW_ON_HOST, "band"])["value"].transform("size")
+    of_host = valid.groupby(["host", "band"])["value"].transform("size")
+    often = of_row + of_host / len(runs)
+    is_usual = often.eq(often.groupby(row).transform("max"))
+    median = valid["value"].where(is_usual).groupby(row).transform("median")
+    is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED) & ~is_usual
+    chosen = valid.index[is_usual | ~is_apart.groupby(row).transform("any")]
+    return pd.Series(runs.index.isin(chosen), runs.index)
+
+
+# -- causes of disturbance
+
+
+def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add ``memory_load``: share by which DRAM was slower than the median of the host, threads and band."""
+    rate = runs[PROBES].min(axis=1)
+    alike = rate.groupby(
+        [runs[name] for name in ("host", "measured_concurrency", "band")], dropna=False
+    )
+    load = 1 - rate / alike.transform("median")
+    return runs.assign(memory_load=load.where(alike.transform("count") >= READ))
+
+
+def add_inferred_causes(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add to ``causes`` what another guest or program took: pipes of a core, or bandwidth of DRAM.
+
+    A run whose value is that of the undisturbed runs of its row and band was not disturbed.
+    """
+    inferred = {
+        "crowded-core": runs["held_up_cores"].gt(0),
+        "memory-load": runs["memory_load"].gt(SLOWER),
+    }
+    is_clean = runs["causes"].eq("") & runs["disturbed"].eq("")
+    for is_found in inferred.values():
+        is_clean &= ~is_found
+    values = runs["value"].where(is_clean)
+    usual = values.groupby([runs[name] for name in (*ROW_ON_HOST, "band")], dropna=False)
+    is_unchanged = (runs["value"] / usual.transform("median") - 1).abs() <= UNCHANGED
+    causes = runs["causes"]
+    for code, is_found in inferred.items():
+        causes = causes.mask(is_found & ~is_unchanged, causes + f" {code}")
+    return runs.assign(causes=causes.str.strip())
+
+
+# -- what the report says
+
+
+def describe(frames: CampaignFrames) -> Iterator[Message]:
+    """Yield a sentence on the placements of a host that had several; of many hosts, on the first."""
+    runs = frames.runs[frames.runs["attempt"].eq(0) & frames.runs["core_to_core_before"].notna()]
+    hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
+    if not hosts:
+        return
+    of_host = runs[runs["host"].eq(hosts[0])].drop_duplicates("record")
+    row = ROW_ON_HOST[:2]
+    of_row = of_host[row].join(frames.rows.set_index(row)["median"], on=row)["median"]
+    speed = of_host["value"] / of_row
+    speed = speed.mask(of_host["unit"].eq("s"), 1 / speed).mask(of_host["kept"])
+    bands = [describe_band(of_band, speed) for _, of_band in of_host.groupby("band")]
+    where = f" of {hosts[0]}" if len(frames.nodes) > 1 else ""
+    yield message("placements", where=where, bands=tuple(bands), of=len(of_host))
+
+
+def describe_band(runs: pd.DataFrame, speed: pd.Series) -> str:
+    """Return in words the times of a band, its runs, and what was measured in it.
+
+    Args:
+        runs: the runs of the band.
+        speed: speed of runs that do not count as a share of their row's median; empty for others.
+    """
+    times, rates = runs[READINGS].melt()["value"], runs[PROBES].melt()["value"].dropna()
+    distance = next(case for most, case in DISTANCES.items() if times.median() <= most)
+    seen = [words(f"distance {distance}")]
+    if len(rates):
+        seen.append(words("dram-rate", rate=rates.median()))
+    others = speed[runs.index].dropna()
+    if len(others):
+        seen.append(words("rows-at", share=span(100 * others, 2)))
+    return words("band", times=span(1e9 * times, 3), runs=len(runs), seen=tuple(seen))
+
+
+def span(values: pd.Series, digits: int) -> str:
+    """Return the lowest and the highest value, such as ``23.5 to 31.4``."""
+    ends = [significant(end, digits) for end in (values.min(), values.max())]
+    return " to ".join(dict.fromkeys(ends))

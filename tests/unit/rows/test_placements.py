@@ -1,0 +1,136 @@
+"""A host moves the virtual CPUs: runs are compared within one placement, and the report says what it saw.
+
+The numbers are those of a virtual machine of two CPUs, whose readings formed three bands.
+"""
+
+import itertools
+
+import pytest
+from tests.unit import campaign_data as make
+from tests.unit.rows.checked import noise
+
+from peakmark.rows import build, placements, schema
+from peakmark.storage import facts_files
+from peakmark.storage.results import Results
+from peakmark.views import score_card
+
+DRAM = {10.3: (28.5, 26.4, 35.4), 26.0: (32.0, 28.6, 41.6), 108.0: (55.7, 52.3, 57.4)}
+"""Time of a band, ns -> rates at which two threads read DRAM in it, GB/s."""
+SPREAD = {10.3: (1.0, 0.997, 1.002), 26.0: (1.0, 0.92, 1.2, 1.05), 108.0: (1.0, 1.03)}
+"""Time of a band -> factors of its readings."""
+ROWS = {
+    ("HP", None): [(10.3, 233.3), (26.0, 458.0), (26.0, 457.1)],
+    ("RWR", 1 << 20): [(108.0, 89.6), (26.0, 44.4), (26.0, 49.4)],
+    ("RWS", 1 << 20): [(108.0, 83.0), (26.0, 47.0), (26.0, 47.4)],
+    ("RS", 1 << 20): [(10.3, 27.1), (26.0, 32.2), (26.0, 33.1)],
+    ("WR", 1 << 20): [(10.3, 26.8), (26.0, 27.0), (26.0, 27.2)],
+    ("WS", 1 << 20): [(10.3, 27.57), (26.0, 27.65), (108.0, 27.71)],
+}
+"""Workload and block of rows of two threads -> band and value of each repetition."""
+
+
+def measured(folder, rows, slower=(), moved=()):
+    """A real campaign whose runs had these placements and values.
+
+    Args:
+        folder: where to make it.
+        rows: see ``ROWS``; all other runs are in the band of 26 ns.
+        slower: workload and repetition that read DRAM 40 % more slowly.
+        moved: workload and repetition of two threads that ended in the band of 108 ns.
+    """
+    factors = {band: itertools.cycle(each) for band, each in SPREAD.items()}
+    rates = {band: itertools.cycle(each) for band, each in DRAM.items()}
+
+    def change(record):
+        number = record["cell"]["repetition"]
+        (entry,) = record["measurements"]
+        known = {"clock_hz_before": 3.69e9, "clock_hz_after": 3.69e9}
+        record["context"] |= {"host": "node1", **noise(), **known}
+        details = {"cpu_share": 1.0, "held_up": 0} | known
+        run = entry["workload"], number
+        band, value = 26.0, (1.0, 1.01, 0.99)[number]
+        if entry["concurrency"] == 2:
+            row = entry["workload"], entry["block"]
+            if row in rows and entry["variant"] in ("", "pool"):
+                band, value = rows[row][number]
+            for moment in ("before", "after"):
+                details[f"core_to_core_{moment}"] = 1e-9 * band * next(factors[band])
+                band = 108.0 if run == moved else band
+        if entry["variant"] == "pool":
+            for moment in ("before", "after"):
+                details[f"probe_{moment}"] = 1e9 * next(rates[band]) * (0.6 if run == slower else 1)
+        entry["details"] |= details
+        entry["value"] = 1e9 * value
+
+    return make.edited("cluster", folder, "[cr][pa][um]bench/*/any", change)
+
+
+def rows_of(frames):
+    """Workload and block -> row of two threads, in DRAM or without a block."""
+    own = frames.rows[frames.rows["is_own"] & frames.rows["concurrency"].eq(2)]
+    return {
+        (row.workload, row.block_bytes): row
+        for row in schema.lines(own[own["variant"].isin(["", "pool"])])
+    }
+
+
+def test_runs_of_a_row_are_compared_in_its_most_usual_placement(tmp_path):
+    frames = measured(tmp_path / "c", ROWS)
+    rows = rows_of(frames)
+    medians = {name: rows[name].value / 1e9 for name in ROWS}
+    assert medians == pytest.approx({
+        ("HP", None): 457.55, ("RWR", 1 << 20): 46.9, ("RWS", 1 << 20): 47.2,
+        ("RS", 1 << 20): 32.65, ("WR", 1 << 20): 27.0, ("WS", 1 << 20): 27.65,
+    })  # fmt: skip
+    assert [rows[name].n for name in ROWS] == [2, 2, 2, 2, 3, 3]
+    runs = frames.runs[frames.runs["workload"].eq("HP") & frames.runs["concurrency"].eq(2)]
+    assert [round(1e9 * band, 1) for band in runs["band"]] == [10.3, 26.0, 26.0]
+    # Nobody disturbed a run: each placement has its own rate of DRAM.
+    assert not set(frames.warnings["code"]) & {"memory-load", "crowded-core"}
+    assert frames.runs["causes"].eq("").all()
+    left = frames.warnings[frames.warnings["code"].eq("other-placement")]
+    assert sorted(left["amount"]) == [1, 1, 1, 1]
+    assert set(left["trust"]) == {"ok"}
+
+
+def test_the_report_says_what_was_measured_in_each_placement(tmp_path):
+    frames = measured(tmp_path / "c", ROWS)
+    (found,) = placements.describe(frames)
+    caveats = [caveat.full_sentence for caveat in score_card.build_caveats(frames)]
+    assert found.full_sentence in caveats
+    one, usual, two = found.values["bands"]
+    assert one.startswith("4 had 10.3 ns ") and "one core; DRAM 28.5 GB/s" in one
+    assert usual.startswith("47 had 23.9 to 31.2 ns ") and "one L3 cache; DRAM 32 GB/s" in usual
+    assert two.startswith("3 had 108 to 111 ns ") and "two L3 caches; DRAM 55.7 GB/s" in two
+    # Up and down alike.
+    assert "speed 51 to 83 %" in one and "speed 176 to 191 %" in two
+
+
+def test_a_run_that_moved_has_no_placement(tmp_path):
+    frames = measured(tmp_path / "c", ROWS, moved=("HP", 1))
+    runs = frames.runs[frames.runs["workload"].eq("HP") & frames.runs["concurrency"].eq(2)]
+    assert runs["band"].isna().tolist() == [False, True, False]
+    assert rows_of(frames)["HP", None].n == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [(0.7, True), (0.99, False)],
+)
+def test_a_neighbour_at_the_memory_is_named_if_the_value_fell(tmp_path, value, named):
+    rows = {("RR", 1 << 20): [(26.0, value), (26.0, 1.0), (26.0, 1.0)]}
+    frames = measured(tmp_path / "c", rows, slower=("RR", 0))
+    row = rows_of(frames)["RR", 1 << 20]
+    assert ("memory-load" in row.warnings.split()) == named
+    assert not list(placements.describe(frames))
+
+
+def test_pinned_threads_of_a_real_machine_have_one_placement(tmp_path):
+    measured(tmp_path / "c", ROWS)
+    path = tmp_path / "c" / "machine" / "node1.json"
+    facts = facts_files.read(path)
+    facts["cpu"]["virtualised"] = None
+    facts_files.write(path, facts)
+    frames = build.judge(Results.read(tmp_path / "c"))
+    assert frames.runs["band"].isna().all() and not list(placements.describe(frames))
+    assert "other-placement" not in set(frames.warnings["code"])
