@@ -19,7 +19,7 @@ CEILINGS = {
     "limits": 5_060,
     "machine": 8_240,
     "plan": 7_020,
-    "rows": 21_740,
+    "rows": 21_780,
     "slurm": 4_300,
     "run": 9_670,
     "storage": 2_730,

@@ -3,7 +3,7 @@
 promises.py     what is promised, and how often it was broken
 same.py         like against like, on real campaigns: how often is a difference claimed that is none
 campaigns.py    simulated pairs of campaigns
-rows.py         simulated rows: warnings, intervals, findings, change points
+rows.py         simulated rows: warnings, intervals, findings, placements
 fleets.py       simulated fleets: slow nodes, slow links
 faults.py       faults put in on purpose and taken out again: found, and named?
 sides.py        a campaign of a few short cells, measured as a job does it, in surroundings of

@@ -41,6 +41,7 @@ def simulated(only: str | None, quick: bool) -> Counts:
         yield from campaigns.counted(20 if quick else 200)
         yield from rows.coverage(many)
         yield from rows.equal(20 if quick else 400)
+        yield from rows.one_placement(100 if quick else 1000)
     if only in (None, "fleets"):
         yield from fleets.slow_nodes(64 if quick else 4000)
         yield from fleets.slow_links(64 if quick else 2000)

@@ -1,5 +1,5 @@
 """Simulated rows: quiet ones that are to be used with care, intervals that miss, equal ones that a finding
-calls different, change points over time. Judged by the code that judges measurements.
+calls different, one placement that is called several. Judged by the code that judges measurements.
 
 Values are lognormal, as rates and times are positive; ``spread`` is their coefficient of variation.
 """
@@ -20,7 +20,7 @@ from peakmark import plan, statistics
 from peakmark.catalogue import SHAPES
 from peakmark.config import campaign
 from peakmark.resources import ROOT
-from peakmark.rows import checks, findings, schema
+from peakmark.rows import checks, findings, placements, schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.runs import ROW, read_runs
 from peakmark.storage import planfile
@@ -75,6 +75,29 @@ def equal(campaigns: int, seed: int = 1) -> Counts:
             different = sum(names_difference(tables, kind, lot) for _ in range(campaigns))
             name = f"unchanged campaigns called different in findings, grids of {preset}, {kind}"
             yield name, Count(different, campaigns)
+
+
+def one_placement(campaigns: int, seed: int = 1) -> Counts:
+    """Yield how many campaigns of one placement are said to have several.
+
+    Times from core to core spread by 5 or 10 %. Something else makes those of some runs up to three times as
+    long: one of its two times, or both.
+    """
+    for spread, one, both in ((0.1, 0.0, 0.0), (0.05, 0.1, 0.0), (0.05, 0.0, 0.05)):
+        for runs in (20, 44, 200):
+            lot = np.random.default_rng((seed, runs))
+            claimed = 0
+            for _ in range(campaigns):
+                times = np.exp(lot.normal(0, spread, size=(runs, 2)))
+                for share, shape in ((one, (runs, 2)), (both, (runs, 1))):
+                    longer = 1 + 2 * lot.random(shape)
+                    times *= np.where(lot.random(shape) < share, longer, 1.0)
+                frame = pd.DataFrame(times, columns=placements.READINGS)
+                bands = placements.find_bands(frame.assign(record=frame.index))
+                claimed += bands.nunique() > 1
+            disturbed = f"{one:.0%} of times and {both:.0%} of runs disturbed"
+            name = f"one placement called several, {runs} runs, spread of {spread:.0%}, {disturbed}"
+            yield name, Count(claimed, campaigns)
 
 
 def planned_rows(preset: str) -> list[pd.DataFrame]:

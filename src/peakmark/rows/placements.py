@@ -22,8 +22,11 @@ GAP = 1.3
 
 Times within one band differ by less: those of 23.5 to 31.4 ns of a host had no such gap (docs/method.md).
 """
-STAYED = 3
-"""Fewest runs that began and ended in a band. Fewer may be disturbed readings."""
+STAYED, SHARE = 3, 0.05
+"""Fewest runs that began and ended in a band, and their smallest share of the runs.
+
+With fewer, runs that something else slowed down look like a band (simulated: docs/method.md).
+"""
 SLOWER = 0.3
 """Share by which DRAM may be slower than usual without a cause: idle machines vary as much (docs/method.md)."""
 READ = 3
@@ -49,10 +52,7 @@ def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -
         runs: frame ``runs`` with the readings of each run.
         facts: host -> its facts. Bands are those of virtual machines: elsewhere, pinned threads stay.
     """
-    is_virtual = {
-        host: (of_host.get("cpu") or {}).get("virtualised") for host, of_host in facts.items()
-    }
-    virtual = [host for host in facts if is_virtual[host]]
+    virtual = [host for host in facts if (facts[host].get("cpu") or {}).get("virtualised")]
     return add_inferred_causes(add_memory_load(add_bands(runs, virtual)))
 
 
@@ -74,15 +74,25 @@ def add_bands(runs: pd.DataFrame, virtual: Collection[str]) -> pd.DataFrame:
 
 
 def find_bands(runs: pd.DataFrame) -> pd.Series:
-    """Return the band of the runs that stayed in one, empty if it has fewer than ``STAYED`` runs."""
+    """Return the band of the runs that stayed in one.
+
+    It is empty if the band has few runs, or if it is neither narrow nor the most frequent one: then
+    something else made the times longer.
+    """
     before, after = runs[READINGS].to_numpy().T
     ordered = np.sort([*before, *after])
     starts = ordered[1:][ordered[1:] >= GAP * ordered[:-1]]
     number = np.searchsorted(starts, before, side="right")
     stayed = runs[number == np.searchsorted(starts, after, side="right")]
     of_band = stayed.groupby(pd.Series(number, runs.index))
+    longest, shortest = (of_band[READINGS].transform(name).T for name in ("max", "min"))
+    count = of_band["record"].transform("nunique")
+    is_narrow = longest.max() < GAP * shortest.min()
+    is_band = count.ge(max(STAYED, SHARE * runs["record"].nunique())) & (
+        is_narrow | count.eq(count.max())
+    )
     medians: pd.Series[Any] = of_band[READINGS[0]].transform("median")
-    return medians.where(of_band["record"].transform("nunique") >= STAYED)
+    return medians.where(is_band)
 
 
 def is_in_usual_band(runs: pd.DataFrame, is_valid: pd.Series) -> pd.Series:
