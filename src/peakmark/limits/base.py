@@ -141,7 +141,7 @@ class Question:
         metric: metric of the row.
         facts: machine facts as ``machine.facts.collect`` returns them; {} if there are none.
         site: values of the site file. Its entries for this host override its general ones.
-        clock_hz: median of the clocks measured with the row, if any.
+        clock_hz: highest of the clocks measured with the row, if any.
         loopback: whether client and server ran on one machine.
         clock_loaded: whether the clocks were observed under the load of the row, instead of before
             and after it.

@@ -15,6 +15,7 @@ from peakmark import statistics
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows import core_checks
+from peakmark.rows.point_limits import ABOVE
 from peakmark.rows.row_runs import Line, Messages, RowRuns, in_how_many
 from peakmark.rows.rows import MOST
 from peakmark.statistics import ENOUGH
@@ -59,9 +60,14 @@ DEVICES = {
 
 
 def above_limit(measured: RowRuns) -> Messages:
-    """Report a value that is above the limit or bound of its row."""
+    """Report a value that is above the limit or bound of its row, or a run that is just above it."""
     row = measured.row
-    if row.share is None or row.share <= MOST:
+    if row.share is None:
+        return
+    if row.share <= MOST:
+        most = max(measured.values_of("share"))
+        if most > ABOVE:
+            yield message("above-limit", Trust.CARE, case="run", share=most)
         return
     case = ""
     if row.limit_kind == "at_most":

@@ -28,6 +28,7 @@ from peakmark.messages import message
 from peakmark.rows import placements, schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
 from peakmark.rows.labels import Labels
+from peakmark.rows.point_limits import ABOVE
 from peakmark.rows.runs import ROW
 from peakmark.tools.tables import BY_NAME, TABLES, Program, Table
 
@@ -35,8 +36,6 @@ TWICE = 2.0
 """Smallest factor that sentences state as a multiple, such as *2.1 times*, instead of a percentage."""
 FEW = 3
 """Workloads with at most this many rows get no sentence on their best and worst configuration."""
-MOST = 1.05
-"""Share of the limit above which a row is wrong."""
 NAMED = 8
 """Largest number of slow nodes that a sentence names."""
 CHANCE = 0.05
@@ -296,7 +295,7 @@ def best_and_worst(
 def limit_shares(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence for each program and cache level: lowest and highest share of the limit."""
     is_judged = rows["is_own"] | rows["is_comparable"]
-    possible = rows[is_judged & rows["efficiency"].le(MOST)]
+    possible = rows[is_judged & rows["efficiency"].le(ABOVE)]
     for program in labels.table.series:
         of_program = possible[possible["instrument"].eq(program.instrument)]
         for level, members in of_program.groupby("cache_level", sort=False):

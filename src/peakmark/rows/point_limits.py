@@ -7,9 +7,8 @@ a share of the limit at the observed clock, and stays high on a node whose clock
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
-from operator import itemgetter
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -26,6 +25,8 @@ from peakmark.tools.tables import BY_NAME
 
 WORK = ["cpu_class", "workload", "isa", "concurrency"]
 """Columns that must agree before clocks are compared: many cores and wide vectors lower the clock."""
+ABOVE = 1.005
+"""Largest share of a limit that a right clock and a right limit explain."""
 BOOSTED = 2
 """Number of threads up to which a CPU reaches its maximum clock: datasheets state it for one or two
 busy cores.
@@ -59,7 +60,8 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
     They are taken from the runs of peakmark's kernel. At a point where the kernel has no runs, they are
-    taken from the runs of the first other program.
+    taken from the runs of the first other program. Of several clocks the highest counts: a limit may be
+    too high, but never too low.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
@@ -68,24 +70,23 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     has_own = counted["point"].isin(counted.loc[is_own, "point"])
     first = counted[is_own | ~has_own].drop_duplicates("point")[ROW]
     chosen = counted.merge(first, on=ROW)
+    texts = chosen[["store", "isa", "link"]]
     seen = chosen.assign(
-        clock_work_hz=chosen["clock_work_hz"].where(chosen["clock_work_hz"].gt(0)),
-        store=chosen["store"].where(chosen["store"].ne("")),
-        isa=chosen["isa"].where(chosen["isa"].ne("")),
-        link=chosen["link"].where(chosen["link"].ne("")),
+        clock_work_hz=chosen["clock_hz"].where(chosen["clock_hz"].eq(chosen["clock_work_hz"])),
+        **texts.where(texts != ""),
     )
     facts = seen.groupby("point").agg(
         hosts=("host", "unique"),
-        clock_work_hz=("clock_work_hz", "median"),
+        highest=("value", "max"),
+        clock_work_hz=("clock_work_hz", "max"),
+        clock_idle_hz=("clock_idle_hz", "max"),
         loopback=("loopback", "any"),
         store=("store", "first"),
         isa=("isa", "first"),
         link=("link", "first"),
     )
-    ends = chosen.melt("point", ["clock_before_hz", "clock_after_hz"], value_name="clock_idle_hz")
-    idle = ends[ends["clock_idle_hz"].gt(0)].groupby("point")["clock_idle_hz"].median()
     places = best_places(chosen)
-    return points.join(facts, on="point").join(idle, on="point").join(places, on="point")
+    return points.join(facts, on="point").join(places, on="point")
 
 
 def best_places(runs: pd.DataFrame) -> pd.DataFrame:
@@ -175,7 +176,13 @@ def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Qu
     known = [host for host in measured if host in results.facts]
     for host in known or [None]:
         question = question_of(point, host, results)
-        answers.append((host, answer(question, point), question))
+        limit = answer(question, point)
+        # A rate proves a clock: the clock during the work was misread.
+        is_above = question.clock_loaded and (limit.share(point.highest) or 0) > ABOVE
+        if is_above and (point.clock_idle_hz or 0) > point.clock_work_hz:
+            question = replace(question, clock_hz=point.clock_idle_hz, clock_loaded=False)
+            limit = answer(question, point)
+        answers.append((host, limit, question))
     return answers
 
 
@@ -224,25 +231,22 @@ def answer(question: Question, point: Any) -> Limit:
 def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
     """Add ``clock_hz``, ``clock_share`` and ``clock_source`` (its text) to CPU rows.
 
-    The clock of a host is the median over its undisturbed runs, and the clock of a row is the median
-    over its hosts. ``clock_share`` is the row's clock as a share of the highest clock known for the
-    same work.
+    The clock of a row is that of its limit. ``clock_share`` is its share of the highest clock known for
+    the same work.
     """
     by_host = clean_clocks(rows, kept, results)
-    clock = by_host.groupby("point")["clock_hz"].median()
-    best = best_clocks(by_host, rows)
-    of_rows = rows[["point"]].join(clock, on="point").join(best, on="point")
-    is_own = rows["is_own"]
-    share = (of_rows["clock_hz"] / of_rows["best_hz"]).clip(upper=1)
+    of_rows = rows[["point"]].join(best_clocks(by_host, rows), on="point")
+    is_own = rows["is_own"] & rows["table"].eq("cpu")
+    share = (rows["limit_clock_hz"] / of_rows["best_hz"]).clip(upper=1)
     return rows.assign(
-        clock_hz=of_rows["clock_hz"].where(is_own),
+        clock_hz=rows["limit_clock_hz"].where(is_own),
         clock_share=share.where(is_own),
         clock_source=of_rows["source"].where(is_own & share.notna(), ""),
     )
 
 
 def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the median clock of the undisturbed runs of each CPU point on each host."""
+    """Return the highest clock of the undisturbed runs of each CPU point on each host."""
     is_clean = kept["causes"].eq("") & kept["clock_hz"].gt(0) & kept["host"].isin([*results.facts])
     clean = kept[is_clean & kept["table"].eq("cpu")].merge(rows.loc[rows["is_own"], ROW], on=ROW)
     classes = {host: equipment_of(facts).cpu for host, facts in results.facts.items()}
@@ -251,7 +255,7 @@ def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
     return (
         clean.assign(isa=isa)
         .groupby(["point", "host", *WORK], dropna=False)["clock_hz"]
-        .median()
+        .max()
         .reset_index()
     )
 
@@ -261,15 +265,11 @@ def best_clocks(by_host: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
     The source is another node with an equal CPU, or the datasheet.
     """
-    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for point, hz, source in (*clocks_of_nodes(by_host), *clocks_of_datasheet(by_host, rows)):
-        found[point].append((hz, source))
-    lines = {}
-    for point, clocks in found.items():
-        hz, source = max(clocks, key=itemgetter(0))
-        lines[point] = {"best_hz": hz, "source": source}
-    frame = pd.DataFrame(lines.values(), index=list(lines), columns=["best_hz", "source"])
-    return frame.astype({"best_hz": float, "source": object})
+    clocks = [*clocks_of_nodes(by_host), *clocks_of_datasheet(by_host, rows)]
+    frame = pd.DataFrame(clocks, columns=["point", "best_hz", "source"])
+    ordered = frame.sort_values("best_hz", ascending=False, kind="stable")
+    highest = ordered.drop_duplicates("point").set_index("point")
+    return highest.astype({"best_hz": float, "source": object})
 
 
 def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, str]]:

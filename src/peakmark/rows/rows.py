@@ -136,16 +136,10 @@ def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
 
 
 def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
-    """Return the share of the limit or bound that each run reaches.
-
-    A limit at the observed clock of the row is scaled to the clock of the run.
-    """
+    """Return the share of the limit or bound that each run reaches."""
     of_run = runs[["point"]].join(limits, on="point")
     limit = of_run["limit"].astype(float).fillna(of_run["bound"].astype(float))
-    share = share_of(limit, runs["value"], runs["unit"])
-    at_own_clock = share * of_run["limit_clock_hz"].astype(float) / runs["clock_hz"]
-    has_clock = of_run["limit_clock"].eq("observed") & at_own_clock.notna()
-    return share.mask(has_clock, at_own_clock)
+    return share_of(limit, runs["value"], runs["unit"])
 
 
 def share_of(limit: pd.Series, value: pd.Series, unit: pd.Series) -> pd.Series:

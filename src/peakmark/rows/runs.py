@@ -29,6 +29,10 @@ ECHO = "LAT-ICMP"
 """Workload of ping, which tables show in the rows of TCP and UDP latencies."""
 WAITED = 0.03
 """Share of the time for which a computing thread may wait for its CPU (docs/method.md)."""
+CLOCK_ERROR = 0.015
+"""Largest difference, as a share, between a clock during the work and those before and after it, or
+between the work per cycle of two runs, that a right reading shows.
+"""
 ROW = ["point", "instrument"]
 """Columns that identify a row."""
 SUMMED = ("throughput", "iops", "metadata")
@@ -459,6 +463,16 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the clock during the work, or if it is unknown the median of the clocks before and after."""
-    idle = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan).median(axis=1)
-    return runs.assign(clock_hz=runs["clock_work_hz"].replace(0, np.nan).fillna(idle))
+    """Add the clock of each run: during the work, or else the median of the clocks before and after.
+
+    A clock during the work is misread if it is below both others, although the rate did not fall: the
+    work per cycle would be higher than in any run of the row whose clocks agree.
+    """
+    ends = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan)
+    work = runs["clock_work_hz"].replace(0, np.nan)
+    is_below = work < (1 - CLOCK_ERROR) * ends.min(axis=1)
+    per_cycle = runs["value"] / work
+    highest = per_cycle.mask(is_below).groupby([runs["point"], runs["instrument"]]).transform("max")
+    is_misread = is_below & (per_cycle > (1 + CLOCK_ERROR) * highest)
+    idle = ends.median(axis=1)
+    return runs.assign(clock_idle_hz=idle, clock_hz=work.mask(is_misread).fillna(idle))

@@ -48,7 +48,7 @@ def row(
         lines.append(line | {"value": value})
     frame = schema.typed("runs", pd.DataFrame(lines).assign(measurement=0, record="r"))
     frame = add_placements(add_clock(frame), {})
-    runs = tuple(schema.lines(frame))
+    runs = tuple(schema.lines(frame.assign(share=frame["value"].map(limit.share).astype(float))))
     table = of["subsystem"] if metric == "rate" else f"{of['subsystem']}_{metric}"
     return RowRuns(line_of_row(runs, table, limit), runs, facts)
 

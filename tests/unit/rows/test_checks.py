@@ -97,7 +97,8 @@ FALLING = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
 # A row, its marks with their weight, and what the first of them tells.
 CASES = [
     # What physics forbids.
-    (row(limit=limit(96.0)), {}, {}),
+    (row(limit=limit(100.0)), {}, {}),
+    (row(limit=limit(96.0)), {"above-limit": U}, {"share": 100.4 / 96, "case": "run"}),
     (row(limit=limit(95.0)), {"above-limit": W}, {"share": 100.05 / 95, "case": ""}),
     (row(limit=limit(80.0, clock="nominal")), {"above-limit": W}, {"case": "nominal"}),
     (disk(limit=limit(50.0, "B/s")), {"above-limit": W}, {"case": "disk"}),

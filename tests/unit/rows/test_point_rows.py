@@ -199,7 +199,7 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
 
 
 @pytest.mark.parametrize(("loaded", "clock", "words"), [
-    ([2.70e9, 2.72e9, 2.75e9], 2.72e9, "under the work"),
+    ([2.70e9, 2.72e9, 2.75e9], 2.75e9, "under the work"),
     ([None, 2.72e9, None], 2.72e9, "under the work"),
     ([None, None, None], 3.05e9, "(observed clock)"),  # records from before
 ])  # fmt: skip
@@ -216,6 +216,32 @@ def test_the_limit_takes_the_clock_under_the_work(tmp_path, loaded, clock, words
     assert words in row.limit_formula
     # The reference has the same limit: it told no clock of its own.
     assert line_of(frames, "likwid-bench").efficiency == pytest.approx(42e9 / (clock * 16))
+
+
+@pytest.mark.parametrize(("seen", "accepted", "efficiency", "trust"), [
+    # DP and QPDOT (an eighth of its rates) with two threads on a Zen 4: clocks are misread.
+    ([(114.7, 3.460), (114.6, 3.585), (115.8, 3.679)], [3.675, 3.675, 3.679], 0.974, "ok"),
+    ([(60.2, 3.456), (115.8, 3.691), (113.7, 3.464)], [3.456, 3.691, 3.675], 0.963, "care"),
+    ([(114.7, 3.460)], [3.460], 0.975, "ok"),  # the rate proves a higher clock
+    ([(115.8, 3.679), (108.0, 3.430), (104.0, 3.310)], [3.679, 3.430, 3.310], 0.917, "ok"),
+    ([(120.0, 3.679), (115.7, 3.678), (115.8, 3.679)], [3.679, 3.678, 3.679], 0.984, "care"),
+])  # fmt: skip
+def test_a_clock_below_both_ends_counts_if_the_rate_fell_too(
+    tmp_path, seen, accepted, efficiency, trust
+):
+    runs = []
+    for number, (rate, clock) in enumerate(seen):
+        details = {"clock_hz_before": 3.66e9, "clock_hz_after": 3.69e9}
+        details |= {"clock_hz_loaded": clock * 1e9}
+        place = {"details": details, "context": details, "repetition": number, "concurrency": 2}
+        runs += make.runs("cpubench", "DP", rate * 1e9, **place)
+    frames = make.frames(tmp_path / "c", runs, facts=make.ZEN3)
+    row = line_of(frames, "cpubench")
+    clocks = frames.runs.loc[frames.runs["value"].notna(), "clock_hz"]
+    assert clocks.tolist() == pytest.approx([hz * 1e9 for hz in accepted])
+    assert row.efficiency == pytest.approx(efficiency, abs=5e-4)
+    assert row.limit == pytest.approx(32 * row.clock_hz)
+    assert row.trust == trust
 
 
 def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path):
