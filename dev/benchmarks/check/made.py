@@ -16,8 +16,7 @@ from typing import Any
 from peakmark.check.verdict import read_node
 from peakmark.formatting import format_size
 from peakmark.machine.host import Host
-from peakmark.rows import expectations
-from peakmark.rows.names import CHECK, FOLDER
+from peakmark.rows import CHECK, FOLDER, expectations
 
 SPREAD = 0.01
 """Half the width of the made intervals, as a share: that of an idle node."""

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from peakmark.errors import ConfigError, PeakmarkError, RecordError
-from peakmark.rows import build
-from peakmark.rows.names import CAMPAIGN, FOLDER
+from peakmark.rows import CAMPAIGN, FOLDER, build
 from peakmark.views import table_files
 
 PACKED = (

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from peakmark.check.tries import ClassRow, Try, find_kernel, measure
-from peakmark.equipment import Equipment, equipment_of
+from peakmark.comparability import Equipment, equipment_of
 from peakmark.errors import ConfigError, ExitCode, RecordError, Unavailable
 from peakmark.formatting import plural, quantity
 from peakmark.machine import hardware
 from peakmark.machine.host import Host
-from peakmark.rows.names import CHECK, FOLDER
+from peakmark.rows import CHECK, FOLDER
 
 TRIES = 3
 """Most tries of a row. A short disturbance does not last for all of them."""

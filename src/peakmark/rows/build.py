@@ -14,7 +14,7 @@ import pandas as pd
 
 from peakmark import files
 from peakmark.errors import RecordError
-from peakmark.rows import expectations, findings, schema
+from peakmark.rows import CAMPAIGN, CHECK, FOLDER, expectations, findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
 from peakmark.rows.fleet import (
     add_verdicts,
@@ -23,7 +23,6 @@ from peakmark.rows.fleet import (
     list_slow_nodes,
     list_slow_parts,
 )
-from peakmark.rows.names import CAMPAIGN, CHECK, FOLDER
 from peakmark.rows.recorded_facts import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows

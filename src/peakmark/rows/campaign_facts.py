@@ -21,7 +21,7 @@ from peakmark.formatting import counted, natural
 from peakmark.resources import of_checkout
 from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
-from peakmark.rows.names import NOT_PLANNED
+from peakmark.rows.schema import NOT_PLANNED
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools.tables import TABLES
 

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from peakmark import statistics
-from peakmark.equipment import Equipment, equipment_of
+from peakmark.comparability import Equipment, equipment_of
 from peakmark.formatting import natural
 from peakmark.rows import schema
 from peakmark.rows.runs import ROW

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.equipment import equipment_of
+from peakmark.comparability import equipment_of
 from peakmark.formatting import natural
 from peakmark.limits import Limit, Question, for_row
 from peakmark.limits.memory import level_of

@@ -20,10 +20,10 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import listed, natural, quantity
 from peakmark.messages import OF_ANOTHER, Message, Scope, Trust, message, words, worst
 from peakmark.rows import checks, schema
-from peakmark.rows.names import DISTURBANCES
 from peakmark.rows.point_limits import add_clocks
 from peakmark.rows.recorded_facts import deviations
 from peakmark.rows.row_runs import Line, Messages, RowRuns, trust_of
+from peakmark.rows.schema import DISTURBANCES
 from peakmark.statistics import median
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME, Table

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.equipment import equipment_of
+from peakmark.comparability import equipment_of
 from peakmark.formatting import natural
 from peakmark.rows import schema
 from peakmark.rows.placements import is_in_usual_band

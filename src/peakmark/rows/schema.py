@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import namedtuple
-from collections.abc import Iterator, Mapping
+from collections import defaultdict, namedtuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from peakmark import files
 from peakmark.catalogue import TOGETHER
 from peakmark.errors import RecordError
 from peakmark.messages import Trust
-from peakmark.rows.names import CAMPAIGN, DISTURBANCES, FOLDER, FRAMES
+from peakmark.rows import CAMPAIGN, FOLDER
 
 Kind = Literal["text", "int", "float", "flag", "json"]
 DTYPES: Mapping[Kind, Any] = {
@@ -34,6 +37,16 @@ DTYPES: Mapping[Kind, Any] = {
 """Kind of a column -> type of its values in pandas."""
 EMPTY: Mapping[Kind, Any] = {"text": "", "int": None, "float": None, "flag": False, "json": ""}
 """Kind of a column -> value that fills the column if a frame lacks it."""
+FRAMES = ("runs", "rows", "warnings", "findings", "nodes", "facts", "fleet")
+"""Names of the frames; each is kept as ``NAME.csv``."""
+NOT_PLANNED = "the plan holds no cell of it"
+"""Reason in ``campaign.json`` for a program without values that the campaign does not measure."""
+DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
+"""Codes of the warnings that runs were disturbed."""
+Line = Any
+"""A line of ``rows`` or ``runs``, as ``lines`` yields it."""
+Matrix = dict[tuple[int, int], float]
+"""(CPU or NUMA node, CPU or NUMA node) -> latency or rate between them, in SI units."""
 PART = 10_000
 """Number of lines that are in memory as Python objects at one time, about 50 MiB."""
 
@@ -501,3 +514,58 @@ def shows_link(rows: pd.DataFrame) -> pd.Series:
 def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
     """Return a mask of the warnings that other activity may have changed a value."""
     return warnings["code"].isin(DISTURBANCES) & warnings["trust"].ne(Trust.OK)
+
+
+# -- runs of matrices and curves, which one cell measures as a whole
+
+
+def points_of(run: Line) -> list[list[float]]:
+    """Return the points of a run.
+
+    A point of a matrix is ``[CPU, CPU, value]`` or ``[NUMA node, NUMA node, value]``. A point of a curve
+    is ``[position, value, ...]``.
+    """
+    points: list[list[float]] = json.loads(run.points or "[]")
+    return points
+
+
+def matrix_of(runs: Iterable[Line]) -> Matrix:
+    """Return the matrix of a row: for each pair of CPUs or NUMA nodes, the median over the runs."""
+    values: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for run in runs:
+        for first, second, value in points_of(run):
+            values[int(first), int(second)].append(value)
+    return {pair: median(measured) for pair, measured in values.items()}
+
+
+def order_of(runs: Sequence[Line]) -> list[int]:
+    """Return the order of a matrix's lines: CPUs by topology, or NUMA nodes by number."""
+    order: list[int] = json.loads(runs[0].order or "[]")
+    if order:
+        return order
+    return sorted(set().union(*matrix_of(runs)))
+
+
+def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]]:
+    """Return the curve that several rows make up, such as a ladder with one row for each cache level.
+
+    Args:
+        rows_of_runs: the runs of each row; rows may differ in their number of runs.
+
+    Returns:
+        One array for each point, with a line for each run and columns (position, value, ...), in SI units.
+    """
+    curve = []
+    for runs in rows_of_runs:
+        points_of_runs = [points_of(run) for run in runs]
+        curve += [np.array(point) for point in zip(*points_of_runs, strict=False)]
+    return curve
+
+
+def medians(curve: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the median over runs of each point: an array of points x (position, value, ...).
+
+    Args:
+        curve: as ``curve_of`` returns it.
+    """
+    return np.array([np.median(point, axis=0) for point in curve])

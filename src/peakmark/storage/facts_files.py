@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import files
-from peakmark.equipment import TITLES, Equipment
+from peakmark.comparability import TITLES, Equipment
 from peakmark.errors import RecordError
 from peakmark.formatting import listed, natural
 from peakmark.storage import records

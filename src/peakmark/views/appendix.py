@@ -28,8 +28,7 @@ from peakmark.formatting import (
 )
 from peakmark.resources import ROOT
 from peakmark.rows import schema
-from peakmark.rows.names import NOT_PLANNED
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import NOT_PLANNED, CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
 from peakmark.views import layout_tables
 

@@ -17,8 +17,8 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from peakmark.formatting import capitalised, natural, significant, size
 from peakmark.rows import schema
-from peakmark.rows.curves import curve_of, matrix_of, medians, order_of
 from peakmark.rows.labels import Labels
+from peakmark.rows.schema import curve_of, matrix_of, medians, order_of
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import figure_style
 from peakmark.views.panel_figures import draw

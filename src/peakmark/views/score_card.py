@@ -36,8 +36,7 @@ from peakmark.formatting import (
 from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
-from peakmark.rows.names import DISTURBANCES
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import DISTURBANCES, CampaignFrames
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import appendix
 

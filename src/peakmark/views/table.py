@@ -19,8 +19,7 @@ import pandas as pd
 
 from peakmark.formatting import capitalised, listed, significant, typeset
 from peakmark.messages import ORDER, Trust, merge_keys, message
-from peakmark.rows.names import NOT_PLANNED
-from peakmark.rows.schema import CampaignFrames, is_usable
+from peakmark.rows.schema import NOT_PLANNED, CampaignFrames, is_usable
 from peakmark.tools.tables import Table
 
 NOT_MEASURED = "not measured"

@@ -28,7 +28,7 @@ from peakmark.plan import cluster, jobs
 from peakmark.plan.cluster import Cluster
 from peakmark.plan.plan import RESULTS, Plan, complete, make_completed
 from peakmark.plan.plan_text import node_names
-from peakmark.rows.names import FOLDER as ROWS
+from peakmark.rows import FOLDER as ROWS
 from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import Queue, Task, modified
 from peakmark.storage import planfile, records

@@ -10,7 +10,7 @@ from tests.unit import campaign_data as make
 
 from peakmark.catalogue import PAGES, SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.rows import curves, schema
+from peakmark.rows import schema
 from peakmark.tools.tables import BY_NAME
 
 NODE = (2, 4, 2, 8, 2)
@@ -75,7 +75,7 @@ def test_each_level_is_a_row_and_the_curve_is_monotone(ladders, name, pages):
     ]
     assert all(row.n == 3 and row.missing == 0 for row in rows)
     runs = runs_of(ladders)
-    curve = curves.curve_of([runs[row.point] for row in rows])
+    curve = schema.curve_of([runs[row.point] for row in rows])
     assert [points[0][0] for points in curve] == [(1 << 14) << step for step in range(14)]
     slower = BY_NAME[name].lower_is_better
     for before, after in pairwise(sorted(value for _, value in points) for points in curve):

@@ -9,7 +9,7 @@ from tests.unit.campaign_data import VM
 from tests.unit.hostile import change, stored
 
 from peakmark import plan
-from peakmark.equipment import equipment_of
+from peakmark.comparability import equipment_of
 from peakmark.errors import RecordError
 from peakmark.machine.facts import cached
 from peakmark.storage import facts_files, planfile

@@ -14,7 +14,7 @@ from peakmark.resources import ROOT
 VIEWS = ROOT / "src" / "peakmark" / "views"
 ALLOWED = {
     "catalogue", "comparability", "config.layouts", "data", "errors", "files", "formatting", "messages",
-    "resources", "rows.curves", "rows.labels", "rows.names", "rows.schema", "rows.states", "statistics", "tools.tables", "views", "yamlfile",
+    "resources", "rows.labels", "rows.schema", "statistics", "tools.tables", "views", "yamlfile",
 }  # fmt: skip
 
 
