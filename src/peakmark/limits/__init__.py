@@ -4,7 +4,40 @@ No limit is guessed. An unknown limit has a reason, which says how to supply the
 bound. A row with an unknown limit has no efficiency.
 """
 
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import attrgetter
+
+from peakmark.limits import cpu, disk, gpu, memory, network
 from peakmark.limits.base import Limit, Question
-from peakmark.limits.row import for_row
 
 __all__ = ["Limit", "Question", "for_row"]
+
+_PARTS = {
+    "cpu": cpu.limit,
+    "memory": memory.limit,
+    "disk": disk.limit,
+    "network": network.limit,
+    "gpu": gpu.limit,
+}
+_BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.bounds}
+
+
+def for_row(question: Question) -> Limit:
+    """Return the limit of one row. If the limit is unknown, return the tightest bound of the row.
+
+    No machine with these cores exceeds a bound, and most machines stay far below it. Line fill buffers x line
+    size / latency is not used as a bound, because prefetchers keep more lines in flight than a core
+    has buffers.
+    """
+    limit = _PARTS[question.subsystem](question)
+    if limit.value is not None or question.subsystem not in _BOUNDS:
+        return limit
+    bounds = _BOUNDS[question.subsystem](question)
+    known = [each for each in bounds if each and each.bound is not None]
+    if not known:
+        return limit
+    # Only rates have several bounds, so the tightest one is the lowest.
+    tightest = min(known, key=attrgetter("bound"))
+    return replace(tightest, reason=limit.reason, remarks=(*limit.remarks, *tightest.remarks))
