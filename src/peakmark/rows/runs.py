@@ -22,7 +22,7 @@ from peakmark.rows import schema
 from peakmark.rows.placements import READINGS, SAME_CORE, add_placements
 from peakmark.run import noise
 from peakmark.storage.results import Results, StoredRecord
-from peakmark.tools.programs import hpl
+from peakmark.tools import common
 from peakmark.tools.tables import subsystem_tables
 
 ECHO = "LAT-ICMP"
@@ -276,7 +276,7 @@ def execution(instrument: str, context: Known, details: Known) -> Line:
         "resolution": details.get("resolution", 0.0),
         "estimated": bool(details.get("estimate")),
         "derived": bool(details.get("derived")),
-        "too_small": instrument == "hpl" and hpl.is_too_small(details),
+        "too_small": instrument == "hpl" and common.is_too_small(details),
     }
 
 

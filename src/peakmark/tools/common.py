@@ -39,6 +39,16 @@ from peakmark.tools.base import (
     last_line,
 )
 
+LEAST_N = 10_000
+"""Smallest N of HPL for which its rate is compared with the limit.
+
+In smaller matrices, panels and row exchanges, which grow with N^2, take a large share of the time.
+"""
+LEAST_SECONDS = 5.0
+"""Shortest solution of HPL, in seconds, whose rate is compared with the limit.
+
+In less time, the clock of the CPU and the threads do not reach a steady state.
+"""
 MEMORY_SHARE = 0.9
 """Share of the job's memory that buffers may take. The rest is left for the program itself."""
 _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
@@ -549,3 +559,9 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
         low, width = bucket - (shift << SUB_BITS) << shift, (1 << shift) - 1
         times.append((low + width * (rank - 0.5 - until[place] + number) / number) * 1e-9)
     return times
+
+
+def is_too_small(details: Mapping[str, Any]) -> bool:
+    """Return whether HPL's problem was too small for its rate to be compared with the limit."""
+    n, seconds = details.get("N", LEAST_N), details.get("seconds", LEAST_SECONDS)
+    return bool(n < LEAST_N or seconds < LEAST_SECONDS)

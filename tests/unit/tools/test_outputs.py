@@ -14,9 +14,8 @@ from tests.unit.tools import samples
 
 from peakmark.catalogue import SHAPES
 from peakmark.errors import ParseError, Unavailable
-from peakmark.tools import REGISTRY
+from peakmark.tools import REGISTRY, common
 from peakmark.tools.base import Completed
-from peakmark.tools.programs import hpl
 
 GOOD = {
     case: {tuple(name.split()): value for name, value in values.items()}
@@ -157,7 +156,7 @@ def test_hpl_says_what_a_small_matrix_lacks_for_a_share_of_the_limit():
     (1920, 0.035, True), (9999, 60.0, True), (50_000, 4.9, True), (0, 0.0, True), (10_000, 5.0, False),
 ])  # fmt: skip
 def test_a_matrix_is_small_by_its_size_or_its_time(n, seconds, is_small):
-    assert hpl.is_too_small({"N": n, "seconds": seconds}) is is_small
+    assert common.is_too_small({"N": n, "seconds": seconds}) is is_small
 
 
 def test_hpl_names_the_blas_and_hpcc_without_its_file_the_reason():

@@ -34,16 +34,6 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 
 HPCC_OUTPUT = "hpccoutf.txt"
-LEAST_N = 10_000
-"""Smallest N for which the rate is compared with the limit.
-
-In smaller matrices, panels and row exchanges, which grow with N^2, take a large share of the time.
-"""
-LEAST_SECONDS = 5.0
-"""Shortest solution, in seconds, whose rate is compared with the limit.
-
-In less time, the clock of the CPU and the threads do not reach a steady state.
-"""
 THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
@@ -165,11 +155,11 @@ class Hpl(Instrument):
             text = done.files[HPCC_OUTPUT]
         rate, details = _read_hpl(text, hpcc)
         warnings: list[str] = []
-        if is_too_small(details):
+        if common.is_too_small(details):
             warnings.append(
                 f"HPL solved N = {details['N']} in {details['seconds']:.2g} s; a comparison with the limit"
-                f" needs N = {LEAST_N} and {LEAST_SECONDS:g} s: raise budget_s, or install xhpl, as hpcc's"
-                " other tests take most of it"
+                f" needs N = {common.LEAST_N} and {common.LEAST_SECONDS:g} s: raise budget_s,"
+                " or install xhpl, as hpcc's other tests take most of it"
             )
         requests = [word for word in done.argv if word.startswith(_REQUEST)]
         core = common.found(r"^Core: (\S+)\s*$", done.stderr)
@@ -193,12 +183,6 @@ class Hpl(Instrument):
         n = choose_n(budget, 15e9 * cell.concurrency, 1 << 50, _nb(cell), hpcc=False) or 0
         # Add a fifth of the matrix for other memory.
         return Cost(fixed_s=0.0, work_s=budget + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2))
-
-
-def is_too_small(details: Mapping[str, Any]) -> bool:
-    """Return whether the problem was too small for its rate to be compared with the limit."""
-    n, seconds = details.get("N", LEAST_N), details.get("seconds", LEAST_SECONDS)
-    return bool(n < LEAST_N or seconds < LEAST_SECONDS)
 
 
 def _budget(cell: Cell) -> float:
