@@ -19,7 +19,7 @@ CEILINGS = {
     "limits": 5_050,
     "machine": 8_240,
     "plan": 7_020,
-    "rows": 21_770,
+    "rows": 21_760,
     "slurm": 4_300,
     "run": 9_670,
     "storage": 2_730,

@@ -196,7 +196,7 @@ def identity(cell: Cell, measurement: Known) -> Line:
     workload, block = measurement["workload"], measurement["block"]
     concurrency, metric = measurement["concurrency"], measurement["metric"]
     return {
-        "table": table_of(cell, workload, block, metric),
+        "table": table_of(cell.subsystem, cell.instrument, workload, block, metric),
         "subsystem": cell.subsystem,
         "node": cell.place,
         "instrument": cell.instrument,
@@ -217,15 +217,9 @@ def identity(cell: Cell, measurement: Known) -> Line:
     }
 
 
-def table_of(cell: Cell, workload: str, block: int | None, metric: str) -> str:
-    """Return the name of the table that shows a value; empty if no table does."""
-    return _table_of(cell.subsystem, cell.instrument, workload, block, metric)
-
-
 @cache
-def _table_of(
-    subsystem: str, instrument: str, workload: str, block: int | None, metric: str
-) -> str:
+def table_of(subsystem: str, instrument: str, workload: str, block: int | None, metric: str) -> str:
+    """Return the name of the table that shows a value; empty if no table does."""
     for table in subsystem_tables(subsystem):
         instruments = [program.instrument for program in table.series]
         if table.metric == metric and instrument in instruments and table.takes(workload, block):
