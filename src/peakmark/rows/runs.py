@@ -235,7 +235,7 @@ def held_up_cores(known: Known, threads: int) -> int:
     """
     cores = (known.get("placed") or {}).get("cores", threads)
     lost_time = 1 - known.get("cpu_share", 1.0)
-    times = [known[name] for name in READINGS if name in known]
+    times = [known[name] for name in READINGS if known.get(name)]
     if cores < threads or lost_time > WAITED or min(times, default=1.0) < SAME_CORE:
         return 0
     return int(known.get("held_up") or 0)

@@ -18,7 +18,7 @@ from socket import gethostname
 from typing import TYPE_CHECKING
 
 from peakmark import files
-from peakmark.catalogue import NOT_POSSIBLE
+from peakmark.catalogue import KERNELS, NOT_POSSIBLE, SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import (
     MORE_MEMORY,
@@ -280,9 +280,27 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         attempt.spare = noise.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         instrument.check(cell)
         command = instrument.prepare(cell, tool, space)
+        context["core_to_core_before"] = _core_to_core(request, space, context)
         _execute(request, command, space, attempt)
+        context["core_to_core_after"] = _core_to_core(request, space, context)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
+
+
+def _core_to_core(request: Request, space: Workspace, context: Facts) -> float | None:
+    """Return the time in s of a cache line between the first two CPUs of a reference's cell.
+
+    It is None for one thread, if it cannot be measured, and where threads stay on their cores: on a
+    machine that is not virtual. peakmark's kernels measure it by themselves.
+    """
+    cpus = context["placed"]["cpus"][:2]
+    is_reference = request.cell.instrument not in KERNELS.values()
+    is_placed = SUBSYSTEMS[request.cell.subsystem].pinned and len(cpus) == 2
+    if not (is_reference and is_placed and space.facts["cpu"]["virtualised"]):
+        return None
+    words = "--workload C2C --warmup 0 --threads 2 --cpus"
+    argv = [str(request.kernels.absolute() / "rambench"), *words.split(), ",".join(map(str, cpus))]
+    return (Host().run_json(argv) or {}).get("value")
 
 
 def _resolve(request: Request, space: Workspace, context: Facts) -> Request:

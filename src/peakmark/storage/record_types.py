@@ -99,6 +99,9 @@ class RecordContext(TypedDict):
             second
         noise: other activity on the node; null if it cannot be read
         server_noise: other activity on the server's node; null if client and server share a node
+        core_to_core_before: s of a cache line from the first CPU to the second before a reference, on a
+            virtual machine; details of peakmark's kernels have their own
+        core_to_core_after: the same after the reference
         wrong_core: failed attempts: the core that computed a wrong result, by its first CPU
     """
 
@@ -124,6 +127,8 @@ class RecordContext(TypedDict):
     ]
     noise: NotRequired[Noise | None]
     server_noise: NotRequired[Noise | None]
+    core_to_core_before: NotRequired[OptionalNumber]
+    core_to_core_after: NotRequired[OptionalNumber]
     wrong_core: NotRequired[int]
     peakmark: NotRequired[str]
 

@@ -16,6 +16,7 @@ from tests.unit.cases import cases
 from tests.unit.hostile import CELL, KERNELS
 
 from peakmark.errors import MeasurementError
+from peakmark.machine.facts import cached
 from peakmark.run import noise
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
@@ -104,6 +105,31 @@ def test_the_least_disturbed_value_counts(request_of, clocks, repeats, value, ot
     assert record == records.read(request.output)
     assert clock_of(record) == value and list(map(clock_of, record["disturbed"])) == others
     assert (request.campaign / "attempts").exists() == (clocks == [2.7e9] and repeats == 2)
+
+
+@pytest.mark.parametrize("machine", ["KVM", None])
+def test_the_placement_of_a_reference_is_measured_before_and_after_it(
+    known, tmp_path, monkeypatch, machine
+):
+    """On a virtual machine, by a kernel that prints one time after the other."""
+    output = make.DATA / "likwid-bench" / "dp-x2" / "stdout"
+    (tmp_path / "-v").write_text("likwid-bench Version 5.2.2")
+    (tmp_path / "-a").write_text("peakflops - plain\n")
+    (tmp_path / "-t").write_text(output.read_text().replace("peakflops_avx_fma", "peakflops"))
+    tool = executable(tmp_path / "likwid-bench", f"#!/bin/sh\ncat {tmp_path}/$1\n")
+    times = 'grep -q C2C <<< "$*"\n' + NEXT
+    executable(tmp_path / "rambench", KERNEL.replace("cpubench", "rambench") + times)
+    for number in (1, 2):
+        (tmp_path / f"{number}.json").write_text(json.dumps({"value": number * 1e-8}))
+    facts = cached(known) | {}
+    facts["cpu"] = facts["cpu"] | {"virtualised": machine}
+    monkeypatch.setattr("peakmark.run.measure.cached", lambda *_: facts)
+    of = replace(OF, instrument="likwid-bench")
+    campaign = tmp_path / "results" / "c"
+    request = Request(of, campaign / "cells" / f"{of.id}.json", campaign, tmp_path, str(tool))
+    context = measure(request)["context"]
+    found = [context.get(f"core_to_core_{moment}") for moment in ("before", "after")]
+    assert found == ([1e-8, 2e-8] if machine else [None, None])
 
 
 def test_a_machine_that_stays_busy_is_waited_for_once(tmp_path, monkeypatch):
