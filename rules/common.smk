@@ -6,7 +6,7 @@ from functools import partial
 from peakmark.config import campaign
 from peakmark.run import build
 from peakmark.resources import code_digest
-from peakmark.rows import names
+from peakmark.rows import CAMPAIGN, CHECK, FRAMES
 from peakmark.workflow import run, startup
 from peakmark.workflow.startup import as_workflow_error
 from peakmark.messages import captions

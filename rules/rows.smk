@@ -5,9 +5,9 @@ rule rows:
     input:
         RUN.records,
     output:
-        [f"{RUN.folder}/rows/{name}.csv" for name in names.FRAMES],
-        f"{RUN.folder}/rows/{names.CAMPAIGN}",
-        f"{RUN.folder}/rows/{names.CHECK}",
+        [f"{RUN.folder}/rows/{name}.csv" for name in FRAMES],
+        f"{RUN.folder}/rows/{CAMPAIGN}",
+        f"{RUN.folder}/rows/{CHECK}",
     log:
         f"{RUN.folder}/logs/rows.log",
     localrule: True

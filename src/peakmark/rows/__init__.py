@@ -9,3 +9,5 @@ CHECK = "check.json"
 """File of what good nodes of each class reach, for ``peakmark check``."""
 CAMPAIGN = "campaign.json"
 """File of the title, authors, configuration, times, failures and programs of a campaign."""
+FRAMES = ("runs", "rows", "warnings", "findings", "nodes", "facts", "fleet")
+"""Names of the frames; each is kept as ``NAME.csv``."""

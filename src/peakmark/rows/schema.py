@@ -24,7 +24,7 @@ from peakmark import files
 from peakmark.catalogue import TOGETHER
 from peakmark.errors import RecordError
 from peakmark.messages import Trust
-from peakmark.rows import CAMPAIGN, FOLDER
+from peakmark.rows import CAMPAIGN, FOLDER, FRAMES
 
 Kind = Literal["text", "int", "float", "flag", "json"]
 DTYPES: Mapping[Kind, Any] = {
@@ -37,8 +37,6 @@ DTYPES: Mapping[Kind, Any] = {
 """Kind of a column -> type of its values in pandas."""
 EMPTY: Mapping[Kind, Any] = {"text": "", "int": None, "float": None, "flag": False, "json": ""}
 """Kind of a column -> value that fills the column if a frame lacks it."""
-FRAMES = ("runs", "rows", "warnings", "findings", "nodes", "facts", "fleet")
-"""Names of the frames; each is kept as ``NAME.csv``."""
 NOT_PLANNED = "the plan holds no cell of it"
 """Reason in ``campaign.json`` for a program without values that the campaign does not measure."""
 DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
