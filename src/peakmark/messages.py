@@ -45,7 +45,7 @@ class Trust(StrEnum):
 
 
 ORDER = tuple(Trust)
-OF_ANOTHER = ("loopback", "cpu-quota", "flush", "host-cache", "small-solve")
+OF_ANOTHER = ("loopback", "cpu-quota", "flush", "small-solve")
 """Codes of warnings on values that are right, yet of another thing than the device. Sentences use them."""
 
 

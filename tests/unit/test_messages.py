@@ -11,7 +11,7 @@ GOLDEN = ROOT / "tests" / "unit" / "data" / "messages.txt"
 
 
 def test_a_message_is_text_with_its_amount():
-    drift = message("drift", more=-0.3, p=0.012)
+    drift = message("spread", case="drift", more=-0.3, p=0.012)
     assert drift.fact == "values drift by -30% from the first to the last repetition (p = 0.012)"
     assert (drift.short, drift.amount, drift.subject) == ("drifts by -30%", 0.3, "")
     assert drift.full_sentence.startswith("Values drift") and drift.full_sentence.endswith(

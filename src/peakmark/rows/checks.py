@@ -85,7 +85,8 @@ def residual(measured: RowRuns) -> Messages:
     """Report a residual of HPL that is too large for a valid solution."""
     residuals = measured.values_of("residual") if measured.row.instrument == "hpl" else []
     if residuals and not max(residuals) < HPL_THRESHOLD:
-        yield message("residual", Trust.NO, residual=max(residuals), allowed=HPL_THRESHOLD)
+        values = {"residual": max(residuals), "allowed": HPL_THRESHOLD}
+        yield message("wrong-result", Trust.NO, case="residual", **values)
 
 
 def scatter(measured: RowRuns) -> Messages:
@@ -103,7 +104,7 @@ def scatter(measured: RowRuns) -> Messages:
         return
     trend = drift_of(values)
     if trend is not None:
-        yield message("drift", Trust.CARE, more=trend.relative, p=trend.p)
+        yield message("spread", Trust.CARE, case="drift", more=trend.relative, p=trend.p)
     spread = statistics.summarise(values).cv
     if spread is not None and is_wide(values):
         yield message("spread", Trust.CARE, spread=spread)
@@ -153,7 +154,7 @@ def hosts(measured: RowRuns) -> Messages:
     lowest, *_, highest = sorted(medians, key=medians.__getitem__)
     more = medians[highest] / medians[lowest] - 1
     if p <= HOSTS_P and more > 0:
-        yield message("hosts-differ", highest=highest, lowest=lowest, share=more, p=p)
+        yield message("hosts", case="differ", highest=highest, lowest=lowest, share=more, p=p)
 
 
 def host_name(run: Line) -> str:
@@ -218,7 +219,7 @@ def path(measured: RowRuns) -> Messages:
     """Report a rate limit that someone set on the network path, and a path through loopback."""
     shapes = sorted(set(measured.texts("shaping")))
     if shapes:
-        yield message("shaped", Trust.NO, shapes="; ".join(shapes))
+        yield message("rate-limit", Trust.NO, case="network", shapes="; ".join(shapes))
     if measured.row.subsystem == "network" and any(measured.values_of("loopback")):
         yield message("loopback", Trust.NO)
 
@@ -234,11 +235,11 @@ def never_reached_device(measured: RowRuns) -> Messages:
         if run.device_bytes is not None and run.work:
             shares.append(run.device_bytes / run.work)
     if ram:
-        yield message("ram-file-system", Trust.NO, file_system=ram[0])
+        yield message("cached", Trust.NO, case="memory", file_system=ram[0])
     elif shares and min(shares) < DEVICE:
         yield message("cached", Trust.NO, share=min(shares))
     elif "no" in measured.texts("direct"):
-        yield message("buffered", Trust.NO)
+        yield message("cached", Trust.NO, case="buffered")
 
 
 def unflushed(measured: RowRuns) -> Messages:
@@ -278,45 +279,48 @@ def limited_disk(measured: RowRuns) -> Messages:
         limit = limits.get(f"{way}_{name}")
         if limit and used > NEAR_LIMIT * limit:
             rate = words(unit, rate=limit * factor)
-            yield message("io-limit", Trust.NO, way=way, rate=rate)
+            yield message("rate-limit", Trust.NO, case="disk", way=way, rate=rate)
 
 
 EVERYWHERE = {
-    "memory-errors corrected": ("ce_count",),
-    "memory-errors": ("ue_count",),
-    "machine-check": ("MCE", "THR", "DFR"),
-    "pcie-errors corrected": ("aer_dev_correctable",),
-    "pcie-errors": ("aer_dev_nonfatal", "aer_dev_fatal"),
-    "power-limited": ("package_power_limit_count",),
-    "disk-hot": ("temp1_alarm",),
+    "hardware-errors memory-corrected": ("ce_count",),
+    "hardware-errors memory": ("ue_count",),
+    "hardware-errors processor": ("MCE", "THR", "DFR"),
+    "pcie-link corrected": ("aer_dev_correctable",),
+    "pcie-link errors": ("aer_dev_nonfatal", "aer_dev_fatal"),
+    "slowed-down power": ("package_power_limit_count",),
+    "slowed-down disk-hot": ("temp1_alarm",),
 }
 """Code and case of a warning -> kernel counters that are checked for every row."""
 OF_NETWORK = {
     "network-errors": ("rx_errors", "tx_errors"),
-    "network-drops": ("rx_dropped", "tx_dropped"),
+    "network-errors drops": ("rx_dropped", "tx_dropped"),
 }
-"""Code of a warning -> kernel counters that are checked for network rows alone."""
+"""Code and case of a warning -> kernel counters that are checked for network rows alone."""
 OF_GPU = {
-    "gpu-memory corrected": ("sram_correctable", "dram_correctable"),
-    "gpu-memory": (
+    "hardware-errors gpu-corrected": ("sram_correctable", "dram_correctable"),
+    "hardware-errors gpu": (
         "sram_uncorrectable_parity",
         "sram_uncorrectable_secded",
         "sram_uncorrectable",
         "dram_uncorrectable",
     ),
-    "gpu-memory repaired": (
+    "hardware-errors gpu-repaired": (
         "remapped_row_corr",
         "remapped_row_unc",
         "single_bit_retired_count",
         "double_bit_retired_count",
     ),
-    "gpu-hot": ("sw_therm_slowdown", "hw_therm_slowdown"),
-    "gpu-power-brake": ("hw_power_brake",),
-    "gpu-link repeated": ("replay_counter",),
-    "gpu-link": ("lost_lanes",),
+    "slowed-down gpu-hot": ("sw_therm_slowdown", "hw_therm_slowdown"),
+    "slowed-down gpu-power": ("hw_power_brake",),
+    "pcie-link repeated": ("replay_counter",),
+    "pcie-link lost": ("lost_lanes",),
 }
 """Code and case of a warning -> counters of a GPU that are checked for rows of GPUs alone."""
-HARMLESS = ("pcie-errors corrected", "gpu-memory corrected", "gpu-link repeated", *OF_NETWORK)
+HARMLESS = (
+    *("pcie-link corrected", "pcie-link repeated", "hardware-errors gpu-corrected"),
+    *OF_NETWORK,
+)
 """Events that also happen on healthy machines."""
 
 
@@ -358,9 +362,9 @@ def slow_link(measured: RowRuns) -> Messages:
     name = measured.fact(part, device)
     if is_narrow and part == "gpu":
         lanes = {key: link[key] for key in ("current_width", "max_width")}
-        yield message("slow-link", case="gpu", device=name or "GPU", **lanes)
+        yield message("pcie-link", case="narrow-gpu", device=name or "GPU", **lanes)
     elif is_narrow or is_slow:
-        yield message("slow-link", device=name, **link)
+        yield message("pcie-link", case="narrow", device=name, **link)
 
 
 def slow_gpu(measured: RowRuns) -> Messages:

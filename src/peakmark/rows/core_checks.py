@@ -47,10 +47,15 @@ def disturbed(measured: RowRuns) -> Messages:
         yield from measured.repeated("steal", steal, least=STEAL, where=where)
         held_back = [(run["throttled_seconds"] or 0.0) / run["seconds"] for run in runs]
         yield from measured.repeated(
-            "throttled", held_back, least=HELD_BACK, trust=Trust.CARE, where=where
+            "cpu-quota",
+            held_back,
+            least=HELD_BACK,
+            trust=Trust.CARE,
+            where=where,
+            case="throttled",
         )
         hot = [float(run["hot"] or 0) for run in runs]
-        yield from measured.repeated("hot", hot, trust=Trust.CARE, where=where)
+        yield from measured.repeated("slowed-down", hot, trust=Trust.CARE, where=where, case="hot")
 
 
 def inferred(measured: RowRuns) -> Messages:
@@ -116,7 +121,8 @@ def below_nominal(measured: RowRuns) -> Messages:
         of_nominal = ""
         if row.limit_clock and row.efficiency:
             of_nominal = words("of-nominal", share=row.efficiency * seen / nominal)
-        yield message("below-nominal", Trust.CARE, clock=judged, nominal=nominal, share=of_nominal)
+        values = {"clock": judged, "nominal": nominal, "share": of_nominal}
+        yield message("clock-low", Trust.CARE, case="nominal", **values)
 
 
 def seen_clock(measured: RowRuns) -> float | None:

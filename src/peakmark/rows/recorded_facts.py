@@ -27,8 +27,7 @@ ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the wides
 SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({
-    "above-limit", "disagreement", "drift", "few", "hosts", "residual", "run-above-limit",
-    "short-runs", "spread",
+    "above-limit", "disagreement", "few", "hosts", "short-runs", "spread",
 })  # fmt: skip
 """Codes of warnings that describe a result. All other warnings describe a possible cause."""
 

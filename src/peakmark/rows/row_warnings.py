@@ -204,7 +204,7 @@ def missing_values(point: MeasuredPoint) -> Messages:
     for failure in point.failures:
         if failure.wrong_core is not None:
             core = f"the core of CPU {failure.wrong_core} on {failure.host}"
-            yield message("wrong-core", Trust.CARE, core=core)
+            yield message("wrong-result", Trust.CARE, case="core", core=core)
 
 
 def unequal_nodes(point: MeasuredPoint) -> Messages:
@@ -226,11 +226,11 @@ def above_limit(point: MeasuredPoint) -> Messages:
     """Report runs above the limit of their row, which were left out."""
     for instrument, measured in point.measured.items():
         runs = [run for run in point.left_out.get(instrument, ()) if run.above_limit]
-        case = "bound" if measured.row.limit_kind == "at_most" else ""
+        case = "run-bound" if measured.row.limit_kind == "at_most" else "run"
         trust = trust_of(len(runs), measured.row.n + len(runs))
         for run in runs:
             values = {"share": run.share, "number": run.repetition + 1}
-            yield message("run-above-limit", trust, case=case, about=instrument, **values)
+            yield message("above-limit", trust, case=case, about=instrument, **values)
 
 
 def other_placements(point: MeasuredPoint) -> Messages:
@@ -322,7 +322,7 @@ def limit_remarks(point: MeasuredPoint) -> Messages:
     for remark in json.loads(row.limit_remarks or "[]"):
         yield message("limit", remark=remark)
     if row.limit_finding:
-        yield message("machine", remark=row.limit_finding)
+        yield message("limit", case="machine", remark=row.limit_finding)
 
 
 # -- messages that depend on other points
@@ -333,8 +333,9 @@ def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
     row = point.own_line
     if row.clock_share is not None and row.clock_share < THROTTLED:
         yield message(
-            "clock-below-best",
+            "clock-low",
             Trust.CARE,
+            case="best",
             about=row.instrument,
             share=row.clock_share,
             clock=row.clock_hz,
@@ -363,7 +364,7 @@ def host_cache(
     """
     is_of_disk = point.table.subsystem == "disk" and point.node in doubted and point.own is not None
     if is_of_disk and not is_flush_doubted(notes, point):
-        warning = message("host-cache", Trust.NO, about=point.own_line.instrument)
+        warning = message("flush", Trust.NO, case="host", about=point.own_line.instrument)
         yield replace(warning, scope=Scope.CAMPAIGN)
 
 

@@ -501,12 +501,12 @@ def shows_link(rows: pd.DataFrame) -> pd.Series:
 
     Pairs that were measured together are left out, because they may share an uplink.
 
-    A value that ``tc`` slows down (``shaped``) is marked wrong, because it is not the hardware's rate.
+    A value that ``tc`` slows down (``rate-limit``) is marked wrong, because it is not the hardware's rate.
     It still shows correctly that the link is slow.
     """
     has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
     has_value &= rows["variant"].ne(TOGETHER)
-    return has_value & rows["wrong_codes"].isin(["", "shaped"])
+    return has_value & rows["wrong_codes"].isin(["", "rate-limit"])
 
 
 def is_disturbance(warnings: pd.DataFrame) -> pd.Series:

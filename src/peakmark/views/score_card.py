@@ -327,7 +327,7 @@ def notes_of(frames: CampaignFrames, row: Line) -> list[Line]:
 
 MOST = 3
 """Largest number of causes on page one: more cannot be read in a minute."""
-CAUSES = ("power-limited", "hot", "throttled", "cpu-quota", "io-limit", "shaped", "below-nominal")
+CAUSES = ("slowed-down", "cpu-quota", "rate-limit", "clock-low")
 """Codes of warnings that say why a row stays below its limit."""
 
 
@@ -557,10 +557,11 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
 
 def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
     """Yield a caveat for each core that computed wrong results more than once."""
-    wrong = frames.warnings[frames.warnings["code"].eq("wrong-core")]
+    warnings = frames.warnings
+    wrong = warnings[warnings["code"].eq("wrong-result") & warnings["case"].eq("core")]
     for core, count in Counter(wrong["subject"]).items():
         if count > 1:
-            yield message("wrong-core", Trust.NO, case="again", core=core, count=count)
+            yield message("wrong-result", Trust.NO, case="core-again", core=core, count=count)
 
 
 def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:

@@ -77,7 +77,7 @@ def disturbed(*contexts, values=None):
     return row(values, context=[*quiet, *contexts], facts={})
 
 
-FEW, BELOW = {"few": N}, {"below-nominal": U}
+FEW, BELOW = {"few": N}, {"clock-low": U}
 ELSEWHERE = [{"placed": PLACED | {"cores": cores}} for cores in (1, 1, 2)]
 ON_SERVER = noise() | {"server_host": "node2", "server_noise": noise(others=0.9)["noise"]}
 COOLING = [100.0 - 2 * number for number in range(8)]
@@ -136,11 +136,11 @@ CASES = [
     (disturbed(*[noise(others=0.9)] * 6), {"other-load": U}, {"busy": "hidden"}),
     (disturbed(noise(others=0.9)), {"other-load": N}, {"often": " in 1 of 6 repetitions"}),
     (disturbed(*[noise(steal=0.08)] * 6), {"steal": U}, {"share": 0.08, "often": " in 6 of "}),
-    (disturbed(*[noise(throttled_s=0.3)] * 6), {"throttled": U}, {"share": 0.3}),
-    (disturbed(*[noise(hot=2)] * 6), {"hot": U}, {"often": " in 6 of "}),
+    (disturbed(*[noise(throttled_s=0.3)] * 6), {"cpu-quota": U}, {"share": 0.3}),
+    (disturbed(*[noise(hot=2)] * 6), {"slowed-down": U}, {"often": " in 6 of "}),
     (disturbed(*[ON_SERVER] * 6), {"other-load": U}, {"share": 0.9, "often": "node2, where the server ran"}),
     (disturbed(noise({"clock_hz": 4e8})), {}, {}),  # idle CPUs are slow
-    (row(COOLING), {"drift": U}, {}),
+    (row(COOLING), {"spread": U}, {}),
     # Seen on a guest: 0.85 of the limit with all of its CPUs' time, and the kernel told no clock.
     (crowded(0, 1, 2, 2, 0, slower=5.0), {"crowded-core": U} | FEW, {}),
     (crowded(0, 1, 0, 0, 0, slower=5.0), {"crowded-core": N} | FEW, {}),

@@ -50,8 +50,9 @@ def line_of(frames, instrument):
     return line
 
 
-def notes(frames, code):
-    told = frames.warnings[frames.warnings["code"].eq(code)]
+def notes(frames, code, case=""):
+    warnings = frames.warnings
+    told = warnings[warnings["code"].eq(code) & warnings["case"].eq(case)]
     return list(schema.lines(told))
 
 
@@ -66,7 +67,7 @@ def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
     rows = own_of(frames)
     found = [(row.efficiency, row.trust) for row in rows]
     assert found == [(pytest.approx(0.95), "ok")] * 2
-    assert not notes(frames, "hosts") and not notes(frames, "hosts-differ")
+    assert not notes(frames, "hosts") and not notes(frames, "hosts", "differ")
     (line,) = score_card.card_lines(frames)
     assert (line.place, line.trust) == ("2 threads", "ok")
     assert set(frames.runs["host"]) == set(hosts)
@@ -93,7 +94,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
 def test_hosts_that_differ_beyond_chance_say_by_how_much(tmp_path, hosts, ends):
     shares = [0.9 - 0.02 * (number // 4) + number / 1000 for number in range(len(hosts))]
     facts = machines(a={}, b={}, c={})
-    found = notes(make.frames(tmp_path / "c", dp(hosts, shares), machines=facts), "hosts-differ")
+    found = notes(make.frames(tmp_path / "c", dp(hosts, shares), machines=facts), "hosts", "differ")
     assert [note.trust for note in found] == [N] * bool(ends)
     for note in found:
         assert "higher on {} than on {}".format(*ends) in note.text
@@ -193,7 +194,7 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
     (row,) = own_of(frames)
     assert row.trust == (W if void else "ok") and bool(row.unequal_nodes) == bool(void)
     assert not void or frames.warnings["text"].str.contains(void, regex=False).any()
-    found = [note.text for note in notes(frames, "hosts-differ")]
+    found = [note.text for note in notes(frames, "hosts", "differ")]
     assert len(found) == bool(differ)
     assert all("higher on {} than on {}".format(*differ) in text for text in found)
 

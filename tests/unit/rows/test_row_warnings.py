@@ -182,4 +182,4 @@ def test_a_disk_whose_host_keeps_writes_is_in_doubt(tmp_path, virtual, flush, ke
     frames = make.frames(tmp_path / "c", records, facts=facts)
     read, written = own_rows(frames, "disk_throughput")
     assert [read.trust, written.trust] == ["ok", "no" if kept else "ok"]
-    assert shared_warnings(frames, read) == (["host-cache"] if kept else [])
+    assert shared_warnings(frames, read) == (["flush"] if kept else [])

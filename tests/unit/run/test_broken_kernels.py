@@ -97,9 +97,9 @@ def test_a_wrong_result_names_the_core_and_page_one_the_second(request_of):
     def wrong_cores():
         frames = judge(Results.read(request.campaign))
         assert len(frames.rows) == 1
-        assert set(frames.warnings.query("code == 'wrong-core'")["trust"]) == {"care"}
+        assert set(frames.warnings.query("code == 'wrong-result'")["trust"]) == {"care"}
         found = score_card.build_caveats(frames)
-        return [dict(each.values) for each in found if each.code == "wrong-core"]
+        return [dict(each.values) for each in found if each.code == "wrong-result"]
 
     plan = {"campaign": request.campaign.name, "cells": [CELL.to_json()], "config": {}}
     (request.campaign / "plan.json").write_text(json.dumps(plan))
