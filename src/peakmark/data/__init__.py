@@ -9,6 +9,7 @@ Each CSV file has one line per fact, with its source.
 - memory.csv: CPU model name -> memory channels, and the fastest memory that the CPU supports.
 - sockets.csv: microarchitecture -> the fastest memory of machines with this microarchitecture.
 - gpu.csv: compute capability of a GPU -> operations per cycle and SM, rate of an NVLink.
+- counters.csv: counters of errors and throttling -> warning about a row.
 - comparability.csv: facts that prevent a verdict if they differ between two campaigns.
 - HPL.dat: template of HPL's input. Its last lines, which only hpcc reads, add no sizes for PTRANS.
 - subsystems.toml: the parts of a node that are measured, and their workloads.

@@ -10,8 +10,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
-from peakmark import statistics
+from peakmark import data, statistics
 from peakmark.catalogue import KERNELS, POOLS
 from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows import core_checks
@@ -282,72 +283,25 @@ def limited_disk(measured: RowRuns) -> Messages:
             yield message("rate-limit", Trust.NO, case="disk", way=way, rate=rate)
 
 
-EVERYWHERE = {
-    "hardware-errors memory-corrected": ("ce_count",),
-    "hardware-errors memory": ("ue_count",),
-    "hardware-errors processor": ("MCE", "THR", "DFR"),
-    "pcie-link corrected": ("aer_dev_correctable",),
-    "pcie-link errors": ("aer_dev_nonfatal", "aer_dev_fatal"),
-    "slowed-down power": ("package_power_limit_count",),
-    "slowed-down disk-hot": ("temp1_alarm",),
-}
-"""Code and case of a warning -> kernel counters that are checked for every row."""
-OF_NETWORK = {
-    "network-errors": ("rx_errors", "tx_errors"),
-    "network-errors drops": ("rx_dropped", "tx_dropped"),
-}
-"""Code and case of a warning -> kernel counters that are checked for network rows alone."""
-OF_GPU = {
-    "hardware-errors gpu-corrected": ("sram_correctable", "dram_correctable"),
-    "hardware-errors gpu": (
-        "sram_uncorrectable_parity",
-        "sram_uncorrectable_secded",
-        "sram_uncorrectable",
-        "dram_uncorrectable",
-    ),
-    "hardware-errors gpu-repaired": (
-        "remapped_row_corr",
-        "remapped_row_unc",
-        "single_bit_retired_count",
-        "double_bit_retired_count",
-    ),
-    "slowed-down gpu-hot": ("sw_therm_slowdown", "hw_therm_slowdown"),
-    "slowed-down gpu-power": ("hw_power_brake",),
-    "pcie-link repeated": ("replay_counter",),
-    "pcie-link lost": ("lost_lanes",),
-}
-"""Code and case of a warning -> counters of a GPU that are checked for rows of GPUs alone."""
-HARMLESS = (
-    *("pcie-link corrected", "pcie-link repeated", "hardware-errors gpu-corrected"),
-    *OF_NETWORK,
-)
-"""Events that also happen on healthy machines."""
-
-
 def counters(measured: RowRuns) -> Messages:
-    """Report the counters of errors and throttling that increased during the runs, on each node."""
-    codes = dict(EVERYWHERE)
-    if measured.row.subsystem == "network":
-        codes |= OF_NETWORK
-    if measured.row.subsystem == "gpu":
-        codes |= OF_GPU
-    code_of: dict[str, str] = {}
-    for code, names in codes.items():
-        code_of |= dict.fromkeys(names, code)
+    """Report the counters of ``counters.csv`` that increased during the runs, on each node."""
+    warning_of = {}
+    for line in data.table("counters"):
+        if line["subsystem"] in ("", measured.row.subsystem):
+            warning_of[line["counter"]] = (line["code"], line["case"], line["trust"])
     for noise in measured.noises:
-        # (code and case, device) -> number of the run -> events in it
-        events: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+        # (warning, device) -> number of the run -> events in it
+        events: dict[tuple[Any, str], Counter[int]] = defaultdict(Counter)
         for number, run in enumerate(noise.runs):
             for name, count in run["counters"].items():
                 device, _, counter = name.partition(" ")
-                if counter in code_of:
-                    events[code_of[counter], device][number] += count
-        for (event, device), by_run in events.items():
-            trust = Trust.OK if event in HARMLESS else Trust.CARE
-            code, _, case = event.partition(" ")
+                if counter in warning_of:
+                    events[warning_of[counter], device][number] += count
+        for (warning, device), by_run in events.items():
+            code, case, trust = warning
             often = in_how_many(len(by_run), len(noise.runs), noise.where) or noise.where
             count = sum(by_run.values())
-            yield message(code, trust, case=case, device=device, count=count, often=often)
+            yield message(code, Trust(trust), case=case, device=device, count=count, often=often)
 
 
 def slow_link(measured: RowRuns) -> Messages:

@@ -226,7 +226,7 @@ def above_limit(point: MeasuredPoint) -> Messages:
     """Report runs above the limit of their row, which were left out."""
     for instrument, measured in point.measured.items():
         runs = [run for run in point.left_out.get(instrument, ()) if run.above_limit]
-        case = "run-bound" if measured.row.limit_kind == "at_most" else "run"
+        case = "left-out-bound" if measured.row.limit_kind == "at_most" else "left-out"
         trust = trust_of(len(runs), measured.row.n + len(runs))
         for run in runs:
             values = {"share": run.share, "number": run.repetition + 1}
