@@ -265,6 +265,6 @@ HEADLINES = (
     Headline("GPU FP8 matrix units", "gpu", "TC-FP8", "FLOP/s"),
     Headline("GPU memory read", "gpu_throughput", "RS", "B/s"),
     Headline("GPU memory copy", "gpu_throughput", "RWS", "B/s"),
-    Headline("Host to GPU", "gpu_link_throughput", "LINK", "B/s"),
+    Headline("Link, host to GPU", "gpu_link_throughput", "LINK", "B/s"),
 )
 """Lines of the score card in its order. `peakmark check` measures the lines of CPU and memory again."""

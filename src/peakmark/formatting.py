@@ -259,15 +259,3 @@ def moment(text: str) -> str:
     """Return a time in ISO 8601 as it is printed, such as ``21 November 2026, 09:05:30 UTC``."""
     when = datetime.fromisoformat(text).astimezone(UTC)
     return f"{date(when)}, {when:%H:%M:%S} UTC"
-
-
-def period(first: str, last: str) -> str:
-    """Return two times in ISO 8601 as a period, which names a common day once.
-
-    An example is ``21 November 2026, 09:05:30 to 11:15:00 UTC``.
-    """
-    begin, end = moment(first), moment(last)
-    day, _, time = end.rpartition(", ")
-    if begin.startswith(f"{day}, "):
-        end = time
-    return f"{begin.removesuffix(' UTC')} to {end}"

@@ -115,11 +115,6 @@ def test_the_name_peakmark_has_no_capital_letter_at_the_begin_of_a_sentence():
     assert formatting.capitalised("") == ""
 
 
-def test_a_period_is_in_utc_to_the_second_and_names_a_common_day_once():
-    first, same_day = "2026-11-21T10:05:30.123+01:00", "2026-11-21T11:15:00.9+00:00"
+def test_a_moment_is_in_utc_to_the_second():
+    first = "2026-11-21T10:05:30.123+01:00"
     assert formatting.moment(first) == "21 November 2026, 09:05:30 UTC"
-    assert formatting.period(first, same_day) == "21 November 2026, 09:05:30 to 11:15:00 UTC"
-    next_day = "2026-11-22T01:00:00+00:00"
-    assert formatting.period(first, next_day) == (
-        "21 November 2026, 09:05:30 to 22 November 2026, 01:00:00 UTC"
-    )

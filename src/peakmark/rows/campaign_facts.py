@@ -45,7 +45,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``commands``: instrument -> commands that it executed.
     - ``empty``: instrument -> why it has no values.
     - ``attempts``: number of failed attempts.
-    - ``largest_file``: size of the largest file that a disk cell writes, B.
     - ``networks``: host -> its network interface.
     - ``core_types``: host -> core types whose kernels HPL's BLAS used.
     - ``on_cluster``: whether Slurm ran the campaign.
@@ -72,7 +71,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "empty": empty_reasons(results),
         "failures": list(failures_of(results)),
         "attempts": len(results.attempts),
-        "largest_file": largest_file(results),
         "networks": networks_of(results),
         "core_types": core_types_of(results),
         "on_cluster": results.plan.cluster is not None,
@@ -84,18 +82,12 @@ def campaign_of(results: Results) -> dict[str, Any]:
     }
 
 
-def largest_file(results: Results) -> int:
-    """Return the size of the largest file that a cell writes, B; 0 if no cell writes a file."""
-    return max((int(cell.options.get("size") or 0) for cell in results.cells), default=0)
-
-
 def times_of(results: Results) -> dict[str, Any]:
     """Return when the campaign was measured, and how long it took.
 
     - ``newest``: start of the newest record or failed attempt, to the second.
     - ``records``: number of records.
     - ``first``, ``last``: start of the first and of the last record, as the record states it.
-    - ``seconds``, ``longest``: time that all cells took together, and the longest cell's time, s.
     - ``elapsed``: time from the start of the first record to the end of the last, s.
 
     Without records only ``newest`` and ``records`` are present.
@@ -104,18 +96,15 @@ def times_of(results: Results) -> dict[str, Any]:
     times: dict[str, Any] = {"newest": results.newest.isoformat(), "records": len(contexts)}
     if not contexts:
         return times
-    starts, ends, seconds = {}, [], []
+    starts, ends = {}, []
     for context in contexts:
         begun = datetime.fromisoformat(context["started"]).timestamp()
         starts[begun] = context["started"]
-        seconds.append(float(context["seconds"] or 0))
-        ends.append(begun + seconds[-1])
+        ends.append(begun + float(context["seconds"] or 0))
     first, last = min(starts), max(starts)
     return times | {
         "first": starts[first],
         "last": starts[last],
-        "seconds": sum(seconds),
-        "longest": max(seconds),
         "elapsed": max(ends) - first,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,10 +17,8 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout
 from peakmark.formatting import (
     binary,
-    duration,
     listed,
     moment,
-    period,
     plural,
     significant,
     size,
@@ -45,8 +43,10 @@ COUNTED: list[list[str]] = TEXT["counted"]
 def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
     """Return paragraphs by heading, the table of workloads, and the table of programs."""
     small = size(SMALL_RECORD)
+    seconds = frames.campaign["config"].get("seconds", 1)
+    arises = [text.format(seconds=seconds) for text in TEXT["arises"]]
     parts = {
-        "How a number arises": list(map(typeset, TEXT["arises"])),
+        "How a number arises": list(map(typeset, arises)),
         "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
     }
     return {
@@ -142,15 +142,11 @@ def list_problems(frames: CampaignFrames) -> dict[str, Any]:
 def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     """Return facts, commands by program, the configuration as YAML, and the checksum of raw outputs."""
     campaign = frames.campaign
-    times, jobs = campaign["times"], campaign["jobs"]
-    started, slurm = "no record yet", "none: measured without Slurm"
-    if times["records"]:
-        started = period(times["first"], times["last"])
+    jobs = campaign["jobs"]
+    slurm = "none: measured without Slurm"
     if jobs:
         slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
     done = campaign["cells"] - campaign["missing"]
-    cells = plural(campaign["cells"], "cell")
-    failed = plural(campaign["attempts"], "failed attempt")
     checksums, sums = campaign["checksums"], TEXT["no_checksums"]
     if checksums["outputs"]:
         outputs = plural(checksums["outputs"], "raw output")
@@ -159,8 +155,7 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
         "facts": [
             ["Campaign", campaign["name"]],
             ["peakmark", ", ".join(campaign["versions"]) or "no record yet"],
-            ["Records", f"{done} of {cells}, {failed}"],
-            ["First and last start", started],
+            ["Records", f"{done} of {plural(campaign['cells'], 'cell')}"],
             ["Slurm jobs", slurm],
         ],
         "commands": campaign["commands"],
@@ -196,29 +191,13 @@ def on_one_line(value: Any) -> str:
 
 
 def describe_reproduction(frames: CampaignFrames) -> dict[str, Any]:
-    """Return how to reproduce the campaign: steps (sentence, command), expected results, and costs."""
+    """Return how to reproduce the campaign: steps (sentence, command), and expected results."""
     campaign = frames.campaign
     config = campaign["preset"] or f"{campaign['name']}.yaml"
     steps = []
     for text, command in TEXT["steps"]:
         steps.append([text, command.format(name=campaign["name"], config=config)])
-    time = [[what, typeset(text)] for what, text in costs(campaign, len(frames.nodes))]
-    return {"steps": steps, "expected": TEXT["expected"], "time": time}
-
-
-def costs(campaign: Mapping[str, Any], nodes: int) -> Iterator[tuple[str, str]]:
-    """Yield the times that the campaign took, and the disk space that it needed."""
-    times = campaign["times"]
-    if not times["records"]:
-        yield "Measuring", "no record yet"
-        return
-    cells = plural(times["records"], "cell")
-    where = f"on {nodes} nodes" if nodes > 1 else "one after the other"
-    yield "Measuring", f"{duration(times['seconds'])} for {cells}, {where}"
-    yield "From first start to last end", duration(times["elapsed"])
-    yield "Longest cell", duration(times["longest"])
-    if campaign["largest_file"]:
-        yield "Disk space while measuring", binary(campaign["largest_file"]) or ""
+    return {"steps": steps, "expected": TEXT["expected"]}
 
 
 # -- machine

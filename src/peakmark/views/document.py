@@ -49,10 +49,11 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
     layout = layout_tables.layout_of(frames)
     arranged = layout_tables.for_print(frames, layout)
     of_resources = sections.build(arranged, layout)
+    page_one = score_card.build(frames)
     return {
         "headings": HEADINGS,
-        "meta": describe(frames),
-        "page_one": score_card.build(frames),
+        "meta": describe(frames, page_one["machine"]),
+        "page_one": page_one,
         "slow": fleet_report.slow_paragraphs(frames),
         "overview": sections.overview(arranged),
         "caveats": build_caveats(arranged),
@@ -68,8 +69,11 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
     }
 
 
-def describe(frames: CampaignFrames) -> dict[str, Any]:
-    """Return the top of page one, and facts of the campaign that the templates need."""
+def describe(frames: CampaignFrames, machine: str) -> dict[str, Any]:
+    """Return the top of page one, and facts of the campaign that the templates need.
+
+    A campaign without a title in its configuration has the name of its ``machine``.
+    """
     campaign = frames.campaign
     report = campaign["config"].get("report") or {}
     newest, day = datetime.fromisoformat(campaign["times"]["newest"]), "nothing measured yet"
@@ -77,7 +81,7 @@ def describe(frames: CampaignFrames) -> dict[str, Any]:
         day = date(newest)
     authors = authors_of(report)
     return {
-        "title": str(report.get("title") or "Performance report"),
+        "title": str(report.get("title") or machine),
         "author": author_line(authors),
         "authors": [author["name"] for author in authors],
         "course": str(report.get("course") or ""),

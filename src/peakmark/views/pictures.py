@@ -146,20 +146,20 @@ def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> 
     for name, kind, shown in usual_figures(frames, table, measured):
         if has_own and kind == "panels":
             continue
-        on_paper = not has_own and is_on_paper(kind, shown)
+        on_paper = not has_own and is_on_paper(table, kind, shown)
         found.append(Picture(frames, layout, table, name, kind, shown, on_paper=on_paper))
     return found
 
 
-def is_on_paper(kind: str, rows: pd.DataFrame) -> bool:
+def is_on_paper(table: Table, kind: str, rows: pd.DataFrame) -> bool:
     """Return whether the PDF has a usual figure.
 
     It has either the strip of rows or the lines over threads or blocks. Lines are printed if there are
-    enough points, unless every row has a limit.
+    enough points, unless every row has a limit. A strip of times shows no more than their table.
     """
     has_lines = bool(is_swept(rows).any()) and not has_limits(rows)
     if kind == "strip":
-        return not has_lines
+        return not has_lines and not table.lower_is_better
     return has_lines or kind != "panels"
 
 

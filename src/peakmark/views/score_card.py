@@ -1,4 +1,4 @@
-"""Page one: the machine, the score card, what limits the machine, and what to know before using numbers.
+"""Page one: the verdict, the machine, the score card, what limits the machine, and what to know before using numbers.
 
 The score card has a line for each headline number of a campaign, with a verdict on whether to trust it. The
 row of a headline is chosen by workload, cache level, largest block and number of threads, never by its value
@@ -8,10 +8,11 @@ or its warnings. ``build`` returns one JSON value that the terminal, Markdown, `
 from __future__ import annotations
 
 import io
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,9 @@ UNITS = {
 }
 """Table of rates -> unit of its values on the card."""
 
+RATED, WITHOUT_LIMIT, NOT_THIS_DEVICE = range(3)
+"""Groups of the card's lines in their order, see ``CardLine.group``."""
+
 Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
 
@@ -72,13 +76,13 @@ class CardLine:
         value: median of ``runs``; None if nothing was measured.
         runs: values of the runs; for several nodes the value of each node.
         text: the value with its unit.
+        range_text: the lowest and the highest of ``runs``; empty for a single run.
+        group: ``RATED`` if a share of the limit is known, ``NOT_THIS_DEVICE`` if a reader may not use the
+            value, otherwise ``WITHOUT_LIMIT``.
         share: share of the limit that the value reaches; None without a limit.
         share_text: the share in percent; empty without a limit.
-        without_share: why there is no share, in a few words; empty if there is a share.
         run_shares: share of the limit that each of ``runs`` reaches; empty without a limit.
-        reference: reference program with the best value at the same point; empty without a reference.
-        reference_value: value of the reference.
-        reference_share: share of the limit that the reference reaches.
+        reference_share: share of the limit that the best reference reaches at the same point.
         reference_text: name of the reference with its share of the limit, or with its value.
         trust: whether a reader may use the value.
         reason: why a reader may not use it, in at most six words.
@@ -91,12 +95,11 @@ class CardLine:
     value: float | None
     runs: tuple[float, ...]
     text: str
+    range_text: str
+    group: int
     share: float | None
     share_text: str
-    without_share: str
     run_shares: tuple[float, ...]
-    reference: str
-    reference_value: float | None
     reference_share: float | None
     reference_text: str
     trust: Trust
@@ -104,13 +107,20 @@ class CardLine:
 
 
 def card_lines(frames: CampaignFrames) -> list[CardLine]:
-    """Return the card's lines for all headlines that the campaign planned to measure."""
+    """Return the card's lines for all headlines that the campaign planned to measure, in their groups.
+
+    A solution of HPL of less than a minute is in its table only.
+    """
+    is_small = frames.warnings["code"].eq("small-solve")
+    small = set(frames.warnings.loc[is_small, "point"])
     lines = []
     for headline, rows in rows_of_headlines(frames):
         largest_class = rows["node_class"].min()  # the classes are named A, B, ... by falling size
         of_largest_class = rows[rows["node_class"].eq(largest_class)]
+        if headline.instrument and small.issuperset(rows["point"]):
+            continue
         lines.append(line_of(frames, headline, list(schema.lines(of_largest_class))))
-    return lines
+    return sorted(lines, key=attrgetter("group"))
 
 
 # -- the rows of a headline
@@ -220,12 +230,11 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
         value=value,
         runs=runs,
         text=amount(value, headline.unit),
+        range_text=range_of(runs, headline.unit),
+        group=group_of(share, trust),
         share=share,
         share_text="" if share is None else typeset(f"{percent(share)}%"),
-        without_share=without_share(row, share),
         run_shares=shares,
-        reference=reference.program if reference else "",
-        reference_value=reference.value if reference else None,
         reference_share=reference.efficiency if reference else None,
         reference_text=reference_text(reference, headline.unit),
         trust=trust,
@@ -233,11 +242,21 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     )
 
 
-def without_share(row: Line, share: float | None) -> str:
-    """Return why a line has no share of the limit; empty if it has one or was not measured."""
-    if share is not None or not row.n:
+def group_of(share: float | None, trust: Trust) -> int:
+    """Return the group of a line: see ``CardLine.group``."""
+    if trust == Trust.NO:
+        return NOT_THIS_DEVICE
+    return WITHOUT_LIMIT if share is None else RATED
+
+
+def range_of(runs: Sequence[float], unit: str) -> str:
+    """Return the lowest and the highest run, such as ``262 to 264 GFLOP/s``; empty for a single run."""
+    if len(runs) < 2:
         return ""
-    return "no limit known" if row.limit is None else "no share"
+    low = amount(min(runs), unit)
+    high = amount(max(runs), unit)
+    scale = high.split()[1]
+    return f"{low.removesuffix(scale).rstrip()} to {high}"
 
 
 def middle_of(rows: Sequence[Line]) -> Line:
@@ -338,19 +357,44 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         A mapping with these keys:
 
         - ``title``: title of the campaign.
+        - ``machine``: the processor, with its cores.
+        - ``verdict``: what the machine reaches, see ``verdict``.
         - ``box``: name and text of each line on the machine.
         - ``card``: lines of the score card, see ``CardLine``.
-        - ``dots``: what each dot of the card stands for: ``runs`` or ``nodes``.
         - ``causes``: sentences on what limits the machine.
     """
     card = card_lines(frames)
+    box = [*appendix.box(frames), ["Measured", measured_when(frames)]]
     return {
         "title": frames.campaign["name"],
-        "box": [*appendix.box(frames), ["Measured", measured_when(frames)]],
+        "machine": dict(box).get("Processor", "Performance report"),
+        "verdict": verdict(card),
+        "box": box,
         "card": [asdict(line) for line in card],
-        "dots": "nodes" if any("node" in line.place for line in card) else "runs",
         "causes": list(causes(frames))[:MOST],
     }
+
+
+def verdict(card: Sequence[CardLine]) -> str:
+    """Return one line: the shares of the limits that the parts of a machine reach, and why others have none."""
+    shares: dict[str, list[float]] = defaultdict(list)
+    reasons: dict[str, str] = {}
+    for line in card:
+        part = line.title.replace(",", "").split()[0]  # such as FP64, L3, DRAM, Disk
+        if line.group == RATED and line.share is not None:
+            shares[part].append(line.share)
+        else:
+            is_limitless = line.group == WITHOUT_LIMIT
+            reasons.setdefault(part, "no limit known" if is_limitless else line.reason)
+    rated = []
+    for part, values in shares.items():
+        span = dict.fromkeys([f"{min(values) * 100:.0f}", f"{max(values) * 100:.0f}"])
+        rated.append(f"{part} {' to '.join(span)}%")
+    text = f"{', '.join(rated) or 'nothing'} of the limit"
+    unrated = [f"{part} ({reasons[part]})" for part in reasons if part not in shares]
+    if unrated:
+        text += f"; not rated: {', '.join(unrated)}"
+    return typeset(text)
 
 
 def measured_when(frames: CampaignFrames) -> str:
@@ -418,8 +462,6 @@ def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
     console.print(pairs_table(page["box"]))
     console.print()
     console.print(card_table(page["card"]))
-    if any(line["reference_share"] is not None for line in page["card"]):
-        console.print(Text("◊ the best reference program", style="dim"))
     if page["causes"]:
         console.print()
         console.print(Text("What limits it", style="bold"))
@@ -463,29 +505,27 @@ def shown(text: str) -> Text:
 
 
 def bar(line: Mapping[str, Any]) -> str:
-    """Return the share of the limit as a bar, with a mark at the reference's share.
+    """Return the share of the limit as a bar.
 
     A value without a limit has no bar: any other bar would be read as a share of the limit.
     """
     if line["share"] is None:
         return ""
     filled = round(BAR * min(line["share"], 1.0))
-    cells = list("█" * filled + "·" * (BAR - filled))
-    if line["reference_share"] is not None:
-        place = round(BAR * min(line["reference_share"], 1.0))
-        cells[max(0, place - 1)] = "◊"
-    return "".join(cells)
+    return "".ljust(filled, "█").ljust(BAR, "·")
 
 
 def markdown(page: Mapping[str, Any]) -> str:
     """Return page one as Markdown."""
-    lines = [f"# {page['title']}", ""]
+    lines = [f"# {page['title']}", "", f"{page['machine']}: {page['verdict']}.", ""]
     lines += [f"- {name}: {text}" for name, text in page["box"]]
-    lines += ["", "| | measured | of limit | reference | trust |", "|---|---:|---:|---|---|"]
+    lines += ["", "| | measured | lowest to highest | of limit | reference | trust |"]
+    lines.append("|---|---:|---|---:|---|---|")
     for line in page["card"]:
         trust = f"{line['trust']}: {line['reason']}".removesuffix(": ")
         title = f"{line['title']}, {line['place']}"
-        cells = [title, line["text"], line["share_text"], line["reference_text"], trust]
+        values = [line["text"], line["range_text"], line["share_text"]]
+        cells = [title, *values, line["reference_text"], trust]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     if page["causes"]:
         lines += ["", "**What limits it**", "", *page["causes"]]

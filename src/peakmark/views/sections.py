@@ -36,8 +36,6 @@ Formulas = dict[str, list[Any]]
 
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
-WITH_RUNS = ("panels", "together", "several")
-"""Kinds of figures with a dot for each run of each program, also for runs that do not count."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
 """Origin of a limit -> its name in the list of formulas; other origins have their own name there."""
 
@@ -353,22 +351,8 @@ def caption_of(picture: Picture) -> str:
     else:
         sentences = [f"{drawing.title}.", caption(picture.kind)]
         parts = parts_of_drawing(drawing, rows)
-    if shows_disturbed(picture):
-        parts.append("disturbed")
     sentences += [f"{message('caption-part', case=part).fact}." for part in parts]
     return " ".join(sentences)
-
-
-def shows_disturbed(picture: Picture) -> bool:
-    """Return whether a figure shows runs that were disturbed and measured again."""
-    rows = picture.rows
-    if picture.drawing is not None and picture.drawing.value != "measured":
-        return False
-    if picture.kind == "strip":  # it has dots for the runs of peakmark's kernel alone
-        rows = rows[rows["is_own"]]
-    elif picture.kind not in WITH_RUNS:
-        return False
-    return bool(rows["measured_again"].gt(0).any())
 
 
 def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:

@@ -45,14 +45,6 @@ NAMED = 3
 """Largest number of slow nodes that a line names; further nodes are counted."""
 AT_MOST, AT_LEAST = "≤\u00a0", "≥\u00a0"
 """Sign before a bound of a rate; sign before a bound of a time, and before a share of a bound."""
-BOUNDS_OF_RATES = (
-    "A value behind ≤ is a bound and no limit: nothing can exceed it, and the limit may be far below"
-    " it. What was reached is at least the share behind ≥"
-)
-BOUNDS_OF_TIMES = (
-    "A value behind ≥ is a bound and no limit: no access can be shorter, and the limit may be far above"
-    " it. What was reached is at least the share behind ≥"
-)
 TELLING_BOUND = 0.5
 """A bound is printed if the row reaches at least this share of it: a higher bound shows nothing."""
 SAME_CLOCK = 1.03
@@ -260,8 +252,6 @@ def usual_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     points = points_of(rows)
     programs = [program.instrument for program in table.series]
     general = empty_columns(frames, table, rows, programs)
-    if has_bound(points.own).any():
-        general.append(BOUNDS_OF_TIMES if table.unit == "s" else BOUNDS_OF_RATES)
     below = gaps(frames, table, rows, set(rows.loc[rows["n"].gt(0), "instrument"]))
     columns = columns_of(table, points, with_meaning=True)
     return show(

@@ -209,6 +209,7 @@ def print_summary(directory: Path) -> None:
     results = data.rendered(
         "summary.txt.j2",
         folder=directory,
+        page=page,
         run=run_command(directory, on_cluster=frames.campaign["on_cluster"]),
         peakmark=program("peakmark"),
         **score_card.results_of(frames, directory),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -124,3 +125,16 @@ def test_markdown_and_json_have_the_same_lines(tmp_path):
     text = score_card.markdown(page)
     for line in json.loads(json.dumps(page))["card"]:
         assert f"| {line['title']}, {line['place']} | {line['text']} |" in text
+
+
+def test_the_verdict_names_shares_of_limits_and_why_other_parts_have_none(tmp_path):
+    (line,) = score_card.card_lines(frames(tmp_path / "c", runs("cpubench", "DP", 4e10, 4e10)))
+    low, high = [
+        replace(line, group=score_card.RATED, share=share, title="L3 copy")
+        for share in (0.95, 0.98)
+    ]
+    without = replace(line, group=score_card.WITHOUT_LIMIT, share=None, title="DRAM copy")
+    loopback = replace(line, group=score_card.NOT_THIS_DEVICE, reason="loopback", title="TCP")
+    assert score_card.verdict([low, high, without, loopback]).replace("\u00a0", " ") == (
+        "L3 95 to 98 % of the limit; not rated: DRAM (no limit known), TCP (loopback)"
+    )
