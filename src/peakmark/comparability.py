@@ -6,13 +6,14 @@ matter to which subsystems and programs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 from peakmark import data
 from peakmark.catalogue import KERNELS
-from peakmark.formatting import gigabytes, quantity, size
+from peakmark.formatting import gigabytes, listed, quantity, size
 
 UNITS: Mapping[str, Callable[[Any], str]] = {"bytes": size, "GB": gigabytes}
 """Unit of a fact in ``comparability.csv`` -> function that formats its numbers."""
@@ -20,6 +21,9 @@ NO_FACT: Mapping[str, str] = {"title": "", "subsystems": "", "programs": "", "un
 """Line of a fact that ``comparability.csv`` does not have."""
 TITLES = {"cpu": "CPU", "memory": "memory", "kernel": "kernel"}
 """Property that hosts of one row must share -> its name in sentences."""
+
+NAMED = 4
+"""Largest number of hosts that a sentence names. If there are more, the sentence states their number."""
 
 
 # -- equal nodes
@@ -70,6 +74,33 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
         kernel=str(system.get("kernel") or ""),
         clock=", ".join(filter(None, [cpu.get("governor"), turbo])),
     )
+
+
+def differences(equipment: Mapping[str, Equipment]) -> list[str]:
+    """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``.
+
+    Args:
+        equipment: host -> its equipment. Unknown properties count as equal.
+    """
+    found = []
+    for name, title in TITLES.items():
+        # Group the hosts by their value of this property.
+        hosts = defaultdict[str, list[str]](list)
+        for host, known in equipment.items():
+            value = getattr(known, name)
+            if value:
+                hosts[value].append(host)
+        if len(hosts) > 1:
+            each = [f"{value} on {_named(names)}" for value, names in hosts.items()]
+            found.append(f"{title} {listed(each)}")
+    return found
+
+
+def _named(hosts: list[str]) -> str:
+    """Return the names of hosts, or their number if they are more than ``NAMED``."""
+    if len(hosts) <= NAMED:
+        return listed(hosts)
+    return f"{len(hosts)} nodes"
 
 
 # -- facts of two campaigns

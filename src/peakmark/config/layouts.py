@@ -128,14 +128,6 @@ class LayoutColumn(Keys, frozen=True):
     formula: Literal["100 - 100 * measured / theoretical"] | None = None
     where: Where = Where()
 
-    @property
-    def workload(self) -> str | None:
-        return self.where.workload
-
-    @property
-    def concurrency(self) -> int | None:
-        return self.where.concurrency
-
 
 class LayoutTable(_Rows, frozen=True, kw_only=True, dict=True):
     """A table of a layout.

@@ -8,7 +8,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -93,7 +93,7 @@ def times_of(results: Results) -> dict[str, Any]:
     Without records only ``newest`` and ``records`` are present.
     """
     contexts = [record.data["context"] for record in results.records]
-    times: dict[str, Any] = {"newest": results.newest.isoformat(), "records": len(contexts)}
+    times: dict[str, Any] = {"newest": newest(results).isoformat(), "records": len(contexts)}
     if not contexts:
         return times
     starts, ends = {}, []
@@ -107,6 +107,14 @@ def times_of(results: Results) -> dict[str, Any]:
         "last": starts[last],
         "elapsed": max(ends) - first,
     }
+
+
+def newest(results: Results) -> datetime:
+    """Return the start of the newest record or failed attempt, to the second; without any, the epoch."""
+    times = [datetime.fromtimestamp(0, UTC)]
+    for record in (*results.records, *results.attempts):
+        times.append(datetime.fromisoformat(record.data["context"]["started"]).astimezone(UTC))
+    return max(times).replace(microsecond=0)
 
 
 def jobs_of(results: Results) -> list[str]:

@@ -12,14 +12,13 @@ from typing import Any
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.comparability import equipment_of
+from peakmark.comparability import differences, equipment_of
 from peakmark.formatting import natural
 from peakmark.rows import schema
 from peakmark.rows.placements import is_in_usual_band
 from peakmark.rows.point_limits import find_limits, kernel_of
 from peakmark.rows.recorded_facts import recorded_of, settings_of
 from peakmark.rows.runs import ROW
-from peakmark.storage.facts_files import differences
 from peakmark.storage.results import Results
 from peakmark.tools.common import percentile_times, read_histogram
 from peakmark.tools.tables import BY_NAME, TABLES

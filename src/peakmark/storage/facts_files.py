@@ -1,4 +1,4 @@
-"""Read and write the machine facts of nodes, ``machine/<host>.json``, and state how nodes differ.
+"""Read and write the machine facts of nodes, ``machine/<host>.json``.
 
 All limits are computed from the facts, so the files have a checksum as records do. Facts from another
 version of peakmark may lack parts.
@@ -6,15 +6,13 @@ version of peakmark may lack parts.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from peakmark import files
-from peakmark.comparability import TITLES, Equipment
 from peakmark.errors import RecordError
-from peakmark.formatting import listed, natural
+from peakmark.formatting import natural
 from peakmark.storage import records
 from peakmark.storage.records import ASIDE
 
@@ -62,33 +60,3 @@ def survey(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
 def set_aside(directory: Path, host: str) -> Path:
     """Move damaged facts of a host below ``set-aside/``, and return their new path. Errors: OSError."""
     return files.set_aside(directory / FOLDER / f"{host}.json", directory / ASIDE / FOLDER)
-
-
-NAMED = 4
-"""Largest number of hosts that a sentence names. If there are more, the sentence states their number."""
-
-
-def differences(equipment: Mapping[str, Equipment]) -> list[str]:
-    """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``.
-
-    Args:
-        equipment: host -> its equipment. Unknown properties count as equal.
-    """
-    found = []
-    for name, title in TITLES.items():
-        # Group the hosts by their value of this property.
-        hosts = defaultdict[str, list[str]](list)
-        for host, known in equipment.items():
-            value = getattr(known, name)
-            if value:
-                hosts[value].append(host)
-        if len(hosts) > 1:
-            each = [f"{value} on {_named(names)}" for value, names in hosts.items()]
-            found.append(f"{title} {listed(each)}")
-    return found
-
-
-def _named(hosts: list[str]) -> str:
-    if len(hosts) <= NAMED:
-        return listed(hosts)
-    return f"{len(hosts)} nodes"

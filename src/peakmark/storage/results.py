@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,16 +91,6 @@ class Results:
     @property
     def config(self) -> Planned:
         return self.plan.config
-
-    @property
-    def newest(self) -> datetime:
-        """Return the start time of the newest record or failed attempt, to the second.
-
-        The report has this date. Without records, return the epoch.
-        """
-        starts = [str(each.data["context"]["started"]) for each in (*self.records, *self.attempts)]
-        times = [datetime.fromisoformat(start).astimezone(UTC) for start in starts]
-        return max(times, default=datetime.fromtimestamp(0, UTC)).replace(microsecond=0)
 
     def record_path(self, cell: Cell) -> Path:
         """Return the path of a cell's record, which may not exist yet."""

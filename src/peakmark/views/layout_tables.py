@@ -163,8 +163,8 @@ class LayoutLabels(Labels):
         headings: dict[int, str] = {}
         for column in self.layout_table.columns:
             is_own = column.instrument == self.table.own.instrument
-            if column.workload == row.workload and is_own and column.value:
-                headings.setdefault(column.concurrency or 0, column.heading)
+            if column.where.workload == row.workload and is_own and column.value:
+                headings.setdefault(column.where.concurrency or 0, column.heading)
         if headings:
             return headings[min(headings)]
         return self._names(row)["workload"]
@@ -279,8 +279,8 @@ def value_column(
 ) -> Column:
     """Return the column of a number of the first point of each line that the column chooses."""
     own, name, instrument = points.own, str(column.value), column.instrument
-    is_chosen = own["workload"].eq(column.workload or own["workload"])
-    is_chosen &= own["concurrency"].eq(column.concurrency or own["concurrency"])
+    is_chosen = own["workload"].eq(column.where.workload or own["workload"])
+    is_chosen &= own["concurrency"].eq(column.where.concurrency or own["concurrency"])
     chosen = own[is_chosen].drop_duplicates("line")
     factor = layout_table.factor
     if name == "theoretical":

@@ -9,11 +9,10 @@ from tests.unit.campaign_data import VM
 from tests.unit.hostile import change, stored
 
 from peakmark import plan
-from peakmark.comparability import equipment_of
+from peakmark.comparability import differences, equipment_of
 from peakmark.errors import RecordError
 from peakmark.machine.facts import cached
 from peakmark.storage import facts_files, planfile
-from peakmark.storage.facts_files import differences
 from peakmark.storage.results import Results
 from peakmark.workflow import startup
 
