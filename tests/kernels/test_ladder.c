@@ -57,17 +57,19 @@ static void every_level_is_a_row(void **state) {
     }
 }
 
-/* Half of the points lie on neither plateau: the transition does not move the row. */
-static void a_plateau_is_a_median(void **state) {
+/* A guest that has 4 of 32 MiB: its row of the cache is what it has of it, of one working set. */
+static void a_row_is_one_point_of_its_level(void **state) {
     (void)state;
-    stepped(&usual, 4, LADDER_MOST);
+    stepped(&usual, 1, LADDER_MOST);
     for (int i = 0; i < ladder.points; i++) {
-        if (ladder.point[i].bytes > MIB / 2 && ladder.point[i].bytes < 2 * MIB) {
-            ladder.point[i].value = 1000;
+        ladder.point[i].value += (double)i / 100;
+        if (ladder.point[i].bytes > 4 * MIB) {
+            ladder.point[i].value = 100;
         }
     }
     ladder_rows(&ladder, &usual, rows);
-    assert_true(rows[1].value == 4 && rows[2].value == 20);
+    assert_true(rows[2].block == 2 * MIB && rows[2].value == ladder.point[7].value);
+    assert_true(rows[1].block == 64 * KIB && rows[1].value == ladder.point[2].value);
 }
 
 /* A ladder that ends before the memory has no row of it; its last points stay on the curve. */
@@ -121,7 +123,7 @@ static void wrong_command_lines(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_even_steps),   cmocka_unit_test(every_level_is_a_row),
-        cmocka_unit_test(a_plateau_is_a_median),  cmocka_unit_test(a_short_ladder_has_fewer_rows),
+        cmocka_unit_test(a_row_is_one_point_of_its_level), cmocka_unit_test(a_short_ladder_has_fewer_rows),
         cmocka_unit_test(records_hold_the_curve), cmocka_unit_test(wrong_command_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@
 /* Working sets have so many binary digits, so that they are short as text, and whole KiB. */
 #define ROUND_BITS 6
 #define LEAST_UNIT ((size_t)1 << 10)
-/* Where a plateau begins and ends, by the size of a cache. */
+/* Working sets that lie clearly inside a level, by the size of a cache. */
 #define AFTER_CACHE 2.0
 #define INSIDE_CACHE 0.5
 #define INSIDE_FIRST 0.75
@@ -71,17 +71,17 @@ int ladder_rows(const struct ladder *ladder, const struct cache_levels *caches,
                 struct ladder_row rows[CACHE_LEVELS_MAX + 1]) {
     int count = 0, at = 0;
     for (int level = 0; level <= caches->count; level++) {
-        double plateau[LADDER_POINTS_MAX];
-        int first = at, begin = 0, wide = 0;
+        int first = at, inner = -1;
         for (; at < ladder->points &&
                (level == caches->count || ladder->point[at].bytes <= caches->bytes[level]);
              at++) {
-            if (inside(caches, level, ladder->point[at].bytes)) {
-                begin = wide == 0 ? at : begin;
-                plateau[wide++] = ladder->point[at].value;
+            /* Of a cache the smallest: a guest may have a part of it only. Of the memory the largest. */
+            if (inside(caches, level, ladder->point[at].bytes) &&
+                (inner < 0 || level == caches->count)) {
+                inner = at;
             }
         }
-        if (wide == 0) {
+        if (inner < 0) {
             if (count > 0) {
                 rows[count - 1].end = at;
             }
@@ -91,15 +91,14 @@ int ladder_rows(const struct ladder *ladder, const struct cache_levels *caches,
         *row = (struct ladder_row){.cache = level < caches->count ? caches->bytes[level] : 0,
                                    .first = count > 1 ? first : 0,
                                    .end = at,
-                                   .block = ladder->point[begin + (wide - 1) / 2].bytes};
+                                   .block = ladder->point[inner].bytes,
+                                   .value = ladder->point[inner].value};
         const char *pages = ladder->huge_pages ? "huge" : "small";
         if (level < caches->count) {
             snprintf(row->variant, sizeof row->variant, "l%d-%s", caches->level[level], pages);
         } else {
             snprintf(row->variant, sizeof row->variant, "dram-%s", pages);
-            row->block = ladder->point[at - 1].bytes;
         }
-        row->value = sort_median(plateau, (size_t)wide);
     }
     return count;
 }

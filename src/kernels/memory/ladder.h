@@ -35,8 +35,8 @@ struct ladder_row {
     char variant[24]; /* l1-small, l2-huge, dram-huge: the level and the pages */
     uint64_t cache;   /* bytes; 0 for dram */
     int first, end; /* points first .. end - 1 lie in the level, or between it and the one before */
-    uint64_t block; /* working set in the middle of the plateau; of dram the largest */
-    double value;   /* median of the plateau */
+    uint64_t block; /* smallest working set clearly inside the level; of dram the largest */
+    double value;   /* of this working set */
 };
 
 /*
