@@ -47,14 +47,12 @@ def microarchitecture(
     model: int | None,
     stepping: int | None,
     model_name: str | None,
-) -> str | None:
-    """Return the name of the microarchitecture, as in operations.csv; None for an unknown processor.
+) -> dict[str, str | None]:
+    """Return ``microarchitecture``, as in operations.csv, and ``product``; both None for an unknown processor.
 
     The first matching line decides. If CPUID is not enough, as for Skylake-SP with one or two FMA
     units, the table has a line with a pattern for the model name before the general line.
     """
-    if family is None:
-        return None
     lines = []
     for line in table("microarchitecture"):
         if (
@@ -64,8 +62,8 @@ def microarchitecture(
             and _within(stepping, line["stepping"])
         ):
             lines.append(line)
-    found = of_model(lines, model_name)
-    return found["microarchitecture"] if found else None
+    found = of_model(lines, model_name) or {}
+    return {name: found.get(name) for name in ("microarchitecture", "product")}
 
 
 def _within(number: int | None, bounds: str) -> bool:

@@ -50,8 +50,16 @@ def limit(question: Question) -> Limit:
     # Several threads of one core share its pipes.
     fewer = words("limit-of-cores", threads=question.concurrency, cores=cores)
     remarks = (fewer,) if question.concurrency > cores else ()
-    texts = {"clock": clock.name, "detail": how, "cores": counted}
-    return question.limit(value, formula, source, origin, remarks=remarks, **texts)
+    return question.limit(
+        value,
+        formula,
+        source,
+        origin,
+        remarks=remarks,
+        clock=clock.name,
+        detail=how,
+        cores=counted,
+    )
 
 
 def operations(question: Question) -> dict[str, str] | None:
@@ -74,4 +82,6 @@ def operations(question: Question) -> dict[str, str] | None:
         for line in data.of_design("operations", question.design)
         if line["workload"] == question.workload and (not isa or line["isa"] in usable)
     ]
-    return max(lines, key=lambda line: float(line["operations_per_cycle"]), default=None)
+    # Of equal lines, take the one for the instructions that ran: its source is about them.
+    ran_first = sorted(lines, key=lambda line: line["isa"] != question.isa)
+    return max(ran_first, key=lambda line: float(line["operations_per_cycle"]), default=None)

@@ -153,7 +153,7 @@ def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
         "model": _int(model),
         "stepping": _int(fields.get("Stepping")),
     }
-    facts["microarchitecture"] = data.microarchitecture(**facts)
+    facts |= data.microarchitecture(**facts)
     if kinds:
         facts["microarchitecture"] = None
         if vendor == "ARM":
@@ -205,8 +205,8 @@ def _arm_name(implementer: str, part: str) -> str:
     for line in data.table("arm_cores"):
         if (line["implementer"], line["part"]) == (implementer, part):
             return line["name"]
-    design = data.microarchitecture("ARM", _int(implementer), _int(part), None, None)
-    return design or f"part {part} of implementer {implementer}"
+    core = data.microarchitecture("ARM", _int(implementer), _int(part), None, None)
+    return core["microarchitecture"] or f"part {part} of implementer {implementer}"
 
 
 def _intel_kinds(host: Host) -> dict[str, list[int]]:

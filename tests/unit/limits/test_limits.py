@@ -124,6 +124,14 @@ def test_instruction_sets(best, isa, workload, value):
     assert cpu(workload, 1, facts, clock_hz=1e9).value == value
 
 
+@pytest.mark.parametrize("workload", ["DP", "FP32", "SP", "HP", "QP", "DPMIX"])
+def test_a_source_is_about_the_machine_and_the_instructions_that_ran(workload):
+    isa = {"isa": ["avx2", "fma", "avx512f"], "isa_best": "avx512", "microarchitecture": "Zen 4"}
+    limit = cpu(workload, 1, machine(cpu=isa), clock_hz=3e9, isa="avx512")
+    assert limit.detail.startswith("Zen 4, AVX512")
+    assert "Zen 3" not in str(limit.sources) and "Zen 5" not in str(limit.sources)
+
+
 @cases("limits")
 def test_all_pipes_together_do_more_than_multiply_adds_alone(design, isa, fused, mixed):
     best = "avx512" if "avx512f" in isa else isa[0]

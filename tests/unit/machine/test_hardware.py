@@ -64,7 +64,16 @@ def test_arm_is_identified_by_implementer_and_part(tmp_path):
 
 @cases("machines")
 def test_microarchitecture(vendor, family, model, stepping, name, expected):
-    assert data.microarchitecture(vendor, family, model, stepping, name) == expected
+    line = data.microarchitecture(vendor, family, model, stepping, name)
+    assert line["microarchitecture"] == expected
+
+
+def test_a_model_has_the_name_under_which_it_is_sold():
+    assert (
+        data.microarchitecture("AuthenticAMD", 25, 17, 1, "AMD EPYC")["product"]
+        == "EPYC 9004 (Genoa)"
+    )
+    assert data.microarchitecture("AuthenticAMD", 25, 17, 1, "Ryzen")["product"] == ""
 
 
 def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found():
