@@ -383,8 +383,15 @@ def _narrowest(
         f" x {clock.text()} x {width:.4g} B per cycle = {quantity(value, 'B/s')}"
     )
     detail = f"L{narrowest.number}: {width:g} B per cycle and core ({needed})"
-    texts = {"clock": clock.name, "detail": detail, "cores": question.cores[1]}
-    return question.limit(value, formula, narrowest.line["source"], clock.origin, **texts)
+    return question.limit(
+        value,
+        formula,
+        narrowest.line["source"],
+        clock.origin,
+        clock=clock.name,
+        detail=detail,
+        cores=question.cores[1],
+    )
 
 
 def _latency(question: Question) -> Limit:

@@ -41,6 +41,10 @@ RESOLVED = 2.5
 """Largest distance from the median that rounding explains, in steps of the last printed digit: two
 steps, and half a step of tolerance.
 """
+TAIL = 10.0
+"""Smallest factor between the 99.9th percentiles of two runs that is reported."""
+LATENCIES = ("disk_latency", "network_latency")
+"""Tables with percentiles of the operations' times."""
 QUIET = 0.05
 """Coefficient of variation up to which a machine counts as quiet (docs/method.md)."""
 DRIFT_P = 0.015
@@ -106,9 +110,15 @@ def scatter(measured: RowRuns) -> Messages:
     trend = drift_of(values)
     if trend is not None:
         yield message("spread", Trust.CARE, case="drift", more=trend.relative, p=trend.p)
-    spread = statistics.summarise(values).cv
-    if spread is not None and is_wide(values):
-        yield message("spread", Trust.CARE, spread=spread)
+    if is_wide(values):
+        yield message("spread", Trust.CARE, spread=(max(values) - min(values)) / middle)
+
+
+def tail(measured: RowRuns) -> Messages:
+    """Report a 99.9th percentile that is ``TAIL`` times as long in one run as in another."""
+    known = measured.values_of("p999")
+    if measured.row.table in LATENCIES and known and max(known) > TAIL * min(known):
+        yield message("spread", case="tail", low=min(known), high=max(known))
 
 
 @cache
@@ -184,7 +194,7 @@ def short(measured: RowRuns) -> Messages:
             seconds.append(run.cell_seconds)
     longest = max(seconds, default=SHORTEST_S)
     if measured.row.instrument in KERNELS.values() and longest < SHORTEST_S:
-        yield message("short-runs", seconds=longest)
+        yield message("short-runs", seconds=min(seconds))
 
 
 def losses(measured: RowRuns) -> Messages:
@@ -260,7 +270,7 @@ def unflushed(measured: RowRuns) -> Messages:
     if known:
         flush, work = max(known)
     if flush < FLUSH_S and work > FLUSHED:
-        yield message("flush", Trust.NO, flush=flush, megabytes=work / 1e6)
+        yield message("flush", Trust.NO, megabytes=work / 1e6)
 
 
 def limited_disk(measured: RowRuns) -> Messages:
@@ -380,6 +390,7 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     slow_gpu,
     core_checks.concurrency,
     scatter,
+    tail,
     hosts,
     core_checks.disturbed,
     few,

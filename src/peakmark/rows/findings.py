@@ -194,16 +194,22 @@ def sentence(table: Table, pairs: pd.DataFrame) -> dict[str, Any]:
 def covered_points(pairs: pd.DataFrame) -> str:
     """Return the part of a sentence that says at which points it holds.
 
-    Examples are `` at all 7 points``, `` at 64 KiB and 1 MiB`` and `` at 2 of 7 points``.
+    Examples are `` at all 7 points``, `` at 64 KiB and 1 MiB with 1 thread`` and `` at 2 of 7 points``.
     """
-    total = pairs["total"].iloc[0]
-    if len(pairs) == total:
-        return {1: "", 2: " at both points"}.get(total, f" at all {total} points")
-    names = pairs["shared"].unique().tolist()
+    total, topic = pairs["total"].iloc[0], pairs["topic"].iloc[0]
+    names, threads = pairs["shared"].unique().tolist(), pairs["threads"].unique().tolist()
+    if len(pairs) == total and total > 2:
+        return f" at all {total} points"
+    where = ""
     if all(names):
-        preposition = "for" if pairs["topic"].iloc[0] != "Workloads" else "at"
-        return f" {preposition} {listed(names)}"
-    return f" at {len(pairs)} of {total} points"
+        preposition = "for" if topic != "Workloads" else "at"
+        where = f" {preposition} {listed(names)}"
+    elif len(pairs) < total:
+        where = f" at {len(pairs)} of {total} points"
+    if topic in ("Threads", "Streams"):
+        return where
+    preposition = "" if threads[0].startswith("on ") else "with "
+    return f"{where} {preposition}{listed(threads)}"
 
 
 def verb(subject: str, singular: str, plural_form: str) -> str:
@@ -524,18 +530,14 @@ def values_of(row: Line, columns: Sequence[str]) -> tuple[Any, ...]:
 def pairs_with_reference(
     rows: Sequence[Line], labels: Labels, program: Program
 ) -> Iterator[dict[str, Any]]:
-    """Yield the pairs of peakmark's kernel and a reference.
-
-    The factor comes only from the rounds in which both programs ran: in another round the machine may
-    have been slower or faster.
-    """
+    """Yield the pairs of peakmark's kernel and a reference."""
     own = {row.point: row for row in rows if row.is_own}
     for other in rows:
         # A row with other settings than the kernel's is no reference for it.
         is_compared = other.is_comparable and "otherwise" not in other.warnings.split()
         if other.instrument != program.instrument or other.point not in own or not is_compared:
             continue
-        # ``ratio`` is the kernel's value over the reference's: the median over their common rounds.
+        # ``ratio`` is the kernel's median over the reference's.
         yield {
             **pair_of(own[other.point], other, labels, "workload"),
             "topic": "Reference",
@@ -560,6 +562,7 @@ def pair_of(row: Line, other: Line, labels: Labels, shared: str) -> dict[str, An
         **gaps_of(row, other),
         "point": row.point,
         "shared": label(row),
+        "threads": labels.threads(row),
         "working_set": labels.working_set(row),
         "group": "/".join(map(str, group)),
     }

@@ -246,14 +246,18 @@ def other_placements(point: MeasuredPoint) -> Messages:
 
 
 def check_messages(point: MeasuredPoint) -> Messages:
-    """Report the warnings and notes of the checks. Notes are reported for peakmark's kernel alone."""
+    """Report the warnings and notes of the checks.
+
+    Notes are reported for peakmark's kernel alone, except that a reference was measured once.
+    """
     for program in point.table.series:
         measured = point.measured.get(program.instrument)
         if measured is None:
             continue
         for note in checks.check_row(measured):
             is_of_row = note.code in WHOLE_ROW
-            if measured.row.is_own or (note.is_warning and not is_of_row):
+            is_of_reference = note.is_warning or note.case == "once"
+            if measured.row.is_own or (is_of_reference and not is_of_row):
                 yield replace(note, about="" if is_of_row else program.instrument)
 
 
@@ -312,8 +316,8 @@ def program_warnings(point: MeasuredPoint) -> Messages:
         for warning, count in runs_with.items():
             if HAS_CHECK.match(warning) and point.table.subsystem != "disk":
                 continue
-            often = words("runs", count=count, n=n) if count < n else ""
-            yield message("warning", about=instrument, warning=warning, often=often)
+            often = f"{words('runs', count=count, n=n)}: " if n > 1 else ""
+            yield message("warning", about=instrument, warning=warning, often=often, count=count)
 
 
 def limit_remarks(point: MeasuredPoint) -> Messages:

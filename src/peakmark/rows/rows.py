@@ -77,7 +77,7 @@ def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.D
         .pipe(fill_holes)
         .pipe(add_shares, kept)
         .pipe(add_comparable, kept)
-        .pipe(add_ratios, kept)
+        .pipe(add_ratios)
         .pipe(in_order)
     )
     return runs, rows
@@ -334,48 +334,13 @@ def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, mask: pd.Series) -> pd.Ser
     return pd.Series(pd.MultiIndex.from_frame(rows[ROW]).isin(found), index=rows.index)
 
 
-PLACE = ["point", "host", "server_host"]
-"""Columns that identify the point and the hosts of a value."""
-
-
-def add_ratios(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Add the ratio of peakmark's value to a reference's, as the median over their common rounds.
+def add_ratios(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the ratio of peakmark's median to a reference's.
 
     The ratio is always peakmark / reference. It is not inverted for latencies, where less is better.
-    Each ratio compares values from conditions that are as equal as possible:
-
-    1. values of the same round (repetition) on the same node;
-    2. on a node without a common round, the medians of both programs, which count as one round;
-    3. without a common node, the medians of all values.
     """
-    runs = kept[kept["value"].gt(0)]
-    own = runs.merge(rows.loc[rows["is_own"], ROW], on=ROW)[[*PLACE, "repetition", "value"]]
-    others = runs.merge(rows.loc[~rows["is_own"], ROW], on=ROW)
-    rounds = others.merge(own, on=[*PLACE, "repetition"], suffixes=("", "_own"))
-    pairs = pd.concat([rounds, medians_without_round(others, own, rounds)])
-    ratio = (pairs["value_own"] / pairs["value"]).groupby([pairs["point"], pairs["instrument"]])
-    rows = rows.drop(columns="ratio").join(ratio.median().rename("ratio"), on=ROW)
     own_median = rows["median"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
-    of_all = (own_median / rows["median"]).where(~rows["is_own"])
-    return rows.assign(ratio=rows["ratio"].fillna(of_all))
-
-
-def medians_without_round(
-    others: pd.DataFrame, own: pd.DataFrame, rounds: pd.DataFrame
-) -> pd.DataFrame:
-    """Return the medians of a reference and of peakmark's kernel on nodes without a common round.
-
-    Args:
-        others: runs of references.
-        own: runs of peakmark's kernel.
-        rounds: pairs of a reference's run and the kernel's run of the same round on the same node.
-    """
-    key = [*PLACE, "instrument"]
-    theirs = others.groupby(key)["value"].median().reset_index()
-    ours = own.groupby(PLACE)["value"].median().reset_index()
-    medians = theirs.merge(ours, on=PLACE, suffixes=("", "_own"))
-    has_round = pd.MultiIndex.from_frame(medians[key]).isin(pd.MultiIndex.from_frame(rounds[key]))
-    return medians[~has_round]
+    return rows.assign(ratio=(own_median / rows["median"]).where(~rows["is_own"]))
 
 
 # -- order

@@ -246,7 +246,7 @@ limit_host          text   host from whose facts the limit was computed
 efficiency          float  share of the limit that the value reaches
 share               float  share of the limit that the value reaches; without a limit, share of the bound
 is_comparable       flag   the row is a reference that may be compared with peakmark's kernel
-ratio               float  value of peakmark's kernel divided by this row's value: median over the rounds in which both ran
+ratio               float  value of peakmark's kernel divided by this row's value
 unequal_nodes       text   facts in which the nodes of the row differ; empty if they are equal
 clock_hz            float  clock of the limit: the highest of the repetitions, Hz
 clock_share         float  share of the highest clock known for the same work

@@ -48,6 +48,7 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     parts = {
         "How a number arises": list(map(typeset, arises)),
         "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
+        "Energy": [TEXT["energy"]] if frames.rows["joules"].notna().any() else [],
     }
     return {
         "parts": {title: paragraphs for title, paragraphs in parts.items() if paragraphs},
@@ -332,9 +333,8 @@ def box(frames: CampaignFrames) -> list[list[str]]:
 
     For several nodes, a line that differs lists the values with their nodes.
     """
-    found, of_hosts = [], facts_of(frames)
-    clocks = [clock for facts in of_hosts.values() if (clock := observed_clock(facts))]
-    for host, facts in of_hosts.items():
+    found, clocks = [], highest_clocks(frames)
+    for host, facts in facts_of(frames).items():
         measured = {**facts, "network": frames.campaign["networks"][host], "clocks": clocks}
         found.append({"name": host, "groups": {BOX: rendered(templates()[BOX], measured)}})
     lines: list[list[str]] = []
@@ -344,10 +344,10 @@ def box(frames: CampaignFrames) -> list[list[str]]:
     return lines
 
 
-def observed_clock(facts: Mapping[str, Any]) -> float | None:
-    """Return the clock in Hz that was observed on a node; None if it is unknown."""
-    clock: float | None = ((facts.get("cpu") or {}).get("clock_hz") or {}).get("observed")
-    return clock
+def highest_clocks(frames: CampaignFrames) -> list[float]:
+    """Return the highest clock in Hz that the runs observed on each node."""
+    of_runs = frames.runs[["clock_work_hz", "clock_before_hz", "clock_after_hz"]].max(axis=1)
+    return list(of_runs.groupby(frames.runs["host"]).max().dropna())
 
 
 @cache

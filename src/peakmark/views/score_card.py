@@ -329,9 +329,9 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
         return Trust.CARE, f"{slow} of {plural(len(measured), 'node')} slow"
     if row.n == 1:
         return Trust.CARE, "measured once"
-    # With six runs or more these are the ends of the interval of the median.
-    if row.low is not None and row.high - row.low > VARIES * row.value:
-        return Trust.CARE, typeset(f"varies {(row.high - row.low) / row.value:.0%}")
+    spread = (row.max - row.min) / row.value
+    if spread > VARIES:
+        return Trust.CARE, typeset(f"spread {spread:.0%}")
     return Trust.OK, ""
 
 
@@ -404,7 +404,10 @@ def measured_when(frames: CampaignFrames) -> str:
         return "nothing measured yet"
     first = datetime.fromisoformat(times["first"]).astimezone(UTC)
     own = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
-    runs = plural(int(own["n"].median()), "run") if len(own) else "no run"
+    runs = "no run"
+    if len(own):
+        fewest = "" if own["n"].nunique() == 1 else f"{own['n'].min()} to "
+        runs = fewest + plural(int(own["n"].max()), "run")
     took = duration(times["elapsed"])
     return f"{date(first)} from {first:%H:%M} UTC, in {took}; {runs} of each row"
 
@@ -617,15 +620,14 @@ def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Me
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat that lists the disturbances of rows, each with its number of rows.
 
-    A disturbance is left out if it makes no row one to use with care. The numbers are those of the
-    chapter Remarks, so they include rows whose other runs confirm the value.
+    Rows whose other runs confirm the value are left out: sentences compare them.
     """
     warnings = warnings_on(frames, measured)
-    counts = warnings.groupby("code")["point"].nunique()
-    doubtful = set(warnings.loc[warnings["trust"].ne(Trust.OK), "code"])
+    disturbed = warnings[schema.is_disturbance(warnings)]
+    counts = disturbed.groupby("code")["point"].nunique()
     parts = []
     for code in DISTURBANCES:
-        if code in doubtful:
+        if code in counts:
             parts.append(words(f"in-short {code}", rows=int(counts[code])))
     if parts:
         yield message("disturbed-rows", parts=tuple(parts), of=len(measured))

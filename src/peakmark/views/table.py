@@ -285,6 +285,8 @@ def aligned(column: Column) -> list[Any]:
 
 MOST = 3
 """Usual largest number of remarks in a line: the last part counts the others."""
+OF_ROW = re.compile(r" in \d+ of \d+ repetitions| on [^,]+, where the server ran,")
+"""Pattern of what a message says of the repetitions or the server of one row."""
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
 """Pattern of a number in a text. A digit of a name such as *iperf3* is no number."""
 TRUSTS = [str(trust) for trust in ORDER]
@@ -402,22 +404,17 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])
     notes = notes[is_shown]
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
-    sentences = (notes["text"] + remedies).map(capitalised)
-    notes = notes.assign(
-        sentence=sentences,
-        words=sentences.str.replace(NUMBER, "", regex=True),
-        rank=notes["trust"].map(TRUSTS.index),
-    )
+    notes = notes.assign(sentence=notes["text"] + remedies, rank=notes["trust"].map(TRUSTS.index))
     found = []
     for _, family in notes.groupby(["code", "case", "subject"], sort=False):
-        # Variants give the same advice: explain only the gravest one, with the largest amount.
-        order = family.sort_values(["rank", "amount"], ascending=[True, False], kind="stable")
-        first = order.iloc[0]
-        alike = family[family["words"].eq(first["words"])]
+        # Variants give the same advice: explain only the one with the largest amount.
         points = list(dict.fromkeys(family["point"]))
         short = typeset(merge(family, ["code"], "short")["short"].iloc[0])
-        text = typeset(f"{merge(alike, ['code'], 'sentence')['sentence'].iloc[0]}.")
-        found.append((first["rank"], -len(points), Explanation(short, points, text)))
+        text = merge(family, ["code"], "sentence")["sentence"].iloc[0]
+        if family["sentence"].str.findall(OF_ROW).map(str).nunique() > 1:
+            text = OF_ROW.sub("", text)
+        text = typeset(f"{capitalised(text)}.")
+        found.append((family["rank"].min(), -len(points), Explanation(short, points, text)))
     ordered = sorted(found, key=itemgetter(0, 1))
     return [explanation for *_, explanation in ordered]
 

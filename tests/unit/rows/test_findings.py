@@ -122,7 +122,7 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
     ]
     frames = make.frames(tmp_path / "c", records)
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
-    assert text == "QP is 3 times as fast as HP at both points, measured twice."
+    assert text == "QP is 3 times as fast as HP with 1 thread and 2 threads, measured twice."
 
 
 def test_level_sides_need_all_values_within_five_percent():

@@ -140,35 +140,13 @@ def test_a_doubtful_limit_bars_no_comparison(tmp_path, program, site, details, t
     assert (row.trust, findings.is_usable(frames.rows).all()) == (trust, usable)
 
 
-def frames_with_reference(folder, own, reference, values, other="AMD EPYC"):
-    """A row of a CPU: hosts of both programs by repetition, and the own value on each host over the
-    reference's.
-    """
-    of_both = []
-    for instrument, hosts in (("cpubench", own), ("likwid-bench", reference)):
-        for number, host in enumerate(hosts):
-            value = (values[host] if instrument == "cpubench" else 1) * (2 if host == "b" else 1)
-            place = {"repetition": number, "host": host, "details": CLOCK}
-            of_both += make.runs(instrument, "DP", 1e10 * value, **place)
-    models = {"a": "AMD EPYC", "b": other}
-    facts = machines(**{host: {"cpu": {"model_name": name}} for host, name in models.items()})
-    return make.frames(folder, of_both, machines=facts)
-
-
-@pytest.mark.parametrize(("own", "reference", "value"), [
-    ("abab", "abab", 1.2),  # in rounds on the same node
-    ("abab", "baba", 1.2),  # on the same nodes, in no round together
-    ("ab", "bb", 1.3),  # on b alone
-    ("aa", "bb", 0.55),
-])  # fmt: skip
-def test_a_ratio_is_taken_within_the_nodes_where_both_ran(tmp_path, own, reference, value):
-    frames = frames_with_reference(tmp_path / "c", own, reference, {"a": 1.1, "b": 1.3})
-    assert line_of(frames, "likwid-bench").ratio == pytest.approx(value)
-
-
 def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path):
-    own, other = "aaaaaa", "bbbbbb"
-    frames = frames_with_reference(tmp_path / "c", own, other, {"a": 0.4}, other="Another CPU")
+    models = {"a": "AMD EPYC", "b": "Another CPU"}
+    facts = machines(**{host: {"cpu": {"model_name": name}} for host, name in models.items()})
+    records = []
+    for instrument, host, value in (("cpubench", "a", 4e9), ("likwid-bench", "b", 2e10)):
+        records += make.runs(instrument, "DP", *[value] * 6, host=host, details=CLOCK)
+    frames = make.frames(tmp_path / "c", records, machines=facts)
     assert not line_of(frames, "likwid-bench").is_comparable
     row = line_of(frames, "cpubench")
     assert row.trust != W and row.efficiency is not None

@@ -23,16 +23,3 @@ def test_neither_a_tiny_matrix_nor_an_estimate_is_a_reference(
     assert reference.is_comparable == counts
     assert ("Reference" in set(frames.findings["topic"])) == counts
     assert ("disagreement" in set(frames.warnings["code"])) == counts
-
-
-@pytest.mark.parametrize(("ours", "theirs", "ratio"), [
-    ((1.0, 1.2, 1.1), (1.0, 1.0, 1.0), 1.1),
-    ((1.0, 0.5, 0.8), (1.0, 0.55, 0.4), 1.0),
-    ((1.0, 0.9, 0.61), (0.99, 0.95, 0.6), 1.01),
-    ((1.0, 1.0, 0.5), (1.0,), 1.0),
-])  # fmt: skip
-def test_a_ratio_is_the_median_of_the_rounds_that_both_ran_in(tmp_path, ours, theirs, ratio):
-    records = make.runs("diskbench", "RS", *ours) + make.runs("fio", "RS", *theirs)
-    rows = make.frames(tmp_path / "c", records).rows
-    (found,) = schema.lines(rows[rows["instrument"].eq("fio")])
-    assert found.ratio == pytest.approx(ratio, rel=1e-3)

@@ -57,6 +57,23 @@ def test_each_disturbance_is_counted_in_the_rows_that_show_it(tmp_path):
     assert value(found["doubtful care"], "rows") == 6
 
 
+def test_a_row_that_its_other_runs_confirm_is_not_counted_as_disturbed(tmp_path):
+    shares = [{"cpu_share": share} for share in (0.9, 1.0, 1.0)]
+    records = []
+    for number, details in enumerate(shares):
+        records += runs("cpubench", "DP", 5e10 + number, repetition=number, details=details)
+    of = frames(tmp_path / "c", records)
+    assert "waited" in set(of.warnings["code"])
+    assert "disturbed-rows" not in caveats_of(of)
+
+
+def test_page_one_has_the_fewest_and_the_most_runs_of_a_row(tmp_path):
+    records = runs("cpubench", "DP", 5e10, 5e10, 5e10) + runs("cpubench", "SP", 5e10)
+    assert score_card.measured_when(frames(tmp_path / "c", records)).endswith(
+        "1 to 3 runs of each row"
+    )
+
+
 def test_a_missing_memory_module_is_a_cause_on_page_one(tmp_path):
     model = {"model_name": "AMD EPYC 7763 64-Core Processor", "sockets": 1, "virtualised": None}
     memory = make.VM["memory"] | {"channels": 7, "speed_mts": 3200}

@@ -60,6 +60,18 @@ def lossy(streams, share):
     return make.runs("netbench", "UDP", 1e9, 1e9, 1e9, **place)
 
 
+def test_an_explanation_says_how_often_only_if_it_is_so_in_all_its_rows(tmp_path):
+    records = []
+    for number, (of_one, of_two) in enumerate([(0.8, 0.8), (1.0, 0.8), (1.0, 1.0)]):
+        for threads, share in ((1, of_one), (2, of_two)):
+            place = {"repetition": number, "concurrency": threads, "details": {"cpu_share": share}}
+            records += make.runs("cpubench", "DP", 5e10, **place)
+    arranged = layout_tables.arrange(make.frames(tmp_path / "c", records), None)
+    texts = [remark.text for remark in table.explain(arranged, {"cpu": {"cpubench"}})]
+    (lost,) = (text for text in texts if "Threads lost" in text)
+    assert "of 3 repetitions" not in lost
+
+
 def test_an_explanation_has_the_numbers_of_all_its_rows_though_their_advice_differs(tmp_path):
     """With one stream, the advice does not ask for fewer streams."""
     records = [*lossy(1, 0.6), *lossy(2, 0.8), *lossy(4, 0.9)]

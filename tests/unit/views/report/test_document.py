@@ -17,7 +17,7 @@ def test_remarks_and_findings_call_programs_as_the_layout_does(tmp_path):
         records += make.runs(tool, "WS", rate, 9e8, 7e8, block=1 << 16)
     data = judged(tmp_path / "lab", records, config={"report": {"tables": "file-io-lab"}})
     text = json.dumps([data["sections"], data["caveats"]])
-    assert "spread 29" in text and "IOZone spread 38" in text
+    assert "spread 57" in text and "IOZone spread 71" in text
     assert "MyDiskBench" not in text
     # The programs' list says which program stands behind the name.
     assert any(line[0] == "diskbench (FileIO)" for line in data["method"]["programs"])
