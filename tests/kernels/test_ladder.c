@@ -122,9 +122,12 @@ static void wrong_command_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_even_steps),   cmocka_unit_test(every_level_is_a_row),
-        cmocka_unit_test(a_row_is_one_point_of_its_level), cmocka_unit_test(a_short_ladder_has_fewer_rows),
-        cmocka_unit_test(records_hold_the_curve), cmocka_unit_test(wrong_command_lines),
+        cmocka_unit_test(sizes_are_even_steps),
+        cmocka_unit_test(every_level_is_a_row),
+        cmocka_unit_test(a_row_is_one_point_of_its_level),
+        cmocka_unit_test(a_short_ladder_has_fewer_rows),
+        cmocka_unit_test(records_hold_the_curve),
+        cmocka_unit_test(wrong_command_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

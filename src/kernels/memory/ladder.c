@@ -75,7 +75,7 @@ int ladder_rows(const struct ladder *ladder, const struct cache_levels *caches,
         for (; at < ladder->points &&
                (level == caches->count || ladder->point[at].bytes <= caches->bytes[level]);
              at++) {
-            /* Of a cache the smallest: a guest may have a part of it only. Of the memory the largest. */
+            /* Of a cache the smallest: a guest may have a part of it. Of memory the largest. */
             if (inside(caches, level, ladder->point[at].bytes) &&
                 (inner < 0 || level == caches->count)) {
                 inner = at;
