@@ -44,7 +44,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``programs``: programs that measured.
     - ``commands``: instrument -> commands that it executed.
     - ``empty``: instrument -> why it has no values.
-    - ``attempts``: number of failed attempts.
     - ``networks``: host -> its network interface.
     - ``core_types``: host -> core types whose kernels HPL's BLAS used.
     - ``on_cluster``: whether Slurm ran the campaign.
@@ -70,7 +69,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "commands": commands_of(results),
         "empty": empty_reasons(results),
         "failures": list(failures_of(results)),
-        "attempts": len(results.attempts),
         "networks": networks_of(results),
         "core_types": core_types_of(results),
         "on_cluster": results.plan.cluster is not None,
