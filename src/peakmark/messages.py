@@ -130,7 +130,10 @@ def message(
 
 
 def _amount(name: str, values: Mapping[str, Any]) -> float:
-    """Return the amount of a message with values; ``name`` is the entry's ``amount``."""
+    """Return how bad the case of a message is: the value of the field ``name``, 0 without a name.
+
+    After ``-`` in the name, a smaller value is worse, and the amount is negative.
+    """
     if name.startswith("-"):
         return -abs(float(values[name[1:]]))
     return abs(float(values.get(name, 0.0)))

@@ -167,6 +167,7 @@ def _disturbances(
         disturbances.append(f"other programs used {amounts['other-load']:.1f} CPUs")
     if "steal" in amounts:
         disturbances.append(f"the hypervisor took {percent(amounts['steal'])} % of the CPU time")
+    # Other load and steal make threads wait, so that waiting is named only without them.
     if "waited" in amounts and not disturbances:
         disturbances.append(
             f"the threads waited for a CPU {percent(amounts['waited'])} % of the time"

@@ -127,7 +127,7 @@ def check(campaign: Path, kernels: Path, seconds: float, names: Sequence[str]) -
 
 
 def read_node(host: Host) -> NodeFacts:
-    """Read the facts of this node by which nodes count as equal."""
+    """Read the facts of this node that decide to which class of equal nodes it belongs."""
     system = os.uname()
     cpu = hardware.collect_cpu(host)
     facts = {

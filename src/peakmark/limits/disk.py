@@ -31,7 +31,7 @@ def limit(question: Question) -> Limit:
     datasheet = {"key": f"disk.{metric}.{workload}", "place": "disk"}
     if metric != "throughput":
         return question.unknown(metric, **datasheet)
-    # Interface -> case of the reason; for all other interfaces, the speed of the link is the bound.
+    # Interface -> case of the reason why the limit is unknown. For others, ``bounds`` has that of the link.
     cases = {None: "disk", "network": "network-disk", "virtio": "virtual-disk"}
     case = cases.get(interface, "link")
     names = {"interface": str(interface), "file_system": str(filesystem)}

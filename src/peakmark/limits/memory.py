@@ -485,7 +485,7 @@ def by_cores(
 
 
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
-    """Return the bandwidth of the fastest memory that is sold with these cores; None if it is unknown.
+    """Return the bandwidth of the fastest memory of any processor with this core design; None if unknown.
 
     ``detail`` is printed in brackets after the formula.
     """
@@ -495,8 +495,8 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
         return None
     sockets = int(line["sockets"])
     each = f" ({plural(sockets, 'socket')} x {line['channels']}, the most sold with such cores)"
-    product = of_line(line, sockets, each)
-    return question.bound(*product, line["source"], "datasheet", detail=detail)
+    value_and_formula = of_line(line, sockets, each)
+    return question.bound(*value_and_formula, line["source"], "datasheet", detail=detail)
 
 
 def _beyond_cache(question: Question) -> Limit | None:

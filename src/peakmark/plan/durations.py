@@ -61,7 +61,7 @@ def megabytes(cells: Iterable[Cell], config: Planned) -> int:
 def needs(cells: Iterable[Cell], config: Planned) -> tuple[int, int]:
     """Return the CPUs and the memory in MiB that a node needs for the cells.
 
-    Words of ``concurrency`` fit any node.
+    A cell whose concurrency is a word, such as ``cores``, fits itself to any node and needs no number.
     """
     numbers = [replace(cell, word="") for cell in cells]
     if not numbers:

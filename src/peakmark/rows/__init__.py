@@ -4,7 +4,7 @@ The names of these files are here, because Snakemake's rules and ``peakmark chec
 """
 
 FOLDER = "rows"
-"""Subfolder of a campaign's folder that holds the files."""
+"""Subfolder of a campaign's folder that holds what was judged: the files named below."""
 CHECK = "check.json"
 """File of what good nodes of each class reach, for ``peakmark check``."""
 CAMPAIGN = "campaign.json"

@@ -104,7 +104,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
 
 
 def compare(rows_of_tables: dict[Any, pd.DataFrame], runs: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    """Return table -> its judged pairs. All tables share the probability of a false difference."""
+    """Return table -> its judged pairs. The probability of a false difference is that of all tables together."""
     speeds = speeds_of_rows(runs)
     pairs: list[dict[str, Any]] = []
     for name, rows in rows_of_tables.items():

@@ -38,7 +38,7 @@ LEAST_REPETITIONS = statistics.ENOUGH
 LEAST_NODES = 4
 """Fewest nodes of a class that can be compared with each other."""
 LEAST_PARTNERS = 3
-"""Fewest partners of a node that distinguish a slow node from a slow pair."""
+"""Fewest partners with which a node is measured before it, and not one of its pairs, is called slow."""
 LEAST_PAIRS = 6
 """Fewest pairs that can be compared with each other."""
 RATE = 0.05
@@ -57,7 +57,7 @@ The first is below the median, because a slow rack can make most pairs slow. The
 the slow nodes.
 """
 SPREADS = 4.0
-"""Number of standard deviations of the other pairs by which a slow pair is behind, beyond ``DELTA``."""
+"""A slow pair is behind by more than ``DELTA`` and this many standard deviations of the other pairs."""
 DEVIATION = 1.4826
 """Standard deviation of normally distributed values, as a multiple of their median absolute deviation."""
 

@@ -34,7 +34,10 @@ READ = 3
 UNCHANGED = 0.02
 """Largest difference from the median of other runs of its row at which nothing changed a run's value."""
 DISTANCES = {15e-9: "same-core", 80e-9: "same-cache", np.inf: "no-cache"}
-"""Longest usual core-to-core time, s -> case of ``distance``: an inference, as the guest cannot see its host."""
+"""Core-to-core time in s, up to which two CPUs usually have this distance -> case of message ``distance``.
+
+The distance is inferred, because a guest cannot see the topology of its host.
+"""
 SAME_CORE = min(DISTANCES)
 """Core-to-core time in s below which two threads usually share a core, so that they slow each other down."""
 READINGS = ["core_to_core_before", "core_to_core_after"]

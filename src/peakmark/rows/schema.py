@@ -537,11 +537,12 @@ def matrix_of(runs: Iterable[Line]) -> Matrix:
 
 
 def order_of(runs: Sequence[Line]) -> list[int]:
-    """Return the order of a matrix's lines: CPUs by topology, or NUMA nodes by number."""
+    """Return the order of a matrix's rows and columns: CPUs by topology, or NUMA nodes by number."""
     order: list[int] = json.loads(runs[0].order or "[]")
     if order:
         return order
-    return sorted(set().union(*matrix_of(runs)))
+    pairs = matrix_of(runs)
+    return sorted(set().union(*pairs))
 
 
 def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]]:

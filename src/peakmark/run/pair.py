@@ -226,7 +226,7 @@ def _start_far_end(directory: Path, cpus: int, peer: str) -> _FarEnd:
 
 
 def _both_nodes(number: str, peer: str) -> tuple[str, str]:
-    """Return the names of this node and of the other node of a Slurm job: ``peer``, if it is named."""
+    """Return the names of this node and of another node of a Slurm job: ``peer``, or the first if it is empty."""
     names, host = slurm.job_nodes(number), socket.gethostname().partition(".")[0]
     local = [name for name in names if name.partition(".")[0] == host]
     remote = [name for name in names if name not in local and peer in ("", name)]
@@ -309,7 +309,7 @@ def _line(process: Popen[bytes], limit_s: float) -> Json | None:
 def _next_line(process: Popen[bytes], deadline: float) -> str:
     """Return the next line of a step's output.
 
-    The text is empty if no line came before ``deadline`` or the step has ended.
+    Return an empty text if no line came before ``deadline``, or if the step has ended.
     """
     stream = process.stdout
     assert stream is not None  # noqa: S101 - it is a pipe

@@ -93,7 +93,7 @@ def _is_cause(pattern: re.Pattern[str], error: SlurmError) -> bool:
 def counts_my_jobs(error: SlurmError) -> bool:
     """Return whether the reached limit may be a limit on the submitted jobs of this user.
 
-    If Slurm does not name the limit, it may also be a limit that ended jobs do not lift.
+    If Slurm does not name the limit, return True, although ended jobs may not lift that limit.
     """
     limit = _LIMIT.search(error.reason)
     if limit is not None:
@@ -123,10 +123,10 @@ def is_unanswered(error: SlurmError) -> bool:
     return error.silent or _is_cause(_UNANSWERED, error)
 
 
-def passes(error: SlurmError, has_jobs: bool = False) -> bool:
-    """Return ``is_temporary`` of an error.
+def may_succeed_later(error: SlurmError, has_jobs: bool = False) -> bool:
+    """Return whether the same submission may succeed later, see ``is_temporary``.
 
-    If the answer depends on whether the user has jobs, and none is known, ask Slurm for them.
+    If that depends on whether the user has jobs, and the caller knows of none, Slurm is asked.
     """
     if counts_my_jobs(error) and not has_jobs:
         with suppress(SlurmError):
@@ -168,7 +168,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
     except SlurmError as error:
         if _is_cause(_WAITS, error):  # such a job waits in the queue
             return None
-        if passes(error):
+        if may_succeed_later(error):
             return Refusal(text(error), is_temporary=True)
         sentence = refusal(error)
         if wanted["nodes"] == "2" and NO_NETWORK not in sentence:

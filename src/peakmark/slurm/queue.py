@@ -35,7 +35,7 @@ slow answer may come from a controller that restarted, or from a time when this 
 LATER_S = 3.0
 """Seconds until the next submission after sbatch has refused a job."""
 PAIRS_S = 2.0
-"""Seconds without a new job of one node after which a job of two nodes is submitted. Snakemake hands over
+"""A job of two nodes is submitted when no new job of one node has come for so many seconds. Snakemake hands over
 jobs in another order than the plan's. A job of two nodes that was submitted too early would keep its
 first node idle until the second is free.
 """
@@ -262,13 +262,15 @@ class Queue:
                 return
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
                 task.unanswered = refusal is not None and failures.is_unanswered(refusal)
+                # Slurm took the job; the campaign ended meanwhile; the task needs no job any more; or Slurm
+                # refused the job, for now or for good.
                 if task.number:
                     self._activate(task, task.number)
                 elif self._over:
                     heapq.heappush(self.waiting, task)
                 elif refusal is None:
                     yield Ended(task)
-                elif failures.passes(refusal, has_jobs=bool(self.active)):
+                elif failures.may_succeed_later(refusal, has_jobs=bool(self.active)):
                     self._postpone([task], refusal)
                 else:
                     yield self._refused(task, failures.refusal(refusal))

@@ -123,6 +123,11 @@ def need_sectors(record: int, workspace: Workspace) -> None:
 def need_share(cell: Cell, key: str, least: int) -> None:
     """Check that a fixed amount of work is at least ``least`` for each thread.
 
+    Args:
+        cell: the cell.
+        key: option with the amount of all threads, in bytes or as a number of operations.
+        least: smallest amount for each thread, in the same unit.
+
     Raises:
         Unavailable: the amount is smaller.
     """

@@ -188,7 +188,8 @@ def disable_rate_limit(scheduler: Any, arguments: Sequence[str]) -> None:
 def keep_handlers(workflow: Any, names: Mapping[str, Any]) -> None:
     """Register the handlers (onstart, onsuccess, onerror) of the Snakefile whose globals are ``names``.
 
-    Newer versions of Snakemake ignore the handlers of a module. Without them no campaign begins.
+    Newer versions of Snakemake ignore the handlers of a Snakefile that another one includes as a module.
+    Without ``onstart`` no campaign begins.
     """
     for name in {"onstart", "onsuccess", "onerror"} & names.keys():
         setattr(workflow, f"_{name}", names[name].func)

@@ -287,13 +287,14 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     details["residual"] = output.number("residual", zero=True)
     operations = _operations(details["N"])
     seconds, rate = output.number("Time", zero=True), output.number("Gflops") * 1e9
-    half_digit = 0.006  # rounding error of Time, which has only two decimals
+    half_digit = 0.006  # rounding error of Time, which has two decimals: half a digit and a little
     if hpcc:
         summary = dict(re.findall(r"^(HPL_time)=(\S+)\s*$", text, re.MULTILINE))
         seconds, half_digit = Output("hpcc", summary).number("HPL_time"), 0.0
     if seconds > 0:
         tolerance = half_digit / seconds + 1e-3
         common.agree(operations / seconds, rate, tolerance, "HPL: Gflops and time")
+    # From 100 s on, Time has as many digits as Gflops, which are four or five.
     if hpcc or seconds >= 100:
         rate = operations / seconds
     return rate, {**details, "seconds": seconds}

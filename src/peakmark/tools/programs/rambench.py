@@ -238,7 +238,11 @@ def pool_of(cell: Cell) -> int:
 
 
 def store_of(cell: Cell) -> str:
-    """Return how a cell writes: temporal, streaming or libc. The default for pools is streaming."""
+    """Return how a cell writes: temporal, streaming or libc.
+
+    It is always temporal for the variant ``ORDINARY``. Otherwise the option ``store`` decides; by default, pools
+    are written with streaming stores and blocks with temporal ones.
+    """
     if cell.variant == ORDINARY:
         return "temporal"
     if cell.options.get("store"):
