@@ -145,7 +145,8 @@ def part_of(shown: ShownTable) -> Part:
 def runs_of_lines(frames: CampaignFrames, table: Table, own: pd.DataFrame) -> list[Part]:
     """Return for each row of peakmark's kernel the runs that count.
 
-    ``shares`` has the runs as shares of the highest run, ``text`` has them in the unit of the table.
+    ``point`` is the row's point. ``shares`` has the runs as shares of the highest run, ``text`` has them
+    in the unit of the table.
     """
     kept = frames.runs[frames.runs["kept"]].sort_values("repetition", kind="stable")
     values = kept.groupby(["point", "instrument"])["value"].agg(list)
@@ -155,7 +156,7 @@ def runs_of_lines(frames: CampaignFrames, table: Table, own: pd.DataFrame) -> li
         highest = max(runs, default=0.0)
         texts = [significant(value * table.factor) for value in runs]
         shares = [round(value / highest, 3) for value in runs]
-        lines.append({"shares": shares, "text": ", ".join(texts)})
+        lines.append({"point": row.point, "shares": shares, "text": ", ".join(texts)})
     return lines
 
 

@@ -36,7 +36,7 @@ const every = { sort: {}, filter: {}, zoom: {} };
   const button = document.querySelectorAll("figure button.zoom")[0];
   button.click();
   found.open = dialog.open; found.title = dialog.querySelector("span").textContent;
-  found.same = picture.src === button.querySelector("img").src; found.alt = picture.alt;
+  found.same = picture.src === button.querySelector("img").src;
   const width = () => parseFloat(picture.style.width);
   const press = (key) => dialog.dispatchEvent(new KeyboardEvent("keydown", { key }));
   const whole = width();
