@@ -23,7 +23,7 @@ CEILINGS = {
     "slurm": 4_300,
     "run": 9_780,
     "storage": 2_570,
-    "tools": 14_110,
+    "tools": 14_130,
     "views": 26_500,
     "workflow": 5_670,
 }

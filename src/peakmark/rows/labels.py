@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
@@ -46,8 +46,8 @@ class Labels:
 
     @classmethod
     def of(cls, row: Line) -> Labels:
-        """Return the labels of a row's table."""
-        return cls(BY_NAME[row.table])
+        """Return the labels of a row's table, with the plain names of workloads."""
+        return cls(replace(BY_NAME[row.table], is_plain=True))
 
     def workload(self, row: Line) -> str:
         """Return the name of a row's workload, such as ``RWS``."""

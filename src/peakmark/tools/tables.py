@@ -16,6 +16,7 @@ from typing import Any
 from peakmark import yamlfile
 from peakmark.catalogue import DISK_METRICS, SHAPES, SUBSYSTEMS, disk_variant, metrics
 from peakmark.formatting import plural
+from peakmark.messages import words
 from peakmark.tools import references
 
 DATA = Path(__file__).parents[1] / "data" / "tables.yaml"
@@ -67,6 +68,7 @@ class Table:
         variant: heading of the column for the variant; None if there is no such column.
         lower_is_better: whether lower values are better.
         remark: explanation that is printed below the table.
+        is_plain: whether workloads have the names of ``messages.yaml``, such as INT8, instead of QP.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Table:
     variant: str | None = None
     lower_is_better: bool = False
     remark: str = ""
+    is_plain: bool = False
 
     @cached_property
     def series(self) -> tuple[Program, ...]:
@@ -125,6 +128,8 @@ class Table:
 
     def workload_label(self, workload: str) -> str:
         """Return the printed workload: ``TCP`` for ``LAT-TCP``, because only protocols differ there."""
+        if self.is_plain:
+            return words(f"workload {workload}")
         return workload.removeprefix("LAT-")
 
     def variant_label(self, variant: str) -> str:

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from peakmark.formatting import capitalised, natural, significant, size
+from peakmark.messages import words
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import curve_of, matrix_of, medians, order_of
@@ -186,15 +187,15 @@ def corners_of_roof(
 
 
 def roof_name(row: Line) -> str:
-    """Return the name of a roof, such as ``DP avx512``, ``DRAM``, ``TC-FP16`` or ``GPU memory``."""
-    if row.subsystem == "gpu":
-        return "GPU memory" if row.workload == "RS" else str(row.workload)
+    """Return the name of a roof: ``FP64 avx512``, ``DRAM``, ``FP16 matrix product`` or ``GPU memory``."""
+    if row.subsystem == "gpu" and row.workload == "RS":
+        return "GPU memory"
     if row.table == LADDER:
         level, _, _ = row.variant.partition("-")
         return str(level.upper())
     if row.variant == "pool":
         return "DRAM"
-    return f"{Labels.of(row).line(row, [row])} {row.isa}"
+    return f"{words(f'workload {row.workload}')} {row.isa}".rstrip()
 
 
 # -- matrices

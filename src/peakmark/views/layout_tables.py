@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import layouts
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import natural, percent
@@ -37,7 +38,7 @@ from peakmark.views.usual_tables import three_digits, usual_table
 KERNEL = "peakmark"
 """Name of peakmark's kernels in a report without a layout."""
 NAMED_IN = "disagreement"
-"""Code of warnings whose texts contain headings of programs."""
+"""Code of warnings whose texts contain names of programs."""
 WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
 """Columns of ``rows`` that determine the line of a point and the position of the line."""
 TEXTS = ["text", "remedy", "short"]
@@ -75,11 +76,11 @@ def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 def printed_table(layout: Layout | None, table: Table) -> Table:
     """Return a table with the names of programs and the unit in a layout.
 
-    Without a layout, only the heading of the kernel's column changes: it becomes ``KERNEL``.
+    Without a layout, the kernel is called ``KERNEL``, and the workloads have plain names.
     """
     if layout is not None:
         return layout.called(table)
-    return replace(table, own=replace(table.own, heading=KERNEL))
+    return replace(table, own=replace(table.own, heading=KERNEL), is_plain=True)
 
 
 def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
@@ -108,18 +109,18 @@ def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 
 
 def names_of(layout: Layout | None, table: Table) -> dict[str, str]:
-    """Return the headings of a table's programs -> their names in a report, see ``printed_table``."""
-    names = {}
-    for program, other in zip(table.series, printed_table(layout, table).series, strict=True):
+    """Return a table's programs and workloads -> their names in a report, see ``printed_table``."""
+    names, printed = {}, printed_table(layout, table)
+    for program, other in zip(table.series, printed.series, strict=True):
         names[program.heading] = other.heading
+    for workload in SUBSYSTEMS[table.subsystem].workloads:
+        names[table.workload_label(workload)] = printed.workload_label(workload)
     return names
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which the names of programs are replaced."""
-    # The longest name comes first, because iperf3 contains iperf.
-    longest_first = sorted(names, key=len, reverse=True)
-    pattern = "|".join(map(re.escape, longest_first))
+    """Return a text in which names are replaced, but for parts of words and of keys."""
+    pattern = rf"(?<![\w.-])({'|'.join(map(re.escape, names))})(?![\w-])"
     return re.sub(pattern, lambda found: names[found[0]], text)
 
 
@@ -141,7 +142,9 @@ def sorted_by(frame: pd.DataFrame, keys: Sequence[Any]) -> pd.DataFrame:
 def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
     """Return the labels for a row of a table, with the words of the layout if there is one."""
     layout_table = layout.layout_table_of(table, row.workload, row.variant) if layout else None
-    return LayoutLabels(table, layout_table) if layout_table else Labels(table)
+    if layout_table is None:
+        return Labels(printed_table(layout, table))
+    return LayoutLabels(table, layout_table)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout
-from peakmark.formatting import significant, typeset
+from peakmark.formatting import capitalised, significant, typeset
 from peakmark.messages import merge_keys, message
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_usable
@@ -179,7 +179,7 @@ def findings_with_points(
     for line in schema.lines(of_table):
         if {line.better, line.worse} & hidden:
             continue
-        text = layout_tables.renamed(line.text, names)
+        text = capitalised(layout_tables.renamed(line.text, names))
         finding = {"topic": line.topic, "text": typeset(text)}
         yield finding, json.loads(line.points or "[]")
 

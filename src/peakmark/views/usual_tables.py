@@ -17,7 +17,6 @@ from peakmark.formatting import (
     significant,
     size,
 )
-from peakmark.messages import message
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import Program, Table, count
@@ -58,16 +57,15 @@ three_digits = partial(significant, digits=3)
 # -- columns
 
 
-def columns_of(table: Table, points: Points, *, with_meaning: bool = False) -> list[Column]:
+def columns_of(table: Table, points: Points) -> list[Column]:
     """Return all columns of a table, for files, pages and papers, except notes and remarks.
 
     Args:
         table: the table, with the unit and the names of programs in the headings.
         points: its points.
-        with_meaning: see ``key_columns``.
     """
     own = points.own
-    columns = [*place_columns(own), *key_columns(table, own, with_meaning=with_meaning)]
+    columns = [*place_columns(own), *key_columns(table, own)]
     columns += [measured_column(table, program, points) for program in table.series]
     columns.append(theoretical_column(table, own))
     columns += [efficiency_column(table, program, points) for program in table.series]
@@ -110,20 +108,16 @@ def place_columns(own: pd.DataFrame) -> Iterator[Column]:
     yield Column(places_of(own), label=label, form=str, kind="text")
 
 
-def key_columns(table: Table, own: pd.DataFrame, *, with_meaning: bool = False) -> Iterator[Column]:
+def key_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     """Yield the columns of workload and concurrency, and of the block and variant if there are any.
 
     Args:
         table: the table.
         own: a row of peakmark's kernel for each line.
-        with_meaning: whether a page explains each workload: ``RWS, sequential copies``.
     """
     first, block, variant = table.first, table.block, table.variant
-    workloads = cells = own["workload"].map(table.workload_label)
-    if with_meaning:
-        meanings = own["workload"].map(lambda each: message("workload", case=each).fact)
-        cells = workloads + ", " + meanings
-    yield Column(workloads, first, first, cells=cells, kind="text")
+    workloads = own["workload"].map(table.workload_label)
+    yield Column(workloads, first, first, cells=workloads.map(capitalised), kind="text")
     threads, words = own["concurrency"], own["concurrency_word"]
     counts = pd.Series([*map(count, threads, words)], own.index, dtype=object)
     label = f"{capitalised(SUBSYSTEMS[table.subsystem].counted)}s"
@@ -253,7 +247,7 @@ def usual_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     programs = [program.instrument for program in table.series]
     general = empty_columns(frames, table, rows, programs)
     below = gaps(frames, table, rows, set(rows.loc[rows["n"].gt(0), "instrument"]))
-    columns = columns_of(table, points, with_meaning=True)
+    columns = columns_of(table, points)
     return show(
         frames, table, columns, points.own, below=below, reading=table.remark, general=general
     )

@@ -31,7 +31,7 @@ def test_every_repetition_is_a_point(cpu):
 def test_limits_are_inside_the_panel_and_the_legend_names_them(cpu):
     limits = list(cpu.rows.query("workload == 'DP' and is_own")["limit"] * 1e-9)
     figure = draw(cpu, "cpu")
-    (axis,) = (each for each in figure.axes if each.get_title(loc="left").startswith("DP"))
+    (axis,) = (each for each in figure.axes if each.get_title(loc="left").startswith("FP64"))
     assert sorted(limits) in [sorted(line.get_ydata()) for line in axis.lines]
     assert axis.get_ylim()[1] > max(limits)
     names = [text.get_text() for text in figure.legends[0].get_texts()]

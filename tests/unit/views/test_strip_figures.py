@@ -32,8 +32,8 @@ def test_a_bar_is_a_rows_share_of_its_limit_with_a_dot_for_each_run(cpu):
     own = cpu.rows[cpu.rows["is_own"]]
     assert [bar.get_width() for bar in axis.patches] == pytest.approx(100 * own["efficiency"])
     assert [label.get_text() for label in axis.get_yticklabels()][:2] == [
-        "QP, 1 thread",
-        "QP, 2 threads",
+        "INT8, 1 thread",
+        "INT8, 2 threads",
     ]
     runs = cpu.runs[cpu.runs["kept"]].merge(own[["point", "instrument", "limit"]])
     shares = 100 * runs["value"] / runs["limit"]

@@ -24,11 +24,11 @@ const every = { sort: {}, filter: {}, zoom: {} };
   const visible = () => tables.flatMap(bodyRows).filter((row) => row.offsetParent !== null);
   const shown = () => visible().map((row) => row.dataset.text);
   found.all = shown().length;
-  type("rws 1 mib"); found.some = shown(); found.status = status.textContent;
+  type("copy 1 mib"); found.some = shown(); found.status = status.textContent;
   const captions = tables.map((table) => table.caption.textContent);
   found.count = captions.find((text) => text.startsWith("Memory: throughput"));
   type("no such row"); found.none = shown().length;
-  type("-rws"); found.without = shown();
+  type("-copy"); found.without = shown();
   type(""); found.again = shown().length; found.quiet = status.textContent;
 }
 {
