@@ -32,8 +32,8 @@ TEMPLATE = ROOT / "reports" / "template"
 """Folder of the template of the PDF."""
 PAGE = ROOT / "reports" / "html"
 """Folder of the template of the HTML report, its style and its scripts."""
-SCRIPTS = ("page.js", "figures.js")
-"""Scripts of the HTML report: sort, filter, light or dark; figures that open large."""
+SCRIPTS = ("page.js", "figures.js", "copy.js")
+"""Scripts of the HTML report: sort, filter, light or dark; figures that open large; copies to take along."""
 LINKS = ("https://", "http://", "mailto:", "#")
 """Allowed beginnings of the targets of an author's links; any other link is shown as text."""
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
