@@ -27,7 +27,7 @@ ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the wides
 SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
 NO_CAUSE = frozenset({
-    "above-limit", "disagreement", "few", "hosts", "short-runs", "spread",
+    "above-limit", "disagreement", "few", "hosts", "short-runs", "spread", "wrong-result",
 })  # fmt: skip
 """Codes of warnings that describe a result. All other warnings describe a possible cause."""
 
@@ -132,7 +132,7 @@ def features_of_nodes(rows: pd.DataFrame, warnings: pd.DataFrame, results: Resul
     """Return the facts and warnings of nodes: columns ``node``, ``title``, ``key`` and ``text``.
 
     Two nodes share a feature if title and key are equal. The key of a fact is its text, the key of a
-    warning its code.
+    warning its code and case.
 
     Args:
         rows: rows of one subsystem.
@@ -150,7 +150,8 @@ def features_of_nodes(rows: pd.DataFrame, warnings: pd.DataFrame, results: Resul
     points = own_rows[["point", "node", "instrument"]]
     for warning in schema.lines(points.merge(causes, on="point")):
         if warning.about in ("", warning.instrument):
-            lines.append((warning.node, f"warning {warning.code}", warning.code, warning.text))
+            event = f"{warning.code} {warning.case}".rstrip()
+            lines.append((warning.node, f"warning {event}", event, warning.text))
     features = pd.DataFrame(lines, columns=["node", "title", "key", "text"])
     return features.drop_duplicates(["node", "title"])
 

@@ -428,10 +428,11 @@ def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterat
     """Yield a sentence for each warning in ``CAUSES`` that rows have, with the number of these rows."""
     warnings = frames.warnings
     named = warnings[warnings["code"].isin(CAUSES) & warnings["point"].isin(measured["point"])]
-    rows = Counter(named.drop_duplicates(["point", "code"])["code"])
-    for code, count in rows.most_common():
-        line = next(schema.lines(named[named["code"].eq(code)]))
-        yield typeset(f"In {count} of {len(measured)} rows {line.text}.")
+    # A code has a case for each thing that may have happened, with a text of its own.
+    events = named.groupby(["code", "case"]).agg(rows=("point", "nunique"), text=("text", "first"))
+    most_first = events.sort_values("rows", ascending=False, kind="stable")
+    for event in schema.lines(most_first):
+        yield typeset(f"In {event.rows} of {len(measured)} rows {event.text}.")
 
 
 # -- as text

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -138,3 +139,12 @@ def test_the_verdict_names_shares_of_limits_and_why_other_parts_have_none(tmp_pa
     assert score_card.verdict([low, high, without, loopback]).replace("\u00a0", " ") == (
         "L3 95 to 98 % of the limit; not rated: DRAM (no limit known), TCP (loopback)"
     )
+
+
+def test_a_cause_is_counted_by_what_happened():
+    happened = [("a", "hot"), ("b", "gpu-power"), ("c", "gpu-power")]
+    lines = [("slowed-down", point, case, f"{case} slowed it") for point, case in happened]
+    warnings = pd.DataFrame(lines, columns=["code", "point", "case", "text"])
+    measured = pd.DataFrame({"point": ["a", "b", "c", "d"]})
+    found = score_card.causes_in_warnings(SimpleNamespace(warnings=warnings), measured)
+    assert list(found) == ["In 2 of 4 rows gpu-power slowed it.", "In 1 of 4 rows hot slowed it."]
