@@ -36,7 +36,7 @@ def test_the_score_card_has_the_gpu(h100):
     lines = {line.title: line for line in score_card.card_lines(h100)}
     assert lines["GPU FP64 multiply-add"].text.split() == ["32.6", "TFLOP/s"]
     assert lines["GPU FP64 multiply-add"].share == pytest.approx(0.976, abs=0.001)
-    assert lines["GPU memory copy"].reference == "cuMemcpy"
+    assert lines["GPU memory copy"].reference_text.startswith("cuMemcpy")
     assert {line.trust for line in lines.values()} == {"ok"}
 
 
