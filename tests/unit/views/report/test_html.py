@@ -1,6 +1,4 @@
-"""The HTML page: whole, offline, safe from hostile texts, with the PDF's numbers; sorting, filter
-and zoom in a browser.
-"""
+"""The HTML page: whole, offline, safe, with the PDF's numbers, and its scripts in a browser."""
 
 import itertools
 import json
@@ -113,6 +111,7 @@ def test_hostile_names_are_shown_not_run(tmp_path):
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
+    assert any(f"“{HOSTILE}”" in block for block in page.texts("pre")), "how to cite it"
 
 
 @pytest.mark.parametrize(("cell", "value"), [
