@@ -14,7 +14,7 @@ from peakmark.rows import build, schema
 from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import pictures, sections
+from peakmark.views import pictures
 from peakmark.views.table import gaps as gaps_of
 from peakmark.views.table_files import runs_frame
 
@@ -128,7 +128,6 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     gaps = gaps_of(frames, table, rows, ["cpubench"])
     assert gaps == [message("measured-again", count=1).text]
     drawn = {each.kind: each for each in pictures.pictures_of(frames, table, None)}["strip"]
-    assert message("caption-part", case="disturbed").fact in sections.caption_of(drawn)
     dots = [dots for axis in draw(frames, drawn.name).axes for dots in axis.collections]
     (circle,) = (
         each.get_offsets()[0][0]
