@@ -104,6 +104,8 @@ LISTED = 8
 """Most names that a list shows, unless the caller sets another number."""
 MAX_DECIMALS = 8
 """Most decimals of a printed number."""
+NO_BREAK = "\u00a0"
+"""Space at which no line ends."""
 
 _TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
 _PERCENT = re.compile(r"(?<=\d)%")
@@ -149,9 +151,14 @@ def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
 
 
 def typeset(text: str) -> str:
-    """Return a sentence or formula for print, with ``×``, ``µs``, and a space before ``%`` and ``KiB``."""
-    text = _IEC.sub(" ", text)
-    return _MICRO.sub(" µs", _TIMES.sub(" × ", _PERCENT.sub("\u00a0%", text)))
+    """Return a sentence or formula for print, with ``×``, ``µs``, and a space before ``%`` and ``KiB``.
+
+    Only the space before ``%`` is one at which no line ends.
+    """
+    text = _PERCENT.sub(f"{NO_BREAK}%", text)
+    text = _TIMES.sub(" × ", text)
+    text = _MICRO.sub(" µs", text)
+    return _IEC.sub(" ", text)
 
 
 def percent(fraction: float) -> str:

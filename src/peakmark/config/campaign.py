@@ -366,7 +366,7 @@ def parse_total(where: str, total: str | float) -> int:
 
 
 ENDINGS = (".md", ".typ")
-"""Extensions of files that are meant as chapters."""
+"""Extensions of files that are meant as chapters, so that a misspelt name of a chapter is reported."""
 
 
 def check_chapters(name: str | None) -> None:

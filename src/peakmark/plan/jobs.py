@@ -315,7 +315,7 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -
     named = named_options(cells, plan, overrides)
     values = step_resources(cells, plan, settings) | shared_resources(cells, plan)
     values |= {"runtime": int(named["time"]), "mem_mb": megabytes(cells, plan)}
-    # Sites may forbid jobs to request memory, or take it by CPU.
+    # Sites may forbid jobs to request memory, or accept it only for each CPU.
     if settings.memory == "none":
         values["mem_mb"] = 0
     if "mem-per-cpu" in named:
@@ -326,6 +326,7 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -
     for resource, option in OVERRIDES.items():
         if option in named:
             values[resource] = named.pop(option)
+    # The rest becomes ``slurm_extra``, without what other resources say already.
     for option in _REPLACED:
         named.pop(option, None)
     values["slurm_extra"] = shlex.join(command_line(named, settings))

@@ -70,7 +70,7 @@ class Plan:
 
     @cached_property
     def results(self) -> Results:
-        """Return the records and files in the folder of the campaign."""
+        """Return the reader of the records and other files in the campaign's folder."""
         return Results(self.directory, msgspec.convert(self.to_json(), PlanFile), self.cells)
 
     @cached_property
@@ -209,7 +209,7 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
 
 
 def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
-    """Return ``gpu`` -> why the grids of GPUs plan no cells; an empty dict if they plan cells."""
+    """Return ``{"gpu": reason}`` if no GPU can be measured for the configured grids; otherwise {}."""
     if not config.gpu:
         return {}
     if cluster is None:

@@ -579,7 +579,7 @@ def gaps_of(row: Line, other: Line) -> dict[str, Any]:
     - ``gap_back``: the same if the second choice is faster.
     - ``arrangements``: logarithm of the number of ways to divide the values between the choices. If
       nothing differs, all ways are equally likely.
-    - ``is_level``: whether all values of both choices differ by at most ``LEAST_DIFFERENCE``.
+    - ``is_level``: whether all values of both choices differ by at most the factor ``LEAST_DIFFERENCE``.
 
     Args:
         row: row of the first choice, with ``n``, ``slowest`` and ``fastest``.

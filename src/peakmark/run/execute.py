@@ -307,7 +307,7 @@ def describe_end(returncode: int) -> str:
 
 
 def is_ready(directory: Path) -> bool:
-    """Return whether a held program (``Command.is_held``) has prepared and waits for its start."""
+    """Return whether a held program (``Command.is_held``) has finished its preparation and waits for its start."""
     return READY in _text(directory / "stderr").split("\n")
 
 

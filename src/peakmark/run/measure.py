@@ -369,14 +369,18 @@ def _bring_up_peer(
     from peakmark.run import pair  # late: most cells need no peer
 
     cell = request.cell
+    # The job has a second node, where the server runs.
     if request.pair:
         interface = str(cell.options.get("interface") or "") or None
         cpus = max(1, min(cell.concurrency, len(space.cpus)))
         return stack.enter_context(pair.across(server, space.directory, interface, cpus, cell.peer))
+    # The program needs only an address, as ping does.
     if server is None:
         return pair.target()
+    # A function starts the server, for example in another network namespace.
     if request.far_end is not None:
         return stack.enter_context(request.far_end(server, space.directory))
+    # The server runs on this machine.
     server = pinning.pinned_server(cell, server, space.cpus)
     return stack.enter_context(pair.serving(server, space.directory))
 

@@ -113,6 +113,12 @@ def wait_for_start(shared: Path | None) -> None:
 
 
 def _wait_until_ready(cells: Sequence[Cell], processes: Iterable[Popen[bytes]]) -> None:
+    """Wait until every cell has prepared its work, such as written the files that it will read.
+
+    Raises:
+        MeasurementError: a cell took too long, or its program ended.
+    """
+    # To write the files takes at most about as long as the timed work on them.
     filling_s = REGISTRY[cells[0].instrument].estimate(cells[0]).work_s
     deadline = time.monotonic() + READY_S + filling_s
     for cell, process in zip(cells, processes, strict=True):

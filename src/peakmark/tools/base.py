@@ -119,7 +119,7 @@ class Command:
         ok_codes: exit codes that mean success. Exit code 77 of peakmark's kernels means
             ``Unavailable`` and need not be listed.
         cpus: CPUs to pin the program to, if it has no option for that; empty for all CPUs of the job.
-        is_held: whether the program prints ``ready`` on standard error when it has prepared, and waits
+        is_held: whether the program prints ``ready`` on standard error when its preparation has ended, and waits
             for a line on standard input before it measures.
         server: the server that must run during the command, if any. In a Slurm job it runs on the
             second node. On one machine, command and server communicate over loopback. The server is

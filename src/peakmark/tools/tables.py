@@ -133,7 +133,7 @@ class Table:
         return workload.removeprefix("LAT-")
 
     def variant_label(self, variant: str) -> str:
-        """Return the printed variant: ``plain`` for a network row without one, ``psync, 4 nodes``."""
+        """Return the printed variant, such as ``psync, 4 nodes``; ``plain`` for a network row without one."""
         if not variant and self.subsystem == "network":
             return "plain"
         base, nodes, one_file = disk_variant(variant)

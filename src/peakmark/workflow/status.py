@@ -139,7 +139,7 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
 
 
 def _failures(standings: Iterable[Standing]) -> dict[str, list[Failure]]:
-    """Return the failures of failed cells by their reason."""
+    """Return reason -> failures of the failed cells that have it. See ``Failure.shared`` for the reason."""
     by_reason: dict[str, list[Failure]] = {}
     for one in standings:
         if one.failure and one.state == "failed":
@@ -345,7 +345,7 @@ class Progress:
         """Set the jobs that the run may start: output of each job -> its expected seconds."""
         self._ahead = dict(seconds)
         self._started: float | None = None
-        self._spent = 0.0
+        self._expected_of_ended = 0.0
         self._ended = 0
 
     def start(self) -> None:
@@ -354,10 +354,10 @@ class Progress:
             self._started = time.monotonic()
 
     def finish(self, output: str) -> None:
-        """Drop an ended job from the estimate of the time left."""
+        """Count a job, named by its output file, as ended instead of ahead."""
         seconds = self._ahead.pop(output, None)
         if seconds is not None:
-            self._spent += seconds
+            self._expected_of_ended += seconds
             self._ended += 1
 
     def seconds_left(self, since: float) -> float | None:
@@ -367,11 +367,11 @@ class Progress:
             since: time at which the first job was handed over, from ``time.monotonic``.
         """
         elapsed = time.monotonic() - (self._started or since)
-        if not self._spent or not elapsed:
+        if not self._expected_of_ended or not elapsed:
             return None
         # Time by expected time, with more weight the more jobs have ended: the first ones differ.
         weight = self._ended / (self._ended + KNOWN)
-        return math.fsum(self._ahead.values()) * math.pow(elapsed / self._spent, weight)
+        return math.fsum(self._ahead.values()) * math.pow(elapsed / self._expected_of_ended, weight)
 
 
 progress = Progress()

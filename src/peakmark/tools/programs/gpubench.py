@@ -132,13 +132,13 @@ def _values_of_gpu(printed: Any) -> list[float]:
 
 
 def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Measurement]:
-    """Yield a row for each level of the ladder, which is the latency over the working set.
+    """Yield a row for each cache level of a ladder. A ladder is a list of (working set, latency).
 
     A row's value is the median of the points clearly inside its level: at most a quarter of L2's size for
-    L2, and at least 16 times the previous level's size (4 times for DRAM).
+    L2, and at least 16 times the previous level's size (4 times for DRAM). Its block is the middle working
+    set of these points.
 
-    Each row has the points from the end of the previous level to the end of its level, so that all
-    rows together have the whole curve.
+    Points between two levels belong to the higher one, so that all rows together have the whole curve.
     """
     points: Any = output["points"]
     if not isinstance(points, list) or not points or not all(map(_is_point, points)):

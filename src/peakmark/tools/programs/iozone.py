@@ -61,7 +61,7 @@ _WORKLOADS = {
     "RR": ("random read", ""),
     "WR": ("random write", ""),
 }
-"""Workload -> (phase of its value, phase that its details hold)."""
+"""Workload -> (phase whose rate is its value, phase whose rate its details keep; empty for none)."""
 _CHILDREN = re.compile(
     r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$",
     re.MULTILINE,
