@@ -150,6 +150,11 @@ def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
     return float(f"{rounded + step:.{digits}g}")
 
 
+def value_range(low: str, high: str) -> str:
+    """Return ``12 to 31``, or one number if both are equal."""
+    return low if low == high else f"{low} to {high}"
+
+
 def typeset(text: str) -> str:
     """Return a sentence or formula for print, with ``×``, ``µs``, and a space before ``%`` and ``KiB``.
 

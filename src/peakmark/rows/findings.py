@@ -23,7 +23,16 @@ import numpy as np
 import pandas as pd
 
 from peakmark.catalogue import TOGETHER
-from peakmark.formatting import capitalised, counted, listed, node_or_link, percent, plural, size
+from peakmark.formatting import (
+    capitalised,
+    counted,
+    listed,
+    node_or_link,
+    percent,
+    plural,
+    size,
+    value_range,
+)
 from peakmark.messages import message
 from peakmark.rows import placements, schema
 from peakmark.rows.fleet import DELTA, MANY, typical_rows
@@ -236,11 +245,6 @@ def times(factors: pd.Series) -> str:
     if max(factors) >= 100:
         low, high = f"{min(factors):.0f}", f"{max(factors):.0f}"
     return f"{value_range(low, high)} times"
-
-
-def value_range(low: str, high: str) -> str:
-    """Return ``12 to 31``, or one number if both are equal."""
-    return low if low == high else f"{low} to {high}"
 
 
 # -- single rows

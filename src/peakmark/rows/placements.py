@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from peakmark.formatting import natural, significant
+from peakmark.formatting import natural, significant, value_range
 from peakmark.messages import Message, message, words
 from peakmark.rows.schema import CampaignFrames
 
@@ -189,5 +189,4 @@ def describe_band(runs: pd.DataFrame, speed: pd.Series) -> str:
 
 def span(values: pd.Series, digits: int) -> str:
     """Return the lowest and the highest value, such as ``23.5 to 31.4``."""
-    ends = [significant(end, digits) for end in (values.min(), values.max())]
-    return " to ".join(dict.fromkeys(ends))
+    return value_range(significant(values.min(), digits), significant(values.max(), digits))
