@@ -272,9 +272,8 @@ def site_options(
     if settings.partition:  # sbatch allows no spaces
         named["partition"] = ",".join(slurm.partition_names(settings.partition))
     named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
-    if (
-        settings.exclusive
-    ):  # no --cpus-per-task, because Slurm would bind the job to that number of CPUs
+    # Without --cpus-per-task, because Slurm would bind the job to that number of CPUs.
+    if settings.exclusive:
         named["exclusive"] = ""
     else:
         named["cpus-per-task"] = str(cpus)

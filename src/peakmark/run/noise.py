@@ -250,9 +250,8 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
         Seconds waited; None if the other programs did not release the CPUs in time.
     """
     cpus = sorted(os.sched_getaffinity(0))
-    busy = (
-        campaign / "machine" / f"{gethostname()}.busy"
-    )  # its mtime is the time of the last wait without success
+    # Its mtime is the time of the last wait without success.
+    busy = campaign / "machine" / f"{gethostname()}.busy"
     paused = busy.exists() and time.time() - busy.stat().st_mtime < PAUSE_S
     began = time.monotonic()
     after = read(cpus)
