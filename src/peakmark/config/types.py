@@ -420,6 +420,7 @@ DiskRate = Annotated[
     float, allowed("B/s from 1e5 to 1e12, such as 3.2e+9 for 3.2 GB/s", ge=1e5, le=1e12)
 ]
 Iops = Annotated[float, allowed("operations per second from 1 to 1e9", ge=1, le=1e9)]
+Seek = Annotated[float, allowed("milliseconds from 0.1 to 100, such as 8.5", ge=0.1, le=100)]
 Latency = Annotated[
     float, allowed("seconds from 1e-7 to 10, such as 85e-6 for 85 us", ge=1e-7, le=10)
 ]
@@ -509,6 +510,9 @@ class SiteDisk(Keys, frozen=True, omit_defaults=True):
         throughput: Workload -> B/s.
         iops: Workload -> operations per second, at the datasheet's record size and queue depth.
         latency: Workload -> seconds.
+        seek_ms: Workload -> average seek of a hard disk in milliseconds. With rpm, it gives iops and
+            latency of random operations where the site file does not state them.
+        rpm: Turns of a hard disk in a minute.
         source: Source of the values: datasheet, tender, dmidecode.
     """
 
@@ -516,6 +520,10 @@ class SiteDisk(Keys, frozen=True, omit_defaults=True):
     throughput: dict[DiskWorkload, DiskRate] = {}
     iops: dict[DiskWorkload, Iops] = {}
     latency: dict[DiskWorkload, Latency] = {}
+    seek_ms: dict[Literal["RR", "WR"], Seek] = {}
+    rpm: (
+        Annotated[int, allowed("turns in a minute from 1000 to 30000", ge=1000, le=30000)] | None
+    ) = None
     source: str = ""
 
 

@@ -21,6 +21,9 @@ def limit(question: Question) -> Limit:
         model = question.site_of_host.disk.model or question.fact("storage", "model") or "the disk"
         formula = f"{quantity(stated, question.unit)} for {workload} by the datasheet of {model}"
         return question.limit(float(stated), formula, question.site_source("disk"), "site")
+    turning = _by_seek(question)
+    if turning is not None:
+        return turning
     interface = question.fact("storage", "interface")
     filesystem = question.fact("storage", "filesystem")
     if interface == "ram":
@@ -36,6 +39,27 @@ def limit(question: Question) -> Limit:
     case = cases.get(interface, "link")
     names = {"interface": str(interface), "file_system": str(filesystem)}
     return question.unknown(case, **datasheet, **names)
+
+
+def _by_seek(question: Question) -> Limit | None:
+    """Return the limit of a random operation on a hard disk: an average seek and half a turn.
+
+    It is in operations per second or in seconds. Return None for other rows, and if the site file does
+    not state both the seek and the turns of the disk.
+    """
+    disk = question.site_of_host.disk
+    seek_ms = disk.seek_ms.get(question.workload)  # type: ignore[call-overload]
+    if question.metric not in ("iops", "latency") or seek_ms is None or disk.rpm is None:
+        return None
+    half_turn_s = 60 / disk.rpm / 2
+    seconds = seek_ms / 1000 + half_turn_s
+    formula = f"{seek_ms:g} ms seek + {1000 * half_turn_s:.2f} ms for half a turn at {disk.rpm}/min"
+    value = seconds
+    if question.metric == "iops":
+        formula = f"1 / ({formula})"
+        value = 1 / seconds
+    formula = f"{formula} = {quantity(value, question.unit)}"
+    return question.limit(value, formula, question.site_source("disk"), "site")
 
 
 def bounds(question: Question) -> list[Limit | None]:

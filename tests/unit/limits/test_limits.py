@@ -308,6 +308,16 @@ def test_disk_by_datasheet_else_unknown():
     assert all("in memory" in reason(disk(metric, ram)) for metric in ("throughput", "iops"))
 
 
+def test_a_hard_disk_seeks_and_waits_half_a_turn_for_each_random_operation():
+    site = {"disk": {"seek_ms": {"RR": 8.5}, "rpm": 7200, "source": "the datasheet"}}
+    each = disk("latency", machine(), site=site)
+    assert each.value == pytest.approx(0.0085 + 60 / 7200 / 2)
+    assert disk("iops", machine(), site=site).value == pytest.approx(1 / each.value)
+    assert disk("throughput", machine(), site=site).value is None
+    del site["disk"]["rpm"]
+    assert disk("iops", machine(), site=site).value is None
+
+
 WIRE = {"speed_bps": 10e9, "mtu": 1500}
 
 
