@@ -529,9 +529,7 @@ def measure(options: argparse.Namespace) -> None:
     if first.cell.is_together and not options.wait:
         raise PeakmarkError(f"{first.cell.id} is measured by its job, together with other nodes")
     if options.wait:
-        from peakmark.run import together  # late: few cells need it
-
-        first = together.waiting(first, options.shared)
+        first = job.waiting(first, options.shared)
     record = measure(first)
     if record["status"] != "ok":
         tell(f"{options.cell} is {record['status']}: {record['reason']}")

@@ -1,14 +1,29 @@
-"""Measure the cells of a job, one after the other. With ``fan_out: cell`` a job has one cell."""
+"""Measure the cells of a job: one after the other, or all at one moment, each on its own node.
+
+With ``fan_out: cell`` a job has one cell. Cells that are measured at one moment are the pairs of a round, or
+nodes that share a file system. The job's first node starts ``peakmark measure --wait`` for each of them, on
+the node of the cell. Such a process prints ``ready`` when the server of its pair runs, or the files of its
+disk cell are written, and waits. When all processes are ready, each gets the line ``go``.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from socket import gethostname
+from subprocess import Popen
 
-from peakmark import files
+from peakmark import files, resources
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, tell
+from peakmark.run import cleanup, execute
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.planfile import Part
@@ -17,6 +32,8 @@ from peakmark.tools import REGISTRY
 
 NODES = "nodes"
 """Folder of a campaign that holds the outputs of jobs with several cells."""
+GO = "go"
+"""Line that tells a process which waits to measure."""
 
 
 def output_path(directory: Path, name: str) -> Path:
@@ -89,9 +106,8 @@ def run(part: Part, name: str, kernels: Path) -> None:
             continue
         tried.append(cell)
         _write_current(current, cell)
-        records.set_aside(
-            part.directory, cell
-        )  # the record may have been damaged since the run began
+        # The record may have been damaged since the run began.
+        records.set_aside(part.directory, cell)
         try:
             measure(request(part, cell, kernels))
         except PeakmarkError as error:
@@ -118,11 +134,9 @@ def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
 
 def _measure_together(part: Part, name: str, kernels: Path) -> None:
     """Measure all cells of a job at one moment, also those with a record. Errors as for ``run``."""
-    from peakmark.run import together  # late: few jobs need it
-
     for cell in part.cells:
         records.set_aside(part.directory, cell)
-    failed = together.measure(part.directory / "plan.json", part.cells, kernels)
+    failed = _start_together(part.directory / "plan.json", part.cells, kernels)
     _finish(part, name, len(part.cells), failed)
 
 
@@ -146,3 +160,112 @@ def _write_current(path: Path, cell: Cell) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_text(cell.id + "\n", encoding="utf-8")
     temporary.replace(path)
+
+
+# -- several nodes at one moment
+
+
+def _start_together(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Cell]:
+    """Measure cells at one moment, each in a separate process. Return the cells that failed.
+
+    Args:
+        plan: the plan's file.
+        cells: cells of disjoint pairs of nodes, or of different nodes, of this job.
+        kernels: folder of the compiled kernels.
+
+    Raises:
+        MeasurementError: a cell did not become ready in time. Then no cell was measured.
+    """
+    from peakmark.run import pair  # late: few jobs have several nodes
+
+    with ExitStack() as stack:
+        options = ["--plan", str(plan), "--kernels", str(kernels), "--wait"]
+        if cells[0].subsystem == "disk":
+            options += ["--shared", str(_shared_folder(cells[0], stack))]
+        processes = []
+        for cell in cells:
+            argv = pair.step(cell.node, len(os.sched_getaffinity(0)))
+            argv += [*resources.command("measure"), "--cell", cell.id, *options]
+            process = stack.enter_context(pair.started(argv))
+            stack.callback(pair.finish, process)
+            processes.append(process)
+        _wait_until_ready(cells, processes)
+        for process in processes:
+            _tell_to_go(process)
+        failed = []
+        for cell, process in zip(cells, processes, strict=True):
+            if process.wait() != 0:
+                failed.append(cell)
+        return failed
+
+
+def _shared_folder(cell: Cell, stack: ExitStack) -> Path:
+    """Return a new folder on the scratch filesystem, which is removed when the stack is closed."""
+    place = files.scratch(cell.options.get("scratch"))
+    return stack.enter_context(cleanup.private_directory(place))
+
+
+def _wait_until_ready(cells: Sequence[Cell], processes: Iterable[Popen[bytes]]) -> None:
+    """Wait until every process has started its server, or written the files that its cell reads.
+
+    Raises:
+        MeasurementError: a process took too long, or it ended.
+    """
+    from peakmark.run import pair  # late: few jobs have several nodes
+
+    # Each process starts two steps of the job, one after the other. Writing the files takes at most as
+    # long as measuring with them.
+    start_s = 2 * pair.START_S
+    filling_s = REGISTRY[cells[0].instrument].estimate(cells[0]).work_s
+    deadline = time.monotonic() + start_s + filling_s
+    for cell, process in zip(cells, processes, strict=True):
+        if not pair.prints(process, execute.READY, deadline - time.monotonic()):
+            raise MeasurementError(
+                f"{cell.place} did not become ready, so that no cell of its job was measured"
+            )
+
+
+def _tell_to_go(process: Popen[bytes]) -> None:
+    assert process.stdin is not None  # noqa: S101 - it is a pipe
+    with suppress(BrokenPipeError):
+        process.stdin.write(f"{GO}\n".encode())
+
+
+def waiting(request: Request, shared: Path | None) -> Request:
+    """Return a request that starts together with the other cells of its job.
+
+    Args:
+        request: request to measure a cell alone.
+        shared: folder that all nodes of the job must see; None if they share none.
+    """
+    return replace(
+        request,
+        wait=partial(wait_for_start, shared),
+        announce=partial(announce, shared),
+        shared=shared,
+    )
+
+
+def announce(shared: Path | None) -> None:
+    """Report on standard output that this cell is ready.
+
+    Raises:
+        MeasurementError: this node does not see the folder ``shared``.
+    """
+    if shared is not None and not shared.is_dir():
+        raise MeasurementError(
+            f"on {gethostname()}, {shared.parent} is not the folder of the job's first node",
+            "set scratch to a folder on a file system that all nodes share",
+        )
+    print(execute.READY, flush=True)
+
+
+def wait_for_start(shared: Path | None) -> None:
+    """Report that this cell is ready, and wait until all other cells of the job are ready too.
+
+    Raises:
+        MeasurementError: standard input ended, because another cell of the job failed.
+    """
+    announce(shared)
+    if sys.stdin.readline().strip() != GO:
+        raise MeasurementError("another cell of the same job did not become ready")

@@ -12,9 +12,8 @@ from benchmarks.check import made
 from tests.programs import executable
 
 from peakmark import cli
-from peakmark.check import command, tries, verdict
-from peakmark.check.tries import ClassRow, Try
-from peakmark.check.verdict import CheckedRow
+from peakmark.check import command, verdict
+from peakmark.check.verdict import CheckedRow, ClassRow, Try
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
 from peakmark.rows import build, expectations
@@ -41,7 +40,7 @@ def short_tries(monkeypatch):
 @pytest.fixture
 def quiet(monkeypatch):
     """Other tests run beside this one: let nothing count as a disturbance."""
-    monkeypatch.setattr(tries.noise, "find", lambda *_: {})
+    monkeypatch.setattr(verdict.noise, "find", lambda *_: {})
 
 
 def checked(capsys, folder, *words):
@@ -70,7 +69,7 @@ def test_a_node_that_reaches_its_class_is_good(words, tmp_path, capsys):
 
 @pytest.mark.parametrize(("words", "code"), [((), 3), (("--for", "prolog"), 0)])
 def test_a_busy_node_cannot_be_told(words, code, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(tries.noise, "find", lambda *_: {"other-load": 1.3})
+    monkeypatch.setattr(verdict.noise, "find", lambda *_: {"other-load": 1.3})
     found, line = checked(capsys, made.write(tmp_path, {DP: MOST}), *words)
     assert found == code
     assert line.startswith("cannot tell: ") and "other programs used 1.3 CPUs" in line
@@ -278,8 +277,8 @@ def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(lis
 
 @pytest.mark.parametrize(("quota", "kept"), [(None, None), (2.0, None), (1.5, 1.5)])
 def test_a_quota_counts_if_it_is_below_the_threads(quota, kept, monkeypatch):
-    monkeypatch.setattr(tries.job_limits, "collect", lambda _: {"cpu_quota": quota})
-    assert tries._quota(row()) == kept
+    monkeypatch.setattr(verdict.job_limits, "collect", lambda _: {"cpu_quota": quota})
+    assert verdict._quota(row()) == kept
 
 
 @pytest.mark.parametrize(("limit", "usual", "words"), [
@@ -287,14 +286,14 @@ def test_a_quota_counts_if_it_is_below_the_threads(quota, kept, monkeypatch):
     (1.2e9, None, ""),
 ])  # fmt: skip
 def test_a_clock_that_is_limited_more_than_that_of_the_class_is_a_disturbance(limit, usual, words):
-    found = tries._lowered_clock(limit, usual)
+    found = verdict._lowered_clock(limit, usual)
     assert words in found and bool(words) == bool(found)
 
 
 def test_lost_cpu_time_is_a_disturbance_unless_a_quota_explains_it():
     printed = {"cpu_share": 0.5}
-    assert "waited for a CPU 50.0 %" in tries._disturbances(row(), printed, {}, None)[0]
-    assert tries._disturbances(row(), printed, {}, 1.0) == []
+    assert "waited for a CPU 50.0 %" in verdict._disturbances(row(), printed, {}, None)[0]
+    assert verdict._disturbances(row(), printed, {}, 1.0) == []
 
 
 def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):

@@ -7,19 +7,19 @@ import sys
 import pytest
 
 from peakmark.errors import MeasurementError
-from peakmark.run import pair, together
+from peakmark.run import job, pair
 
 
 def test_a_ready_pair_starts_when_it_is_told(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.StringIO("go\n"))
-    together.wait_for_start(None)
+    job.wait_for_start(None)
     assert capsys.readouterr().out == "ready\n"
 
 
 def test_a_ready_pair_ends_when_another_one_failed(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(MeasurementError, match="did not become ready"):
-        together.wait_for_start(None)
+        job.wait_for_start(None)
 
 
 @pytest.mark.parametrize(("script", "is_ready"), [
