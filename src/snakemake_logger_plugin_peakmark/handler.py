@@ -6,9 +6,9 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from logging import ERROR, INFO, WARNING, LogRecord
+from logging import LogRecord
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,14 @@ from peakmark import resources
 from peakmark.config import campaign
 from peakmark.formatting import duration
 from peakmark.workflow import startup, status
-from peakmark.workflow.startup import UserError, as_workflow_error
 
-STATE = Path(".snakemake")
 LOG_CHARACTERS = 2000
 """Number of characters at the end of a log that are shown."""
 ANSWERS = ("Report created", "Unlocked", "Congratulations", "Would delete", "Deleting")
 """Beginnings of messages that answer a request of the user, such as --unlock."""
 REPEATED = ("Look above for error messages", "At least one job did not complete successfully.")
 """Endings of messages that repeat the failures and the list at the end."""
+NOTHING_TO_DO = "nothing to do: every cell is measured and the report is newer than all of them"
 PLAIN_STEP = 0.1
 """Share of the jobs after which another line is printed if there is no terminal."""
 
@@ -45,25 +44,23 @@ class LogHandlerSettings(LogHandlerSettingsBase):
     """
 
     def __post_init__(self) -> None:
-        as_workflow_error(lambda: _begin(sys.argv[1:]))
+        startup.as_workflow_error(_begin)
 
 
-def _begin(arguments: Sequence[str]) -> None:
+def _begin() -> None:
     """Check the configuration files and the folder for Snakemake's state, and place the caches."""
+    arguments = sys.argv[1:]
     campaign.check_command_line(arguments)
-    workplace = Path((campaign.named(arguments, ("--directory", "-d")) or ["."])[-1])
-    startup.check_folder(workplace / STATE)
-    _keep_caches(workplace)
+    directories = campaign.named(arguments, ("--directory", "-d")) or ["."]
+    state = Path(directories[-1]) / ".snakemake"
+    startup.check_folder(state)
+    # Some users have no home directory for the caches of Snakemake and Matplotlib.
+    cache = (state / "cache").absolute()
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    resources.keep_matplotlib(cache)
     # On a full disk, Python would print forty lines for each message that Snakemake cannot log. The first
     # failure reports that the disk is full.
     logging.raiseExceptions = False
-
-
-def _keep_caches(workplace: Path) -> None:
-    """Set the caches of Snakemake and Matplotlib to the workplace, as some users have no home directory."""
-    cache = (workplace / STATE / "cache").absolute()
-    os.environ["XDG_CACHE_HOME"] = str(cache)
-    resources.keep_matplotlib(cache)
 
 
 class LogHandler(LogHandlerBase):
@@ -82,23 +79,23 @@ class LogHandler(LogHandlerBase):
     def emit(self, record: LogRecord) -> None:
         """Show one record. Never raise, because a broken line must not end a campaign."""
         try:
-            event = getattr(record, "event", None)
-            is_plan = self.common_settings.dryrun and record.levelno < ERROR
-            if event == LogEvent.SHELLCMD and not self.common_settings.printshellcmds:
-                return
-            if is_plan or event == LogEvent.SHELLCMD:
-                self._say(self.format(record))
-            elif event is None:
-                self._message(record)
-            else:
-                self._event(event, record)
+            self._emit(record)
         except Exception:
             self.handleError(record)
 
-    def _event(self, event: str, record: LogRecord) -> None:
-        """Show an error, or pass the event of a job to the bar."""
+    def _emit(self, record: LogRecord) -> None:
+        """Show a message or an error, or pass the event of a job to the bar."""
         values = record.__dict__
-        if event == LogEvent.ERROR:
+        event = values.get("event")
+        # Commands are shown with --printshellcmds. A dry run shows everything as Snakemake does.
+        if event == LogEvent.SHELLCMD:
+            if self.common_settings.printshellcmds:
+                self._say(self.format(record))
+        elif self.common_settings.dryrun and record.levelno < logging.ERROR:
+            self._say(self.format(record))
+        elif event is None:
+            self._message(record)
+        elif event == LogEvent.ERROR:
             # A RuleException repeats the line of the failure, with the whole command.
             if values.get("exception") != "RuleException":
                 self._trouble(record)
@@ -118,13 +115,16 @@ class LogHandler(LogHandlerBase):
         """Show a message that belongs to no event."""
         text = self.format(record)
         if text.startswith("Nothing to be done"):
-            self._say(
-                "nothing to do: every cell is measured and the report is newer than all of them"
-            )
-            self._summary()
-        elif record.levelno >= WARNING:
+            from peakmark.workflow.run import Run  # late: Snakemake changes to --directory first
+
+            self._say(NOTHING_TO_DO)
+            if Run.current is not None:
+                Run.current.print_summary()
+        elif record.levelno >= logging.WARNING:
             self._trouble(record)
-        elif text.startswith(ANSWERS) or (self.common_settings.verbose and record.levelno >= INFO):
+        elif text.startswith(ANSWERS) or (
+            self.common_settings.verbose and record.levelno >= logging.INFO
+        ):
             self._say(text)
 
     def _say(self, text: str, console: Console | None = None) -> None:
@@ -138,32 +138,21 @@ class LogHandler(LogHandlerBase):
             # A dry run prints its plan on standard output, so print errors on standard error.
             self._say(text, Console(stderr=True, highlight=False))
 
-    def _summary(self) -> None:
-        """Print the summary of a run that had nothing to do."""
-        from peakmark.workflow.run import Run
-
-        if Run.current is not None:
-            try:
-                as_workflow_error(Run.current.print_summary)
-            except UserError as error:
-                self._say(str(error))
-
     def _failure(self, values: Mapping[str, Any]) -> None:
         """Print one line for a failed job, and the end of its log."""
         # The rule's log comes first; the executor's log has little text.
-        texts = filter(None, map(_end_of_log, values.get("log") or []))
-        text = next(texts, "")
+        text = ""
+        if logs := status.filled(map(Path, values.get("log") or [])):
+            text = logs[0].read_text(encoding="utf-8", errors="replace").strip()[-LOG_CHARACTERS:]
         # The executor's message: how Slurm ended the job, or why sbatch refused it.
         reason = str(values.get("rule_msg") or "")
-        # A job that Ctrl-C or another signal ends says so, or says nothing.
+        # The log of a job that Ctrl-C or another signal ended says so, or is empty.
         is_interrupted = text == "peakmark: interrupted" or "KeyboardInterrupt" in text
         if is_interrupted or not (text or reason):
             self._say(f"stopped {job_name(values)}")
             return
-        line = f"[red]failed[/red] {job_name(values)}"
-        if reason:
-            line = f"{line}: {escape(reason)}"
-        self.console.print(line, soft_wrap=True)
+        words = [f"[red]failed[/red] {job_name(values)}", escape(reason)]
+        self.console.print(": ".join(filter(None, words)), soft_wrap=True)
         if text:
             self._say(text)
 
@@ -171,15 +160,6 @@ class LogHandler(LogHandlerBase):
         """End the bar, and so restore the terminal."""
         self.bar.stop()
         super().close()
-
-
-def _end_of_log(path: str) -> str:
-    """Return the end of a log; empty if it cannot be read."""
-    try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    return text.strip()[-LOG_CHARACTERS:]
 
 
 class Bar:
@@ -190,18 +170,19 @@ class Bar:
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
         name, left = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
         self.progress = Progress(name, *columns, left, console=console, transient=True, expand=True)
-        self.start: float | None = None
+        self.task = self.progress.add_task("", start=False, total=None, left="")
+        self.start = 0.0
         self.outputs: dict[int, str] = {}
         self.printed = 0.0
 
     def started(self, values: Mapping[str, Any]) -> None:
         """Show a job that was handed over."""
-        if self.start is None:
+        if not self.start:
             self.start = time.monotonic()
-            self.task = self.progress.add_task("", total=None, left="")
+            self.progress.start_task(self.task)
             if self.console.is_terminal:
                 self.progress.start()
-        self.outputs[values["jobid"]] = str((values.get("output") or [""])[0])
+        self.outputs[values["jobid"]] = _output(values)
         self.progress.update(self.task, description=job_name(values))
 
     def finished(self, jobid: int) -> None:
@@ -210,8 +191,6 @@ class Bar:
 
     def counted(self, done: int, total: int) -> None:
         """Show how many of all jobs have ended, on the bar or in a line after each ``PLAIN_STEP``."""
-        if self.start is None:
-            return
         seconds = status.progress.seconds_left(self.start)
         left = ""
         if done == total:
@@ -233,11 +212,16 @@ class Bar:
             self.progress.stop()
 
 
+def _output(values: Mapping[str, Any]) -> str:
+    """Return the first output of a job; empty without outputs."""
+    return str((values.get("output") or [""])[0])
+
+
 def job_name(values: Mapping[str, Any]) -> str:
     """Return the name of a job: its cell, its node, or its rule."""
-    output = str((values.get("output") or [""])[0])
-    if values.get("rule_name") == "measure" and "/nodes/" in output:
+    rule, output = str(values.get("rule_name", "")), _output(values)
+    if rule != "measure":
+        return rule
+    if "/nodes/" in output:
         return f"job {output.split('/nodes/')[-1]}"
-    if values.get("rule_name") == "measure":
-        return output.split("/cells/")[-1].removesuffix(".json")
-    return str(values.get("rule_name", ""))
+    return output.split("/cells/")[-1].removesuffix(".json")

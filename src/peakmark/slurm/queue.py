@@ -51,8 +51,6 @@ MISSES = 2
 """Number of consecutive answers of squeue that lack a job, after which the job counts as forgotten. A
 single answer may lack a new job.
 """
-MAX_JOBS = 1000
-"""Largest number of jobs in Slurm's queue, unless the site file sets ``slurm.max_jobs``."""
 
 
 @dataclass(eq=False)
@@ -154,23 +152,24 @@ class Queue:
 
     Attributes:
         campaign: folder of the campaign.
-        adopted: comment -> number, for jobs of an earlier run that are still in the queue.
         max_jobs: largest number of jobs in Slurm's queue at a time.
         give_up_s: longest time in seconds that a job may wait for a node that is not available.
         is_reserved: whether jobs have a reservation of their nodes.
         retries: how often a job is submitted again after its node was lost or taken away.
         say: function that prints a sentence for the user.
         on_start: function that is called whenever jobs run.
+        adopted: comment -> number, for jobs of an earlier run that are still in the queue.
+        clock: function that returns a time in seconds.
     """
 
     campaign: Path
+    max_jobs: int
+    give_up_s: float
+    is_reserved: bool
+    retries: int
+    say: Callable[[str], None]
+    on_start: Callable[[], None]
     adopted: dict[str, str] = field(default_factory=dict)
-    max_jobs: int = MAX_JOBS
-    give_up_s: float = 3600.0
-    is_reserved: bool = False
-    retries: int = 2
-    say: Callable[[str], None] = print
-    on_start: Callable[[], None] = lambda: None
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:

@@ -93,7 +93,8 @@ class Site:
 
     def queue(self, *tasks, **options):
         """A queue of these tasks, without any of one for each cell."""
-        how = {"say": self.messages.append, "clock": lambda: self.now, "on_start": self.started}
+        how = {"max_jobs": 1000, "give_up_s": 3600.0, "is_reserved": False, "retries": 2}
+        how |= {"say": self.messages.append, "clock": lambda: self.now, "on_start": self.started}
         self.made = Queue(self.plan.directory, **{**how, **options})
         for task in tasks or map(self.task, range(len(self.plan.cells))):
             self.made.add(task)
