@@ -50,10 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _execute(list(arguments))
             finally:
                 sys.stdout.flush()  # inside the try, so that a failed write is reported as one sentence
-    except ConfigError as error:
-        return _failed(str(error), ExitCode.USAGE)
     except PeakmarkError as error:
-        return _failed(str(error), ExitCode.ERROR)
+        return _failed(str(error), error.exit_code)
     except BrokenPipeError:
         mute()
         return ExitCode.ERROR

@@ -9,7 +9,7 @@ import errno
 import os
 import sys
 from enum import IntEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 
 class ExitCode(IntEnum):
@@ -51,7 +51,10 @@ class PeakmarkError(Exception):
     Attributes:
         fact: what happened.
         remedy: what to do; may be empty. The message consists of fact and remedy.
+        exit_code: exit code of a command that fails with this error.
     """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.ERROR
 
     def __init__(self, fact: str, remedy: str = "") -> None:
         super().__init__(str(Sentence(fact, remedy)))
@@ -59,19 +62,9 @@ class PeakmarkError(Exception):
 
 
 class ConfigError(PeakmarkError):
-    """Error for a value of the configuration that is not allowed.
+    """Error for a value of the command line or the configuration that is not allowed."""
 
-    Its message is one line, because characters that cannot be printed are escaped.
-    """
-
-    def __str__(self) -> str:
-        text = ""
-        for character in super().__str__():
-            if character.isprintable():
-                text += character
-            else:
-                text += character.encode("unicode_escape").decode("ascii")
-        return text
+    exit_code = ExitCode.USAGE
 
 
 class RecordError(PeakmarkError):
@@ -130,11 +123,8 @@ def sentence(error: OSError, path: bool = True) -> str:
         path: whether to include the path; False if the caller's message has it.
     """
     text = str(error.strerror or error)
-    # Skip numbers of descriptors, which mean nothing to users.
-    names = []
-    for name in (error.filename, error.filename2):
-        if name is not None and not isinstance(name, int):
-            names.append(str(name))
+    # A rename has two paths.
+    names = [str(name) for name in (error.filename, error.filename2) if name is not None]
     if names and path:
         text = f"{' -> '.join(names)}: {text}"
     remedy = _REMEDIES.get(error.errno or 0)

@@ -25,11 +25,6 @@ def user_name(number: int) -> str:
         return f"user {number}"
 
 
-def read_text(path: Path) -> str:
-    """Read a text file. Errors: OSError; UnicodeDecodeError, a ValueError."""
-    return path.read_bytes().decode("utf-8")
-
-
 def set_aside(path: Path, folder: Path) -> Path:
     """Move a file into a folder, under the next free number, and return its new path.
 
@@ -50,15 +45,12 @@ def parse_json(content: bytes, kind: Any = Any) -> Any:
         kind: type of the value.
 
     Raises:
-        ValueError: the text is no JSON or not of the type, has an invalid character or a number that
-            is too large for a float, or is nested too deeply.
+        ValueError: the text is no JSON or not of the type, or has an invalid character.
     """
     import msgspec  # late: peakmark check runs with the standard library alone
 
     try:
         return msgspec.json.decode(content, type=kind)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
 
@@ -72,8 +64,8 @@ def unusable(folder: Path) -> str | None:
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"0")
-    except (OSError, ValueError) as error:
-        return getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        return error.strerror
     return None
 
 
@@ -109,15 +101,9 @@ def scratch(asked: object = None) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Create the folder of a file, and write a text as ``write_bytes`` does.
-
-    Raises:
-        OSError: the file cannot be written.
-        ValueError: the text has an invalid character (a lone surrogate).
-    """
-    content = text.encode()
+    """Create the folder of a file, and write a text as ``write_bytes`` does. Errors: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, content)
+    write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -163,7 +149,5 @@ def _sync_folder(folder: Path) -> None:
 
 def renew(path: Path, text: str) -> None:
     """Write a text, unless the file already has this text. Errors: OSError."""
-    with suppress(OSError, ValueError):
-        if read_text(path) == text:
-            return
-    write_text(path, text)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)

@@ -67,8 +67,6 @@ def parse(text: str, where: str) -> Any:
     """
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
-    except RecursionError as error:
-        raise ConfigError(f"{where} is not valid YAML: it is nested too deeply") from error
     except yaml.MarkedYAMLError as error:
         line = ""
         if error.problem_mark is not None:

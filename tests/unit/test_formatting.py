@@ -80,7 +80,7 @@ def test_sizes_are_iec(text, size):
 
 
 @pytest.mark.parametrize(
-    "text", ["1KB", "1M", "", "MiB", "-1KiB", "0", 0, "1.5B", True, "1 KiB x", "\uff11KiB"]
+    "text", ["1KB", "1M", "", "MiB", "-1KiB", "0", 0, "1.5B", "1 KiB x", "\uff11KiB"]
 )
 def test_ambiguous_or_wrong_sizes_are_refused(text):
     with pytest.raises(ConfigError, match="size"):

@@ -6,11 +6,11 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.hostile import changed, refuses
 from tests.unit.tools import samples
-from tests.unit.tools.test_outputs import GOOD
+from tests.unit.tools.test_outputs import REFERENCE_CASES
 
 from peakmark import yamlfile
 from peakmark.cell import Cell
@@ -36,8 +36,6 @@ def one_sentence(error):
         st.binary(max_size=200), st.text(alphabet=string.printable, max_size=200).map(str.encode)
     )
 )
-@example(b"? [1, 2]\n: 3")
-@example(b"2026-11-21: x")
 def test_any_file_as_configuration_or_site(tmp_path, text):
     path = tmp_path / "file.yaml"
     path.write_bytes(text)
@@ -48,11 +46,11 @@ def test_any_file_as_configuration_or_site(tmp_path, text):
             one_sentence(error)
 
 
-JSON_CASES = [case for case in GOOD if samples.text_of(case).lstrip().startswith("{")]
+JSON_CASES = [case for case in REFERENCE_CASES if samples.text_of(case).lstrip().startswith("{")]
 
 
 @settings(max_examples=3 * EXAMPLES)
-@given(case=st.sampled_from(sorted(JSON_CASES)), chance=CHANCES)
+@given(case=st.sampled_from(JSON_CASES), chance=CHANCES)
 def test_a_tools_json_with_a_changed_value(case, chance):
     document = changed(json.loads(samples.text_of(case)), chance)
     try:

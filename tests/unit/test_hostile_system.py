@@ -1,6 +1,7 @@
 """What the system and its users do to a command: each ends in one sentence."""
 
 import errno
+import logging
 import os
 import signal
 import subprocess
@@ -132,7 +133,9 @@ def test_caches_are_not_in_the_home(read_only, tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "ROOT", checkout)
     monkeypatch.setenv("XDG_CACHE_HOME", "/etc/passwd")
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    handler._keep_caches(tmp_path)
+    monkeypatch.setattr(logging, "raiseExceptions", True)
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--directory", str(tmp_path)])
+    handler._begin()
     cache = tmp_path / ".snakemake" / "cache"
     folder = cache if read_only else checkout / "build"
     assert os.environ["XDG_CACHE_HOME"] == str(cache)

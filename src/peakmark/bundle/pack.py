@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from peakmark.errors import ConfigError, PeakmarkError, RecordError
+from peakmark.errors import PeakmarkError, RecordError
 from peakmark.rows import CAMPAIGN, FOLDER, build
 from peakmark.views import table_files
 
@@ -68,8 +68,8 @@ def opened(path: Path) -> Iterator[Path]:
         try:
             yield folder
         except PeakmarkError as error:
-            kind = ConfigError if isinstance(error, ConfigError) else PeakmarkError
-            raise kind(str(error).replace(str(folder), str(path))) from error
+            error.args = (str(error).replace(str(folder), str(path)),)
+            raise
 
 
 def _unpack(bundle: Path, folder: Path) -> None:

@@ -68,10 +68,8 @@ def run(options: argparse.Namespace) -> int:
         verdict = _verdict(options)
         print(verdict.text, flush=True)
         code = verdict.code
-    except ConfigError as error:
-        code = _failed(str(error), ExitCode.USAGE)
     except PeakmarkError as error:
-        code = _failed(str(error), ExitCode.ERROR)
+        code = _failed(str(error), error.exit_code)
     except OSError as error:
         mute()  # Python would try to print again, and end with another code
         code = _failed(sentence(error), ExitCode.ERROR)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
@@ -221,12 +220,7 @@ def complete(config: Mapping[str, Any]) -> Campaign:
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration as plain JSON values. Snakemake uses subclasses of dict and Path."""
-    try:
-        plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"the configuration holds a value that is neither text, number, list nor mapping: {error}"
-        ) from error
+    plain: dict[str, Any] = json.loads(json.dumps(config, default=str))
     return plain
 
 
@@ -353,8 +347,6 @@ def parse_total(where: str, total: str | float) -> int:
     """Parse a fixed amount of work, such as ``1e12`` or ``100GiB``. Errors: ConfigError."""
     try:
         value = float(total)
-    except OverflowError:
-        value = math.inf
     except ValueError:
         try:
             value = parse_size(str(total))

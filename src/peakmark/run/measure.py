@@ -268,10 +268,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
 def _measure_once(request: Request, attempt: _Attempt) -> None:
     """Run the instrument of the cell in a private directory, and parse its output."""
     cell, context = request.cell, attempt.context
-    instrument = REGISTRY.get(cell.instrument)
-    if instrument is None:
-        known = ", ".join(sorted(REGISTRY))
-        raise MeasurementError(f"unknown instrument {cell.instrument!r}: known are {known}")
+    instrument = REGISTRY[cell.instrument]
     tool = instrument.find(instrument.locate(request.kernels, request.tool))
     context["tool"] = asdict(tool)
     with workspace(request, instrument) as space:

@@ -385,7 +385,7 @@ def serve() -> int:
     Return the exit code of ``peakmark serve``.
     """
     try:
-        request = _read_request(sys.stdin.readline())
+        request: Json = json.loads(sys.stdin.readline())
         with (
             noise.monitor_load() as load,
             cleanup.private_directory(files.scratch()) as directory,
@@ -404,20 +404,6 @@ def serve() -> int:
         return ExitCode.ERROR
     _answer(noise=load)
     return ExitCode.GOOD
-
-
-def _read_request(line: str) -> Json:
-    """Parse the request that ``peakmark measure`` sent. Refuse any other input."""
-    try:
-        request: Json = json.loads(line)
-        if {"interface", "client", "server"} <= request.keys():
-            return request
-    except (ValueError, AttributeError):
-        pass
-    raise PeakmarkError(
-        "peakmark measure starts serve for a cell of two nodes, and sends a request on standard input:"
-        " do not call serve yourself"
-    )
 
 
 def _start_server(request: Json, directory: Path, stack: ExitStack) -> Peer:

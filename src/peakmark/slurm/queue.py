@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from peakmark import files, slurm
+from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
 from peakmark.slurm import failures
@@ -137,8 +137,8 @@ def current_cell(path: Path) -> str | None:
     The result is None if the file cannot be read, for example because the job has ended.
     """
     try:
-        return files.read_text(path).strip()
-    except (OSError, UnicodeDecodeError):
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
         return None
 
 

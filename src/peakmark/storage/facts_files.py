@@ -34,8 +34,6 @@ def read(path: Path) -> dict[str, Any]:
     what = f"the machine facts {path}"
     content = path.read_bytes()
     facts: dict[str, Any] = records.parse(content, what)
-    if not isinstance(facts, dict):
-        raise RecordError(f"{what} are damaged (they are no facts of a machine)")
     if not records.unseal(content, facts):
         raise RecordError(f"{what} are not as they were written (their checksum does not fit)")
     return facts

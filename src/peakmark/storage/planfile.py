@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import msgspec
 from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError
-from peakmark.storage.record_types import PlanFile, PlannedCell
+from peakmark.storage.record_types import PlanFile
 
 ANEW = "the next run of this campaign writes it anew"
 """Remedy for a damaged plan."""
@@ -114,22 +113,4 @@ def _part(path: Path, key: str, name: str) -> Part:
     entries = [entry for entry in plan.cells if getattr(entry, key) == name]
     if not entries:
         raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")
-    return Part(path.parent, plan, cells_of(path, entries))
-
-
-def cells_of(path: Path, entries: Iterable[PlannedCell]) -> tuple[Cell, ...]:
-    """Return the cells of a plan.
-
-    Args:
-        path: the plan's file, for messages.
-        entries: the cells as the file has them.
-
-    Raises:
-        RecordError: a cell appears twice.
-    """
-    cells = tuple(map(Cell.of, entries))
-    counts = Counter(cell.id for cell in cells)
-    twice = [name for name, count in counts.items() if count > 1]
-    if twice:
-        raise RecordError(f"{path} is damaged (it has the cell {twice[0]} twice)", ANEW)
-    return cells
+    return Part(path.parent, plan, tuple(map(Cell.of, entries)))

@@ -79,7 +79,7 @@ class Results:
             RecordError: the plan is missing or damaged.
         """
         plan = planfile.read(directory / "plan.json")
-        cells = planfile.cells_of(directory / "plan.json", plan.cells)
+        cells = tuple(map(Cell.of, plan.cells))
         names = [entry.job for entry in plan.cells]
         jobs = {cell.id: name for cell, name in zip(cells, names, strict=True) if name}
         return cls(directory, plan, cells, jobs)

@@ -392,8 +392,6 @@ class Kernel(Instrument):
     """One of peakmark's kernels, with the options and output that all kernels share."""
 
     reference = False
-    parts = "per_thread"
-    """Key of the kernel's output that has an entry for each thread or GPU."""
 
     def __init_subclass__(cls) -> None:
         cls.version = ("--version", rf"^{cls.name}\b.*?\b([0-9]\S*)")
@@ -419,18 +417,10 @@ class Kernel(Instrument):
         Raises:
             ParseError: a key is missing, or its value contradicts the cell.
         """
-        if len(done.stdout.splitlines()) > 1:
-            raise ParseError(f"{self.name} printed more than its one line of JSON")
         output = Output.of_json(self.name, done.stdout)
         unit = next(iter(metrics(cell.subsystem, cell.workload).values()))
         wanted = {"instrument": self.name, "workload": cell.workload, "unit": unit}
         output.expect({**wanted, "threads": cell.concurrency})
-        # Check the types of the entries that all kernels print.
-        parts = output[self.parts]
-        if not isinstance(parts, list) or len(parts) != cell.concurrency:
-            raise ParseError(f"{self.name}: {self.parts} does not hold {cell.concurrency} entries")
-        if not isinstance(output["warnings"], list) or not isinstance(output["version"], str):
-            raise ParseError(f"{self.name}: warnings is no list, or version no text")
         # A single rate must be the work divided by the time. Times, matrices and curves are no such rate.
         value, work, seconds = map(output.number, ("value", "work", "seconds"))
         if unit != "s" and cell.workload not in SHAPES:
@@ -442,6 +432,9 @@ class Kernel(Instrument):
     def check_rate(self, output: Output, value: float, rate: float) -> None:
         """Check that the value equals the work divided by the time. Errors: ParseError."""
         agree(value, rate, 1e-3, f"{self.name}: value")
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        return self.parsed(cell, self.read(cell, done))
 
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:
         """Return the rows together with the version and the warnings that the kernel printed.

@@ -422,14 +422,9 @@ class RunInJob(Run):
 
 
 def _log(folder: Path) -> str:
-    """Return the path of a job's log as a pattern of sbatch.
-
-    sbatch replaces patterns after %, and reads \\ as the end of all patterns.
-    """
-    place = str(folder.resolve())
-    if "\\" in place:
-        return "/dev/null"
-    return f"{place.replace('%', '%%')}/%j.log"
+    """Return the path of a job's log as a pattern of sbatch, which replaces what follows a %."""
+    place = str(folder.resolve()).replace("%", "%%")
+    return f"{place}/%j.log"
 
 
 def shell_prefix() -> str:

@@ -418,8 +418,7 @@ def as_workflow_error(function: Callable[[], Result]) -> Result:
     try:
         return function()
     except PeakmarkError as error:
-        if isinstance(error, ConfigError):
-            UserError.exit_code = ExitCode.USAGE
+        UserError.exit_code = error.exit_code
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(sentence(error)) from None

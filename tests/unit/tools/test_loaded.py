@@ -2,10 +2,8 @@
 
 import json
 
-import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.errors import ParseError
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
 
@@ -27,9 +25,3 @@ def test_each_mix_is_a_row_with_its_points():
         assert row.value == row.details["points"][-1][1]
         assert [point[2] > 0.99 for point in row.details["points"]] == [True] * 3
     assert rows[0].details["store"] == "streaming"
-
-
-@pytest.mark.parametrize("points", [[], [["1", 2, 3, 4]]])
-def test_points_that_are_none_are_refused(points):
-    with pytest.raises(ParseError):
-        parse({"rows": [{"variant": "r100", "value": 1e-7, "points": points}]})

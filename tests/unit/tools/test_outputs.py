@@ -25,6 +25,10 @@ GOOD = {
 UNITS = {"rate": "op/s", "iops": "1/s", "latency": "s", "core_to_core": "s"}
 LISTS = ("points", "order")
 KERNEL_CASES = [case for case in GOOD if not REGISTRY[case.partition("/")[0]].reference]
+REFERENCE_CASES = [
+    case for case in GOOD if not isinstance(REGISTRY[case.partition("/")[0]], common.Kernel)
+]
+"""Outputs of programs that peakmark does not compile."""
 NAMES = sorted(REGISTRY)
 FIRST = {name: next(case for case in GOOD if case.startswith(f"{name}/")) for name in NAMES}
 
@@ -96,7 +100,7 @@ def test_something_else_is_refused(case):
 
 
 @settings(max_examples=200)
-@given(case=st.sampled_from(sorted(GOOD)), seed=st.integers(0, 2**32 - 1))
+@given(case=st.sampled_from(REFERENCE_CASES), seed=st.integers(0, 2**32 - 1))
 def test_damaged_bytes_raise_nothing_else(case, seed):
     chance = random.Random(seed)  # noqa: S311
     letters = list(samples.text_of(case))
@@ -123,16 +127,13 @@ def test_a_contradiction_is_refused(case, old, new, words):
 
 @pytest.mark.parametrize("case", KERNEL_CASES)
 def test_keys_of_a_kernel_are_checked(case):
-    parts = REGISTRY[case.partition("/")[0]].parts
-    keys = f"instrument version workload threads value unit seconds {parts}"
-    wrong = [(key, None) for key in keys.split()]
-    wrong += [("instrument", "other"), ("unit", "GB/s"), ("threads", 99), ("warnings", "x")]
+    keys = ("instrument", "workload", "threads", "value", "unit", "seconds")
+    wrong = [(key, None) for key in keys]
+    wrong += [("instrument", "other"), ("unit", "GB/s"), ("threads", 99)]
     wrong += [("value", value) for value in (0, -1.0, True, "x")] + [("seconds", 0)]
     for key, value in wrong:
         with pytest.raises(ParseError, match=key):
             samples.parse(case, samples.with_json(case, **{key: value}))
-    with pytest.raises(ParseError, match="one line"):
-        samples.parse(case, samples.text_of(case) * 2)
     if any(UNITS.get(metric) != "s" for _, metric in GOOD[case]):
         work = json.loads(samples.text_of(case))["work"]
         with pytest.raises(ParseError, match="contradicts itself"):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
 from peakmark.tools import common
-from peakmark.tools.base import Command, Completed, Cost, Coverage, Parsed, Tool, Workspace
+from peakmark.tools.base import Command, Cost, Coverage, Tool, Workspace
 
 _CAUTIOUS_RATE = 5e9
 """Rate of one core in op/s that any processor of the last ten years reaches. It gives the longest
@@ -31,13 +30,6 @@ class CpuBench(common.Kernel):
             *self.common_options(cell, workspace),
         )
         return self.command(cell, argv)
-
-    def parse(self, cell: Cell, done: Completed) -> Parsed:
-        output = self.read(cell, done)
-        for name in ("isa", "instruction"):
-            if not isinstance(output[name], str):
-                raise ParseError(f"cpubench: {name} is {output[name]!r}, not a name")
-        return self.parsed(cell, output)
 
     def estimate(self, cell: Cell) -> Cost:
         operations = common.amount(cell, "operations") or 0.0

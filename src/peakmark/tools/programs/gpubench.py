@@ -6,7 +6,7 @@ reference tools (``VendorLibrary``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
 from statistics import median
@@ -55,7 +55,6 @@ class GpuBench(common.Kernel):
     """
 
     name = "gpubench"
-    parts = "per_gpu"
     rows: tuple[Coverage, ...] = (
         Coverage("gpu", RATES, variants=GPU_RATES),
         Coverage("gpu", (*SWEEPS, "LAUNCH", "LADDER-LAT")),
@@ -108,7 +107,7 @@ class GpuBench(common.Kernel):
 
         Work / seconds may be lower than the sum, because some GPUs end before others.
         """
-        rates = [_values_of_gpu(gpu)[1] for gpu in output[self.parts]]
+        rates = [_values_of_gpu(gpu)[1] for gpu in output["per_gpu"]]
         common.agree(value, sum(rates), 1e-3, f"{self.name}: value")
         if len(rates) == 1 or rate > value:
             super().check_rate(output, value, rate)
@@ -122,10 +121,8 @@ class GpuBench(common.Kernel):
         return Cost(_START_S + seconds, memory_bytes=cell.concurrency * _MEMORY)
 
 
-def _values_of_gpu(printed: Any) -> list[float]:
+def _values_of_gpu(printed: Mapping[str, Any]) -> list[float]:
     """Return index, value and clock in Hz of one GPU. The clock is 0 if it is unknown."""
-    if not isinstance(printed, dict):
-        raise ParseError("gpubench: per_gpu is no list of objects")
     gpu = Output("gpubench", printed)
     index, value = gpu.number("gpu", zero=True), gpu.number("value")
     return [index, value, gpu.number_or_none("clock_hz") or 0.0]
@@ -140,16 +137,13 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
 
     Points between two levels belong to the higher one, so that all rows together have the whole curve.
     """
-    points: Any = output["points"]
-    if not isinstance(points, list) or not points or not all(map(_is_point, points)):
-        raise ParseError("gpubench: points is no list of working sets and latencies")
     l2_bytes = output.number("l2_bytes")
     clear_ranges = {
         "l1": (0, _L1_BYTES),
         "l2": (16 * _L1_BYTES, l2_bytes / 4),
         "dram": (4 * l2_bytes, inf),
     }
-    rest = sorted(points)
+    rest = sorted(output["points"])
     for level, (first, last) in clear_ranges.items():
         of_level = [point for point in rest if point[0] <= last]
         rest = rest[len(of_level) :]
@@ -162,12 +156,6 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
             details["cache"] = l2_bytes
         row = Measurement.of(cell, "ladder_latency", value, details)
         yield replace(row, variant=level, block=int(clear[len(clear) // 2][0]))
-
-
-def _is_point(point: object) -> bool:
-    if not isinstance(point, list) or len(point) != 2:
-        return False
-    return all(type(value) in (int, float) and value > 0 for value in point)
 
 
 class VendorLibrary(GpuBench):

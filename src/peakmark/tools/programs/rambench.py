@@ -194,28 +194,14 @@ def _cost_of_single_row(cell: Cell) -> Cost:
 
 
 def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
-    """Yield the rows of a matrix or curve, each with its points.
-
-    Raises:
-        ParseError: a row is incomplete, or has a value that is no measurement.
-    """
+    """Yield the rows of a matrix or curve, each with its points. Errors: ParseError."""
     metric = SHAPES[cell.workload]
-    shared = common.details(output)
-    rows = output["rows"]
-    if not isinstance(rows, list) or not all(isinstance(keys, dict) for keys in rows):
-        raise ParseError("rambench: rows is no list of objects")
-    for keys in rows:
+    shared = {**common.details(output), "order": output.get("order")}
+    for keys in output["rows"]:
         row = Output(output.program, keys)
-        variant, value, points = row["variant"], row.number("value"), row["points"]
-        if not isinstance(points, list) or not points or not all(map(_is_point, points)):
-            raise ParseError(f"rambench: the points of {variant} are no lists of numbers")
-        found = {**shared, **common.details(row), "points": points, "order": output.get("order")}
-        measurement = Measurement.of(cell, metric, value, found)
-        yield replace(measurement, variant=str(variant), block=row.get("block"))
-
-
-def _is_point(point: object) -> bool:
-    return isinstance(point, list) and all(type(value) in (int, float) for value in point)
+        found = {**shared, **common.details(row), "points": row["points"]}
+        measurement = Measurement.of(cell, metric, row.number("value"), found)
+        yield replace(measurement, variant=row["variant"], block=row.get("block"))
 
 
 def block_of(cell: Cell) -> int:
