@@ -3,15 +3,14 @@ them: ``PEAKMARK_GOLDEN=write pytest tests/unit/config/test_published.py`` write
 """
 
 import csv
-import json
 from dataclasses import dataclass
 
-import pandas as pd
+from tests.unit import campaign_data as make
 
-from peakmark import plan, statistics
+from peakmark import plan
+from peakmark.cell import Cell
 from peakmark.config import campaign
 from peakmark.resources import ROOT
-from peakmark.rows import schema
 from peakmark.tools.tables import BY_NAME
 
 FOLDER = ROOT / "reports" / "published"
@@ -102,59 +101,70 @@ def runs(name):
     return {key: kinds[min(kinds, key=RUNS.index)] for key, kinds in by_key.items()}
 
 
-TITLES = {
-    "isa": "instruction set", "store": "stores", "direct": "O_DIRECT", "sync": "sync", "fill": "fill",
+SITES = {
+    "four-subsystems-2018-hyperion": "hyperion", "four-subsystems-2018-prometheus": "prometheus",
+    "disk-patterns-2020": "chameleon-skylake-ssd", "six-core-evaluation": "phenom-x6",
 }  # fmt: skip
-"""How a report says that it measured -> title of the setting in a comparison."""
+"""Report -> the site file of its machine, where the report tells what machine it is."""
+_HASWELL_EP = [
+    {"level": 1, "size": 32 << 10, "shared_by": 1, "count": 2, "type": "data"},
+    {"level": 2, "size": 256 << 10, "shared_by": 1, "count": 2, "type": "unified"},
+    {"level": 3, "size": 30 << 20, "shared_by": 1, "count": 2, "type": "unified"},
+]
+"""Caches of two cores on two sockets, each an Intel Xeon E5-2670 v3 (Intel ARK)."""
+CACHES = {"hyperion": _HASWELL_EP, "prometheus": _HASWELL_EP}
+VARIANTS = {"memory_throughput": "pool", "memory_latency": "", "disk": "psync"}
+AREAS = {"RWS": 16 << 10, "RWR": 256 << 20}
+"""Order of a copy of 1 byte -> the area that dependent loads walk in its place."""
 
 
-def variants(name):
-    """Return subsystem, workload, block and concurrency -> the variant that the preset measures."""
+def records(name, values_of=list, definitions=True):
+    """Return the records of a campaign with a report's numbers, at the points of its preset.
+
+    Each row has every run that the report prints, else its average as one. ``values_of`` returns
+    the values to record from those of the report. Without ``definitions`` the numbers count as
+    measured as the preset measures, for example past the page cache.
+    """
+    printed = {entry.key: entry for entry in measured(name)}
     found = {}
-    for cell in plan.make(campaign.read([ROOT / "config" / "presets" / f"{name}.yaml"])).cells:
-        place = cell.subsystem, cell.workload, cell.block, cell.concurrency
-        found.setdefault(place, cell.variant)
-    return found
-
-
-def frames(name):
-    """Return a set as a judged campaign: its runs and rows, and the hardware as a fact."""
-    entries = {entry.key: entry for entry in measured(name)}
-    variant_of, runs_, rows = variants(name), [], []
     for key, values in runs(name).items():
-        entry, own = entries[key], BY_NAME[key[0]].own.instrument
-        block = rounded(entry.block)
-        place = BY_NAME[entry.table].subsystem, entry.workload, block, entry.concurrency
-        usual = "psync" if place[0] == "disk" else ""
-        told = {TITLES[way]: word for way, word in entry.definition.items() if way in TITLES}
-        line = {
-            "table": entry.table, "node": "any", "workload": entry.workload,
-            "variant": variant_of.get(place, usual), "block_bytes": block,
-            "concurrency": entry.concurrency, "concurrency_word": "",
-        }  # fmt: skip
-        point = "/".join(str("" if part is None else part) for part in line.values())
-        line |= {"point": point, "subsystem": place[0], "instrument": entry.instrument}
-        line |= {"unit": entry.unit, "is_own": entry.instrument == own}
-        summary = statistics.summarise(values)
-        numbers = {
-            "n": summary.n, "planned": summary.n, "missing": 0, "measured_again": 0,
-            "above_limit": 0, "value": summary.median, "mean": summary.mean,
-            "median": summary.median, "sd": summary.stdev, "min": summary.minimum,
-            "max": summary.maximum, "low": summary.low, "high": summary.high,
-            "level": summary.level, "resolution": 0.0,
-        }  # fmt: skip
-        settings = json.dumps(told, ensure_ascii=False)
-        more = {"program": entry.program, "limit_kind": "none", "settings": settings, "hosts": "[]"}
-        rows.append(line | numbers | more)
-        for repetition, value in enumerate(values):
-            run = {"status": "ok", "metric": entry.metric, "value": value, "kept": True}
-            runs_.append(line | run | {"host": name, "attempt": 0, "repetition": repetition})
-    hardware = json.dumps(next(iter(entries.values())).hardware, ensure_ascii=False)
-    facts = [{"host": name, "key": "cpu.model_name", "value": hardware}]
-    every = {"runs": runs_, "rows": rows, "facts": facts}
-    typed = {each: schema.typed(each, pd.DataFrame(every.get(each, []))) for each in schema.FILES}
-    title = next(iter(entries.values())).source
-    return schema.CampaignFrames(**typed, campaign={
-        "name": name, "config": {"report": {"title": title}}, "cells": len(runs_), "missing": 0,
-        "damaged": [], "times": {}, "versions": [],
-    })  # fmt: skip
+        table_name, workload, block, threads, tool = key
+        entry, table = printed[key], BY_NAME[table_name]
+        if table_name == "network_latency":
+            workload = f"LAT-{workload}"
+        if table_name == "memory_latency":
+            workload, block = "LAT", AREAS[workload]
+        variant = VARIANTS.get(table_name, VARIANTS.get(table.subsystem, ""))
+        place = {"variant": variant, "block": block, "concurrency": threads}
+        place |= {"subsystem": table.subsystem, "metric": table.metric}
+        details = dict(entry.definition) if definitions else {}
+        details.pop("copied", None)
+        if details.pop("direct", "yes") == "no":
+            details["direct"] = False
+        # A report does not say which version of a program ran, from where and when.
+        context = {"tool": {"name": tool, "path": "", "version": ""}, "commands": []}
+        context |= {"started": "1970-01-01T00:00:00+00:00"}
+        made = make.runs(
+            tool, workload, *values_of(values), details=details, context=context, **place
+        )
+        for each in made:
+            if entry.note:
+                each["warnings"] = [f"{entry.program}: {entry.note}"]
+            first = found.setdefault(Cell.from_json(each["cell"]).id, each)
+            first["measurements"] += each["measurements"] if first is not each else []
+    return list(found.values())
+
+
+def config(name):
+    """Return the configuration of a report's preset at its site."""
+    site = f"config/sites/{SITES[name]}.yaml" if name in SITES else None
+    words = [f"site={ROOT / site}"] if site else []
+    preset = ROOT / "config" / "presets" / f"{name}.yaml"
+    return plan.make(campaign.read([preset], words)).to_json()["config"] | {"site": site}
+
+
+def frames(name, folder):
+    """Return a report as a judged campaign, from records that are written to ``folder``."""
+    cpu = {"model_name": measured(name)[0].hardware, "caches": CACHES.get(SITES.get(name), [])}
+    facts = {"host": "node1", "cpu": cpu}
+    return make.frames(folder / name, records(name), config=config(name), facts=facts)

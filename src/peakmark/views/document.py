@@ -76,9 +76,12 @@ def describe(frames: CampaignFrames, machine: str) -> dict[str, Any]:
     """
     campaign = frames.campaign
     report = campaign["config"].get("report") or {}
-    newest, day = datetime.fromisoformat(campaign["times"]["newest"]), "nothing measured yet"
+    newest = datetime.fromisoformat(campaign["times"]["newest"])
     if newest.timestamp():
         day = date(newest)
+    else:
+        # Numbers that others published do not tell when they were measured.
+        day = "" if campaign["times"]["records"] else "nothing measured yet"
     authors = authors_of(report)
     return {
         "title": str(report.get("title") or machine),

@@ -408,6 +408,8 @@ def measured_when(frames: CampaignFrames) -> str:
     if len(own):
         fewest = "" if own["n"].nunique() == 1 else f"{own['n'].min()} to "
         runs = fewest + plural(int(own["n"].max()), "run")
+    if not first.timestamp():
+        return f"at a time that is not told; {runs} of each row"
     took = duration(times["elapsed"])
     return f"{date(first)} from {first:%H:%M} UTC, in {took}; {runs} of each row"
 

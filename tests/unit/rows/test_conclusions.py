@@ -13,15 +13,11 @@ from tests.unit import campaign_data as make
 from tests.unit import published
 from tests.unit.campaign_data import planned
 
-from peakmark.cell import Cell
 from peakmark.rows import build
 from peakmark.storage.results import Results
-from peakmark.tools.tables import BY_NAME
 
 HYPERION, PROMETHEUS = "four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus"
 DISK, LAB, SIX = "disk-patterns-2020", "file-io-lab", "six-core-evaluation"
-VARIANTS = {"memory_throughput": "pool", "memory_latency": "", "disk": "psync"}
-AREAS = {"RWS": 16 << 10, "RWR": 256 << 20}
 BEST = "Best and worst"
 
 # (report, table, what its author concludes, better, worse, points that it holds for at least)
@@ -92,25 +88,16 @@ def findings(tmp_path_factory):
     @cache
     def of_report(name, six):
         lot = random.Random(1)  # noqa: S311
-        records = {}
-        for (table_name, printed, size, threads, tool), values in published.runs(name).items():
-            table, workload, block = BY_NAME[table_name], printed, size
-            if table_name == "network_latency":
-                workload = f"LAT-{printed}"
-            if table_name == "memory_latency":
-                workload, block = "LAT", AREAS[printed]
-            variant = VARIANTS.get(table_name, VARIANTS.get(table.subsystem, ""))
-            place = {"variant": variant, "block": block, "concurrency": threads}
-            place |= {"subsystem": table.subsystem, "metric": table.metric}
-            measured = list(values)
-            if six:
-                middle = statistics.median(values)
-                measured = [middle * lot.lognormvariate(0, 0.01) for _ in range(6)]
-            for each in make.runs(tool, workload, *measured, **place):
-                first = records.setdefault(Cell.from_json(each["cell"]).id, each)
-                first["measurements"] += each["measurements"] if first is not each else []
+
+        def values_of(values):
+            if not six:
+                return values
+            middle = statistics.median(values)
+            return [middle * lot.lognormvariate(0, 0.01) for _ in range(6)]
+
+        records = published.records(name, values_of, definitions=False)
         folder = tmp_path_factory.mktemp("reports") / name
-        make.write(folder, records.values(), config=planned(name).to_json()["config"])
+        make.write(folder, records, config=planned(name).to_json()["config"])
         return build.judge(Results.read(folder)).findings
 
     return of_report
