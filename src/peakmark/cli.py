@@ -7,7 +7,6 @@ so that commands start fast.
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 import shlex
 import signal
@@ -28,7 +27,6 @@ from peakmark.formatting import plural
 from peakmark.run import build, cleanup
 
 if TYPE_CHECKING:
-    from peakmark.rows.schema import CampaignFrames
     from peakmark.views.compare import Dataset
 
 Handler = Callable[[argparse.Namespace], int | None]
@@ -71,6 +69,7 @@ def _execute(words: list[str]) -> int:
     if not words:
         parser.print_help(sys.stderr)
         return ExitCode.USAGE
+    # The words after -- are Snakemake's.
     end = len(words)
     if words[0] == "run" and "--" in words:
         end = words.index("--")
@@ -120,11 +119,6 @@ def _configuration_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--site", metavar="NAME|FILE", help="site file, with facts that no tool can read"
     )
-
-
-def _kernels(text: str) -> Path:
-    """Return the folder that an option names, or by default the folder of the compiled kernels."""
-    return Path(text) if text else build.folder()
 
 
 # -- measure
@@ -183,17 +177,17 @@ def _doctor_arguments(command: ArgumentParser) -> None:
 
 def doctor(options: argparse.Namespace) -> int:
     """Show which programs are installed or missing, and how to install them."""
-    from peakmark.workflow import doctor
+    from peakmark.workflow.doctor import examine, examine_cluster, facts
 
     if options.facts:
-        print(doctor.facts(options.scratch, build.folder()))
+        print(facts(options.scratch, build.folder()))
         return ExitCode.GOOD
     if options.site and not options.slurm:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
-        text, healthy = doctor.examine_cluster(options.site)
+        text, healthy = examine_cluster(options.site)
     else:
-        text, healthy = doctor.examine(options.scratch, build.folder())
+        text, healthy = examine(options.scratch, build.folder())
     print(text)
     return ExitCode.GOOD if healthy else ExitCode.ERROR
 
@@ -231,9 +225,9 @@ def plan(options: argparse.Namespace) -> None:
     from peakmark.plan.plan import RESULTS, complete, make_completed
     from peakmark.storage import planfile
 
-    files = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
+    paths = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
     settings = [*options.config, *campaign.site(options.site)]
-    values = campaign.read(files, settings)
+    values = campaign.read(paths, settings)
     completed = complete(values, on_cluster=options.slurm)
     where = None
     if options.slurm:
@@ -264,8 +258,8 @@ def run(options: argparse.Namespace) -> int:
     profile = "slurm" if options.slurm else "local"
     argv = ["snakemake", "--snakefile", str(resources.of_checkout("Snakefile"))]
     if options.campaign:
-        files = [campaign.shipped(name, PRESETS) for name in options.campaign]
-        argv += ["--configfile", *files]
+        paths = [campaign.shipped(name, PRESETS) for name in options.campaign]
+        argv += ["--configfile", *paths]
     # Targets come after --profile, which takes one word: after --configfile they would count as files.
     argv += ["--profile", str(resources.of_checkout(profile)), *options.snakemake]
     if options.site:
@@ -304,9 +298,9 @@ def _status_arguments(command: ArgumentParser) -> None:
 def status(options: argparse.Namespace) -> None:
     """Count the finished, missing and failed cells."""
     from peakmark.storage.results import Results
-    from peakmark.workflow import status
+    from peakmark.workflow.status import describe
 
-    print(status.describe(Results.read(options.campaign), only_failed=options.failed))
+    print(describe(Results.read(options.campaign), only_failed=options.failed))
 
 
 def tables(options: argparse.Namespace) -> None:
@@ -328,12 +322,12 @@ def report(options: argparse.Namespace) -> None:
 
     Cells that are missing are marked.
     """
-    from peakmark.bundle import pack
+    from peakmark.bundle import opened
     from peakmark.views import rendering
-    from peakmark.workflow import status
+    from peakmark.workflow.status import collect_report, print_summary
 
-    with pack.opened(options.campaign) as folder:
-        content = status.collect_report(folder)
+    with opened(options.campaign) as folder:
+        content = collect_report(folder)
         if options.output is not None:
             print(rendering.write(content, options.output))
         elif options.campaign.is_file():
@@ -341,7 +335,7 @@ def report(options: argparse.Namespace) -> None:
                 print(rendering.write(content, options.campaign.with_suffix(suffix)))
         else:
             rendering.write_all(content)
-            status.print_summary(options.campaign)
+            print_summary(options.campaign)
 
 
 # -- compare and pass on
@@ -368,12 +362,13 @@ def compare(options: argparse.Namespace) -> int:
 
     For every row of both campaigns: the speed of B relative to A, with an interval and a verdict.
     """
-    from peakmark.views import compare
+    from peakmark.views.compare import Rules, judge
+    from peakmark.views.compare import report as text_of
 
-    rules = compare.Rules(changed=options.changed)
+    rules = Rules(changed=options.changed)
     first = _dataset(options.a)
-    comparisons = [compare.judge(first, _dataset(other), rules) for other in options.others]
-    print("\n\n".join(compare.report(found) for found in comparisons))
+    comparisons = [judge(first, _dataset(other), rules) for other in options.others]
+    print("\n\n".join(map(text_of, comparisons)))
     counts = Counter[str]()
     for found in comparisons:
         counts += found.counts
@@ -389,11 +384,11 @@ def compare(options: argparse.Namespace) -> int:
 
 def _dataset(path: Path) -> Dataset:
     """Read a campaign or a bundle as one of the two campaigns of a comparison."""
-    from peakmark.bundle import pack
+    from peakmark.bundle import opened
     from peakmark.rows import build
     from peakmark.views.compare import dataset_of
 
-    with pack.opened(path) as folder:
+    with opened(path) as folder:
         return dataset_of(folder.name, build.load(folder))
 
 
@@ -409,11 +404,11 @@ def fleet(options: argparse.Namespace) -> int:
 
     peakmark prints the command and never runs it.
     """
-    from peakmark.bundle import pack
+    from peakmark.bundle import opened
     from peakmark.rows import build
     from peakmark.views import fleet_report
 
-    with pack.opened(options.campaign) as folder:
+    with opened(options.campaign) as folder:
         frames = build.load(folder, keep=False)
         lines = fleet_report.describe(frames)
         slow = fleet_report.slow_nodes(frames)
@@ -433,7 +428,7 @@ def _drain(nodes: list[str], campaign: str) -> str:
     return shlex.join(["scontrol", "update", f"nodename={names}", "state=drain", reason])
 
 
-def _pack_arguments(command: ArgumentParser) -> None:
+def _bundle_arguments(command: ArgumentParser) -> None:
     _campaign_argument(command)
     help = "file to write; default: next to the campaign's folder"
     command.add_argument(*OUTPUT, type=Path, metavar="FILE.zip", help=help)
@@ -445,35 +440,31 @@ def bundle(options: argparse.Namespace) -> None:
     The file holds rows, tables, plan, records, raw outputs and machine facts, and the report if it was
     made. `peakmark report FILE.zip` makes the report from the rows in it.
     """
-    from peakmark.bundle import pack
+    from peakmark.bundle import write
 
-    print(pack.write(options.campaign, options.output))
+    print(write(options.campaign, options.output))
 
 
 def _export_arguments(command: ArgumentParser) -> None:
     _bundle_argument(command)
     command.add_argument(*OUTPUT, type=Path, metavar="FILE", help="file to write")
     form = command.add_mutually_exclusive_group(required=True)
-    for name, help in FORMS.items():
-        function = name.replace("-", "_")
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=function, help=help)
-
-
-FORMS = {
-    "openmetrics": "gauges in the OpenMetrics text format",
-    "json-lines": "one JSON object per row, with the columns of rows.csv",
-}
-"""Option of ``export`` -> its help; ``views.table_files`` has a function of each name."""
+    help = "gauges in the OpenMetrics text format"
+    form.add_argument("--openmetrics", action="store_true", help=help)
+    help = "one JSON object per row, with the columns of rows.csv"
+    form.add_argument("--json-lines", action="store_true", help=help)
 
 
 def export(options: argparse.Namespace) -> None:
     """Print measured values for Prometheus and scripts."""
-    from peakmark.bundle import pack
+    from peakmark.bundle import opened
     from peakmark.rows import build
     from peakmark.views import table_files
 
-    write: Callable[[CampaignFrames], str] = getattr(table_files, options.form)
-    with pack.opened(options.campaign) as folder:
+    write = table_files.json_lines
+    if options.openmetrics:
+        write = table_files.openmetrics
+    with opened(options.campaign) as folder:
         text = write(build.load(folder))
     if options.output is None:
         print(text.rstrip("\n"))
@@ -502,33 +493,32 @@ def _measure_arguments(command: ArgumentParser) -> None:
         type=Path,
         help="folder that all nodes must see which start at the same moment",
     )
-    command.add_argument(
-        "--kernels", type=_kernels, default="", help="folder of the compiled kernels"
-    )
+    command.add_argument("--kernels", type=Path, help="folder of the compiled kernels")
 
 
 def measure(options: argparse.Namespace) -> None:
     """Measure one cell of a plan, or the cells of one job."""
     from peakmark.run import job
-    from peakmark.run.measure import measure
+    from peakmark.run.measure import measure as measure_cell
     from peakmark.storage import planfile
 
+    kernels = options.kernels or build.folder()
     if options.cell is None:
         part = planfile.job(options.plan, options.job)
     else:
         part = planfile.cell(options.plan, options.cell)
-    first = job.request(part, part.cells[0], options.kernels)
-    if first.pair:
-        _move_to(first.cell.node)
+    request = job.request(part, part.cells[0], kernels)
+    if request.pair:
+        _move_to(request.cell.node)
     cleanup.end_cleanly()
     if options.cell is None:
-        job.run(part, options.job, options.kernels)
+        job.run(part, options.job, kernels)
         return
-    if first.cell.is_together and not options.wait:
-        raise PeakmarkError(f"{first.cell.id} is measured by its job, together with other nodes")
+    if request.cell.is_together and not options.wait:
+        raise PeakmarkError(f"{options.cell} is measured by its job, together with other nodes")
     if options.wait:
-        first = job.waiting(first, options.shared)
-    record = measure(first)
+        request = job.waiting(request, options.shared)
+    record = measure_cell(request)
     if record["status"] != "ok":
         tell(f"{options.cell} is {record['status']}: {record['reason']}")
 
@@ -564,66 +554,58 @@ def serve(_: argparse.Namespace) -> int:
 
 
 class CliCommand(NamedTuple):
-    """A command.
+    """A command, whose name and help are those of the function that runs it.
 
     Attributes:
-        name: its name.
-        run: function that runs it.
-        arguments: function that adds its arguments to its parser.
-        help: what it does, without a full stop.
-        details: further sentences, printed only by its ``--help``.
+        run: function that runs the command.
+        add_arguments: function that adds the arguments of the command to its parser.
         usage: synopsis, if argparse should not generate it.
     """
 
-    name: str
     run: Handler
-    arguments: Callable[[ArgumentParser], None]
-    help: str
-    details: str = ""
+    add_arguments: Callable[[ArgumentParser], None] = _no_arguments
     usage: str | None = None
 
+    @property
+    def name(self) -> str:
+        return self.run.__name__
 
-def _command(
-    run: Handler,
-    arguments: Callable[[ArgumentParser], None] = _no_arguments,
-    usage: str | None = None,
-) -> CliCommand:
-    """Return a command whose name and help are those of the function that runs it."""
-    help, _, details = str(inspect.getdoc(run)).partition("\n\n")
-    return CliCommand(run.__name__, run, arguments, help.rstrip("."), details, usage)
+    @property
+    def help(self) -> str:
+        """Return what the command does, without a full stop: the first line of the docstring."""
+        return str(self.run.__doc__).partition("\n")[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        """Return the whole docstring on one line, for ``--help`` of the command."""
+        return " ".join(str(self.run.__doc__).split())
 
 
 GROUPS = {
     "Measure": (
-        _command(init),
-        _command(doctor, _doctor_arguments),
-        _command(plan, _plan_arguments),
-        _command(run, _run_arguments, RUN_USAGE),
+        CliCommand(init),
+        CliCommand(doctor, _doctor_arguments),
+        CliCommand(plan, _plan_arguments),
+        CliCommand(run, _run_arguments, RUN_USAGE),
     ),
     "Read the results of a campaign": (
-        _command(status, _status_arguments),
-        _command(tables, _campaign_argument),
-        _command(report, _report_arguments),
+        CliCommand(status, _status_arguments),
+        CliCommand(tables, _campaign_argument),
+        CliCommand(report, _report_arguments),
     ),
     "Compare and pass on": (
-        _command(compare, _compare_arguments),
-        _command(fleet, _fleet_arguments),
-        CliCommand(
-            "check",
-            check_command.run,
-            check_command.add_arguments,
-            check_command.HELP,
-            check_command.DETAILS,
-        ),
-        _command(bundle, _pack_arguments),
-        _command(export, _export_arguments),
+        CliCommand(compare, _compare_arguments),
+        CliCommand(fleet, _fleet_arguments),
+        CliCommand(check_command.check, check_command.add_arguments),
+        CliCommand(bundle, _bundle_arguments),
+        CliCommand(export, _export_arguments),
     ),
 }
 """Heading of ``peakmark --help`` -> the commands below it."""
 INTERNAL = (
-    _command(measure, _measure_arguments),
-    _command(rows, _campaign_argument),
-    _command(serve),
+    CliCommand(measure, _measure_arguments),
+    CliCommand(rows, _campaign_argument),
+    CliCommand(serve),
 )
 """Commands that only rules and jobs call."""
 
@@ -648,9 +630,9 @@ def build_parser() -> ArgumentParser:
         of_command = parsers.add_parser(
             command.name,
             usage=command.usage,
-            description=f"{command.help}. {command.details}".rstrip(),
+            description=command.description,
         )
-        command.arguments(of_command)
+        command.add_arguments(of_command)
         of_command.set_defaults(run=command.run)
     return parser
 

@@ -8,7 +8,7 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 ITSELF = "itself"
-TOP = {"cli": "cli", "__main__": "cli"}
+TOP = {"bundle": "bundle", "cli": "cli", "__main__": "cli"}
 
 
 def layers():

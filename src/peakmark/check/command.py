@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from peakmark.check.verdict import Verdict, check
+from peakmark.check.verdict import Verdict, compare_node
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Unavailable, mute, sentence, tell
 from peakmark.run import build
 
@@ -17,11 +17,6 @@ CALLERS = {"prolog": (5.0, 60.0), "health": (20.0, 55.0), "nhc": (10.0, 28.0)}
 
 A job waits for its prolog. slurmd kills HealthCheckProgram after 60 s, and NHC ends itself after 30 s.
 """
-HELP = "Check on a node whether it is as good as its class was in a campaign"
-DETAILS = (
-    "Exit code 1 means slow, 3 means cannot tell. Python's standard library suffices:"
-    " python3 -IBS .../peakmark/check results/NAME does the same without an environment."
-)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -57,13 +52,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run this command as a program of its own, without loading peakmark's other commands."""
-    parser = argparse.ArgumentParser(prog="peakmark check", description=f"{HELP}. {DETAILS}")
+    parser = argparse.ArgumentParser(prog="peakmark check", description=check.__doc__)
     add_arguments(parser)
-    return run(parser.parse_args(words))
+    return check(parser.parse_args(words))
 
 
-def run(options: argparse.Namespace) -> int:
-    """Check this node, print one line, and return the exit code."""
+def check(options: argparse.Namespace) -> int:
+    """Check on a node whether it is as good as its class was in a campaign.
+
+    Exit code 1 means slow, 3 means cannot tell. Python's standard library suffices:
+    python3 -IBS .../peakmark/check results/NAME does the same without an environment.
+    """
     try:
         verdict = _verdict(options)
         print(verdict.text, flush=True)
@@ -96,6 +95,6 @@ def _verdict(options: argparse.Namespace) -> Verdict:
         raise ConfigError(f"--seconds {seconds:g} is not allowed: give 1 to {most_s:g}")
     kernels = options.kernels or build.folder()
     try:
-        return check(options.campaign, kernels, seconds, options.rows)
+        return compare_node(options.campaign, kernels, seconds, options.rows)
     except Unavailable as error:
         return Verdict(ExitCode.CANNOT_TELL, f"cannot tell: {error}")

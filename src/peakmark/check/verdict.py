@@ -157,7 +157,7 @@ class CheckedRow:
         return not self.row.is_reached_by(self.row.highest * each.quota / self.row.threads)
 
 
-def check(campaign: Path, kernels: Path, seconds: float, names: Sequence[str]) -> Verdict:
+def compare_node(campaign: Path, kernels: Path, seconds: float, names: Sequence[str]) -> Verdict:
     """Compare this node with its class in a campaign.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit import campaign_data as make
 
-from peakmark.bundle import pack
+from peakmark import bundle as pack
 from peakmark.errors import PeakmarkError
 from peakmark.rows import schema
 from peakmark.views import rendering

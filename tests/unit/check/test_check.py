@@ -300,6 +300,6 @@ def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):
     def fail(*_):
         raise KeyError("x")
 
-    monkeypatch.setattr(command, "check", fail)
+    monkeypatch.setattr(command, "compare_node", fail)
     code, line = checked(capsys, tmp_path)
     assert code == 4 and "defect of peakmark" in line

@@ -1,1 +1,0 @@
-"""Pack a campaign into one file, and unpack it."""
