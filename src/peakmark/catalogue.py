@@ -94,7 +94,10 @@ ARRAYS = {"RWS": 2, "RWR": 2, "TRIAD": 3}
 TOGETHER = "together"
 """Variant of network rows for which all pairs of nodes of a round were measured at one moment."""
 SEVERAL_NODES = re.compile(r"-?nodes([1-9][0-9]*)(-onefile)?\Z")
-"""End of the variant of disk rows for which several nodes were measured at one moment."""
+"""End of the variant of disk rows for which several nodes were measured at one moment.
+
+META has no other variant, so that its variant ``nodes4`` begins without a dash.
+"""
 MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")
 """GPU workloads of the matrix units (Tensor Cores), which only some GPUs have for each type."""
 SWEEPS = ("RS", "WS", "RWS", "RWR")
@@ -196,11 +199,12 @@ def metrics(subsystem: str, workload: str) -> dict[str, str]:
         return dict(units)
     if subsystem == "disk" and workload not in SHAPES:
         return {metric: units[metric] for metric in DISK_METRICS}
+    # ``_METRICS`` lists the exceptions from these metrics.
     usual = "latency" if workload.startswith("LAT") else "throughput"
     if subsystem == "gpu":
         usual = "rate"
-    wanted = _METRICS.get(workload, usual)
-    return {wanted: units[wanted]}
+    metric = _METRICS.get(workload, usual)
+    return {metric: units[metric]}
 
 
 def gpu_variants(workload: str) -> tuple[str, ...]:

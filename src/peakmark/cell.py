@@ -37,6 +37,7 @@ class CellKeys(Struct, kw_only=True):
     node: NodeName
     peer: NodeName = ""
     repetition: Annotated[int, Meta(ge=0)]
+    # The bounds exclude NaN and infinity, which JSON does not have.
     options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
 
 

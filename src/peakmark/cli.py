@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _execute(words: list[str]) -> int:
     """Parse a command line, run its command, and return the exit code."""
-    resources.keep_matplotlib()
+    resources.set_matplotlib_cache()
     parser = build_parser()
     if not words:
         parser.print_help(sys.stderr)

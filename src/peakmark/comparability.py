@@ -61,8 +61,10 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
     total = memory.get("total")
     installed = ""
     if total:
+        # An eighth of the power of two below the total, but at least 1 GiB (2^30 B).
         step = 1 << max(30, total.bit_length() - 4)
-        installed = f"{-(-total // step) * step / 2**30:g} GiB"
+        rounded_up = -(-total // step) * step
+        installed = f"{rounded_up / 2**30:g} GiB"
     speed = quantity(network["speed_bps"], "bit/s") if network.get("speed_bps") else ""
     turbo = ""
     if cpu.get("turbo") is not None:
@@ -126,6 +128,7 @@ def fact(name: str) -> Mapping[str, str]:
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Yield dotted name and text of all known values in a nested value."""
+    # Number the members of a list of mappings, such as GPUs, from 1.
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         value = dict(enumerate(value, 1))
     if isinstance(value, Mapping):

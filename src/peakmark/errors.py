@@ -150,6 +150,9 @@ def tell(*lines: str) -> None:
 
 
 def mute() -> None:
-    """Discard buffered output, which Python would try to print again at exit, with a traceback."""
+    """Discard buffered output, which Python would try to print again at exit, with a traceback.
+
+    Leave a stream alone that has replaced the standard output, as in tests.
+    """
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 
 from peakmark.errors import ConfigError
 
-_FACTORS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_BYTES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+"""Unit of a size -> its bytes."""
 _SCALED = {
     "op/s": ((1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
     "FLOP/s": ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")),
@@ -25,8 +26,11 @@ _SCALED = {
     "1/s": ((1.0, "IOPS"),),
     "IOPS": ((1e6, "MIOPS"), (1e3, "kIOPS"), (1.0, "IOPS")),
 }
+"""SI unit -> (factor, printed unit), the largest first."""
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
+"""Unit of a time -> its seconds."""
 _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
+"""Pattern of a size: number and unit."""
 
 
 def parse_size(text: str | int) -> int:
@@ -38,11 +42,11 @@ def parse_size(text: str | int) -> int:
         value: float = text
     else:
         match = re.match(_SIZE, text, re.ASCII)
-        if match is None or match.group(2) not in _FACTORS:
+        if match is None or match.group(2) not in _BYTES:
             raise ConfigError(
                 f"size {text!r} is not understood: allowed are B, KiB, MiB, GiB and TiB, e.g. 16MiB"
             )
-        value = float(match.group(1)) * _FACTORS[match.group(2)]
+        value = float(match.group(1)) * _BYTES[match.group(2)]
     if value < 1 or value != int(value):
         raise ConfigError(f"size {text!r} is not a whole positive number of bytes")
     return int(value)
@@ -51,7 +55,7 @@ def parse_size(text: str | int) -> int:
 def format_size(size: int) -> str:
     """Return bytes as an exact IEC size: 1024 -> ``1KiB``, 1500 -> ``1500B``."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
-        factor = _FACTORS[unit]
+        factor = _BYTES[unit]
         if size >= factor and size % factor == 0:
             return f"{size // factor}{unit}"
     return f"{size}B"
@@ -68,7 +72,7 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
     fitting = (scale for scale in scales if abs(value) >= scale[0])
     factor, name = next(fitting, scales[-1])
     number = f"{value / factor:.{digits}g}"
-    if "e" in number:
+    if "e" in number:  # a number with more digits before its point than ``digits``
         number = f"{value / factor:.0f}"
     return f"{number} {name}"
 
@@ -125,7 +129,9 @@ def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
     exponent = math.floor(math.log10(abs(value)))
     decimals = max(0, digits - 1 - exponent)
     if step > 0:
-        decimals = min(decimals, max(0, math.ceil(-math.log10(step) - 1e-9)))
+        # A step of 0.01 has two decimals. The subtracted number absorbs the rounding error of log10.
+        of_step = math.ceil(-math.log10(step) - 1e-9)
+        decimals = min(decimals, max(0, of_step))
     text = f"{value:.{min(decimals, MAX_DECIMALS)}f}"
     # Rounding may add a digit: 9.9996 becomes 10.000.
     if decimals and len(text.lstrip("-0.").replace(".", "")) > digits:
@@ -138,6 +144,7 @@ def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
     rounded = float(f"{value:.{digits}g}")
     if math.isclose(rounded, value, rel_tol=1e-12) or (rounded > value) == is_upper:
         return rounded
+    # Rounding went the wrong way: move the last digit by one.
     step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
     if not is_upper:
         step = -step
@@ -236,18 +243,18 @@ def size(block: int | None) -> str:
     return f"{text.removesuffix(unit)} {unit}"
 
 
-def binary(size: float | None) -> str | None:
+def binary(count: float | None) -> str | None:
     """Return bytes in the largest fitting IEC unit, such as ``23.5 GiB``; None for None and 0."""
-    if not size:
+    if not count:
         return None
     unit, larger = "B", ["TiB", "GiB", "MiB", "KiB"]
-    while size >= 1024 and larger:
-        size, unit = size / 1024, larger.pop()
-    return f"{size:.4g} {unit}"
+    while count >= 1024 and larger:
+        count, unit = count / 1024, larger.pop()
+    return f"{count:.4g} {unit}"
 
 
 def duration(seconds: float) -> str:
-    """Return a time as text: ``48 s``, ``12 min``, ``3 h 20 min``."""
+    """Return a time as text: ``48 s``, ``12 min`` from 100 s on, ``3 h 20 min`` from two hours on."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

@@ -45,8 +45,9 @@ class Trust(StrEnum):
 
 
 ORDER = tuple(Trust)
+"""Verdicts, the worst first."""
 OF_ANOTHER = ("loopback", "cpu-quota", "flush", "small-solve")
-"""Codes of warnings on values that are right, yet of another thing than the device. Sentences use them."""
+"""Codes of warnings on values that are right, yet not those of the device, such as loopback's."""
 
 
 class Scope(StrEnum):
@@ -163,6 +164,7 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
 def captions() -> Mapping[str, str]:
     """Return name of a figure, or of a kind of figures -> its caption on one line."""
     names = [code.removeprefix("caption ") for code in catalogue() if code.startswith("caption ")]
+    # Some captions have the field ``noun``: nodes or links.
     return {name: f"{words(f'caption {name}', noun='nodes')}." for name in names}
 
 
@@ -230,7 +232,9 @@ def merge_keys(reasons: Iterable[str]) -> list[str]:
         if key is None:
             found.append(reason)
         else:
-            names_of[key[1], key[3]].append(key[2])
+            # The groups of ``SITE_KEY``: text before the name, name, text after it.
+            before, name, after = key.groups()
+            names_of[before, after].append(name)
     for (before, after), names in names_of.items():
         found.append(f"{before}{listed(names)}{after}")
     return found

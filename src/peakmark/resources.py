@@ -53,8 +53,8 @@ def code_digest(root: Path = ROOT) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def keep_matplotlib(elsewhere: Path = CACHE) -> None:
-    """Set the folder of Matplotlib's font cache: in the checkout, or ``elsewhere`` if it is read-only."""
+def set_matplotlib_cache(elsewhere: Path = CACHE) -> None:
+    """Set the folder of Matplotlib's font cache: in the checkout, or ``elsewhere`` if that is read-only."""
     place = ROOT / "build"
     if not os.access(place, os.W_OK):
         place = elsewhere

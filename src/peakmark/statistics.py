@@ -151,8 +151,9 @@ def median_interval(values: Values) -> Interval:
 
 def median_rank(n: int) -> tuple[int, float]:
     """Return k of ``median_interval`` for ``n`` values, and the coverage of the interval."""
+    # coverage[k - 1] is that of k. The sum of the binomials below k, divided by 2^n, is P(Binomial < k).
     below = accumulate(math.comb(n, k) for k in range(n // 2))
-    coverage = [1 - 2 * each / 2**n for each in below] or [0.0]
+    coverage = [1 - 2 * each / 2**n for each in below] or [0.0]  # a single value covers nothing
     rank = max(1, sum(each >= LEVEL for each in coverage))
     return rank, coverage[rank - 1]
 
@@ -171,7 +172,7 @@ def drift(values: Values) -> Drift | None:
     if math.isnan(p):  # all values are equal
         return Drift(0.0, 1.0)
     change = float(stats.theilslopes(array).slope) * (array.size - 1)
-    centre = abs(median(array)) or math.ulp(0.0)
+    centre = abs(median(array)) or math.ulp(0.0)  # not 0, by which nothing can be divided
     return Drift(change / centre, p)
 
 
@@ -269,12 +270,15 @@ def _moderated(
     if known.sum() < LIKE_ROWS or not variance[known].any():
         return variance, freedom
     values, certain = variance[known], freedom[known]
+    # The median of a sample variance is the true variance x chi2.median(f) / f.
     typical = np.median(values / stats.chi2.median(certain) * certain)
+    # The squared relative spread of sample variances is 2 / f by chance. What exceeds it is a difference of
+    # the true variances, and lowers the weight of the typical one.
     by_chance = (2 / certain).mean()
-    differ = (values.var(ddof=1) / values.mean() ** 2 - by_chance) / (1 + by_chance)
-    alike = min(2 / max(differ, 1e-9), certain.sum())
-    total = freedom + alike
-    return (alike * typical + freedom * variance) / total, total
+    difference = (values.var(ddof=1) / values.mean() ** 2 - by_chance) / (1 + by_chance)
+    weight = min(2 / max(difference, 1e-9), certain.sum())
+    total = freedom + weight
+    return (weight * typical + freedom * variance) / total, total
 
 
 def discoveries(chances: Sequence[float], level: float) -> list[bool]:

@@ -83,6 +83,7 @@ def _problem(value: Any, kind: Any, place: str = "") -> str:
     rules: list[msgspec.Meta] = []
     members = list(_members(kind, rules))
     where = place or "the top level"
+    # Collect the parts of a list or a mapping: place, value and type of each.
     children: list[tuple[str, Any, Any]] = []
     for member in members:
         if isinstance(value, list) and get_origin(member) in (list, tuple):
@@ -91,17 +92,19 @@ def _problem(value: Any, kind: Any, place: str = "") -> str:
         elif isinstance(value, dict) and (keys := _keys(member, value)) is not None:
             unknown = [key for key in value if key not in keys]
             if unknown:
-                names = ", ".join(map(_shown, unknown))
+                names = ", ".join(map(str, unknown))
                 known = f"allowed are {', '.join(sorted(keys))}{did_you_mean(unknown[0], keys)}"
                 return f"{where} has the unknown key {names}: {known}"
             for key, part in value.items():
-                children.append((f"{place}.{_shown(key)}".lstrip("."), part, keys[key]))
+                children.append((f"{place}.{key}".lstrip("."), part, keys[key]))
+    # An error in a part is more precise than one in the whole.
     for name, part, part_kind in children:
         sentence = _problem(part, part_kind, name)
         if sentence:
             return sentence
     error = _error(value, kind, members)
     if error:
+        # Say what is allowed instead of what msgspec expects, if a rule has a text for it.
         for rule in rules:
             if rule.extra:
                 error = f"allowed is {rule.extra['allowed']}"
@@ -151,6 +154,7 @@ def _error(value: Any, kind: Any, members: Sequence[Any]) -> str:
 
 
 _HOLDERS: dict[int, type[msgspec.Struct]] = {}
+"""id of a type -> the Struct of ``_holder`` for it."""
 
 
 def _holder(kind: Any) -> type[msgspec.Struct]:
@@ -190,17 +194,9 @@ def did_you_mean(word: Any, known: Iterable[Any]) -> str:
     return ""
 
 
-def _shown(key: object) -> str:
-    """Return a key as messages show it, with escapes for characters that cannot be printed."""
-    text = str(key)
-    if text.isprintable():
-        return text
-    return json.dumps(text)[1:-1]
-
-
 def _short(value: Any) -> str:
     """Return a value as JSON of at most 60 characters on one line."""
-    text = _shown(json.dumps(value, default=str, ensure_ascii=False))
+    text = json.dumps(value, default=str, ensure_ascii=False)
     if len(text) > 60:
         text = f"{text[:57]}..."
     return text

@@ -57,7 +57,7 @@ def _begin() -> None:
     # Some users have no home directory for the caches of Snakemake and Matplotlib.
     cache = (state / "cache").absolute()
     os.environ["XDG_CACHE_HOME"] = str(cache)
-    resources.keep_matplotlib(cache)
+    resources.set_matplotlib_cache(cache)
     # On a full disk, Python would print forty lines for each message that Snakemake cannot log. The first
     # failure reports that the disk is full.
     logging.raiseExceptions = False

@@ -133,13 +133,17 @@ class CheckedRow:
 
     def uncertainty(self, node: NodeFacts) -> str:
         """Return why a row that is not good may belong to a good node; empty if it is slow."""
+        # A quota explains the values by itself.
         if self.tries and all(self._is_slow_by_quota(each) for each in self.tries):
             return ""
+        # The row was not tried often enough.
         if self.reason:
             return self.reason
+        # Something on this node disturbed a try.
         for each in self.tries:
             if each.disturbance:
                 return f"{each.disturbance} while it measured {self.row.name}"
+        # Something on the host, which this node cannot see, may have disturbed all tries.
         if node.is_virtual and not self.row.is_private:
             return (
                 f"{self.row.name} is below its class, and other guests of this virtual machine's host may use"
@@ -254,9 +258,11 @@ def _measurable(campaign: Path, rows: Sequence[ClassRow]) -> list[CheckedRow]:
     allowed = os.sched_getaffinity(0)
     checked = [CheckedRow(row) for row in rows if allowed.issuperset(row.cpus)]
     if not checked:
-        needs = ", ".join(f"{row.name} needs {plural(len(row.cpus), 'CPU')}" for row in rows[:1])
+        needs = "no row"
+        if rows:
+            needs = f"{rows[0].name} needs {plural(len(rows[0].cpus), 'CPU')}"
         raise Unavailable(
-            f"{campaign} has no row of this node's class for {plural(len(allowed), 'CPU')}: {needs or 'no row'}"
+            f"{campaign} has no row of this node's class for {plural(len(allowed), 'CPU')}: {needs}"
         )
     return checked
 
@@ -266,7 +272,7 @@ def plan(rows: Sequence[CheckedRow], seconds: float) -> tuple[list[CheckedRow], 
 
     The first row is always tried.
     """
-    round_s = (USED * seconds - RESERVED_S) / TRIES
+    round_s = (USED * seconds - RESERVED_S) / TRIES  # time to try every row once
     planned = list(rows[:1])
     overhead_s = rows[0].row.overhead_s
     for each in rows[1:]:
@@ -400,7 +406,7 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
     after = noise.read(tuple(row.cpus))
     try:
         printed = json.loads(done.stdout)
-    except ValueError:
+    except ValueError:  # the kernel failed before it printed its result
         printed = {}
     if printed.get("wrong_cpus"):
         return Try(0.0, wrong_cpu=printed["wrong_cpus"][0])
@@ -434,6 +440,7 @@ def _disturbances(
 
     The time for which a quota of the control group holds the threads back is no disturbance.
     """
+    # The parts of a record's context by which disturbances are found.
     context = {
         "noise": {"during": during},
         "placed": {"threads": row.threads, "cpus": row.cpus},

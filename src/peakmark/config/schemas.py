@@ -34,7 +34,9 @@ def schema(name: str, kind: type) -> dict[str, Any]:
     for title, part in known.items():
         summary, _, keys = inspect.cleandoc(part.get("description", "")).partition("\n\n")
         part["description"] = " ".join(summary.split())
-        for base in getattr(getattr(types, title, None), "__mro__", ())[1:]:
+        # The docstrings of base classes describe the keys that they define.
+        described = getattr(types, title, object)
+        for base in described.__mro__[1:]:
             keys = f"{inspect.cleandoc(base.__doc__ or '')}\n{keys}"
         for key, text in _KEY.findall(keys):
             if key in part["properties"]:
