@@ -14,8 +14,17 @@ from peakmark.rows import CAMPAIGN, FOLDER, build
 from peakmark.views import table_files
 
 PACKED = (
-    *("plan.json", "config.json", f"{FOLDER}/*", "tables/**/*", "cells/**/*", "attempts/**/*"),
-    *("machine/*.json", "figures/*", "report.pdf", "report.html", "summary.*"),
+    "plan.json",
+    "config.json",
+    f"{FOLDER}/*",
+    "tables/**/*",
+    "cells/**/*",
+    "attempts/**/*",
+    "machine/*.json",
+    "figures/*",
+    "report.pdf",
+    "report.html",
+    "summary.*",
 )
 """Patterns of the files that a bundle holds, below the folder of the campaign."""
 OLDEST = (1980, 1, 1, 0, 0, 0)

@@ -282,8 +282,8 @@ def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[fl
         width: bytes per transfer.
     """
     value = channels * speed * 1e6 * width
-    words = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B"
-    return value, f"{words} = {quantity(value, 'B/s')}"
+    product = f"{plural(channels, 'channel')}{each} x {speed:g} MT/s x {width:g} B"
+    return value, f"{product} = {quantity(value, 'B/s')}"
 
 
 def of_line(line: dict[str, str], sockets: int, each: str) -> tuple[float, str]:

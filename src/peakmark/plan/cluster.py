@@ -206,6 +206,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
     switches = {}
     if any(grid.pairs for grid in config.network):
         switches = slurm.switches()
+    # Only the limits of nodes that allow less than others.
     limits = {node.name: node.limit for node in nodes if node.limit not in (None, limit)}
     return Cluster(
         partition=name,
@@ -256,6 +257,7 @@ def _node_classes(nodes: Iterable[slurm.Node], earlier: Cluster | None) -> list[
     before = set[str]()
     if earlier is not None and earlier.chosen is not None:
         before.update(earlier.chosen.nodes)
+    # Nodes come in the order of their memory, so that a key has the memory of its smallest node.
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     for node in sorted(nodes, key=attrgetter("cpus", "memory")):
         key: tuple[Any, ...] = (node.cpus, node.layout, node.features, node.gres, node.memory)
@@ -347,8 +349,8 @@ def peers(nodes: Sequence[str]) -> dict[str, str]:
 
 Pair = tuple[str, str]
 """Node of the client and node of the server."""
-Rounds = Mapping[str, Sequence[Sequence[Pair]]]
-"""Network grid, such as ``network[0]`` -> its rounds of pairs. The pairs of one round share no node."""
+Rounds = Mapping[int, Sequence[Sequence[Pair]]]
+"""Index of a network grid -> its rounds of pairs. The pairs of one round share no node."""
 
 
 def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
@@ -372,12 +374,12 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
                 "or {sample: 64}, and use --profile slurm"
             )
         count = len(nodes) if grid.pairs == "all" else grid.pairs.rounds
-        found[place] = list(islice(rounds(nodes, config.seed), count))
+        found[index] = list(islice(rounds(nodes, config.seed), count))
     return found
 
 
-Groups = Mapping[str, Sequence[tuple[str, ...]]]
-"""Disk grid, such as ``disk[0]`` -> the groups of nodes that it measures, each at one moment."""
+Groups = Mapping[int, Sequence[tuple[str, ...]]]
+"""Index of a disk grid -> the groups of nodes that it measures, each at one moment."""
 
 
 def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
@@ -406,13 +408,13 @@ def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
                 f"{where} measures a file system that all nodes share: set slurm: "
                 "{scratch_shared: true} in the site file, and scratch in the configuration to a folder on it"
             )
-        groups[f"disk[{index}]"] = _first_nodes(grid.together, cluster)
+        groups[index] = _first_nodes(grid.together, cluster)
     return groups
 
 
 def _first_nodes(counts: Iterable[int | str], cluster: Cluster) -> list[tuple[str, ...]]:
     """Return the first nodes of each class, as many as ``counts`` asks for and the class has."""
-    groups: dict[tuple[str, ...], None] = {}
+    groups: dict[tuple[str, ...], None] = {}  # its keys are an ordered set
     for kind in cluster.kinds:
         nodes = [node for node in kind.nodes if node in cluster.nodes]
         for count in counts:
@@ -437,6 +439,7 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
         players.append("")  # the partner of the idle node
     fixed, *circle = lot.sample(players, len(players))
     clients = dict.fromkeys(players, 0)
+    # Turn the circle around the fixed node, and pair the first half with the second.
     for turn in lot.sample(range(len(circle)), len(circle)):
         turned = [fixed, *circle[turn:], *circle[:turn]]
         middle = len(turned) // 2

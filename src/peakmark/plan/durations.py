@@ -76,7 +76,8 @@ class Durations:
 
     Attributes:
         link_bps: assumed speed of the network in bit/s.
-        cpus: number of CPUs of a node. More threads do not compute faster.
+        cpus: number of CPUs of a node, above which threads do not compute faster; by default more than any
+            node has.
         between_s: seconds between two cells.
         repeats: largest number of times that a disturbed cell is repeated.
     """
@@ -116,9 +117,10 @@ class Durations:
         if computes and self.cpus < cell.concurrency:
             used = replace(cell, concurrency=self.cpus)
         slow = cost(used)
-        faster_link = slow.wire_bits / SLOWEST_LINK - slow.wire_bits / self.link_bps
-        faster_disk = slow.waits_s - slow.waits_s / min(cell.concurrency, concurrent_writes)
-        return max(slow.seconds - faster_link - faster_disk, slow.fixed_s)
+        # Subtract the seconds that this network and this disk save.
+        saved_s = slow.wire_bits / SLOWEST_LINK - slow.wire_bits / self.link_bps
+        saved_s += slow.waits_s - slow.waits_s / min(cell.concurrency, concurrent_writes)
+        return max(slow.seconds - saved_s, slow.fixed_s)
 
 
 def of(config: Planned, cluster: Cluster | None) -> Durations:

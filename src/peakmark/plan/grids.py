@@ -88,8 +88,8 @@ def cells(
 
 def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
     """Yield the cells of network grids that have the key ``pairs``. Errors: as for ``grids.cells``."""
-    for place, turns in rounds.items():
-        keys = config.network[int(place[8:-1])]
+    for index, turns in rounds.items():
+        keys, place = config.network[index], f"network[{index}]"
         for cell in _grid_cells(config, place, keys, ANY, False):
             for client, server in chain.from_iterable(turns):
                 yield replace(cell, node=client, peer=server)
@@ -109,8 +109,8 @@ def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
 
     The option ``first`` names the first node of a group. ``part`` is the index of a node in its group.
     """
-    for place, several in groups.items():
-        keys = config.disk[int(place[5:-1])]
+    for index, several in groups.items():
+        keys, place = config.disk[index], f"disk[{index}]"
         for cell in _grid_cells(config, place, keys, ANY, False):
             for nodes in several:
                 variant = disk_variant(cell.variant)._replace(
@@ -124,6 +124,12 @@ def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
 def _grid_cells(
     config: Planned, place: str, keys: AnyGrid, node: str, on_this_machine: bool
 ) -> Iterator[Cell]:
+    """Yield the cells of one grid on a node: those of peakmark's kernel, then those of each reference tool.
+
+    Args:
+        place: place of the grid in the configuration, such as ``memory[0]``.
+        keys: the grid.
+    """
     subsystem = place.partition("[")[0]
     aliases = concurrency_aliases(keys.concurrency, on_this_machine)
     concurrency = list(dict.fromkeys(aliases.values()))
@@ -337,6 +343,7 @@ class _Grid:
         self, count: int, instrument: str, point: _GridPoint, options: Mapping[str, Scalar]
     ) -> Iterator[Cell]:
         """Yield the repetitions of a cell, each with its own seed."""
+        # The first fields of a cell. Those of a point are workload, variant and block.
         place = (self.subsystem, instrument, *point[:3], point.threads, self.node)
         for repetition in range(count):
             own = dict(options)
@@ -381,7 +388,7 @@ class _Grid:
             if keys.pool != AUTO:
                 options["pool"] = parse_size(keys.pool)
             elif workload != "LAT" and _has_pmbw_pools(keys):
-                options["power_of_two"] = True  # pmbw measures no other sizes.
+                options["power_of_two"] = True  # pmbw measures no other sizes
             chosen = {"store": keys.store, "pairs": keys.pairs, "steps": keys.steps}
             options |= _stated(chosen)
         if isinstance(keys, DiskGrid):

@@ -46,7 +46,7 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
 
 def is_from(comment: str, folder: Path | None = None) -> bool:
     """Return whether the job with this comment belongs to ``folder``, the folder of all campaigns."""
-    return f" {_checkout(folder)}." in comment
+    return f" {_checkout(folder)}." in comment  # a comment is "WHAT CHECKOUT.FINGERPRINT"
 
 
 def _checkout(folder: Path | None = None) -> str:

@@ -61,7 +61,7 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
         blocks = list(map(format_size, sizes))
         if any(cell.automatic for cell in group):
             blocks.append("auto")
-        # Numbers before words.
+        # Sort numbers before words: False comes before True.
         concurrency = sorted({(bool(cell.word), cell.asked) for cell in group})
         counts = Counter((cell.workload, cell.block, cell.asked) for cell in group)
         columns = [
@@ -88,12 +88,13 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
     queues: dict[str, float] = defaultdict(float)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
+        # Nodes that are measured together use the shared disk at the same time, so only part 0 counts.
         if uses_shared_resource(cell, settings) and not cell.options.get("part"):
             queues["one at a time"] += seconds
         node_seconds += seconds
         if two_nodes(cell):
             node_seconds += seconds
-        if cell.node == ANY:
+        if cell.node == ANY:  # Slurm spreads such cells over the usable nodes
             seconds /= usable
         queues[cell.node] += seconds
     return node_seconds, max(queues.values(), default=0.0)

@@ -320,11 +320,13 @@ def last_lines(directory: Path) -> str:
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    # At least the last two lines are shown.
     reasons = [line for line in lines[:-SHOWN_LINES] if _REASON.search(line)]
     shown = reasons[: SHOWN_LINES - 2]
-    shown += lines[-SHOWN_LINES:][len(shown) :]
-    if not shown:
-        return ""
+    last = lines[-SHOWN_LINES:]
+    shown += last[len(shown) :]
     return ": " + " | ".join(dict.fromkeys(shown))
 
 

@@ -60,8 +60,18 @@ FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 _DISTURBED = tuple(DisturbedContext.__annotations__)
 """Keys of a disturbed attempt's context that the record keeps."""
 _UNKNOWN = (
-    *("load_after", "server_host", "network", "tool", "allowed", "placed", "clock_hz_before"),
-    *("clock_hz_after", "scratch", "noise", "server_noise", "io_limits"),
+    "load_after",
+    "server_host",
+    "network",
+    "tool",
+    "allowed",
+    "placed",
+    "clock_hz_before",
+    "clock_hz_after",
+    "scratch",
+    "noise",
+    "server_noise",
+    "io_limits",
 )
 """Keys of a record's context that are None until an attempt sets them."""
 
@@ -384,7 +394,8 @@ def _bring_up_peer(
 
 def _describe_network(peer: Peer) -> Facts:
     """Return the ``network`` part of the record's context."""
-    name, host = peer.interface, Host()
+    name = peer.interface
+    host = Host()
     link = None
     if name != "lo":
         link = network.collect(host, name)
@@ -558,12 +569,15 @@ def _wrong_core(done: Completed) -> int | None:
     try:
         cpu = json.loads(done.stdout)["wrong_cpus"][0]
         return _cpu_locations()[cpu].core
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, LookupError):
         return None
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:
-    """Return the limits of each process of a cell: far above the cell's estimate, with room for stacks."""
+    """Return the limits of each process of a cell: far above the cell's estimate, with room for stacks.
+
+    A correct program never reaches them. They stop one that would take all memory or disk space.
+    """
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
     return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)
 

@@ -378,8 +378,10 @@ def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
 def _slowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
     """Return the lowest clock of the CPUs in Hz, from a cpufreq file; None without such files."""
     clocks = [host.read_int(f"{_CPUS}/cpu{cpu}/cpufreq/{name}") for cpu in cpus]
-    lowest = min(filter(None, clocks), default=None)
-    return lowest and lowest * 1e3  # the kernel writes kHz
+    lowest_khz = min(filter(None, clocks), default=None)
+    if lowest_khz is None:
+        return None
+    return lowest_khz * 1e3
 
 
 def _throttled(host: Host) -> float | None:
@@ -387,6 +389,7 @@ def _throttled(host: Host) -> float | None:
 
     Every cgroup between this process and the root may have a quota. The longest time counts.
     """
+    # Version of the cgroups -> name of the time, and its units per second.
     units = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
     times = []
     for version, folder in job_limits.folders(host, "cpu"):

@@ -345,11 +345,9 @@ def _free_port(address: str) -> int:
         try:
             probe.bind((address, 0))
         except OSError as error:
-            fact = f"no server can listen on {address} of {socket.gethostname()}: {error.strerror}"
-            remedy = ""
-            if address == LOOPBACK:
-                remedy = "bring up IPv4's loopback interface: ip link set lo up (as root)"
-            raise MeasurementError(fact, remedy) from error
+            raise MeasurementError(
+                f"no server can listen on {address} of {socket.gethostname()}: {error.strerror}"
+            ) from error
         return int(probe.getsockname()[1])
 
 

@@ -90,7 +90,7 @@ def resolve_cell(
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
-    # The workloads that walk a pool.
+    # Choose the size of the pool.
     loaded = cell.workload == "LOADED"
     walks = loaded or cell.workload in NUMA or cell.variant in POOLS
     if walks and cell.options.get("pool") == AUTO:
@@ -99,7 +99,7 @@ def resolve_cell(
         if loaded:
             room = memory // 2  # LOADED also has an area to chase through, and a copy of the pool
         cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})
-    # LAT.
+    # Choose the size of LAT's area.
     if cell.automatic:
         from peakmark.tools.programs.rambench import LINE  # late: most cells do not need rambench
 
@@ -118,9 +118,9 @@ def area(threads: int, cached: int, memory: int) -> int:
     of two, because pmbw measures no other sizes. It does not depend on the number of threads unless
     the memory is too small.
     """
-    wanted = 1 << (max(LEAST_POOL, POOL_FACTOR * cached) - 1).bit_length()
-    room = int(memory * POOL_SHARE) // threads
-    return min(wanted, 1 << max(room, ROUND).bit_length() - 1)
+    wanted = max(LEAST_POOL, POOL_FACTOR * cached)
+    room = max(int(memory * POOL_SHARE) // threads, ROUND)
+    return min(_power_of_two_from(wanted), _power_of_two_up_to(room))
 
 
 def pool(cell: Cell, cached: int, memory: int) -> int:
@@ -134,8 +134,19 @@ def pool(cell: Cell, cached: int, memory: int) -> int:
     wanted = max(LEAST_POOL, POOL_FACTOR * cached + spare)
     room = max(int(memory * POOL_SHARE), ROUND)
     if cell.options.get("power_of_two"):
-        return min(1 << (wanted - 1).bit_length(), 1 << room.bit_length() - 1)
-    return min(-(-wanted // ROUND), room // ROUND) * ROUND
+        return min(_power_of_two_from(wanted), _power_of_two_up_to(room))
+    units_wanted = -(-wanted // ROUND)  # rounded up
+    return min(units_wanted, room // ROUND) * ROUND
+
+
+def _power_of_two_from(least: int) -> int:
+    """Return the smallest power of two that is at least ``least``."""
+    return 1 << (least - 1).bit_length()
+
+
+def _power_of_two_up_to(most: int) -> int:
+    """Return the largest power of two that is at most ``most``."""
+    return 1 << most.bit_length() - 1
 
 
 def pinned(cell: Cell, command: Command, cpus: Sequence[int]) -> Command:

@@ -485,9 +485,8 @@ def ask(path: str, *arguments: str) -> str:
     except subprocess.TimeoutExpired as error:
         question = " ".join([path, *arguments])
         raise MeasurementError(f"{question} did not answer in {_VERSION_TIMEOUT_S:g} s") from error
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise not_executable(path, why) from error
+    except OSError as error:
+        raise not_executable(path, str(error.strerror)) from error
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
     code = answer.returncode
     if code in (126, 127):

@@ -270,6 +270,7 @@ class Output(dict[str, Any]):
             values, end = json.JSONDecoder().raw_decode(quoted)
         except (ValueError, RecursionError) as error:
             raise ParseError(f"{program} did not print whole JSON: {error}") from error
+        # JSON goes on after the end of the object: a line with { is missing.
         if quoted[end:].lstrip().startswith(("}", "]", ",", ":")):
             raise ParseError(
                 f"{program} did not print whole JSON: a line is missing before its end"
@@ -291,8 +292,11 @@ class Output(dict[str, Any]):
         # The pattern is stricter than float(), which also accepts 1_000 and digits of other scripts.
         if isinstance(value, str) and re.fullmatch(_NUMBER, value.strip()):
             value = float(value)
-        usable = isinstance(value, int | float) and not isinstance(value, bool)
-        if not usable or not 0 <= value <= sys.float_info.max or (value == 0 and not zero):
+        if (
+            not isinstance(value, int | float)
+            or not 0 <= value <= sys.float_info.max
+            or (value == 0 and not zero)
+        ):
             raise ParseError(f"{self.program}: {name} is {str(value)[:60]!r}, no positive number")
         return float(value)
 
@@ -313,9 +317,11 @@ class Output(dict[str, Any]):
     def signed(self, name: str) -> float | None:
         """Return an optional finite number, which may be negative; None for any other value."""
         value = self.get(name)
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if not isinstance(value, int | float):
             return None
-        return float(value) if abs(value) <= sys.float_info.max else None
+        if abs(value) > sys.float_info.max:
+            return None
+        return float(value)
 
     def expect(self, values: Mapping[str, Any]) -> None:
         """Check that the program printed these values. Errors: ParseError."""
@@ -551,11 +557,15 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
     for rank in ranks:
         if rank >= counts.total():
             break
+        # Find the bucket with this rank, its shortest time in ns, and its width: 0 for the exact buckets of
+        # short times, doubled with each further power of two.
         place = bisect_left(until, rank)
         bucket, number = buckets[place], counts[buckets[place]]
         shift = max(bucket >> SUB_BITS, 1) - 1
         low, width = bucket - (shift << SUB_BITS) << shift, (1 << shift) - 1
-        times.append((low + width * (rank - 0.5 - until[place] + number) / number) * 1e-9)
+        # The times in a bucket are taken to be evenly spaced.
+        rank_in_bucket = rank - until[place] + number
+        times.append((low + width * (rank_in_bucket - 0.5) / number) * 1e-9)
     return times
 
 

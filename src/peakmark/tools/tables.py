@@ -139,7 +139,9 @@ class Table:
         base, nodes, one_file = disk_variant(variant)
         if not nodes:
             return variant
-        parts = [base, plural(nodes, "node"), "one file" * one_file]
+        parts = [base, plural(nodes, "node")]
+        if one_file:
+            parts.append("one file")
         return ", ".join(filter(None, parts))
 
     def order(
@@ -162,7 +164,7 @@ class Table:
         This is the largest unit in which no value is below 1. CSV files keep the unit of their headings.
         """
         least, factor = min(values, default=0.0), self.factor
-        if least > 0:
+        if least > 0:  # otherwise there is no value, or one that no unit makes readable
             scales = sorted(scale for unit, scale in UNITS if unit == self.unit)
             factor = next((scale for scale in scales if least * scale >= 1), scales[-1])
         shown = UNITS[self.unit, factor]

@@ -24,7 +24,8 @@ from peakmark.machine.host import Host, chosen
 from peakmark.plan import durations, jobs
 from peakmark.run import build
 from peakmark.slurm import failures
-from peakmark.tools import REGISTRY, Instrument, present, references
+from peakmark.tools import REGISTRY, Instrument, references
+from peakmark.tools import present as present_tools
 
 MINUTES = 5
 """Time limit in minutes of the jobs that Slurm checks, unless the partition has a shorter one."""
@@ -66,6 +67,7 @@ def _line(mark: str, subject: str, text: str) -> str:
 
 
 def _programs() -> Iterator[Finding]:
+    """Yield where the compiler and make are. Without them, kernels that are compiled suffice."""
     mark = "note" if build.up_to_date() else "missing"
     for program in ("gcc", "make"):
         path = shutil.which(program)
@@ -76,6 +78,7 @@ def _programs() -> Iterator[Finding]:
 
 
 def _kernels(folder: Path) -> Iterator[Finding]:
+    """Yield where peakmark's kernels are, and whether they start."""
     for name, instrument in REGISTRY.items():
         if instrument.reference:
             continue
@@ -121,25 +124,28 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
+    """Yield the instruction sets without which the kernels were built."""
     for isa, why in (software.collect_build(Host(), kernels)["left_out"] or {}).items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then peakmark run -- kernels"
         yield "note", "toolchain", text
 
 
 def _scratch(scratch: Path) -> Finding:
+    """Return whether the disk cells can write into their directory, and whether it is on a disk."""
     why = files.unusable(scratch)
     if why:
         fix = "set scratch: to a directory on the node"
         return "missing", "scratch", f"{scratch} cannot be used ({why}); {fix}"
-    facts = storage.collect(Host(), scratch)
-    text = f"{scratch}: {facts['filesystem']}, {gigabytes(shutil.disk_usage(scratch).free)} free"
-    if facts["interface"] == "ram":
+    disk = storage.collect(Host(), scratch)
+    text = f"{scratch}: {disk['filesystem']}, {gigabytes(shutil.disk_usage(scratch).free)} free"
+    if disk["interface"] == "ram":
         fix = "this is memory, not a disk: set scratch: to a directory on a disk"
         return "note", "scratch", f"{text}; {fix}"
     return "ok", "scratch", text
 
 
 def _settings() -> Iterator[Finding]:
+    """Yield whether the kernel gives huge pages, and whether Slurm is here."""
     host = Host()
     choice = chosen(host.read("/sys/kernel/mm/transparent_hugepage/enabled"))
     if choice == "never":
@@ -152,9 +158,11 @@ def _settings() -> Iterator[Finding]:
 
 def _gpus(kernels: Path) -> Iterator[Finding]:
     """Yield the GPUs of this machine, and the reference tools for them; nothing without a GPU."""
-    present, (count, reason) = gpu.on_bus(Host()), gpu.survey()
+    present = gpu.on_bus(Host())
+    count, reason = gpu.survey()
     if not present and not count:
         return
+    # A job sees the GPUs that it asked for. Elsewhere, the driver should find all of them.
     mark = "note"
     advice = "ask for all in gpus: {gres: gpu} of the site file"
     if "SLURM_JOB_ID" not in os.environ:
@@ -162,19 +170,19 @@ def _gpus(kernels: Path) -> Iterator[Finding]:
     if not count:
         yield mark, "GPUs", f"none of {present} can be used: {reason}; {advice}"
         return
-    facts = gpu.collect(Host(), kernels / "gpubench") or {"name": None, "partitioned": False}
-    name = facts["name"] or "GPUs"
+    known = gpu.collect(Host(), kernels / "gpubench") or {"name": None, "partitioned": False}
+    name = known["name"] or "GPUs"
     if count < present:
         yield mark, "GPUs", f"{count} of {present} {name} can be used; {advice}"
     else:
         yield "ok", "GPUs", f"{count} x {name}"
-    if facts["partitioned"]:
+    if known["partitioned"]:
         yield "note", "MIG", "a GPU is divided into instances, which are not measured"
 
 
 def facts(scratch: Path | None, kernels: Path) -> str:
     """Return the facts of this machine as JSON. Arguments as for ``examine``."""
-    found = collect(scratch, tools=present(kernels), cpubench=kernels / "cpubench")
+    found = collect(scratch, tools=present_tools(kernels), cpubench=kernels / "cpubench")
     return json.dumps(found, indent=1, sort_keys=True)
 
 

@@ -6,7 +6,6 @@ terminal is closed. Each job checks its own node. An error of the user ends in o
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
@@ -118,6 +117,7 @@ def _lacking(plan: Plan, rows: Mapping[str, Cell]) -> dict[str, str]:
 
 
 def _check_interface(plan: Plan) -> None:
+    """Check that this machine has the interface to measure. Errors: ConfigError."""
     name = plan.config.interface
     known = [name for _, name in socket.if_nameindex()]
     if name is not None and name not in known:
@@ -125,6 +125,10 @@ def _check_interface(plan: Plan) -> None:
 
 
 def _check_tools(plan: Plan) -> None:
+    """Check that this machine has the programs in ``tools``. Errors: ConfigError.
+
+    Programs of environment modules are on PATH only after the modules are loaded.
+    """
     for name, path in plan.config.tools.items():
         if (
             path is not False
@@ -137,6 +141,7 @@ def _check_tools(plan: Plan) -> None:
 
 
 def _check_scratch(plan: Plan) -> Path:
+    """Return the scratch directory. Errors: ConfigError, if no file can be written there."""
     configured = plan.config.scratch
     place = files.scratch(configured)
     why = files.unusable(place)
@@ -289,16 +294,15 @@ def ignore_sighup(log: Path) -> None:
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        except OSError:  # a full disk must not end the run either
+        except OSError:  # a full disk must not end the run
             descriptor = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(descriptor, stream)
         os.close(descriptor)
-        with contextlib.suppress(OSError):
-            os.write(2, b"peakmark: the terminal has gone, the campaign goes on\n")
+        # print() may raise an error if the signal interrupts another print.
+        os.write(2, b"peakmark: the terminal has gone, the campaign goes on\n")
 
-    with contextlib.suppress(ValueError):  # not in the main thread, as in tests
-        signal.signal(signal.SIGHUP, hang_up)
+    signal.signal(signal.SIGHUP, hang_up)
 
 
 def adopt(plan: Plan) -> dict[str, str]:

@@ -130,7 +130,7 @@ def test_keys_of_a_kernel_are_checked(case):
     keys = ("instrument", "workload", "threads", "value", "unit", "seconds")
     wrong = [(key, None) for key in keys]
     wrong += [("instrument", "other"), ("unit", "GB/s"), ("threads", 99)]
-    wrong += [("value", value) for value in (0, -1.0, True, "x")] + [("seconds", 0)]
+    wrong += [("value", value) for value in (0, -1.0, "x")] + [("seconds", 0)]
     for key, value in wrong:
         with pytest.raises(ParseError, match=key):
             samples.parse(case, samples.with_json(case, **{key: value}))

@@ -63,6 +63,8 @@ _EFFICIENCY = 0.65
 """Guessed share of the peak rate that HPL reaches."""
 _CLOCK_HZ = 2.5e9
 """Clock in Hz that is assumed if the machine facts have none."""
+_PLANNED_RATE = 15e9
+"""Rate of a core in flop/s that is assumed when a cell is planned, before its node is known."""
 _START_S = 0.5
 """Seconds that the program takes to start."""
 _MEMORY_SHARE = 0.8
@@ -180,8 +182,8 @@ class Hpl(Instrument):
 
     def estimate(self, cell: Cell) -> Cost:
         budget = _budget(cell)
-        n = choose_n(budget, 15e9 * cell.concurrency, 1 << 50, _nb(cell), hpcc=False) or 0
-        # Add a fifth of the matrix for other memory.
+        # The largest N on a node with enough memory. Add a fifth of the matrix for other memory.
+        n = choose_n(budget, _PLANNED_RATE * cell.concurrency, 1 << 50, _nb(cell), hpcc=False) or 0
         return Cost(fixed_s=0.0, work_s=budget + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2))
 
 
@@ -213,9 +215,11 @@ def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
     With ``hpcc`` the time includes its other tests.
     """
     solve = _operations(n) / rate
-    generate = 4e-8 * n * n  # once for the solution and once for the check
+    # The matrix is generated in 40 ns an element: once for the solution and once for the check.
+    generate = 4e-8 * n * n
     if not hpcc:
         return _START_S + solve + generate
+    # Add the other tests, see _MPI_UPDATE_S, with margins of 5 % for the table and 10 % for the time.
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
     through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S)
     random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S
@@ -264,6 +268,7 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
     kernels with the DGEMM of SkylakeX for these CPUs.
     """
     family, model = cpu.get("family") or 0, cpu.get("model") or 0
+    # Family 25 includes Zen 4, the first AMD design with AVX-512. Model 143 is Sapphire Rapids.
     new_amd = cpu.get("vendor") == "AuthenticAMD" and family >= 25
     new_intel = cpu.get("vendor") == "GenuineIntel" and family == 6 and model > 143
     wide = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags

@@ -99,7 +99,7 @@ class Iperf3(Instrument):
         return Parsed((row,), version, warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
-        memory = (2 * cell.concurrency + 8) << 20
+        memory = (2 * cell.concurrency + 8) << 20  # MiB: two for the buffers of each stream
         total = common.option_size(cell, "total")
         if total is None:
             clock = math.ceil(common.seconds_of(cell)) + math.ceil(common.warmup_of(cell))
@@ -114,15 +114,12 @@ class Iperf3(Instrument):
 
 def _tcp(output: Output) -> tuple[float, dict[str, Any]]:
     """Return the rate at the receiver in bit/s, and the details of a TCP cell."""
-    algorithm = output.get("end.sender_tcp_congestion")
-    if not isinstance(algorithm, str):
-        algorithm = None
     details = {
         "seconds": output.number("end.sum_received.seconds"),
         "received": output.number("end.sum_received.bytes"),
         "retransmits": output.number_or_none("end.sum_sent.retransmits"),
         "sent_bit_per_second": output.number_or_none("end.sum_sent.bits_per_second"),
-        "congestion_control": algorithm,
+        "congestion_control": output.get("end.sender_tcp_congestion"),
     }
     return _received(output), details
 

@@ -211,6 +211,7 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
         if possible and wanted in ("auto", isa.name):
             size = size_of(cell)
             seconds = _pass_s(cell, isa, size / cell.concurrency)
+            # With ten passes the first one weighs little. Two suffice if a pass is long.
             least = 2 if seconds > _SHORT_S else 10
             passes = max(least, round(common.seconds_of(cell) / seconds))
             return Execution(stem + isa.suffix, size, passes)
@@ -241,8 +242,11 @@ def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
     """Return the guessed seconds of one pass of a thread over its ``share`` of the bytes."""
     if cell.subsystem == "cpu":
         element = 4 if cell.workload == "FP32" else 8
-        flops = 30 if isa.suffix.endswith("_fma") else 16
+        flops = (
+            30 if isa.suffix.endswith("_fma") else 16
+        )  # of peakflops for each element that it loads
         return share / element * flops / (isa.flops * 8 / element)
+    # Guessed B/s of a core from L1, L2 and L3, by the size of each, and from DRAM that all threads share.
     for cache, rate in ((48 << 10, 120e9), (1 << 20, 60e9), (4 << 20, 30e9)):
         if share <= cache:
             return share / rate

@@ -87,7 +87,8 @@ class Ping(Instrument):
         argv = [tool.path, *words.split()]
         # Exit codes: 1 for lost packets or no answer, 2 for other errors. parse finds the reason.
         codes = (0, 1, 2)
-        return self.command(cell, argv, count * (interval + 0.01), ok_codes=codes)
+        expected_s = count * (interval + 0.01)  # with an answer within 10 ms
+        return self.command(cell, argv, expected_s, ok_codes=codes)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         text = done.stdout
@@ -112,7 +113,9 @@ class Ping(Instrument):
         return Parsed((row,), warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
-        return Cost(fixed_s=0.5 + _count(cell) * (_FAST_S + 0.001), memory_bytes=4 << 20)
+        round_trip_s = 1e-3
+        fixed_s = 0.5 + _count(cell) * (_FAST_S + round_trip_s)
+        return Cost(fixed_s=fixed_s, memory_bytes=4 << 20)
 
 
 def _count(cell: Cell) -> int:

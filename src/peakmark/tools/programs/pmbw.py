@@ -113,8 +113,8 @@ class Pmbw(Instrument):
         wanted = {routine for option, routine in pairs if option == "-f"}
         results = read_results(done.files[STATS])
         missing = sorted(wanted - results.keys())
-        if missing or not wanted:
-            raise ParseError(f"pmbw: no result of {', '.join(missing) or 'any routine'} in {STATS}")
+        if missing:
+            raise ParseError(f"pmbw: no result of {', '.join(missing)} in {STATS}")
         for name, result in results.items():
             size = (result.whole("nthreads"), result.whole("areasize"))
             if size != (cell.concurrency, area_of(cell)):

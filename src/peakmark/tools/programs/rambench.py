@@ -157,11 +157,13 @@ class RamBench(common.Kernel):
 
 
 def _cost_of_cpu_pairs(cell: Cell) -> Cost:
+    """Return the cost of C2C, which measures pairs of CPUs."""
     pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
     return Cost(START_S + pairs * PAIR_S, memory_bytes=cell.concurrency * THREAD_BYTES)
 
 
 def _cost_of_numa_pairs(cell: Cell) -> Cost:
+    """Return the cost of a NUMA matrix, whose node may have fewer pairs of NUMA nodes than are assumed."""
     pairs_s = max(common.seconds_of(cell), MOST_NUMA_PAIRS * NUMA_PAIR_S)
     memory = pool_of(cell)
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + pairs_s
@@ -169,6 +171,7 @@ def _cost_of_numa_pairs(cell: Cell) -> Cost:
 
 
 def _cost_of_loaded(cell: Cell) -> Cost:
+    """Return the cost of LOADED. Each mix is measured without traffic too, as the first of its points."""
     points = MIXES * (1 + RATES)
     point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + points * point_s
@@ -177,6 +180,7 @@ def _cost_of_loaded(cell: Cell) -> Cost:
 
 
 def _cost_of_single_row(cell: Cell) -> Cost:
+    """Return the cost of a row that is neither a matrix nor a curve."""
     # A pool is shared by all buffers of all threads. Each buffer has at least one block.
     memory = buffers(cell) * block_of(cell) * cell.concurrency
     if cell.variant in POOLS:
@@ -185,9 +189,11 @@ def _cost_of_single_row(cell: Cell) -> Cost:
         key, rate = "accesses", cell.concurrency / _CAUTIOUS_LOAD_S
     else:
         key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, _CAUTIOUS_THREADS)
-    in_dram = cell.variant in POOLS or cell.workload == "LAT"
+    fixed_s = START_S + common.clock_s(cell, key, WARMUP_S)
+    if cell.variant in POOLS or cell.workload == "LAT":
+        fixed_s += _PROBES_S
     return Cost(
-        fixed_s=START_S + _PROBES_S * in_dram + common.clock_s(cell, key, WARMUP_S),
+        fixed_s=fixed_s,
         work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
         memory_bytes=memory + cell.concurrency * THREAD_BYTES,
     )
