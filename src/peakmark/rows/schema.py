@@ -9,22 +9,26 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict, namedtuple
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from peakmark import files
-from peakmark.catalogue import TOGETHER
+from peakmark.catalogue import SUBSYSTEMS, TOGETHER
+from peakmark.config.types import Planned
 from peakmark.errors import RecordError
-from peakmark.messages import Trust
+from peakmark.messages import Scope, Trust, catalogue
 from peakmark.rows import CAMPAIGN, FOLDER, FRAMES
+from peakmark.tools.tables import BY_NAME, TABLES
 
 Kind = Literal["text", "int", "float", "flag", "json"]
 DTYPES: Mapping[Kind, Any] = {
@@ -350,6 +354,110 @@ FILES: Mapping[str, tuple[SchemaColumn, ...]] = dict(
 """Name of a file without ``.csv`` -> columns of the file."""
 
 
+MAXIMUM = 1 << 62
+"""Largest number that a file may hold: sums, squares and ratios of such numbers stay finite."""
+POSITIVE = ("value", "mean", "median", "min", "max", "low", "high", "limit", "bound", "work")
+"""Columns whose numbers are above zero, where there is one."""
+_UNITS = {unit for subsystem in SUBSYSTEMS.values() for unit in subsystem.units.values()}
+_CODES = {code.partition(" ")[0] for code in catalogue()}
+_PROGRAMS = {program.instrument for table in TABLES for program in table.series}
+VOCABULARY: Mapping[str, Collection[str]] = {
+    "status": ("ok", "missing", "unavailable", "failed"),
+    "subsystem": ("", *SUBSYSTEMS),
+    "unit": {"", *_UNITS},
+    "limit_kind": ("limit", "at_most", "none", ""),
+    "limit_origin": ("measured", "read", "site", "datasheet", "unknown", ""),
+    "trust": ("", *Trust),
+    "scope": tuple(Scope),
+    "kind": ("node", "pair"),
+    "code": _CODES,
+    "table": {"", *BY_NAME},
+    "instrument": _PROGRAMS,
+    "workload": {workload for subsystem in SUBSYSTEMS.values() for workload in subsystem.workloads},
+}
+"""Column -> texts that it may hold."""
+_NAMES, _NUMBERS, _TEXTS = list[str], list[int], dict[str, Any]
+SHAPES: Mapping[str, Any] = {
+    "first_cpus": _NUMBERS, "placed_numa_nodes": _NUMBERS, "order": _NUMBERS,
+    "program_warnings": _NAMES, "limit_sources": _NAMES, "limit_remarks": _NAMES,
+    "hosts": _NAMES, "reasons": _NAMES,
+    "counters": _TEXTS, "server_counters": _TEXTS, "io_limits": _TEXTS, "link": _TEXTS,
+    "settings": dict[str, str], "recorded": dict[str, str],
+    "points": list[str | list[float]],
+    "value": Any,
+}  # fmt: skip
+"""Column with JSON -> type of its value."""
+
+
+class Times(TypedDict):
+    """When a campaign was measured; the last three are absent without records."""
+
+    newest: datetime
+    records: int
+    first: NotRequired[datetime]
+    last: NotRequired[datetime]
+    elapsed: NotRequired[float]
+
+
+class Failure(TypedDict):
+    """A failure that several nodes may have in common."""
+
+    cells: str
+    what: str
+    reason: str
+    nodes: list[str]
+
+
+class Program(TypedDict):
+    """A program that measured."""
+
+    instrument: str
+    version: str
+    path: str
+
+
+class Checksums(TypedDict):
+    """Number of raw outputs, and the SHA-256 of the file with their checksums."""
+
+    outputs: int
+    digest: str
+
+
+class Rule(TypedDict):
+    """When a node is slow."""
+
+    beyond: float
+    nodes: int
+    repetitions: int
+
+
+class CampaignContent(TypedDict):
+    """The content of ``campaign.json``, which ``campaign_facts.campaign_of`` describes."""
+
+    name: str
+    config: Planned
+    settings: dict[str, Any]
+    preset: str
+    cells: int
+    missing: int
+    instruments: list[str]
+    times: Times
+    jobs: list[str]
+    versions: list[str]
+    programs: list[Program]
+    commands: dict[str, list[str]]
+    empty: dict[str, str]
+    failures: list[Failure]
+    networks: dict[str, dict[str, Any]]
+    core_types: dict[str, list[str]]
+    on_cluster: bool
+    behind: dict[str, list[str]]
+    checksums: Checksums
+    left_out: list[str]
+    unplanned: dict[str, str]
+    rule: Rule
+
+
 @dataclass(frozen=True)
 class CampaignFrames:
     """A judged campaign: a frame for each file, and the facts about the whole campaign.
@@ -429,6 +537,7 @@ def read(campaign: Path) -> CampaignFrames:
     frames = {name: _read_frame(folder / f"{name}.csv", name) for name in FILES}
     try:
         content = json.loads((folder / CAMPAIGN).read_bytes())
+        msgspec.convert(content, CampaignContent)
     except (OSError, ValueError) as error:
         raise _damaged(folder / CAMPAIGN, str(error)) from error
     return CampaignFrames(**frames, campaign=content)
@@ -448,19 +557,75 @@ def _read_frame(path: Path, name: str) -> pd.DataFrame:
             na_values=numbers,
             quoting=csv.QUOTE_MINIMAL,
         )
-    except (OSError, ValueError) as error:
-        raise _damaged(path, str(error)) from error
+    except (OSError, ValueError, TypeError) as error:
+        raise _damaged(path, _unreadable(path, numbers) or str(error)) from error
     if list(frame) != list(dtypes):
         raise _damaged(path, "its columns are not those of this version")
+    for column in columns:
+        line, why = _first_wrong(frame[column.name], column)
+        if why:
+            # The first line of the file has the names of the columns.
+            raise _damaged(path, f"line {line + 2}, column {column.name}: {why}")
     return frame
+
+
+def _unreadable(path: Path, numbers: Iterable[str]) -> str:
+    """Return where a file has a text in place of a number, such as ``line 3, column n: 'x' is no number``.
+
+    The text is empty if there is no such place.
+    """
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError):
+        return ""
+    for name in numbers:
+        texts = frame.get(name, pd.Series(dtype=str))
+        parsed = pd.to_numeric(texts, errors="coerce").abs()
+        wrong = texts[texts.ne("") & ~parsed.le(MAXIMUM)]
+        if len(wrong):
+            return f"line {wrong.index[0] + 2}, column {name}: {wrong.iloc[0]!r} is no number up to 2^62"
+    return ""
+
+
+def _first_wrong(values: pd.Series, column: SchemaColumn) -> tuple[int, str]:
+    """Return the first value of a column that no peakmark writes: (index of its line, what is wrong).
+
+    The text is empty if there is none.
+    """
+    if column.kind in ("int", "float"):
+        known = values.dropna()
+        possible = known.abs().le(MAXIMUM)
+        if column.kind == "int":
+            possible &= known.ge(0)
+        elif column.name in POSITIVE:
+            possible &= known.gt(0)
+        if not possible.all():
+            wrong = known[~possible]
+            return int(wrong.index[0]), f"{wrong.iloc[0]} is not possible"
+    allowed = VOCABULARY.get(column.name)
+    if column.kind == "text" and allowed:
+        wrong = values[~values.isin(allowed)]
+        if len(wrong):
+            return int(
+                wrong.index[0]
+            ), f"{wrong.iloc[0]!r} is not one of {', '.join(sorted(allowed))}"
+    if column.kind == "json":
+        # Most lines of a column have the same text.
+        for text in values.unique():
+            try:
+                msgspec.json.decode(text or "null", type=SHAPES[column.name] | None)
+            except ValueError as error:
+                return int(values.eq(text).to_numpy().argmax()), f"{text!r}: {error}"
+    return 0, ""
 
 
 def _damaged(path: Path, why: str) -> RecordError:
     """Return the error for a file that cannot be used."""
     campaign = path.parent.parent
-    return RecordError(
-        f"{path} cannot be used ({why})", f"peakmark tables {campaign} writes it anew"
-    )
+    remedy = f"peakmark tables {campaign} writes it anew"
+    if not (campaign / "plan.json").is_file():
+        remedy = "the folder has no records to make it from: take the folder from its source again"
+    return RecordError(f"{path} cannot be used ({why})", remedy)
 
 
 def lines(frame: pd.DataFrame) -> Iterator[Any]:
