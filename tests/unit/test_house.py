@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_180,
     "machine": 8_240,
     "plan": 7_010,
-    "rows": 22_310,
+    "rows": 22_290,
     "slurm": 4_280,
     "run": 9_710,
     "storage": 2_500,

@@ -22,7 +22,7 @@ from peakmark.messages import OF_ANOTHER, Message, Scope, Trust, message, words,
 from peakmark.rows import checks, schema
 from peakmark.rows.point_limits import add_clocks
 from peakmark.rows.recorded_facts import deviations
-from peakmark.rows.row_runs import Line, Messages, RowRuns, trust_of
+from peakmark.rows.rows import Line, Messages, RowRuns, trust_of
 from peakmark.rows.schema import DISTURBANCES
 from peakmark.statistics import median
 from peakmark.storage.results import Results

@@ -12,7 +12,7 @@ from peakmark.messages import Trust
 from peakmark.rows import schema
 from peakmark.rows.checks import check_row
 from peakmark.rows.placements import add_placements
-from peakmark.rows.row_runs import RowRuns
+from peakmark.rows.rows import RowRuns
 from peakmark.rows.runs import add_clock, line_of
 
 W, U, N = Trust.NO, Trust.CARE, Trust.OK

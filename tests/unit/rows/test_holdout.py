@@ -29,7 +29,7 @@ KEPT = ROOT / "tests" / "unit" / "data" / "holdout.csv"
 FILES = ("rows", "warnings", "fleet")
 GOLDEN = ("node", "cluster")
 SEEDS = (1, 2)
-JUDGES = ("checks", "core_checks", "row_warnings", "row_runs")
+JUDGES = ("checks", "rows", "row_warnings")
 """Modules of ``rows/`` that make warnings."""
 
 
