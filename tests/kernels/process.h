@@ -70,7 +70,8 @@ static inline bool process_disable(const struct disabled_call *call) {
 static const struct disabled_call *process_disabled_call = NULL;
 enum { PROCESS_NOT_DISABLED = 126 };
 
-/* argv[0] is the name of a program in $KERNELS; variable may be NULL or "NAME=value". */
+/* argv[0] is the name of a program in $KERNELS, or a path from /; variable may be NULL or
+ * "NAME=value". */
 static inline struct process *process_start(const char *variable, const char *const *argv) {
     const char *kernels = getenv("KERNELS");
     struct process *process = calloc(1, sizeof *process);
@@ -79,6 +80,9 @@ static inline struct process *process_start(const char *variable, const char *co
     assert_non_null(process);
     snprintf(path, sizeof path, "%s/%s", kernels != NULL ? kernels : "../../build/kernels",
              argv[0]);
+    if (argv[0][0] == '/') {
+        snprintf(path, sizeof path, "%s", argv[0]);
+    }
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
     process->pid = fork();
