@@ -16,7 +16,7 @@ CEILINGS = {
     "config": 4_940,
     "data": 330,
     "limits": 5_180,
-    "machine": 8_240,
+    "machine": 8_700,
     "plan": 7_010,
     "rows": 22_290,
     "slurm": 4_280,

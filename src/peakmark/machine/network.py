@@ -20,6 +20,8 @@ data rates already.
 _FDR_GBIT = 14.0625
 """Signalling rate of a lane of FDR in Gbit/s. Linux shows a multiple of 14 instead."""
 
+_STRIPED = "balance-rr"
+"""Mode of a bond that sends the packets of one stream over all members."""
 _Speed = tuple[float | None, str | None]
 """A line rate in bit/s, and a remark about it."""
 
@@ -65,9 +67,8 @@ def collect(host: Host, interface: str | None = None) -> Facts:
     facts["speed_bps"], facts["speed_note"] = _speed(host, name)
     if facts["kind"] == "bond":
         facts["mode"] = _mode(host, name)
-        # One stream uses one member: at most the fastest.
-        members = [_speed(host, member)[0] or 0.0 for member in facts["members"] or ()]
-        facts["stream_bps"] = max(members, default=0.0) or None
+    if stream := _stream(host, name):
+        facts["stream_bps"] = stream
     if facts["speed_bps"] is None:
         how = f"write network.speed_bps in the site file ({facts['speed_note']})"
         host.missing("network.speed_bps", how)
@@ -75,12 +76,22 @@ def collect(host: Host, interface: str | None = None) -> Facts:
 
 
 def _default_interface(host: Host) -> str | None:
-    route = re.search(r"(?m)^(\S+)\t00000000\t", host.read("/proc/net/route") or "")
-    return route[1] if route else None
+    """Return the interface of the default route with the lowest metric."""
+    metrics: dict[str, int] = {}
+    for line in (host.read("/proc/net/route") or "").splitlines():
+        # Interface, destination, gateway, flags, two counters, metric and mask.
+        name, destination, *_, metric, mask = [*line.split(), *[""] * 8][:8]
+        # Routes that reject packets have the interface ``*``.
+        if name != "*" and destination == mask == "00000000":
+            metrics[name] = min(int(metric), metrics.get(name, int(metric)))
+    return min(metrics, key=metrics.__getitem__, default=None)
 
 
 def _kind(host: Host, name: str) -> str:
-    """Return the kind of an interface: loopback, bond, infiniband, ethernet or virtual (without a device)."""
+    """Return the kind of an interface: loopback, bond, infiniband, ethernet or virtual (without a device).
+
+    Teams count as bonds: several ports with a line rate below an interface that is no bridge.
+    """
     place = f"/sys/class/net/{name}"
     # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet.
     number = host.read(place, "type")
@@ -90,7 +101,10 @@ def _kind(host: Host, name: str) -> str:
         return "bond"
     if number == "32":
         return "infiniband"
-    return "ethernet" if host.path(f"{place}/device").exists() else "virtual"
+    if host.path(f"{place}/device").exists():
+        return "ethernet"
+    is_team = not host.path(f"{place}/bridge").exists() and len(_wired(host, name)) > 1
+    return "bond" if is_team else "virtual"
 
 
 def _driver(host: Host, name: str) -> str | None:
@@ -111,26 +125,63 @@ def _members(host: Host, name: str) -> list[str] | None:
     return [path.rpartition("/lower_")[2] for path in lower] or None
 
 
+def _wired(host: Host, name: str) -> list[str]:
+    """Return the interfaces below a virtual one that lead to a device. Those of guests lead to none."""
+    members = _members(host, name) or []
+    return [one for one in members if _kind(host, one) != "virtual" or _wired(host, one)]
+
+
 def _speed(host: Host, name: str) -> _Speed:
     """Return the line rate and a remark about it.
 
-    The speed of a virtual interface is ignored, because it is meaningless.
+    The speed of a virtual interface is ignored, because it is meaningless. It has the speed of the
+    interfaces below it, if they have the same.
     """
-    kind, members = _kind(host, name), _members(host, name)
+    kind = _kind(host, name)
     if kind == "infiniband":
         return _infiniband(host, name)
-    if kind == "virtual" and members:
-        speed, note = _speed(host, members[0])
-        return speed, note or f"speed of {members[0]}, below {name}"
     if kind == "virtual":
-        return None, f"{name} is a virtual interface, which has no line rate"
+        wired = _wired(host, name)
+        if not wired:
+            return None, f"{name} is a virtual interface, which has no line rate"
+        speeds = {_speed(host, member) for member in wired}
+        if len({speed for speed, _ in speeds}) > 1:
+            return None, f"{name} sends through {' or '.join(wired)}, which differ in speed"
+        speed, note = _speed(host, wired[0])
+        return speed, note or f"speed of {wired[0]}, below {name}"
     mbit = host.read_int(f"/sys/class/net/{name}/speed")
     if mbit is None or mbit <= 0:
         return None, f"the driver of {name} reports no speed"
+    members = _members(host, name)
     if kind == "bond" and members:
-        note = f"bond in mode {_mode(host, name)} over {' and '.join(members)}: a single stream uses one of them"
-        return mbit * 1e6, note
+        return _bond_speed(host, name, members, mbit * 1e6)
     return mbit * 1e6, None
+
+
+def _bond_speed(host: Host, name: str, members: list[str], reported: float) -> _Speed:
+    """Return the line rate of a bond, at most that of its members, and a remark about it."""
+    rates = [_speed(host, member)[0] or reported for member in members]
+    mode = _mode(host, name)
+    most = max(rates) if mode == "active-backup" else sum(rates)
+    uses = "all" if mode == _STRIPED else "one"
+    kind = f"bond in mode {mode}" if mode else "team"
+    note = f"{kind} over {' and '.join(members)}: a single stream uses {uses} of them"
+    return min(reported, most), note
+
+
+def _stream(host: Host, name: str) -> float | None:
+    """Return the rate of one stream through the bond at or below an interface; None without a bond.
+
+    A stream uses one member of the bond: at most the fastest.
+    """
+    members = _members(host, name) or []
+    if _kind(host, name) != "bond":
+        rates = [_stream(host, member) for member in members]
+    elif _mode(host, name) == _STRIPED:
+        return None
+    else:
+        rates = [_speed(host, member)[0] for member in members]
+    return max(filter(None, rates), default=None)
 
 
 def _mode(host: Host, name: str) -> str | None:
@@ -139,20 +190,27 @@ def _mode(host: Host, name: str) -> str | None:
 
 
 def _infiniband(host: Host, name: str) -> _Speed:
-    """Return the data rate of the first InfiniBand port of an interface that is up, and a remark.
+    """Return the data rate of the InfiniBand port of an interface, and a remark.
 
-    Without such a port, it is the speed of the interface.
+    Without a port that is up, it is the speed of the interface.
     """
+    place = f"/sys/class/net/{name}"
+    ports = host.glob(f"{place}/device/infiniband/*/ports/*")
+    # Several ports of a device are numbered from 0 here, but from 1 below the device.
+    index = host.read(place, "dev_port") or host.read(place, "dev_id")
+    if len(ports) > 1 and index is not None:
+        ports = [port for port in ports if port.endswith(f"/{int(index, 0) + 1}")]
     # The rate of a port is a text such as ``56 Gb/sec (4X FDR)``: lanes and generation in brackets.
-    for port in host.glob(f"/sys/class/net/{name}/device/infiniband/*/ports/*"):
+    for port in ports:
         text = host.read(port, "rate")
+        is_down = (host.read(port, "state") or "").endswith("DOWN")
         match = re.match(r"(\d+(?:\.\d+)?) Gb/sec \((\d+)X (\w+)\)", text or "")
-        if match and float(match[1]) and int(match[2]):
+        if match and float(match[1]) and int(match[2]) and not is_down:
             lanes, generation = int(match[2]), match[3]
             lane = _FDR_GBIT if generation == "FDR" else float(match[1]) / lanes
             rate = lane * lanes * _INFINIBAND_DATA.get(generation, 1.0) * 1e9
             return rate, f"{text}: {rate / 1e9:.4g} Gbit/s of data after line coding"
-    speed = first_int(host.read(f"/sys/class/net/{name}/speed"))
+    speed = first_int(host.read(f"{place}/speed"))
     if speed:
         return speed * 1e6, None
     return None, f"no InfiniBand port of {name} reports its rate"

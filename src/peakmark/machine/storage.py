@@ -92,7 +92,7 @@ def collect(host: Host, scratch: Path | None) -> Facts:
         facts["free"] = shutil.disk_usage(directory).free
     # btrfs subvolumes and bind mounts are shown as /dev/sda1[/path].
     source = re.sub(r"\[.*\]$", "", mount.get("source") or "")
-    disks = _disks(host, source) if source.startswith("/dev/") else []
+    disks = _disks(host, source, mount.get("fstype")) if source.startswith("/dev/") else []
     if not mount:
         how = "name an existing directory as scratch, and have findmnt (util-linux)"
         host.missing("storage.filesystem", how)
@@ -119,21 +119,39 @@ def _mount(host: Host, directory: Path) -> Facts:
     return dict(mounts[-1])
 
 
-def _disks(host: Host, source: str) -> list[Facts]:
+def _disks(host: Host, source: str, filesystem: str | None) -> list[Facts]:
     """Return the physical disks below a block device, such as a partition, LVM volume or RAID."""
-    columns = "NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
-    tree = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, source]) or {}
+    devices = _lsblk(host, source)
+    # findmnt shows only one of the devices of btrfs.
+    if filesystem == "btrfs" and devices:
+        for folder in host.glob("/sys/fs/btrfs/*/devices"):
+            names = [path.rpartition("/")[2] for path in host.glob(folder, "*")]
+            if devices[0]["kname"] in names:
+                devices = _lsblk(host, *(f"/dev/{name}" for name in names))
     disks: dict[str, Facts] = {}
-    for disk in _leaves(tree.get("blockdevices") or []):
+    for disk in _leaves(devices):
         disks.setdefault(disk["kname"], disk)
     return list(disks.values())
 
 
+def _lsblk(host: Host, *sources: str) -> list[Facts]:
+    """Return lsblk's entries of block devices, with the devices below them as children."""
+    columns = "NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
+    answer = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, *sources]) or {}
+    return list(answer.get("blockdevices") or [])
+
+
 def _leaves(devices: list[Facts]) -> Iterator[Facts]:
-    """Yield the devices in lsblk's tree that have no children."""
+    """Yield the devices in lsblk's tree that have no children, and disks that have several paths.
+
+    The children of such a disk are its paths, which have the disk's model.
+    """
     for device in devices:
-        if device.get("children"):
-            yield from _leaves(device["children"])
+        below = list(_leaves(device.get("children") or []))
+        if below and device.get("type") == "mpath":
+            yield {**below[0], "kname": device["kname"], "size": device.get("size")}
+        elif below:
+            yield from below
         elif device.get("kname"):
             yield device
 
@@ -173,7 +191,7 @@ def _disk(host: Host, disk: Facts) -> Facts:
     if interface == "virtio":
         rotational = None  # virtual disks report that they rotate by default
     if interface == "nvme":
-        pcie = pcie_link(host, _controller(disk["kname"]))
+        pcie = pcie_link(host, _controller(host, disk["kname"]))
     return {
         "model": (disk.get("model") or "").strip() or None,
         "rotational": rotational,
@@ -189,10 +207,18 @@ def _disk(host: Host, disk: Facts) -> Facts:
     }
 
 
-def _controller(name: str) -> str:
-    """Return the PCI device of an NVMe disk. nvme0n1 and nvme0c0n1 (multipath) belong to nvme0."""
+def _controller(host: Host, name: str) -> str:
+    """Return the PCI device of an NVMe disk; a path without files if several controllers have the disk.
+
+    nvme0n1 belongs to nvme0, except under multipath: then its device is a subsystem, which has links to
+    its controllers.
+    """
+    links = host.glob("/sys/block", name, "device/nvme*")
+    controllers = [link for link in links if re.search(r"/nvme\d+$", link)]
     match = re.match(r"nvme\d+", name)
     controller = match[0] if match else name
+    if controllers:
+        controller = " or ".join(link.rpartition("/")[2] for link in controllers)
     return f"/sys/class/nvme/{controller}/device"
 
 
@@ -206,7 +232,7 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
         path: path of the disk in /sys/devices, which names the port of a SATA or SAS disk.
     """
     if interface == "nvme":
-        device = _controller(name)
+        device = _controller(host, name)
         speed = host.read(device, "current_link_speed")
         return pcie_limit(speed, host.read(device, "current_link_width"))
     if interface == "sata" and (port := re.search(r"/ata(\d+)/", path)):

@@ -5,7 +5,7 @@ from tests.unit.machine.hosts import DATA, files_of, host
 
 from peakmark.machine import network
 
-ROUTE = "Iface\tDestination\tGateway\neth1\t000200C0\t0\n{}\t00000000\t0100A8C0\n"
+ROUTE = "Iface\tDestination\tGateway\neth1\t000200C0\t0\n{}\t00000000\t0100A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
 
 
 def test_virtio_network_tells_no_speed(tmp_path):

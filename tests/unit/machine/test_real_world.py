@@ -1,0 +1,138 @@
+"""Facts and limits of machines in public bug reports, whose first answer was wrong."""
+
+import json
+
+import pytest
+from tests.unit.machine.hosts import host
+
+from peakmark import limits
+from peakmark.limits.base import Question
+from peakmark.machine import network, storage
+
+NET = "/sys/class/net"
+ROUTE = "{}\t00000000\t0100000A\t0003\t0\t0\t{}\t00000000\t0\t0\t0\n"
+
+
+def links(**ports):
+    """Interfaces: name -> Mbit/s, or names of the interfaces below; a trailing ``-`` is a guest's."""
+    lines = []
+    for name, below in ports.items():
+        lines.append(f"{NET}/{name}/type 1")
+        if isinstance(below, int):
+            lines += [f"{NET}/{name}/speed {below}", f"{NET}/{name}/device/vendor 0x15b3"]
+        else:
+            lines += [f"{NET}/{name}/lower_{one} ->../{one}" for one in below.split()]
+            lines.append(f"{NET}/{name}/speed 50000")
+    return "\n".join(lines)
+
+
+BOND = (
+    links(bond0="ens1 ens2", ens1=25000, ens2=25000)
+    + f"""
+    {NET}/bond0/bonding/slaves ens1 ens2
+    {NET}/bond0/bonding/mode """
+)
+LACP, STRIPED = f"{BOND}802.3ad 4", f"{BOND}balance-rr 0"
+GUESTS = f"""{links(fwpr100p0="", tap101i0="", vmbr0="fwpr100p0 nic0 tap101i0")}
+    {NET}/vmbr0/bridge/bridge_id 8000.0"""
+
+
+@pytest.mark.parametrize(("files", "name", "gigabits", "stream"), [
+    (LACP + links(vlan="bond0"), "vlan", 50, 25),
+    (LACP + links(vlan="bond0", br0="vlan tap0", tap0=""), "br0", 50, 25),
+    (STRIPED + links(vlan="bond0"), "vlan", 50, None),
+    (links(team0="eth1 eth2", eth1=25000, eth2=25000), "team0", 50, 25),
+    (GUESTS + links(nic0=1000), "vmbr0", 1, None),
+    (GUESTS + links(nic0="enp3s0", enp3s0=10000), "vmbr0", 10, None),
+    (GUESTS + links(nic0=""), "vmbr0", None, None),
+    (GUESTS + links(nic0=-1), "vmbr0", None, None),
+])  # fmt: skip
+def test_interfaces_above_a_bond_or_a_device(tmp_path, files, name, gigabits, stream):
+    files = files.replace(f"{NET}/", f"\n{NET}/")
+    facts = network.collect(host(tmp_path, files), name)
+    assert facts["speed_bps"] == (gigabits and gigabits * 1e9)
+    assert facts.get("stream_bps") == (stream and stream * 1e9)
+    known = {"network": {**facts, "mtu": 1500}}
+    row = Question("network", "TCP", "", None, 1, "throughput", known)
+    rate = stream or gigabits
+    assert limits.for_row(row).value == (rate and pytest.approx(rate * 1e9 * 1448 / 1538))
+
+
+def test_a_bridge_of_unlike_ports_has_no_rate(tmp_path):
+    files = links(br0="eth1 eth2", eth1=1000, eth2=10000) + f"\n{NET}/br0/bridge/bridge_id 8000.0"
+    assert "differ in speed" in network.collect(host(tmp_path, files), "br0")["speed_note"]
+
+
+@pytest.mark.parametrize(("routes", "name"), [
+    ([("*", 0), ("eth1", 0)], "eth1"), ([("wlan0", 600), ("eth1", 100)], "eth1"), ([("*", 0)], None),
+])  # fmt: skip
+def test_the_default_route_leads_through_an_interface(tmp_path, routes, name):
+    text = (
+        "".join(ROUTE.format(*route) for route in routes)
+        + "tun0\t00000000\t0\t3\t0\t0\t0\t00000080\n"
+    )
+    assert network.collect(host(tmp_path, {"/proc/net/route": text}))["interface"] == name
+
+
+@pytest.mark.parametrize(("files", "gigabits"), [
+    ("dev_port 1", 54.545), ("dev_id 0x1", 54.545), ("dev_port 0", None),
+])  # fmt: skip
+def test_each_port_of_an_adapter_has_its_own_rate(tmp_path, files, gigabits):
+    ports = f"{NET}/ib1/device/infiniband/mlx4_0/ports"
+    text = f"""
+        {NET}/ib1/type 32
+        {NET}/ib1/{files}
+        {ports}/1/rate 10 Gb/sec (4X SDR)
+        {ports}/1/state 1: DOWN
+        {ports}/2/rate 56 Gb/sec (4X FDR)
+        {ports}/2/state 4: ACTIVE
+    """
+    facts = network.collect(host(tmp_path, text), "ib1")
+    assert facts["speed_bps"] == (gigabits and pytest.approx(gigabits * 1e9, rel=1e-4))
+
+
+def device(kname, *below, kind="disk", size=8, tran=None):
+    return {"kname": kname, "type": kind, "tran": tran, "size": size, "children": list(below)}
+
+
+def stored(tmp_path, files, source, tree, filesystem="xfs"):
+    mount = {"target": "/data", "source": source, "fstype": filesystem}
+    tools = {"findmnt": json.dumps({"filesystems": [mount]})}
+    for name, devices in tree.items():
+        tools[f"lsblk -J -b -s -o NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE {name}"] = (
+            json.dumps({"blockdevices": devices})
+        )
+    this = host(tmp_path, files, tools)
+    return storage.collect(this, tmp_path), this.unknown["storage.interface_limit"]
+
+
+@pytest.mark.parametrize(("controllers", "gigabytes"), [
+    ("nvme1", 3.938), ("nvme0", 7.877), ("nvme0 nvme1", None), ("", 7.877),
+])  # fmt: skip
+def test_a_namespace_names_its_controller(tmp_path, controllers, gigabytes):
+    files = ["/sys/block/nvme0n1/device/model M"]
+    files += [f"/sys/block/nvme0n1/device/{name}/model M" for name in controllers.split()]
+    for name, speed in (("nvme0", "16.0"), ("nvme1", "8.0")):
+        place = f"/sys/class/nvme/{name}/device"
+        files += [f"{place}/current_link_speed {speed} GT/s PCIe", f"{place}/current_link_width 4"]
+    disk = storage._disk(host(tmp_path, "\n".join(files)), device("nvme0n1", tran="nvme"))
+    assert disk["interface_limit"] == (gigabytes and pytest.approx(gigabytes * 1e9, rel=1e-3))
+
+
+@pytest.mark.parametrize("above", [(), ("part",), ("part", "crypt")])
+def test_paths_are_one_disk(tmp_path, above):
+    tree = device("dm-0", *(device(f"sd{letter}", tran="fc") for letter in "abcd"), kind="mpath")
+    for number, kind in enumerate(above):
+        tree = device(f"dm-{number + 1}", tree, kind=kind, size=7)
+    facts, why = stored(tmp_path, "", "/dev/mapper/mpatha", {"/dev/mapper/mpatha": [tree]})
+    assert (facts["members"], facts["size"], facts["interface"]) == (["dm-0"], 8, "fc")
+    assert "several disks" not in why
+
+
+@pytest.mark.parametrize(("members", "count"), [("sda1 sdb1", 2), ("sdc1 sdd1", 1)])
+def test_btrfs_on_two_disks(tmp_path, members, count):
+    files = "\n".join(f"/sys/fs/btrfs/9f3a/devices/{name}/size 1" for name in members.split())
+    one, two = (device(f"sd{x}1", device(f"sd{x}", tran="sata"), kind="part") for x in "ab")
+    tree = {"/dev/sda1 /dev/sdb1": [one, two], "/dev/sda1": [one]}
+    facts, why = stored(tmp_path, files, "/dev/sda1[/@home]", tree, "btrfs")
+    assert len(facts["members"]) == count and ("several disks" in why) == (count == 2)
