@@ -18,10 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
 LANES = (
-    ("lint", "test-workflow"),
+    ("lint", "test-unit"),
+    ("test-workflow",),
     ("test-cluster",),
-    ("test-kernels", "test-unit"),
-    ("test-faults",),
+    ("test-kernels", "test-faults"),
 )
 SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
 
