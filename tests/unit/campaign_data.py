@@ -19,8 +19,6 @@ from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed
-from peakmark.views import layout_tables
-from peakmark.views.table import csv
 from peakmark.views.table_files import write_tables
 
 DATA = Path(__file__).parent / "data"
@@ -166,13 +164,6 @@ def tables(campaign):
     judged = build.load(campaign)
     write_tables(judged, campaign / "tables")
     return judged
-
-
-def layout_frame(judged, layout_table):
-    """The CSV file of a layout table as a frame."""
-    rows = judged.rows[judged.rows["table"].eq(layout_table.table.name)]
-    points = layout_tables.lines_of(layout_table, rows)
-    return csv(layout_tables.columns_of(judged, layout_table, points))
 
 
 def only_row(folder, records, **more):

@@ -44,6 +44,7 @@ def test_without_nvidia_smi_the_facts_are_those_of_the_driver_and_of_sysfs(tmp_p
     on_bus(tmp_path, numa_node="-1", current_link_speed="2.5 GT/s PCIe", current_link_width="8")
     found = gpu.collect(gpu_host(tmp_path, gpus(2)), tmp_path / "gpubench")
     assert (found["count"], found["driver"], found["vbios"]) == (2, "CUDA 13.0", None)
+    assert found["pcie"]["current_width"] == 8 and gpu.on_bus(Host(tmp_path)) == 1
     first, second = found["gpus"]
     assert (first["generation"], first["width"], first["numa_node"]) == (4, 8, -1)
     assert (second["generation"], second["width"]) == (None, None)
@@ -59,13 +60,6 @@ def test_gpus_that_differ_have_no_fact_in_common(tmp_path):
 @pytest.mark.parametrize("answer", [None, {"driver": 13000, "gpus": []}, {}])
 def test_a_machine_without_gpus_has_no_such_facts(tmp_path, answer):
     assert gpu.collect(gpu_host(tmp_path, answer), tmp_path / "gpubench") is None
-
-
-def test_the_width_of_a_link_is_that_of_sysfs(tmp_path):
-    on_bus(tmp_path, current_link_width="8")
-    found = gpu.collect(gpu_host(tmp_path, gpus(2)), tmp_path / "gpubench")
-    assert found["pcie"]["current_width"] == 8
-    assert gpu.on_bus(Host(tmp_path)) == 1
 
 
 TOPOLOGY = (

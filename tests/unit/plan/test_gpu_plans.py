@@ -2,6 +2,8 @@
 
 import msgspec
 import pytest
+from tests.unit.cases import cases
+from tests.unit.hostile import refuses
 from tests.unit.plan.planned import where
 
 from peakmark import plan
@@ -93,28 +95,9 @@ def test_variants_and_blocks_belong_to_their_workloads(gpus):
     assert not [cell for cell in plan.make(both).cells if cell.variant == "peer"]
 
 
-@pytest.mark.parametrize(("grid", "words"), [
-    ({"concurrency": ["cores"]}, "gpu[0].concurrency[0] is \"cores\": allowed is a whole number from 1 to 4096, or the word gpus"),
-    ({"variants": ["to"]}, "variants has 'to', which none of its workloads has"),
-    ({"variants": ["pool"]}, "gpu[0].variants[0] is \"pool\": allowed is sustained and burst"),
-    ({"blocks": ["4KiB"]}, "none of its workloads has a block size"),
-    ({"workloads": ["RS"], "blocks": ["4MiB"]}, "takes blocks of 32B to 1MiB"),
-    ({"workloads": ["TCP"]}, "'TCP'; allowed words are \"FP64\", \"FP32\", \"FP16\""),
-    ({"total": 1e12}, "gpu[0] has the unknown key total: allowed are blocks"),
-    ({"references": {"hpl": {}}}, "allowed for gpu are cublas, cuda-memcpy"),
-    ({"workloads": ["LINK"], "variants": ["peer"], "concurrency": [1]}, "needs 2 GPUs for peer"),
-])  # fmt: skip
+@cases("configuration")
 def test_a_wrong_grid_is_refused_in_one_sentence(grid, words):
-    with pytest.raises(ConfigError) as refused:
-        plan.make({"gpu": [{**RATES, **grid}]})
-    assert words in str(refused.value) and "\n" not in str(refused.value)
-
-
-def test_other_subsystems_have_no_gpus():
-    with pytest.raises(
-        ConfigError, match=r"cpu\[0\].concurrency\[0\] is .gpus.: allowed is a whole number"
-    ):
-        plan.make({"cpu": [{"workloads": ["DP"], "concurrency": ["gpus"]}]})
+    refuses(lambda: plan.make({"gpu": [{**RATES, **grid}]}), words)
 
 
 KINDS = [

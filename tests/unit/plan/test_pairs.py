@@ -80,7 +80,7 @@ def test_the_pairs_of_a_round_together_are_one_job(planned):
     there = where(nodes=NODES, switches=LEAVES)
     one = planned(there, network=together(), repetitions=2, fan_out="node")
     rounds_of = {name: cells for name, cells in one.jobs.items() if name.endswith(".together")}
-    assert len(rounds_of) == 4, "two rounds, each repeated"
+    assert len(rounds_of) == 4  # two rounds, each repeated
     for cells in rounds_of.values():
         pairs = [(cell.node, cell.peer) for cell in cells]
         assert {name for pair in pairs for name in pair} == set(NODES)
@@ -90,7 +90,7 @@ def test_the_pairs_of_a_round_together_are_one_job(planned):
         # No other pair may run meanwhile.
         assert "--dependency=singleton" in options
     alone = [cell for cell in one.cells if not cell.variant]
-    assert [*one.cells[: len(alone)]] == alone, "each pair is first measured by itself"
+    assert [*one.cells[: len(alone)]] == alone  # each pair is first measured by itself
     assert {cell.row for cell in alone} == {
         cell.row.replace("-together", "") for cell in one.cells[len(alone) :]
     }

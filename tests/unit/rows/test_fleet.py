@@ -23,16 +23,6 @@ def test_slow_nodes_are_told(tmp_path):
     assert frames.nodes[["rows", "judged"]].eq(6).all(axis=None)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "n", "slow"), [(6, 6, {}), (12, 5, SLOW), (3, 6, {"node3": {"cpu": 0.5}})]
-)
-def test_nobody_is_slow_among_equals_few_repetitions_and_few_nodes(tmp_path, nodes, n, slow):
-    frames = fleet_frames(tmp_path / "c", nodes, slow, n)
-    assert frames.fleet.empty
-    assert frames.nodes["judged"].gt(0).all() == (nodes > 3 and n > 5)
-    assert frames.nodes["judged"].gt(0).any() == (nodes > 3 and n > 5)
-
-
 def values(nodes, behind, rows=4):
     """Repetitions of nodes that lie within one per cent of each other."""
     lot = np.random.default_rng(nodes)

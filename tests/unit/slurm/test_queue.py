@@ -36,7 +36,7 @@ def test_jobs_go_in_the_order_of_the_plan_with_their_cell_as_comment(site):
     queue = site.queue(max_jobs=3)
     assert queue.may_submit
     site.steps(1)
-    assert queue.waiting and not queue.may_submit, "three are in the queue"
+    assert queue.waiting and not queue.may_submit  # three are in the queue
     assert list(site.comments.values()) == comments(site)[:3]
     site.states["1"] = ("COMPLETED", "None")
     (ended,) = site.steps(3)

@@ -32,7 +32,7 @@ def test_one_cell_and_the_cells_of_a_job_are_found_and_all_is_json(tmp_path):
     assert planfile.job(path, "any.own.1").cells == tuple(CELLS[5:10])
     os.utime(path, (1, 1))
     planfile.write(path, PLAN)
-    assert path.stat().st_mtime == 1, "the same plan is not written again"
+    assert path.stat().st_mtime == 1  # the same plan is not written again
 
 
 TEXT = planfile.text(PLAN)

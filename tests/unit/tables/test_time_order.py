@@ -38,4 +38,4 @@ def test_a_drift_is_that_of_the_same_instants_in_utc(peakmark, tmp_path, offsets
     for name in ("cpu.csv", "findings.csv"):
         assert local[name] == utc[name]
     runs = csv.DictReader(local["runs.csv"].splitlines())
-    assert [run["repetition"] for run in runs] == list("01234567"), "as they were made"
+    assert [run["repetition"] for run in runs] == list("01234567")  # as they were made

@@ -82,9 +82,6 @@ def test_the_best_reference_is_the_fastest_that_is_comparable(
     assert score_card.best_reference(rows[rows["is_own"]], own) is None
 
 
-# -- share and reference
-
-
 # -- trust
 
 

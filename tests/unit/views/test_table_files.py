@@ -41,6 +41,7 @@ def printed_texts(frames, name):
 
 @pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
     ("rambench", "RS", 5e10, "≤≥"), ("rambench", "LAT", 8e-9, "≥≥"),
+    ("rambench", "RS", 5e9, ""),  # less than half of the bound
 ])  # fmt: skip
 def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workload, value, signs):
     place = {"block": 256 << 20} if workload == "LAT" else {"variant": "pool"}
