@@ -100,19 +100,9 @@ def test_a_bound_is_rounded_away_from_what_it_bounds(value, is_upper, shown):
     assert formatting.round_bound(value, 3, is_upper=is_upper) == shown
 
 
-def test_sizes_in_print_have_a_space_but_names_of_cells_have_none():
-    assert formatting.typeset("2KiB per thread fits L1") == "2 KiB per thread fits L1"
-    assert formatting.typeset("RWS_1MiB_x1") == "RWS_1MiB_x1"
-
-
-def test_the_name_peakmark_has_no_capital_letter_at_the_begin_of_a_sentence():
-    assert formatting.capitalised("peakmark and fio differ") == "peakmark and fio differ"
-    assert formatting.capitalised("threads") == "Threads"
-    assert formatting.capitalised("likwid-bench ran") == "likwid-bench ran"
-    assert formatting.capitalised("hpcc's STREAM") == "hpcc's STREAM"
-    assert formatting.capitalised("n = 3: the range") == "n = 3: the range"
-    assert formatting.capitalised("fiona ran") == "Fiona ran"
-    assert formatting.capitalised("") == ""
+@cases("numbers")
+def test_names_have_no_capital_letter_at_the_begin_of_a_sentence(text, printed):
+    assert formatting.capitalised(text) == printed
 
 
 def test_a_moment_is_in_utc_to_the_second():

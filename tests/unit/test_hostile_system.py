@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from snakemake.exceptions import format_exception_to_string
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 
 from peakmark import resources
-from peakmark.errors import MeasurementError, PeakmarkError
+from peakmark.errors import MeasurementError
 from peakmark.run.measure import Request, measure
 from peakmark.storage.results import Results
 from peakmark.workflow import doctor, startup
@@ -140,30 +139,6 @@ def test_caches_are_not_in_the_home(read_only, tmp_path, monkeypatch):
     folder = cache if read_only else checkout / "build"
     assert os.environ["XDG_CACHE_HOME"] == str(cache)
     assert os.environ["MPLCONFIGDIR"] == str(folder / "matplotlib")
-
-
-@pytest.mark.parametrize(("error", "words"), [
-    (PeakmarkError("cpu[0] is wrong: write another"), "cpu[0] is wrong: write another"),
-    (system_error(errno.ENOSPC, "/t/a"), "/t/a: No space left on device; free"),
-])  # fmt: skip
-def test_the_snakefile_speaks_without_the_place_in_the_rules(error, words):
-    """This file stands for one of the rules."""
-
-    def fail():
-        raise error
-
-    try:
-        try:
-            as_workflow_error(fail)
-        except UserError as caught:
-            caught.__traceback__ = caught.__traceback__  # as whoever passes it on does
-            raise
-    except UserError as caught:
-        places = {__file__: {number: number for number in range(999)}}
-        text = format_exception_to_string(caught, linemaps=places)
-        assert text.startswith(f"Error: {words}") and "\n" not in text
-    else:
-        pytest.fail("nothing was refused")
 
 
 NO_SPACE = "No space left on device"

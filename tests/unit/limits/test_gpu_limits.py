@@ -2,6 +2,7 @@
 
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit.cases import cases
 from tests.unit.machine import hosts
 
 from peakmark import limits
@@ -99,17 +100,7 @@ def test_one_gpu_beside_another_model_has_its_own_limits(tmp_path, first, rate, 
     assert read.value == pytest.approx(memory, rel=1e-3)
 
 
-@pytest.mark.parametrize(("changes", "workload", "variant", "isa", "words"), [
-    ({}, "TC-FP16", "sustained", "mma.sync.m16n8k16.f16", "this GPU also has wgmma"),
-    ({"compute": "10.0"}, "TC-FP16", "burst", "mma.sync.m16n8k16.f16", "tcgen05"),
-    ({"compute": "10.0"}, "FP32", "burst", "fma.rn.f32", "may not be the fastest instruction"),
-    ({"compute": "12.0"}, "TC-FP8", "burst", "mma.sync.m16n8k32.e4m3", "block_scale"),
-    ({"compute": "8.6"}, "TC-FP64", "sustained", "mma.sync.m8n8k4.f64", "compute capability 8.6"),
-    ({"compute": "13.0"}, "FP64", "sustained", "fma.rn.f64", "compute capability 13.0"),
-    ({}, "LINK", "peer", None, "nvidia-smi does not say"),
-    ({}, "LADDER-LAT", "dram", None, "no datasheet"),
-    ({"bus_bits": None}, "RS", "", None, "no machine facts"),
-])  # fmt: skip
+@cases("limits")
 def test_what_has_no_limit_says_why(tmp_path, changes, workload, variant, isa, words):
     facts = hosts.gpu_facts(tmp_path, **changes)
     limit = limits.for_row(question(facts, workload, variant, isa=isa))

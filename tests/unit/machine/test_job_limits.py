@@ -9,17 +9,23 @@ from peakmark.machine.host import Host
 MEMORY = "31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
 
-def test_limits_of_cgroup_2_are_the_smallest_on_the_way_up(tmp_path):
-    files = """
+@pytest.mark.parametrize(("most", "high", "gibibytes"), [
+    ("max", "2147483648", 2), ("4294967296", "2147483648", 2), ("2147483648", "max", 2),
+    ("max", "max", 8), ("max", "9223372036854771712", 8),
+])  # fmt: skip
+@pytest.mark.parametrize("group", ["job_7", "job_7/step_0"])
+def test_limits_of_cgroup_2_are_the_smallest_on_the_way_up(tmp_path, group, most, high, gibibytes):
+    files = f"""
         /proc/meminfo MemTotal: 16777216 kB
-        /proc/self/cgroup 0::/system.slice/slurmstepd.scope/job_7/step_0
+        /proc/self/cgroup 0::/slurmstepd.scope/job_7/step_0
         /proc/self/mountinfo 31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw
-        /sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/step_0/memory.max max
-        /sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/memory.max 4294967296
-        /sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/cpu.max 250000 100000
+        /sys/fs/cgroup/slurmstepd.scope/memory.max 8589934592
+        /sys/fs/cgroup/slurmstepd.scope/{group}/memory.max {most}
+        /sys/fs/cgroup/slurmstepd.scope/{group}/memory.high {high}
+        /sys/fs/cgroup/slurmstepd.scope/job_7/cpu.max 250000 100000
     """
     facts = job_limits.collect(host(tmp_path, files), affinity={0})
-    assert (facts["memory_bytes"], facts["memory_limited_by"]) == (4 << 30, "cgroup")
+    assert (facts["memory_bytes"], facts["memory_limited_by"]) == (gibibytes << 30, "cgroup")
     assert facts["cpu_quota"] == 2.5
 
 

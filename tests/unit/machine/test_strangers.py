@@ -6,7 +6,7 @@ from tests.unit.machine.hosts import host
 
 from peakmark import limits
 from peakmark.limits.base import Question
-from peakmark.machine import hardware, job_limits
+from peakmark.machine import hardware
 
 SYSTEM = "/sys/devices/system/cpu"
 EDAC = "/sys/devices/system/edac/mc"
@@ -137,23 +137,3 @@ def test_two_kinds_of_intels_cores_are_told(tmp_path):
     told = [tuple(kind.values()) for kind in facts["kinds"]]
     assert told == [("4 x P-core", "0,1,2,3", 4.9e9), ("4 x E-core", "4,5,6,7", 3.6e9)]
     assert (facts["clock_hz"]["maximum"], facts["clock_hz"]["nominal"]) == (4.9e9, None)
-
-
-@pytest.mark.parametrize(("most", "high", "expected"), [
-    ("max", "2147483648", 2 << 30), ("4294967296", "2147483648", 2 << 30),
-    ("2147483648", "max", 2 << 30), ("max", "max", None), ("max", "9223372036854771712", None),
-])  # fmt: skip
-@pytest.mark.parametrize("folder", ["user.slice", "user.slice/app"])
-def test_memory_high_limits_as_memory_max(tmp_path, folder, most, high, expected):
-    files = f"""
-        /proc/meminfo MemTotal: 16777216 kB
-        /proc/self/cgroup 0::/user.slice/app
-        /proc/self/mountinfo 31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw
-        /sys/fs/cgroup/{folder}/memory.max {most}
-        /sys/fs/cgroup/{folder}/memory.high {high}
-    """
-    facts = job_limits.collect(host(tmp_path, files), affinity={0})
-    assert facts["memory_bytes"] == expected or (
-        expected is None and facts["memory_bytes"] == 16 << 30
-    )
-    assert facts["memory_limited_by"] == ("cgroup" if expected else None)

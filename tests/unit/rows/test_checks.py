@@ -97,6 +97,9 @@ WHOLE, RARE = {"lost": 0, "round_trips": 10}, {"lost": 1, "round_trips": 99_999}
 QUARTER = {"lost": 250, "round_trips": 750}
 LATE = [{"started": f"2026-11-21T04:0{minute}"} for minute in (0, 9, 2, 3, 4, 5)]
 FALLING = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
+STEADILY = [110.0, 108.5, 107.0, 105.2, 103.0, 101.0]
+AUTUMN = [{"started": f"2026-10-25T02:{time}:00"} for time in ("00+02", "20+02", "40+02", "00+01", "20+01", "40+01")]  # fmt: skip
+"""The night in which the clocks go back: later starts have smaller times of day."""
 
 # A row, its marks with their weight, and what the first of them tells.
 CASES = [
@@ -115,11 +118,12 @@ CASES = [
     (row([100.0]), {"few": N}, {"case": "once"}),
     (row([100.0, 104.0, 96.0]), {"few": N}, {"n": 3, "level": 0.75, "enough": 6}),
     (row([100.0, 120.0, 80.0]), {"spread": U, "few": N}, {"spread": 0.4}),
-    (row([110.0, 108.5, 107.0, 105.2, 103.0, 101.0]), {"spread": U}, {}),
+    (row(STEADILY), {"spread": U}, {"case": "drift"}),
     (row([105.0, 103.0, 104.0, 101.0, 100.0]), {"few": N}, {}),
     (row([100.6, 100.5, 100.4, 100.3, 100.2, 100.1]), {}, {}),
     (row(FALLING), {}, {}),
     (row(FALLING, context=LATE), {"spread": U}, {}),  # a repetition that failed is measured last
+    (row(STEADILY, context=AUTUMN), {"spread": U}, {"case": "drift"}),
     # Whole microseconds, and a program that prints all digits it has.
     (row([4e-6, 6e-6, 8e-6], {"resolution": 1e-6}), {"few": N}, {}),
     (row([4e-6, 6e-6, 8e-6]), {"spread": U, "few": N}, {}),

@@ -2,20 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.unit import campaign_data as make
 from tests.unit.campaign_data import SLOW, fleet_frames
 from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
 from peakmark.views import figures
 from peakmark.views.table import with_medians
-
-
-@pytest.fixture(scope="module")
-def cpu(tmp_path_factory):
-    """Two threads, three repetitions, HPL beside them; the limit from the site facts."""
-    records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
-    return make.frames(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
 
 
 def stems(frames, folder):

@@ -9,13 +9,6 @@ from tests.unit.views.drawn import draw, shown
 from peakmark.views import figures
 
 
-@pytest.fixture(scope="module")
-def cpu(tmp_path_factory):
-    """Two numbers of threads, three repetitions, HPL beside them; the limit from the site facts."""
-    records = [record for record in make.sweep() if record["cell"]["subsystem"] == "cpu"]
-    return make.frames(tmp_path_factory.mktemp("results") / "c", records, facts=make.ZEN3)
-
-
 def dots_of(axis):
     """The place of each dot: its value, and its row."""
     collections = [one for one in axis.collections if isinstance(one, PathCollection)]

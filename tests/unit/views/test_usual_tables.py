@@ -1,6 +1,7 @@
 """Tables as printed: their columns, units and digits, the notes below them and their captions."""
 
 from tests.unit import campaign_data as make
+from tests.unit.views.test_table_files import shown
 
 from peakmark.messages import captions
 from peakmark.tools.tables import BY_NAME
@@ -9,16 +10,11 @@ from peakmark.views.pictures import case_of, pictures_of
 from peakmark.views.table import rows_of
 
 
-def table_of(frames, name):
-    arranged = layout_tables.arrange(frames, None)
-    return usual_tables.usual_table(arranged, BY_NAME[name], rows_of(frames, BY_NAME[name]))
-
-
 def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
     absent = {"instrument": "iozone", "executable": "iozone", "path": None, "package": "iozone3"}
     absent["reason"] = "iozone not found on PATH"
     found = make.frames(tmp_path / "c", make.runs("diskbench", "RS", 1e9), references=[absent])
-    table, grid = BY_NAME["disk_throughput"], table_of(found, "disk_throughput")
+    table, grid = BY_NAME["disk_throughput"], shown(found, "disk_throughput")
     measured = [column.label for column in grid.columns if column.group.startswith("Measured")]
     assert measured == ["MyDiskBench"]
     # The plan asks for no cell of fio, so that nobody misses its column.
@@ -36,12 +32,12 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
         records += make.runs("diskbench", "RS", 1e9, variant="io_uring", concurrency=threads)
         records += make.runs("netbench", "TCP", 1e9, block=block, context=context)
     found = make.frames(tmp_path / "c", records)
-    grid = table_of(found, "disk_throughput")
+    grid = shown(found, "disk_throughput")
     labels = {column.label for column in grid.columns}
     assert not {"Engine", "n", "Standard Deviation", "Theoretical Throughput (MB/sec)"} & labels
     assert "Engine: io_uring." in grid.below
     assert all(len(line) == len(grid.columns) for line in grid.body)
-    network = table_of(found, "network_throughput")
+    network = shown(found, "network_throughput")
     assert sum("loopback" in remark for remark in network.below if "All rows" in remark) == 1
     assert not any("loopback" in cell for line in network.body for cell in line)
 

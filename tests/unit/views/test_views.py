@@ -46,9 +46,11 @@ RECORDS = ("cells", "attempts", "machine", "plan.json")
 
 
 def everything(peakmark, folder):
-    """What each command prints and writes; of files their checksums."""
+    """What each command prints and writes; of files their checksums. Of one campaign the report too."""
     said = {}
     for name, words in SHOWN.items():
+        if name == "report" and folder.name != "node":
+            continue
         done = peakmark(*(folder if word == "CAMPAIGN" else word for word in words), folder)
         assert "Traceback" not in done.stderr
         said[name] = (done.returncode, done.stdout)
@@ -65,7 +67,7 @@ def test_every_view_is_the_same_where_nothing_but_the_rows_is_left(
 ):
     folder = shutil.copytree(golden(name), tmp_path / name)
     before = everything(peakmark, folder)
-    assert before["report"][0] == 0
+    assert before["tables"][0] == 0
     assert len(before) > len(SHOWN) + 10
     for part in (*MADE, *RECORDS):
         path = folder / part
