@@ -10,19 +10,11 @@ from tests import mounts
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from bench import ROOT, Bench
-from tests.programs import LIMIT_S
-
-
-@pytest.fixture(scope="session")
-def kernels() -> None:
-    subprocess.run(
-        ["make", "-s", "-C", str(ROOT / "src/kernels"), "-j2"], check=True, timeout=10 * LIMIT_S
-    )
+from bench import Bench
 
 
 @pytest.fixture
-def bench(tmp_path: Path, kernels: None) -> Bench:
+def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 

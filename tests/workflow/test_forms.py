@@ -16,13 +16,12 @@ NO_NETWORK = dict.fromkeys(
 )
 
 
-def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(checkout):
-    config = checkout.write_config("tiny.yaml", {**TINY, "memory": [], "network": []})
-    checkout.measure(config)
-    results = checkout.directory / "results" / "tiny"
+def test_snakemakes_own_report_holds_tables_figures_and_pdf_without_a_network(reported):
+    results = reported.directory / "results" / "tiny"
     assert (results / "report.html").read_text().startswith("<!DOCTYPE html>")
 
-    checkout.measure(config, "--report", "results/tiny/snakemake.html", env=NO_NETWORK)
+    words = ("--report", "results/tiny/snakemake.html")
+    reported.measure(reported.directory / "tiny.yaml", *words, env=NO_NETWORK)
     page = (results / "snakemake.html").read_text()
     assert not re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="(?!data:)', page)
     for category in ("Tables", "Figures", "Report"):
