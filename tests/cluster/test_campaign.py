@@ -28,7 +28,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
     for name, record in records.items():
         context, node = record["context"], name.split("/")[3]
         assert record["status"] == "ok", record["reason"]
-        assert context["host"] == node and context["job_id"], "each node is measured by itself"
+        assert context["host"] == node and context["job_id"]  # each node is measured by itself
         if not name.startswith("network/"):
             assert context["server_noise"] is None
             continue
@@ -84,19 +84,19 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, t
         for name in ("diskbench", "fio")
     )
     assert set(before) == own and set(failed) == theirs
-    assert all(name in first for name in failed), "the list at the end names it"
+    assert all(name in first for name in failed)  # the list at the end names it
     numbers = {record["context"]["job_id"] for record in before.values()}
-    assert len(numbers) == 2, "all cells of a node in one job"
+    assert len(numbers) == 2  # all cells of a node in one job
 
     fail.unlink()
     workflow.snakemake(*TO_RECORDS, MODULEPATH=str(modules))
     after = workflow.records()
-    assert {name: after[name] for name in before} == before, "what was measured stays"
+    assert {name: after[name] for name in before} == before  # what was measured stays
     assert set(after) - set(before) == theirs
     for name in theirs:
         context = after[name]["context"]
         assert context["host"] == name.split("/")[3]
-        assert context["tool"]["path"] == str(tool), "the module's tool, not the one of /usr/bin"
+        assert context["tool"]["path"] == str(tool)  # the module's tool, not the one of /usr/bin
 
     def has_accounts():
         states = site.run(["sacct", "-n", "-X", "--format=State"]).stdout.split()
@@ -104,20 +104,6 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, t
 
     # slurmctld hands its accounts to slurmdbd later.
     wait_until(has_accounts, 60.0, "Slurm's accounts say the same", 0.5)
-
-
-def test_batches_of_cells_share_a_job(workflow):
-    cpu = [{"workloads": ["DP", "SP"], "concurrency": [1], "repetitions": 3}]
-    workflow.configure(cpu=cpu, fan_out={"batch": 4})
-    workflow.snakemake(*TO_TABLES)
-    records = workflow.records()
-    numbers = {record["context"]["job_id"] for record in records.values()}
-    assert len(records) == 6 and len(numbers) == 2
-    lost = sorted(records)[0]
-    (workflow.results / "cells" / f"{lost}.json").unlink()
-    workflow.snakemake(*TO_RECORDS)
-    after = workflow.records()
-    assert {name for name in after if after[name] != records[name]} == {lost}
 
 
 def test_the_doctor_asks_slurm_and_lists_the_nodes_of_each_kind(workflow):

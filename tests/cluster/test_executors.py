@@ -1,6 +1,6 @@
 """The official Slurm executor runs the same Snakefile: six cells, of which one needs both nodes."""
 
-from tests.checkout import TO_TABLES
+from tests.checkout import TO_RECORDS
 
 from workflow import NETWORK
 
@@ -14,7 +14,7 @@ def test_another_executor_measures_every_cell(workflow):
     cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": 5}]
     workflow.configure(cpu=cpu, network=[NETWORK])
     options = ["--executor", "slurm", *OPTIONS, "--jobs", "6"]
-    said = workflow.snakemake(*options, *TO_TABLES)
+    said = workflow.snakemake(*options, *TO_RECORDS)
     assert said.count("this executor starts Snakemake in every job") == 1
     records = workflow.records()
     assert [record["status"] for record in records.values()] == ["ok"] * 6, records

@@ -176,17 +176,16 @@ class Cluster:
         done = self.run(["sbatch", "--parsable", *options], cwd=cwd, input=text)
         return int(done.stdout.split(";")[0])
 
-    def wait_for_job(self, number: int, *states: str, seconds: float = 60.0) -> dict[str, str]:
-        """Wait until a job has ended, or is in one of these states; its fields as scontrol has them."""
-        wanted = states or ENDED.split()
+    def wait_for_job(self, number: int, seconds: float = 60.0) -> dict[str, str]:
+        """Wait until a job has ended; its fields as scontrol has them."""
         job: dict[str, str] = {}
 
         def reached() -> bool:
             job.update(self._fields("job", str(number)))
-            return job["JobState"] in wanted
+            return job["JobState"] in ENDED.split()
 
         try:
-            wait_until(reached, seconds, f"job {number} is {' or '.join(wanted)}", 0.1)
+            wait_until(reached, seconds, f"job {number} has ended", 0.1)
         except ClusterError as error:
             state, reason = job["JobState"], job.get("Reason")
             raise ClusterError(f"{error}; it is {state} ({reason})") from None
