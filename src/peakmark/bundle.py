@@ -11,7 +11,7 @@ from pathlib import Path
 
 from peakmark.errors import PeakmarkError, RecordError
 from peakmark.rows import CAMPAIGN, FOLDER, build
-from peakmark.views import table_files
+from peakmark.views import document, table_files
 
 PACKED = (
     "plan.json",
@@ -32,7 +32,7 @@ OLDEST = (1980, 1, 1, 0, 0, 0)
 
 
 def write(campaign: Path, target: Path | None = None) -> Path:
-    """Write the bundle of a campaign, with rows and tables that are up to date.
+    """Write the bundle of a campaign, with the author's chapters, and rows and tables that are up to date.
 
     Args:
         campaign: folder of the campaign.
@@ -44,15 +44,20 @@ def write(campaign: Path, target: Path | None = None) -> Path:
     Raises:
         PeakmarkError: the folder holds no campaign, or a record is damaged.
     """
-    table_files.write_tables(build.load(campaign), campaign / table_files.FOLDER)
+    frames = build.load(campaign)
+    table_files.write_tables(frames, campaign / table_files.FOLDER)
     folder = campaign.resolve()
     target = target or folder.with_name(f"{folder.name}.zip")
-    found: set[Path] = set()
+    found: dict[str, Path] = {}
     for pattern in PACKED:
-        found.update(filter(Path.is_file, folder.glob(pattern)))
+        for path in filter(Path.is_file, folder.glob(pattern)):
+            found[path.relative_to(folder).as_posix()] = path
+    report = frames.campaign["config"].get("report") or {}
+    for path in document.texts_of(report, folder / document.PACKED).values():
+        found[f"{document.PACKED}/{path.name}"] = path
     with zipfile.ZipFile(target, "w") as archive:
-        for path in sorted(found):
-            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), OLDEST)
+        for name, path in sorted(found.items()):
+            entry = zipfile.ZipInfo(name, OLDEST)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16  # a regular file
             archive.writestr(entry, path.read_bytes())

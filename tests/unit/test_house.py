@@ -11,9 +11,9 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 8_990,
+    "": 9_040,
     "check": 2_080,
-    "config": 4_940,
+    "config": 4_960,
     "data": 330,
     "limits": 5_180,
     "machine": 8_700,
@@ -23,7 +23,7 @@ CEILINGS = {
     "run": 9_710,
     "storage": 2_500,
     "tools": 13_820,
-    "views": 26_520,
+    "views": 26_600,
     "workflow": 5_660,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

@@ -294,10 +294,16 @@ class GpuGrid(AnyGrid, frozen=True, kw_only=True):
 
 
 class Author(Keys, frozen=True):
-    """A person who wrote the report."""
+    """A person who wrote the report.
+
+    Attributes:
+        id: Number or name under which a course knows the author.
+    """
 
     name: Text
     affiliation: str | None = None
+    id: str | None = None
+    email: str | None = None
 
 
 class Report(Keys, frozen=True):
@@ -306,12 +312,14 @@ class Report(Keys, frozen=True):
     Attributes:
         title: Title on the first page.
         author: Author on the first page.
-        authors: Authors with their affiliation, instead of author.
+        authors: Authors with their affiliation, id and email, instead of author.
         text: Folder of the author's chapters, Markdown files such as introduction.md. Introduction
             and design are printed before the results. cpu, memory, disk, network and gpu are printed
             at the end of the chapter of their resource; a section whose heading is the title of a
             table is printed below that table. All others follow the results.
         course: Course or project on the first page.
+        team: Team on the first page.
+        draft: true prints what to write in each empty chapter. Empty chapters are left out otherwise.
         tables: Layout of the tables: a name in reports/layouts, or the path of a layout file. Null:
             all columns.
     """
@@ -321,6 +329,8 @@ class Report(Keys, frozen=True):
     authors: Annotated[list[Author], Meta(max_length=50)] = []
     text: Annotated[Text | None, allowed("the path of a folder of Markdown files")] = None
     course: str | None = None
+    team: str | None = None
+    draft: bool = False
     tables: Text | None = None
 
 

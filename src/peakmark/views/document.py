@@ -40,12 +40,19 @@ HEADINGS = {
     "artifact": "Reproduction",
 }
 """Key of a part -> heading of its chapter. Headings that only PDF or HTML has are in its template."""
+PACKED = "text"
+"""Folder of the author's chapters in a bundle."""
 NAMED = 3
 """Largest number of rows that a note names; for more rows, the note names their tables."""
 
 
-def build(frames: CampaignFrames) -> dict[str, Any]:
-    """Return key -> content of each part of the report, without the extents of its figures."""
+def build(frames: CampaignFrames, packed: Path | None = None) -> dict[str, Any]:
+    """Return key -> content of each part of the report, without the extents of its figures.
+
+    Args:
+        frames: the campaign.
+        packed: folder of the author's chapters in a bundle, which counts if it exists.
+    """
     layout = layout_tables.layout_of(frames)
     arranged = layout_tables.for_print(frames, layout)
     of_resources = sections.build(arranged, layout)
@@ -65,7 +72,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         "problems": appendix.list_problems(frames),
         "artifact": appendix.describe_reproduction(frames),
         "provenance": appendix.describe_provenance(frames),
-        "chapters": build_chapters(frames, of_resources),
+        "chapters": build_chapters(frames, of_resources, packed),
     }
 
 
@@ -87,7 +94,7 @@ def describe(frames: CampaignFrames, machine: str) -> dict[str, Any]:
         "title": str(report.get("title") or machine),
         "author": author_line(authors),
         "authors": [author["name"] for author in authors],
-        "course": str(report.get("course") or ""),
+        "course": ", ".join(str(report[key]) for key in ("course", "team") if report.get(key)),
         "date": day,
         "campaign": campaign["name"],
         "partial": bool(campaign["missing"]),
@@ -100,13 +107,18 @@ def describe(frames: CampaignFrames, machine: str) -> dict[str, Any]:
 
 
 def authors_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return name and affiliation of each author in ``authors``, or of the single ``author``."""
+    """Return text and affiliation of each author in ``authors``, or of the single ``author``.
+
+    The text is the name, with id and email where they are given.
+    """
     named = report.get("authors") or []
     if not named and report.get("author"):
         named = [{"name": report["author"]}]
     authors = []
     for author in named:
-        authors.append({"name": author["name"], "affiliation": author.get("affiliation") or ""})
+        given = [author["name"], author.get("id"), author.get("email")]
+        text = ", ".join(each for each in given if each)
+        authors.append({"name": text, "affiliation": author.get("affiliation") or ""})
     return authors
 
 
@@ -115,13 +127,15 @@ def author_line(authors: list[dict[str, str]]) -> str:
 
     The affiliation of neighbouring authors is printed once, after the last of them.
     """
+    # With an id, an author has a comma already.
+    comma = "; " if any("," in author["name"] for author in authors) else ", "
     parts = []
     for affiliation, members in groupby(authors, key=itemgetter("affiliation")):
-        names = ", ".join(author["name"] for author in members)
+        names = comma.join(author["name"] for author in members)
         if affiliation:
             names += f" ({affiliation})"
         parts.append(names)
-    return ", ".join(parts)
+    return comma.join(parts)
 
 
 def list_remarks(frames: CampaignFrames, layout: Layout | None) -> dict[str, list[list[str]]]:
@@ -183,13 +197,14 @@ GROUPING = ("root", "inline", "thead", "tbody")
 
 
 def build_chapters(
-    frames: CampaignFrames, of_resources: Sequence[Mapping[str, Any]]
+    frames: CampaignFrames, of_resources: Sequence[Mapping[str, Any]], packed: Path | None = None
 ) -> dict[str, Any]:
     """Return the author's chapters; if there are any, also the chapter on the kernels.
 
     Args:
         frames: the campaign.
         of_resources: the chapters of the resources.
+        packed: as for ``build``.
 
     Returns:
         A mapping with these keys:
@@ -204,11 +219,11 @@ def build_chapters(
     """
     report = frames.campaign["config"].get("report") or {}
     written, has_text = {}, False
-    for key, path in texts_of(report).items():
+    for key, path in texts_of(report, packed).items():
         chapter = read_chapter(key, path)
         if chapter["blocks"]:
             has_text = True
-        else:
+        elif report.get("draft"):
             chapter["blocks"] = prompt(path)
         if chapter["blocks"]:
             written[key] = chapter
@@ -229,15 +244,17 @@ def build_chapters(
     }
 
 
-def texts_of(report: Mapping[str, Any]) -> dict[str, Path]:
+def texts_of(report: Mapping[str, Any], packed: Path | None = None) -> dict[str, Path]:
     """Return chapter -> its file in the folder that ``report.text`` names, in the order of the report.
 
-    Print a hint if the folder is not on this machine.
+    The folder ``packed`` of a bundle counts first. Print a hint if neither is on this machine.
     """
     name = report.get("text")
     if not isinstance(name, str):
         return {}
     folder = of_user(name)
+    if packed is not None and packed.is_dir():
+        folder = packed
     if not folder.is_dir():
         tell(f"report.text names {name!r}, which is no folder here: its chapters are left out")
         return {}

@@ -85,7 +85,8 @@ def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportCont
     for name in figure_names(frames):
         pictures[name] = (figures / f"{name}.svg").read_bytes()
     extents = {name: extent(picture) for name, picture in pictures.items()}
-    return ReportContent(campaign, document.build(frames) | {"figures": extents}, pictures)
+    data = document.build(frames, campaign / document.PACKED)
+    return ReportContent(campaign, data | {"figures": extents}, pictures)
 
 
 def extent(picture: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data as make
+from tests.unit import pdf
 
 from peakmark import bundle as pack
 from peakmark.errors import PeakmarkError
@@ -72,6 +73,16 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch, peakmark):
     # And so does the unpacked folder.
     unpacked = status.collect_report(unpack(elsewhere / "got.zip", elsewhere / "got"))
     assert rendering.pdf(unpacked) == original
+
+
+def test_the_authors_chapters_travel_in_the_bundle(tmp_path, monkeypatch, peakmark):
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "discussion.md").write_text("Larger records need fewer calls.")
+    folder = campaign(tmp_path / "small", text=str(tmp_path / "words"))
+    made = pack.write(folder)
+    shutil.rmtree(tmp_path / "words")
+    assert peakmark("report", made).returncode == 0
+    assert "Larger records need fewer" in pdf.text(made.with_suffix(".pdf"))
 
 
 def test_a_report_needs_the_rows_of_a_bundle_alone(packed, tmp_path, peakmark):

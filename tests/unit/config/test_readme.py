@@ -19,6 +19,7 @@ EXAMPLES = """
 {affiliation: TU Wien, author: Jane Doe, authors: [{name: Jane Doe}],
 batch: 20, bytes_per_transfer: 8, campaign: node,
 cores: 16, course: Cluster computing, cpu: {clock: nominal},
+draft: true, email: jane@example.org, id: A20412345, team: Team 7,
 description: Nodes of 2024, fan_out: {batch: 20},
 disk: [{variants: [psync], together: [1, all]}], network: [{variants: [gso]}], gpu: [{variants: [burst]}],
 interface: ib0, memory: [{pairs: all}], modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,

@@ -59,6 +59,28 @@ def test_chapters_stand_in_their_places_and_are_words_alone(tmp_path):
     assert 'href="file' not in page and 'href="javascript' not in page
 
 
+@pytest.mark.parametrize("draft", [True, False])
+def test_what_to_write_is_printed_in_a_draft_alone(tmp_path, draft):
+    folder = texts(tmp_path / "texts", {"design.md": "<!-- Say how\nit works. -->"})
+    section = {"text": folder, "draft": draft}
+    config = {"report": section}
+    campaign = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=config)
+    chapters = status.collect_report(campaign).data["chapters"]["before"]
+    assert ("To be written in design.md" in str(chapters)) == draft
+    assert bool(chapters) == draft
+
+
+def test_page_one_names_authors_as_a_course_knows_them(tmp_path):
+    jane = {"name": "Jane Doe", "id": "A1", "email": "jane@example.org", "affiliation": "IIT"}
+    section = {"authors": [jane, {"name": "John Roe"}], "course": "CS 553", "team": "Team 7"}
+    frames = make.frames(
+        tmp_path / "c", make.runs("cpubench", "DP", 4e10), config={"report": section}
+    )
+    meta = document.build(frames)["meta"]
+    assert meta["author"] == "Jane Doe, A1, jane@example.org (IIT); John Roe"
+    assert meta["course"] == "CS 553, Team 7"
+
+
 def test_a_folder_that_is_not_here_any_more_leaves_its_chapters_out(tmp_path, capsys):
     section = {"text": str(tmp_path / "gone")}
     folder = make.write(
