@@ -49,14 +49,14 @@ ROW_ON_HOST = ["point", "instrument", "host"]
 
 
 def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Add the bands of each run, and the causes of disturbance that are inferred within a band.
+    """Add the band of each run, whether it is its row's, and the causes of disturbance inferred within it.
 
     Args:
         runs: frame ``runs`` with the readings of each run.
         facts: host -> its facts. Bands are those of virtual machines: elsewhere, pinned threads stay.
     """
     virtual = [host for host in facts if (facts[host].get("cpu") or {}).get("virtualised")]
-    return add_inferred_causes(add_memory_load(add_bands(runs, virtual)))
+    return mark_usual(add_inferred_causes(add_memory_load(add_bands(runs, virtual))))
 
 
 # -- bands
@@ -98,13 +98,13 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
     return medians.where(is_band)
 
 
-def is_in_usual_band(runs: pd.DataFrame, is_valid: pd.Series) -> pd.Series:
-    """Return a mask of the valid runs in the band that has most runs of their row on their host.
+def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add ``is_usual``: an undisturbed value in the band that has most runs of its row on its host.
 
-    Of bands with equally many, the one with most runs on the host counts. All runs of a row are in the
-    mask if none has a band, or if none is more than ``UNCHANGED`` beside the median of that band.
+    Of bands with equally many, the one with most runs on the host counts. All runs of a row are usual if
+    none has a band, or if none is more than ``UNCHANGED`` beside the median of that band.
     """
-    valid = runs[is_valid]
+    valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     row = [valid[name] for name in ROW_ON_HOST]
     of_row = valid.groupby([*ROW_ON_HOST, "band"])["value"].transform("size")
     of_host = valid.groupby(["host", "band"])["value"].transform("size")
@@ -113,7 +113,7 @@ def is_in_usual_band(runs: pd.DataFrame, is_valid: pd.Series) -> pd.Series:
     median = valid["value"].where(is_usual).groupby(row).transform("median")
     is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED) & ~is_usual
     chosen = valid.index[is_usual | ~is_apart.groupby(row).transform("any")]
-    return pd.Series(runs.index.isin(chosen), runs.index)
+    return runs.assign(is_usual=runs.index.isin(chosen))
 
 
 # -- causes of disturbance

@@ -51,8 +51,8 @@ def find_limits(runs: pd.DataFrame, unequal: pd.Series, results: Results) -> pd.
 
 _COLUMNS = [
     "point", "limit", "bound", "limit_kind", "limit_origin", "limit_formula", "limit_detail",
-    "limit_sources", "limit_clock", "limit_clock_hz", "limit_bandwidth", "limit_reason",
-    "limit_remarks", "limit_finding", "limit_host", "cache_level", "maximum_hz", "nominal_hz",
+    "limit_sources", "limit_clock", "limit_clock_hz", "limit_clock_loaded", "limit_bandwidth",
+    "limit_reason", "limit_remarks", "limit_finding", "limit_host", "cache_level", "maximum_hz", "nominal_hz",
 ]  # fmt: skip
 
 
@@ -60,26 +60,27 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
     They are taken from the runs of peakmark's kernel. At a point where the kernel has no runs, they are
-    taken from the runs of the first other program. Of several clocks the highest counts: a limit may be
-    too high, but never too low.
+    taken from the runs of the first other program. The clock is the median of the runs, as the value is:
+    a clock drifts between runs, and the rate with it.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
-    counted = runs[runs["disturbed"].eq("") & runs["value"].notna()]
+    counted = runs[runs["is_usual"]]
     is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
     has_own = counted["point"].isin(counted.loc[is_own, "point"])
     first = counted[is_own | ~has_own].drop_duplicates("point")[ROW]
     chosen = counted.merge(first, on=ROW)
     texts = chosen[["store", "isa", "link"]]
+    # A clock during the work that was misread is replaced, one that is unknown is not.
     seen = chosen.assign(
-        clock_work_hz=chosen["clock_hz"].where(chosen["clock_hz"].eq(chosen["clock_work_hz"])),
+        clock_work_hz=chosen["clock_hz"].where(chosen["clock_work_hz"].gt(0)),
         **texts.where(texts != ""),
     )
     facts = seen.groupby("point").agg(
         hosts=("host", "unique"),
-        highest=("value", "max"),
-        clock_work_hz=("clock_work_hz", "max"),
-        clock_idle_hz=("clock_idle_hz", "max"),
+        median=("value", "median"),
+        clock_work_hz=("clock_work_hz", "median"),
+        clock_idle_hz=("clock_idle_hz", "median"),
         loopback=("loopback", "any"),
         store=("store", "first"),
         isa=("isa", "first"),
@@ -137,6 +138,7 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
         "limit_sources": json.dumps(limit.sources, ensure_ascii=False),
         "limit_clock": limit.clock,
         "limit_clock_hz": question.clock_hz,
+        "limit_clock_loaded": question.clock_loaded,
         "limit_bandwidth": limit.bandwidth,
         "limit_reason": limit.reason,
         "limit_remarks": json.dumps(limit.remarks, ensure_ascii=False),
@@ -178,7 +180,7 @@ def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Qu
         question = question_of(point, host, results)
         limit = answer(question, point)
         # A rate proves a clock: the clock during the work was misread.
-        is_above = question.clock_loaded and (limit.share(point.highest) or 0) > ABOVE
+        is_above = question.clock_loaded and (limit.share(point.median) or 0) > ABOVE
         if is_above and (point.clock_idle_hz or 0) > point.clock_work_hz:
             question = replace(question, clock_hz=point.clock_idle_hz, clock_loaded=False)
             limit = answer(question, point)
@@ -246,18 +248,14 @@ def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.D
 
 
 def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the highest clock of the undisturbed runs of each CPU point on each host."""
+    """Return the median clock of the undisturbed runs of each CPU point on each host."""
     is_clean = kept["causes"].eq("") & kept["clock_hz"].gt(0) & kept["host"].isin([*results.facts])
     clean = kept[is_clean & kept["table"].eq("cpu")].merge(rows.loc[rows["is_own"], ROW], on=ROW)
     classes = {host: equipment_of(facts).cpu for host, facts in results.facts.items()}
-    clean = clean.assign(cpu_class=clean["host"].map(classes))
-    isa = clean.groupby(["point", "host"])["isa"].transform("first")
-    return (
-        clean.assign(isa=isa)
-        .groupby(["point", "host", *WORK], dropna=False)["clock_hz"]
-        .max()
-        .reset_index()
+    of_work = clean.assign(cpu_class=clean["host"].map(classes)).groupby(
+        ["point", "host", *WORK], dropna=False
     )
+    return of_work["clock_hz"].median().reset_index()
 
 
 def best_clocks(by_host: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,6 @@ from peakmark.comparability import differences, equipment_of
 from peakmark.formatting import natural
 from peakmark.messages import Message, Trust, message, words
 from peakmark.rows import schema
-from peakmark.rows.placements import is_in_usual_band
 from peakmark.rows.point_limits import find_limits, kernel_of
 from peakmark.rows.recorded_facts import recorded_of, settings_of
 from peakmark.rows.runs import ROW
@@ -106,8 +105,7 @@ def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
     The nodes of a reference are compared with each other and with the nodes of peakmark's kernel. A
     client is not compared with its server: these may differ.
     """
-    counted = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
-    of_rows = counted.groupby(ROW)
+    of_rows = runs[runs["is_usual"]].groupby(ROW)
     clients: dict[Any, set[str]] = of_rows["host"].agg(set).to_dict()
     servers: dict[Any, set[str]] = of_rows["server_host"].agg(set).to_dict()
     lines = {}
@@ -138,21 +136,28 @@ def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
     If more than half of a row's runs are above the limit, the limit must be wrong, and all are kept.
     """
     share = shares_of_runs(runs, limits)
-    is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
-    is_above = is_valid & share.gt(MOST)
+    is_usual = runs["is_usual"]
+    is_above = is_usual & share.gt(MOST)
     row = [runs["point"], runs["instrument"]]
-    above, valid = is_above.groupby(row).transform("sum"), is_valid.groupby(row).transform("sum")
-    is_wrong = is_above & (above * 2 <= valid)
-    kept = is_valid & ~is_wrong
-    kept &= is_in_usual_band(runs, kept)
-    return runs.assign(above_limit=is_wrong, kept=kept, share=share)
+    above, usual = is_above.groupby(row).transform("sum"), is_usual.groupby(row).transform("sum")
+    is_wrong = is_above & (above * 2 <= usual)
+    return runs.assign(above_limit=is_wrong, kept=is_usual & ~is_wrong, share=share)
 
 
 def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
-    """Return the share of the limit or bound that each run reaches."""
+    """Return the share of the limit or bound that each run reaches at its own clock.
+
+    A program that measures no clock may have had the highest one of the point.
+    """
     of_run = runs[["point"]].join(limits, on="point")
     limit = of_run["limit"].astype(float).fillna(of_run["bound"].astype(float))
-    return share_of(limit, runs["value"], runs["unit"])
+    share = share_of(limit, runs["value"], runs["unit"])
+    clock = runs["clock_hz"].where(of_run["limit_clock_loaded"].eq(True), runs["clock_idle_hz"])
+    clock = clock.fillna(clock.groupby(runs["point"]).transform("max"))
+    slower = (of_run["limit_clock_hz"].astype(float) / clock).where(
+        of_run["limit_clock"].eq("observed")
+    )
+    return share * slower.fillna(1.0)
 
 
 def share_of(limit: pd.Series, value: pd.Series, unit: pd.Series) -> pd.Series:

@@ -457,7 +457,9 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the clock of each run: during the work, or else the median of the clocks before and after.
+    """Add the clock of each run: during the work, or else the higher of the clocks before and after.
+
+    Of these two the higher counts, because an interruption makes a clock look lower, and nothing higher.
 
     A clock during the work is misread if it is below both others, although the rate did not fall: the
     work per cycle would be higher than in any run of the row whose clocks agree.
@@ -468,5 +470,5 @@ def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
     per_cycle = runs["value"] / work
     highest = per_cycle.mask(is_below).groupby([runs["point"], runs["instrument"]]).transform("max")
     is_misread = is_below & (per_cycle > (1 + CLOCK_ERROR) * highest)
-    idle = ends.median(axis=1)
+    idle = ends.max(axis=1)
     return runs.assign(clock_idle_hz=idle, clock_hz=work.mask(is_misread).fillna(idle))

@@ -130,7 +130,8 @@ disturbed           text   codes of the disturbances for which the execution was
 causes              text   codes of disturbances that changed the value, although it counts
 above_limit         flag   the value is above its limit and does not count
 kept                flag   the value counts: it is in the band of most runs of its row, and part of its row's summary
-clock_hz            float  clock during the work; if it is unknown or misread, median of the clocks before and after, Hz
+share               float  share of the limit, or of the bound, at the clock of the run
+clock_hz            float  clock during the work; if it is unknown or misread, the higher of the clocks before and after, Hz
 clock_work_hz       float  clock during the work, Hz
 clock_before_hz     float  clock before the work, Hz
 clock_after_hz      float  clock after the work, Hz
@@ -241,7 +242,7 @@ limit_formula       text   formula of the limit with its numbers
 limit_detail        text   explanation that follows the formula in brackets
 limit_sources       json   sources of the numbers in the formula
 limit_clock         text   clock at which the limit holds: observed, nominal or maximum; empty if it does not depend on a clock
-limit_clock_hz      float  highest clock that was observed while the row was measured, Hz
+limit_clock_hz      float  median of the clocks that were observed while the row was measured, Hz
 limit_bandwidth     float  for a latency under load: bandwidth of the memory, B/s
 limit_reason        text   why there is no limit
 limit_remarks       json   remarks on the limit
@@ -252,7 +253,7 @@ share               float  share of the limit that the value reaches; without a 
 is_comparable       flag   the row is a reference that may be compared with peakmark's kernel
 ratio               float  value of peakmark's kernel divided by this row's value
 unequal_nodes       text   facts in which the nodes of the row differ; empty if they are equal
-clock_hz            float  clock of the limit: the highest of the repetitions, Hz
+clock_hz            float  clock of the limit, Hz
 clock_share         float  share of the highest clock known for the same work
 hosts               json   hosts that measured
 clients             text   hosts of the clients, one for each pair, joined by "; "

@@ -92,7 +92,7 @@ class Picture:
         """Return the runs without those above the limit; ``kind`` is run, or left out of a disturbed one."""
         runs = self.runs[self.runs["kept"] | self.runs["disturbed"].ne("")]
         kind = runs["kept"].map({True: "run", False: "left out"})
-        return runs[["point", "instrument", "value", "repetition"]].assign(kind=kind)
+        return runs[["point", "instrument", "value", "share", "repetition"]].assign(kind=kind)
 
     @cached_property
     def own_runs(self) -> Mapping[str, Sequence[Line]]:

@@ -81,7 +81,7 @@ class CardLine:
             value, otherwise ``WITHOUT_LIMIT``.
         share: share of the limit that the value reaches; None without a limit.
         share_text: the share in percent; empty without a limit.
-        run_shares: share of the limit that each of ``runs`` reaches; empty without a limit.
+        run_shares: share of the limit that each of ``runs`` reaches at its own clock; empty without a limit.
         reference_share: share of the limit that the best reference reaches at the same point.
         reference_text: name of the reference with its share of the limit, or with its value.
         trust: whether a reader may use the value.
@@ -210,17 +210,18 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     if len(measured) > 1:
         runs = tuple(float(each.value) for each in measured)
     else:
-        runs = values_of(frames.runs, row)
+        runs = values_of(frames.runs, row, "value")
     value = statistics.median(runs) if runs else None
     shares: tuple[float, ...] = ()
-    if row.limit is not None and row.efficiency is not None:
+    share = row.efficiency
+    if share is not None:
         if len(measured) > 1:
             # The limits of nodes differ by their clocks.
             shares = tuple(each.efficiency for each in measured if each.efficiency is not None)
+            share = statistics.median(shares)
         else:
-            shares = shares_of(runs, row)
+            shares = values_of(frames.runs, row, "share")
     reference = best_reference(frames.rows, row)
-    share = statistics.median(shares) if shares else None
     trust, reason = judge(frames, row, measured)
     return CardLine(
         title=headline.title.format(block=size(row.block_bytes)),
@@ -265,18 +266,11 @@ def middle_of(rows: Sequence[Line]) -> Line:
     return min(rows, key=lambda row: abs(row.value - median))
 
 
-def values_of(runs: pd.DataFrame, row: Line) -> tuple[float, ...]:
-    """Return the values of a row in the order of its repetitions."""
+def values_of(runs: pd.DataFrame, row: Line, column: str) -> tuple[float, ...]:
+    """Return a column of the runs of a row in the order of its repetitions."""
     is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
     kept = runs[is_of_row & runs["kept"]].sort_values("repetition", kind="stable")
-    return tuple(kept["value"].tolist())
-
-
-def shares_of(values: Sequence[float], row: Line) -> tuple[float, ...]:
-    """Return the share of the row's limit that each value reaches: for a time, limit / time."""
-    if BY_NAME[row.table].lower_is_better:
-        return tuple(row.limit / value for value in values)
-    return tuple(value / row.limit for value in values)
+    return tuple(kept[column].tolist())
 
 
 def amount(value: float | None, unit: str) -> str:

@@ -66,8 +66,7 @@ def plot_strip(figure: Picture) -> Figure | None:
     factor = figure.table.factor
     if has_shares:
         label, column, factor = "% of the limit", "efficiency", 100.0
-        shares = runs["value"] / runs["point"].map(own.set_index("point")["limit"])
-        values = 100 * (1 / shares if figure.table.lower_is_better else shares)
+        values = 100 * runs["share"]
     rows = rows.assign(x=rows[column] * factor, kind=rows["program"]).dropna(subset="x")
     shown = pd.concat([rows, runs.assign(x=values, is_own=True)], ignore_index=True)
     return draw(figure, shown, label, has_shares)

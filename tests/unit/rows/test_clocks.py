@@ -12,11 +12,15 @@ FULL, THROTTLED = 3.69e9, 0.75 * 3.69e9
 PER_CYCLE = {"DP": 16, "SP": 32}
 
 
-def fleet(folder, hz, usual=FULL, steal=0.0):
-    """Four nodes in a quiet hour, each at 98 % of the limit at the clock that it had."""
+def fleet(folder, hz, usual=FULL, steal=0.0, drift=(1.0,)):
+    """Four nodes in a quiet hour, each at 98 % of the limit at the clock that it had.
+
+    The clock of each repetition is higher by the next of the factors ``drift``.
+    """
 
     def change(record):
         clock = hz.get(record["context"]["host"], usual)
+        clock *= drift[record["cell"]["repetition"] % len(drift)]
         known = {"clock_hz_before": clock, "clock_hz_after": clock}
         record["context"] |= noise(steal=steal) | known
         (entry,) = record["measurements"]
@@ -42,6 +46,15 @@ def doubted(frames):
         if marked:
             rows.setdefault(row.node, []).append(row)
     return rows
+
+
+@pytest.mark.parametrize("drift", [(1.0, 0.97, 1.04), (1.06, 1.0, 1.0), (1.0, 1.04, 1.04)])
+def test_a_drifting_clock_changes_no_share(tmp_path, drift):
+    frames = fleet(tmp_path / "c", {}, drift=drift)
+    assert doubted(frames) == {}
+    assert cpu_rows(frames)["clock_hz"].to_numpy() == pytest.approx(FULL * sorted(drift)[1])
+    runs = frames.runs[frames.runs["table"].eq("cpu") & frames.runs["kept"]]
+    assert runs["share"].tolist() == pytest.approx([0.98] * len(runs))
 
 
 @pytest.mark.parametrize(("hz", "found"), [(THROTTLED, ["node3"]), (0.93 * FULL, [])])

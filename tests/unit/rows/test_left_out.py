@@ -120,6 +120,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
     assert list(runs.loc[runs["kept"], "value"]) == values
     assert [getattr(row, name) for name in SUMMARY] == [getattr(before, name) for name in SUMMARY]
     disturbed = list(runs.loc[runs["disturbed"].ne(""), "value"])
+    shares = list(runs.loc[runs["disturbed"].ne(""), "share"])
     assert disturbed == [values[1] * 0.5] and row.measured_again == 1
     listed = runs_frame(frames)
     listed = listed[listed["record"].isin(runs["record"])]
@@ -134,4 +135,4 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
         for each in dots
         if isinstance(each, PathCollection) and not len(each.get_facecolor())
     )
-    assert circle == pytest.approx(100 * disturbed[0] / row.limit)
+    assert circle == pytest.approx(100 * shares[0])
