@@ -92,10 +92,7 @@ def test_every_size_survives_its_own_text(size):
     assert parse_size(format_size(size)) == size
 
 
-@pytest.mark.parametrize(("value", "is_upper", "shown"), [
-    (3934.0, True, 3940.0), (3934.0, False, 3930.0), (3940.0, True, 3940.0), (3940.0, False, 3940.0),
-    (9.999, True, 10.0), (1e-9 * 14.04, False, 14.0e-9), (0.0012341, True, 0.00124),
-])  # fmt: skip
+@cases("numbers")
 def test_a_bound_is_rounded_away_from_what_it_bounds(value, is_upper, shown):
     assert formatting.round_bound(value, 3, is_upper=is_upper) == shown
 

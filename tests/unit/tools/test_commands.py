@@ -15,7 +15,7 @@ from peakmark import validation
 from peakmark.errors import ConfigError, MeasurementError, Unavailable
 from peakmark.storage.record_types import RecordContext
 from peakmark.tools import REGISTRY, base, common
-from peakmark.tools.programs import hpl, likwid_bench, ping, pmbw
+from peakmark.tools.programs import hpl, likwid_bench, pmbw
 
 MIB = 1 << 20
 
@@ -193,21 +193,6 @@ def test_likwid_works_on_the_bytes_of_rambench_as_often_as_it_takes():
         assert plan("RS", "pool", pool=pool, seconds=1e-6).iterations == iterations
     short, long = (plan("RS", "block", seconds=seconds).iterations for seconds in (1, 4))
     assert long == pytest.approx(4 * short, rel=0.01)
-
-
-# -- network
-
-
-@pytest.mark.parametrize(("version", "user", "seconds"), [
-    ("20221126", 1000, 0.002), ("s20200821", 1000, 0.2), ("s20200821", 0, 0.002), ("unknown", 1000, 0.2),
-])  # fmt: skip
-def test_pause_of_ping(version, user, seconds, monkeypatch):
-    monkeypatch.setattr(ping.os, "geteuid", lambda: user)
-    tool = samples.tool("ping", version=version)
-    run = REGISTRY["ping"].prepare(cell("ping", "LAT-ICMP", "", 1, 1, count=50), tool, space())
-    options = ("-n", "-q", "-c", "50", "-i", f"{seconds:g}", "-s", "16", "{address}")
-    assert run.argv == ("/usr/bin/ping", *options)
-    assert run.timeout_s > 50 * seconds
 
 
 # -- HPL

@@ -78,13 +78,14 @@ def test_the_row_of_nvidias_hpl_is_refused():
 
 
 @cases("tools")
-def test_every_ping_of_iputils_is_known(tmp_path, monkeypatch, printed, version, pause):
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
+def test_every_ping_of_iputils_is_known(tmp_path, monkeypatch, printed, version, user, pause):
+    monkeypatch.setattr("os.geteuid", lambda: user)
     tool = REGISTRY["ping"].find(samples.script(tmp_path / "ping", f"echo '{printed}'"))
     assert tool.version == version
     cell = samples.cell("ping", "LAT-ICMP", "", 1, 1, count=50)
-    argv = REGISTRY["ping"].prepare(cell, tool, samples.workspace(tmp_path)).argv
-    assert argv[argv.index("-i") + 1] == f"{pause:g}"
+    run = REGISTRY["ping"].prepare(cell, tool, samples.workspace(tmp_path))
+    options = ("-n", "-q", "-c", "50", "-i", f"{pause:g}", "-s", "16", "{address}")
+    assert run.argv == (tool.path, *options) and run.timeout_s > 50 * pause
 
 
 def in_capitals(text):

@@ -33,9 +33,6 @@ def disk(block, value, moved=1.0, wobble=QUIET, workload="RS"):
     return runs("diskbench", workload, *times(value, wobble), block=block, details=details)
 
 
-# -- the row
-
-
 @pytest.mark.parametrize("wobble", [QUIET, WILD])
 def test_the_row_is_that_of_the_largest_block_and_all_threads_however_calm_others_are(
     wobble, tmp_path
@@ -62,9 +59,6 @@ def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(
     assert (line.trust, line.reason) == ("care", "1 of 12 nodes slow")
 
 
-# -- the reference
-
-
 @pytest.mark.parametrize(("table", "fio", "iozone", "is_comparable", "best"), [
     ("disk_throughput", 8.0, 9.0, True, "iozone"), ("disk_latency", 9.0, 8.0, True, "iozone"),
     ("disk_throughput", 8.0, 9.0, False, "fio"),
@@ -80,9 +74,6 @@ def test_the_best_reference_is_the_fastest_that_is_comparable(
     own = next(schema.lines(rows))
     assert score_card.best_reference(rows, own).instrument == best
     assert score_card.best_reference(rows[rows["is_own"]], own) is None
-
-
-# -- trust
 
 
 @pytest.mark.parametrize(("records", "title", "trust", "reason"), [
@@ -102,9 +93,6 @@ def test_what_was_planned_and_not_measured_is_a_line_without_a_value(tmp_path):
     of = frames(tmp_path / "c", runs("cpubench", "DP", 5e10), planned=[hole])
     line = card(of)["DRAM copy"]
     assert (line.value, line.text, line.trust, line.reason) == (None, "–", "no", "not measured")
-
-
-# -- page one
 
 
 def test_the_terminal_has_eighty_columns_and_reads_no_markup_of_a_record(tmp_path):
