@@ -55,7 +55,7 @@ class Subsystem:
 
     @property
     def named(self) -> str:
-        """Return the title as written inside a sentence."""
+        """Return the title as written inside a sentence: ``CPU`` and ``GPU``, but ``memory``."""
         if self.title.isupper():
             return self.title
         return self.title.lower()

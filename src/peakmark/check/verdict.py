@@ -230,6 +230,7 @@ def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRo
 
 
 def _class(known: Mapping[str, Any]) -> tuple[Equipment, list[ClassRow]]:
+    """Return the equipment and the rows of a class in check.json."""
     return Equipment(**known["equipment"]), [ClassRow(**row) for row in known["rows"]]
 
 

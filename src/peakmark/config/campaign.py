@@ -61,8 +61,9 @@ def read(
     own = merged([values or {}, *map(yamlfile.read, files)])
     base_file = BASE if BASE.exists() else ROOT / BASE
     base: dict[str, Any] = {}
-    if base_file.exists() or not files:
+    if base_file.exists() or not files:  # without any file, reading fails and names the missing one
         base = yamlfile.read(base_file)
+    # Grids of the user's files replace those of the base file, so that nothing else is measured.
     if any(own.get(subsystem) for subsystem in WORKLOADS):
         base = {key: value for key, value in base.items() if key not in WORKLOADS}
     return merged([base, own, pairs(settings)])

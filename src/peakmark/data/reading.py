@@ -73,6 +73,7 @@ def _within(number: int | None, bounds: str) -> bool:
     if number is None:
         return False
     first, _, last = bounds.partition("-")
+    # With the base 0, int() also reads hexadecimal numbers.
     return int(first, 0) <= number <= int(last or first, 0)
 
 

@@ -401,6 +401,7 @@ def _latency(question: Question) -> Limit:
     evicted the line, so no load hits that level.
     """
     area, caches, clock = question.block or 0, levels(question), question.clock
+    # The area fits into a cache whose latency is known.
     level = next((level for level in caches if 0 < area <= level.share), None)
     cycles = level.line.get("latency_cycles") if level else None
     if level and cycles:
@@ -413,8 +414,10 @@ def _latency(question: Question) -> Limit:
         )
         source = level.line["latency_source"]
         return question.limit(value, formula, source, clock.origin, clock=clock.name)
+    # The area is too large for the caches, and too small for DRAM alone to answer.
     if caches and 0 < area < DRAM_FACTOR * caches[-1].share:
         return question.unknown("area-between", size=area, level=caches[-1].number)
+    # The area is in DRAM, whose latency only the site file can state.
     stated = question.site_of_host.memory.latency
     if stated is not None:
         return question.by_site(stated, "memory")

@@ -184,7 +184,8 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
         ConfigError: ``nodes`` has a node that is not in the partition, or asks for more usable nodes
             than there are; or no node has the feature of ``slurm.constraint``.
     """
-    requested, asked = config.nodes, msgspec.to_builtins(config.nodes)
+    requested = config.nodes
+    asked = msgspec.to_builtins(requested)  # as the plan stores it
     settings = config.site_facts.slurm
     wanted = partition or settings.partition
     nodes = slurm.nodes(wanted, settings.reservation)
@@ -284,9 +285,21 @@ def _choose_nodes(
     nodes: list[slurm.Node],
     earlier: Cluster | None,
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the nodes to measure, and the states of nodes that cannot be used now."""
+    """Return the names of the nodes to measure, and name -> state of nodes that cannot be used now.
+
+    Args:
+        requested: the key ``nodes`` of the configuration.
+        seed: seed of the campaign, which decides the sample.
+        partition: name of the partition, for messages.
+        nodes: nodes of the partition.
+        earlier: cluster of an earlier run, whose nodes are kept.
+
+    Raises:
+        ConfigError: there are no such nodes, or too few that can be used now.
+    """
     if requested == ANY:
         return [ANY], {}
+    # The configuration names the nodes.
     if requested != "all" and not isinstance(requested, Sample):
         named = _listed(requested)
         names = [node.name for node in nodes]
@@ -294,6 +307,7 @@ def _choose_nodes(
             if name not in names:
                 raise ConfigError(f"nodes has {name!r}: partition {partition} has {counted(names)}")
         return named, {}
+    # All nodes or a sample were requested.
     if earlier is not None:
         return list(earlier.nodes), earlier.left_out
     usable = [node.name for node in nodes if node.usable]

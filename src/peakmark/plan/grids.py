@@ -93,6 +93,7 @@ def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
         for cell in _grid_cells(config, place, keys, ANY, False):
             for client, server in chain.from_iterable(turns):
                 yield replace(cell, node=client, peer=server)
+        # Measure all pairs of a round together, with peakmark's kernel only.
         if keys.together:
             alone = msgspec.structs.replace(keys, references={})
             for cell in _grid_cells(config, place, alone, ANY, False):

@@ -285,7 +285,7 @@ def _group_lives(process: Popen[bytes]) -> bool:
     process.poll()
     try:
         os.killpg(process.pid, 0)
-    except (ProcessLookupError, PermissionError):
+    except (ProcessLookupError, PermissionError):  # no process, or only processes of other users
         return process.returncode is None
     return True
 

@@ -308,10 +308,10 @@ def between(before: Reading, after: Reading) -> Facts | None:
     for number, process in after.processes.items():
         earlier = before.processes.get(number)
         growth[number] = process.seconds - _seconds_before(earlier, process)
-    # Subtract from the node's CPU seconds those of this process, its children and ancestors, and of
-    # kernel threads. The rest belongs to others.
-    known = set(growth) - set(after.others) - {os.getpid()}
-    ours = after.ours - before.ours + sum(growth[number] for number in known)
+    # Subtract from the node's CPU seconds those of this process, its family, and kernel threads. The rest
+    # belongs to others. ``Reading.ours`` has the seconds of this process.
+    not_others = set(growth) - set(after.others) - {os.getpid()}
+    ours = after.ours - before.ours + sum(growth[number] for number in not_others)
     rest = after.used - before.used - ours
     busy = [process for number, process in after.others.items() if growth[number] > BUSY * seconds]
     steal = None
@@ -414,7 +414,8 @@ def _processes(host: Host) -> dict[int, Process]:
 def _process(folder: str) -> Process:
     """Read the state of a process from its folder in /proc."""
     text = Path(folder, "stat").read_bytes()
-    # The name in brackets may contain brackets and spaces.
+    # The name in brackets may contain brackets and spaces. The fields after it are 0 state, 1 parent,
+    # 11 user time, 12 system time, 19 start (proc(5), counted from the state on).
     fields = text[text.rindex(b")") + 1 :].split(None, 20)
     parent = int(fields[1])
     # Kernel threads belong to root. Skipping stat() for them saves time, as they are most processes.

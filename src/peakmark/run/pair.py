@@ -423,7 +423,7 @@ def _wait(peer: Peer) -> None:
     reported = False
     while True:
         ready, _, _ = select.select([sys.stdin], [], [], WATCH_S)
-        if ready and not os.read(sys.stdin.fileno(), 4096):
+        if ready and not os.read(sys.stdin.fileno(), 4096):  # the end of the input
             return
         reason = peer.ended()
         if reason and not reported:

@@ -91,12 +91,12 @@ def resolve_cell(
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
     # Choose the size of the pool.
-    loaded = cell.workload == "LOADED"
-    walks = loaded or cell.workload in NUMA or cell.variant in POOLS
-    if walks and cell.options.get("pool") == AUTO:
+    is_loaded = cell.workload == "LOADED"
+    walks_pool = is_loaded or cell.workload in NUMA or cell.variant in POOLS
+    if walks_pool and cell.options.get("pool") == AUTO:
         cached = topology.reach(cpu_locations, used)["last_level_bytes"]
         room = memory
-        if loaded:
+        if is_loaded:
             room = memory // 2  # LOADED also has an area to chase through, and a copy of the pool
         cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})
     # Choose the size of LAT's area.

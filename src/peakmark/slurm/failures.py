@@ -317,4 +317,5 @@ def _store(campaign: Path, cell: Cell, reason: str, host: str, **context: Any) -
 
 @functools.cache
 def _tell_once(text: str) -> None:
+    """Print a text, but only once: further calls return the cached result."""
     tell(text)

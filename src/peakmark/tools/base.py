@@ -458,7 +458,10 @@ def present(kernels: Path) -> dict[str, Tool]:
 
 
 def timeout(seconds: float) -> float:
-    """Return the time limit of a command that is expected to take ``seconds``."""
+    """Return the time limit of a command that is expected to take ``seconds``.
+
+    It ends only a program that hangs: a busy machine or a slow disk may take a multiple of the time.
+    """
     return max(60.0, 5.0 * seconds)
 
 

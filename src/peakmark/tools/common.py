@@ -206,7 +206,7 @@ def amount(cell: Cell, key: str) -> float | None:
 
 
 def seconds_of(cell: Cell) -> float:
-    """Return the seconds for which the cell is measured."""
+    """Return the seconds for which the cell is measured: 1 s unless an option sets them."""
     return option_number(cell, "seconds") or 1.0
 
 

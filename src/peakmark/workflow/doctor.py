@@ -43,6 +43,7 @@ def examine(scratch: Path | None, kernels: Path) -> tuple[str, bool]:
         kernels: folder of the compiled kernels.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
+    # The reference tools for GPUs are functions that gpubench calls.
     usual = [tool for tool in references().values() if tool.rows[0].subsystem != "gpu"]
     findings = list(needed)
     for tool in usual:

@@ -281,7 +281,8 @@ def command(campaign: Results, cell: Cell | None = None) -> str:
     """
     cluster = campaign.plan.cluster
     line = run_command(campaign.directory, on_cluster=bool(cluster))
-    if cluster and cluster.get("partition") == "":  # the user adds the options of an executor
+    # Another scheduler than Slurm runs the jobs: the user adds the options of its executor.
+    if cluster and cluster.get("partition") == "":
         line = f"snakemake --configfile {shlex.quote(str(campaign.directory / 'config.json'))}"
     if cell is None:
         return line
@@ -300,6 +301,7 @@ def run_command(directory: Path, *, on_cluster: bool) -> str:
 
 def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
     """Return this user's jobs that were submitted from this checkout, and the error if Slurm fails."""
+    # An empty partition means that another scheduler runs the jobs, which peakmark cannot ask.
     cluster = campaign.plan.cluster
     if not cluster or cluster.get("partition") == "":
         return [], None

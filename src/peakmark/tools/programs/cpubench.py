@@ -33,6 +33,7 @@ class CpuBench(common.Kernel):
 
     def estimate(self, cell: Cell) -> Cost:
         operations = common.amount(cell, "operations") or 0.0
+        # The program takes 0.3 s to start, and warms up for 0.1 s by default.
         return Cost(
             fixed_s=0.3 + common.clock_s(cell, "operations", 0.1),
             work_s=operations / (_CAUTIOUS_RATE * cell.concurrency),

@@ -123,6 +123,7 @@ class DiskBench(common.Kernel):
         )
 
     def estimate(self, cell: Cell) -> Cost:
+        # The program takes 0.5 s to start and 64 MiB, and warms up for 0.1 s by default.
         nodes = nodes_of(cell)
         if cell.workload == META:
             clock_s = common.clock_s(cell, "total", 0.1)

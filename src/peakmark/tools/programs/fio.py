@@ -129,7 +129,7 @@ class Fio(Instrument):
     def estimate(self, cell: Cell) -> Cost:
         total = amount_of(cell)
         size, nodes = file_size(cell, "threads") * cell.concurrency, nodes_of(cell)
-        fixed_s = 1.0
+        fixed_s = 1.0  # to start
         if total is None:
             fixed_s += common.seconds_of(cell) + common.warmup_of(cell)
         return Cost(

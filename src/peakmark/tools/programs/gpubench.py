@@ -109,6 +109,7 @@ class GpuBench(common.Kernel):
         """
         rates = [_values_of_gpu(gpu)[1] for gpu in output["per_gpu"]]
         common.agree(value, sum(rates), 1e-3, f"{self.name}: value")
+        # The rate of one GPU is exact. The rate of several must not be above the sum.
         if len(rates) == 1 or rate > value:
             super().check_rate(output, value, rate)
 

@@ -188,10 +188,12 @@ class Hpl(Instrument):
 
 
 def _budget(cell: Cell) -> float:
+    """Return the wall time in seconds for which N is chosen: 60 s unless an option sets it."""
     return common.option_number(cell, "budget_s") or 60.0
 
 
 def _nb(cell: Cell) -> int:
+    """Return HPL's block size NB: 192 unless an option sets it."""
     return int(common.option_number(cell, "nb") or 192)
 
 

@@ -149,7 +149,7 @@ class Iozone(Instrument):
         size, record = file_size(cell, "processes"), common.needed_block(cell)
         total = size * cell.concurrency
         slowest = max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
-        fixed_s = 0.5
+        fixed_s = 0.5  # to start
         if cell.concurrency > 1:
             fixed_s += 2 * _SLEEP_S * len(_PHASES)
         # Each process has a buffer for the largest record, plus 4 MiB for the rest.
@@ -211,7 +211,7 @@ def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
     if workload.startswith("W"):
         details["sync"] = cell.options.get("sync", "end")
         details["fill"] = "overwrite"
-        if workload == "WS" and cell.options.get("fill") == "new":
+        if workload == "WS" and cell.options.get("fill") == "new":  # the first pass counts
             phase, other = other, phase
             details["fill"] = "new"
     details["phase"] = phase

@@ -69,7 +69,7 @@ class NetBench(common.Kernel):
         argv.append("{address}")
         client = self.command(cell, argv, env=_ENV)
         serve = "serve --address {address} --port {port} --deadline"
-        deadline = common.plain(client.timeout_s + 30.0)
+        deadline = common.plain(client.timeout_s + 30.0)  # so that the client ends first
         return replace(client, server=self.server(client, (tool.path, *serve.split(), deadline)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
@@ -82,6 +82,7 @@ class NetBench(common.Kernel):
         return self.parsed(cell, output, Measurement.of(cell, "latency", value, details))
 
     def estimate(self, cell: Cell) -> Cost:
+        # Both programs take 1 s to start, and warm up for at most 1 s by default.
         # The buffer of a stream holds a TCP message or a batch of datagrams.
         largest = max(1 << 20, common.needed_block(cell))
         memory = cell.concurrency * largest + (4 << 20)
