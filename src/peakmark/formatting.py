@@ -52,13 +52,13 @@ def parse_size(text: str | int) -> int:
     return int(value)
 
 
-def format_size(size: int) -> str:
+def format_size(count: int) -> str:
     """Return bytes as an exact IEC size: 1024 -> ``1KiB``, 1500 -> ``1500B``."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         factor = _BYTES[unit]
-        if size >= factor and size % factor == 0:
-            return f"{size // factor}{unit}"
-    return f"{size}B"
+        if count >= factor and count % factor == 0:
+            return f"{count // factor}{unit}"
+    return f"{count}B"
 
 
 def gigabytes(count: float) -> str:

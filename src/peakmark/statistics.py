@@ -237,21 +237,21 @@ def changes(
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore")  # of rows without values
         means = [np.nanmean(values, axis=1) for values in samples]
-        errors = [values - mean[:, None] for values, mean in zip(samples, means, strict=True)]
+        errors = [values - centre[:, None] for values, centre in zip(samples, means, strict=True)]
         # Compute the pooled variance of each row, moderated by the variances of the other rows.
         squares = np.nansum(np.hstack(errors) ** 2, axis=1)
         variance, freedom = _moderated(squares / freedom, freedom)
         # Compute the difference, half its interval, and p.
-        mean = means[0]
+        change = means[0]
         if len(means) > 1:
-            mean = means[1] - means[0]
+            change = means[1] - means[0]
         parts = 1.0 / counts
         error = np.sqrt(variance * parts.sum(axis=0))
         half = error * stats.t.isf((1 - confidence) / 2, freedom)
-        beyond = stats.t.sf(np.abs(mean) / error, freedom)
-        p = np.where(mean == 0, 1.0, 2 * beyond)
+        beyond = stats.t.sf(np.abs(change) / error, freedom)
+        p = np.where(change == 0, 1.0, 2 * beyond)
     half[few] = p[few] = math.nan
-    return [Change(*map(float, row)) for row in zip(mean, half, p, strict=True)]
+    return [Change(*map(float, row)) for row in zip(change, half, p, strict=True)]
 
 
 def _moderated(

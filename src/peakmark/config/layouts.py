@@ -331,9 +331,9 @@ def load(name: str) -> Layout:
 def _check_names(layout: Layout) -> None:
     """Check that no two tables and no two figures share a name, and that figures can be drawn."""
     for what, parts in (("tables", layout.layout_tables), ("figures", layout.drawings)):
-        names = [part.name for part in parts]
-        for name in names:
-            if names.count(name) > 1:
+        used = [part.name for part in parts]
+        for name in used:
+            if used.count(name) > 1:
                 raise ConfigError(f"two {what} are called {name!r}: give them different names")
     for drawing in layout.drawings:
         if drawing.kind == "panels" and drawing.value != "measured":

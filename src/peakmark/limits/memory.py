@@ -137,37 +137,37 @@ def basic_row(question: Question) -> Question:
     return replace(question, workload=workload, variant=variant, metric=metric)
 
 
-def of_one_node(question: Question, limit: Limit) -> Limit:
+def of_one_node(question: Question, whole: Limit) -> Limit:
     """Return the share of one NUMA node in a limit or bound, for throughput between NUMA nodes.
 
     Other rows are returned unchanged. The limit is unknown if fewer than two NUMA nodes with memory are
     known. It is also unknown if a node has memory but no cores, because its memory may be slower or
     faster than the channels of the CPU.
     """
-    if question.workload not in NUMA or question.unit == "s" or limit.most is None:
-        return limit
+    if question.workload not in NUMA or question.unit == "s" or whole.most is None:
+        return whole
     with_memory = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
     if len(with_memory) < 2 or not all(node["cpus"] for node in with_memory):
         return question.unknown("shape")
-    return limit.part(1 / len(with_memory), f"one of {len(with_memory)} NUMA nodes has")
+    return whole.part(1 / len(with_memory), f"one of {len(with_memory)} NUMA nodes has")
 
 
-def _moved(question: Question, limit: Limit) -> Limit:
+def _moved(question: Question, whole: Limit) -> Limit:
     """Return the limit of the counted bytes, if ordinary stores move more bytes than are counted.
 
     An ordinary store reads each line before it writes it, and this read is not counted.
     """
-    if question.store != "temporal" or limit.value is None or question.workload not in _COUNTED:
-        return limit
+    if question.store != "temporal" or whole.value is None or question.workload not in _COUNTED:
+        return whole
     if question.design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
         remark = (
             "ordinary stores: this design may write whole lines without reading them first, so no such"
             " read is counted"
         )
-        return replace(limit, remarks=(*limit.remarks, remark))
+        return replace(whole, remarks=(*whole.remarks, remark))
     counted, moved = _COUNTED[question.workload]
     why = ": an ordinary store first reads the line, which is not counted"
-    return limit.part(counted / moved, f"{counted}/{moved} =", why)
+    return whole.part(counted / moved, f"{counted}/{moved} =", why)
 
 
 def dram(question: Question) -> Limit:

@@ -153,10 +153,10 @@ def _grid_cells(
         yield from planned
 
 
-def impossible(cells: Iterable[Cell]) -> dict[str, str]:
+def impossible(planned: Iterable[Cell]) -> dict[str, str]:
     """Return row -> reason, for the rows of reference tools that no machine can measure."""
     reasons = {}
-    for cell in cells:
+    for cell in planned:
         instrument = REGISTRY[cell.instrument]
         if cell.repetition == 0 and instrument.reference:
             try:
@@ -166,7 +166,7 @@ def impossible(cells: Iterable[Cell]) -> dict[str, str]:
     return reasons
 
 
-def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
+def interleaved(planned: Iterable[Cell], seed: int) -> list[Cell]:
     """Return the cells repetition by repetition, each repetition in a random order.
 
     A slow drift of the machine then affects all cells equally, and does not look like a difference
@@ -175,7 +175,7 @@ def interleaved(cells: Iterable[Cell], seed: int) -> list[Cell]:
     Source: Hoefler and Belli, SC '15, rule 9; google/benchmark's random interleaving.
     """
     ordered = []
-    by_id = sorted(cells, key=attrgetter("repetition", "id"))
+    by_id = sorted(planned, key=attrgetter("repetition", "id"))
     for repetition, group in groupby(by_id, attrgetter("repetition")):
         shuffled = list(group)
         random.Random(f"{seed}/{repetition}").shuffle(shuffled)  # noqa: S311 - not a secret
@@ -334,6 +334,7 @@ class _Grid:
             yield from self._repetitions(count, name, point, options)
 
     def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
+        """Return the rows of a reference tool to which a point belongs; None if it cannot measure the point."""
         for row in _coverages(name, self.subsystem):
             any_variant = not row.variants or point.variant in row.variants
             if point.workload in row.workloads and any_variant:

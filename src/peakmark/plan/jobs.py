@@ -44,9 +44,9 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
     return f"{plan.campaign}/{what} {_checkout(folder)}.{fingerprint(cells, plan)[:8]}"
 
 
-def is_from(comment: str, folder: Path | None = None) -> bool:
-    """Return whether the job with this comment belongs to ``folder``, the folder of all campaigns."""
-    return f" {_checkout(folder)}." in comment  # a comment is "WHAT CHECKOUT.FINGERPRINT"
+def is_from(text: str, folder: Path | None = None) -> bool:
+    """Return whether the job with the comment ``text`` belongs to ``folder``, the folder of all campaigns."""
+    return f" {_checkout(folder)}." in text  # a comment is "WHAT CHECKOUT.FINGERPRINT"
 
 
 def _checkout(folder: Path | None = None) -> str:
@@ -141,6 +141,7 @@ def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
 
 
 def _node_count(cells: Sequence[Cell]) -> int:
+    """Return the number of nodes that the job of these cells needs."""
     if cells[0].is_together:
         return len(_nodes_of(cells))
     if two_nodes(cells[0]):
@@ -202,7 +203,8 @@ def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
     numbers = []
     for cell in cells:
         if cell.word == GPUS:
-            numbers.append(replace(cell, concurrency=max(1, gpus([cell], plan)), word=""))
+            count = max(1, gpus([cell], plan))
+            numbers.append(replace(cell, concurrency=count, word=""))
         elif cell.word:
             numbers.append(replace(cell, concurrency=available, word=""))
         else:
@@ -256,31 +258,31 @@ def named_options(
 
 
 def site_options(
-    settings: SiteSlurm, nodes: int, minutes: int, cpus: int, megabytes: int
+    settings: SiteSlurm, nodes: int, limit_min: int, cpu_count: int, memory_mb: int
 ) -> dict[str, str]:
     """Return sbatch's options that depend on the site, by name. Jobs of doctor use them too.
 
     Args:
         settings: section ``slurm`` of the site file.
         nodes: number of nodes.
-        minutes: time limit.
-        cpus: CPUs that the job gets on each node, among which ``--mem-per-cpu`` divides its memory.
-        megabytes: memory that the job needs on each node, in MB.
+        limit_min: time limit in minutes.
+        cpu_count: CPUs that the job gets on each node, among which ``--mem-per-cpu`` divides its memory.
+        memory_mb: memory that the job needs on each node, in MB.
     """
     keys = (*OVERRIDES.values(), "reservation")
     named = {key: str(getattr(settings, key)) for key in keys if getattr(settings, key)}
     if settings.partition:  # sbatch allows no spaces
         named["partition"] = ",".join(slurm.partition_names(settings.partition))
-    named |= {"time": str(minutes), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
+    named |= {"time": str(limit_min), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
     # Without --cpus-per-task, because Slurm would bind the job to that number of CPUs.
     if settings.exclusive:
         named["exclusive"] = ""
     else:
-        named["cpus-per-task"] = str(cpus)
+        named["cpus-per-task"] = str(cpu_count)
     if settings.memory == "per_cpu":
-        named["mem-per-cpu"] = f"{math.ceil(megabytes / cpus)}M"
+        named["mem-per-cpu"] = f"{math.ceil(memory_mb / cpu_count)}M"
     elif settings.memory == "per_node":
-        named["mem"] = "0" if settings.exclusive else f"{megabytes}M"
+        named["mem"] = "0" if settings.exclusive else f"{memory_mb}M"
     return named
 
 

@@ -72,11 +72,11 @@ def make_command() -> str:
     python = shlex.quote(sys.executable)
     if IS_CHECKOUT:
         return f"{MAKE} -C {shlex.quote(str(SOURCES))} PYTHON={python}"
-    target, sources = shlex.quote(str(folder())), shlex.quote(str(SOURCES))
+    target, source_folder = shlex.quote(str(folder())), shlex.quote(str(SOURCES))
     names = ",".join(["build.json", *KERNELS.values(), "up-to-date"])
     return f"""\
 new=$(mktemp -d -p {target}); trap 'rm -rf "$new"' EXIT
-cp -r --no-preserve=mode {sources} "$new/src"
+cp -r --no-preserve=mode {source_folder} "$new/src"
 {MAKE} -C "$new/src" BUILD=.. VERSION={__version__} PYTHON={python}
 mv -n "$new"/{{{names}}} {target} || true"""
 
@@ -86,12 +86,12 @@ def programs(build: Path | None = None) -> list[str]:
     return [str((build or folder()) / name) for name in (*KERNELS.values(), "up-to-date")]
 
 
-def sources(folder: Path = SOURCES) -> list[str]:
+def sources(source_folder: Path = SOURCES) -> list[str]:
     """Return the paths of the kernels' source files."""
-    return sorted(str(path) for path in folder.rglob("*") if path.is_file())
+    return sorted(str(path) for path in source_folder.rglob("*") if path.is_file())
 
 
-def up_to_date(folder: Path = SOURCES, build: Path | None = None) -> bool:
+def up_to_date(source_folder: Path = SOURCES, build: Path | None = None) -> bool:
     """Return whether all kernels exist and none is older than a source.
 
     In the cache they only need to exist, because the folder's name depends on the sources.
@@ -101,7 +101,7 @@ def up_to_date(folder: Path = SOURCES, build: Path | None = None) -> bool:
     if not exist or not IS_CHECKOUT:
         return exist
     oldest = min(program.stat().st_mtime_ns for program in kernels)
-    return all(Path(source).stat().st_mtime_ns <= oldest for source in sources(folder))
+    return all(Path(source).stat().st_mtime_ns <= oldest for source in sources(source_folder))
 
 
 def keep_version(campaign: Path) -> None:

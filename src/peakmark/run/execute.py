@@ -331,6 +331,7 @@ def last_lines(directory: Path) -> str:
 
 
 def _text(path: Path) -> str:
+    """Return the first ``KEPT_BYTES`` of a file of output; empty if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return stream.read(KEPT_BYTES).decode("utf-8", errors="replace")

@@ -231,15 +231,15 @@ def _tell_to_go(process: Popen[bytes]) -> None:
         process.stdin.write(f"{GO}\n".encode())
 
 
-def waiting(request: Request, shared: Path | None) -> Request:
+def waiting(alone: Request, shared: Path | None) -> Request:
     """Return a request that starts together with the other cells of its job.
 
     Args:
-        request: request to measure a cell alone.
+        alone: request to measure a cell alone.
         shared: folder that all nodes of the job must see; None if they share none.
     """
     return replace(
-        request,
+        alone,
         wait=partial(wait_for_start, shared),
         announce=partial(announce, shared),
         shared=shared,

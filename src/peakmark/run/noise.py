@@ -211,11 +211,11 @@ class Reading:
     def others(self) -> dict[int, Process]:
         """Return all processes except kernel threads, this process, its ancestors and descendants."""
         family = _family(self.processes)
-        others = {}
+        found = {}
         for number, process in self.processes.items():
             if number not in family and _KERNEL_THREADS not in (number, process.parent):
-                others[number] = process
-        return others
+                found[number] = process
+        return found
 
 
 @contextmanager

@@ -372,9 +372,9 @@ def switches() -> dict[str, list[str]]:
     """
     topology = ask("scontrol", "--oneliner", "show", "topology")
     found = re.findall(r"(?m)^SwitchName=(\S+) .*\bNodes=(\S+)", topology)
-    below = {name: hostnames(nodes) for name, nodes in found}
+    below = {name: hostnames(hosts) for name, hosts in found}
     most = max(map(len, below.values()), default=0)
-    return {name: nodes for name, nodes in below.items() if len(nodes) < most}
+    return {name: hosts for name, hosts in below.items() if len(hosts) < most}
 
 
 def reserved_nodes(reservation: str) -> list[str]:

@@ -170,10 +170,10 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
             return None
         if may_succeed_later(error):
             return Refusal(text(error), is_temporary=True)
-        sentence = refusal(error)
-        if wanted["nodes"] == "2" and NO_NETWORK not in sentence:
-            sentence = f"{sentence}; {NO_NETWORK}"
-        return Refusal(sentence)
+        refused = refusal(error)
+        if wanted["nodes"] == "2" and NO_NETWORK not in refused:
+            refused = f"{refused}; {NO_NETWORK}"
+        return Refusal(refused)
     return None
 
 
@@ -316,6 +316,6 @@ def _store(campaign: Path, cell: Cell, reason: str, host: str, **context: Any) -
 
 
 @functools.cache
-def _tell_once(text: str) -> None:
+def _tell_once(line: str) -> None:
     """Print a text, but only once: further calls return the cached result."""
-    tell(text)
+    tell(line)

@@ -211,6 +211,7 @@ class Queue:
         return ended
 
     def _step(self) -> list[Ended]:
+        """Submit jobs, and ask Slurm for their states unless the last question was too recent."""
         ended = list(self._submit())
         now = self.clock()
         if self.active and now >= self._look_at:
@@ -317,6 +318,7 @@ class Queue:
         return None
 
     def _postpone(self, tasks: Iterable[Task], refusal: slurm.SlurmError) -> None:
+        """Put jobs back that Slurm refuses for now, and submit nothing for ``LATER_S``."""
         for task in tasks:
             heapq.heappush(self.waiting, task)
         self._submit_at = self.clock() + LATER_S

@@ -40,7 +40,7 @@ class Part:
 def text(plan: Mapping[str, Any]) -> str:
     """Return the text of a plan's file. The entries of ``plan["cells"]`` already have their ``id``."""
     rest = {key: value for key, value in plan.items() if key != "cells"}
-    cells = ",\n".join(json.dumps(cell, sort_keys=True) for cell in plan["cells"])
+    cells = ",\n".join(json.dumps(entry, sort_keys=True) for entry in plan["cells"])
     return f'{json.dumps(rest, sort_keys=True)[:-1]}, "cells": [\n{cells}\n]}}\n'
 
 
@@ -86,7 +86,7 @@ def _shorter(content: bytes, words: str) -> bytes:
     """
     plan: dict[str, Any] = files.parse_json(content, dict[str, msgspec.Raw])
     cells = files.parse_json(plan.get("cells", b"[]"), list[msgspec.Raw])
-    plan["cells"] = [cell for cell in cells if os.fsencode(words) in bytes(cell)] or cells
+    plan["cells"] = [entry for entry in cells if os.fsencode(words) in bytes(entry)] or cells
     return msgspec.json.encode(plan)
 
 
@@ -109,6 +109,7 @@ def job(path: Path, name: str) -> Part:
 
 
 def _part(path: Path, key: str, name: str) -> Part:
+    """Return the cells whose ``key`` (``id`` or ``job``) is ``name``. Errors: RecordError."""
     plan = read(path, name)
     entries = [entry for entry in plan.cells if getattr(entry, key) == name]
     if not entries:

@@ -361,7 +361,7 @@ _SHARED = frozenset({"instrument", "version", "workload", "threads", "value", "u
 """Keys in the output of every kernel that are not details of a measurement."""
 
 
-def program(folder: Path, name: str) -> Path:
+def kernel_path(folder: Path, name: str) -> Path:
     """Return the path of a kernel: ``<folder>/<architecture>/<name>`` if it exists, else
     ``<folder>/<name>``.
 
@@ -403,7 +403,7 @@ class Kernel(Instrument):
         cls.version = ("--version", rf"^{cls.name}\b.*?\b([0-9]\S*)")
 
     def locate(self, kernels: Path, choice: str | None = None) -> str:
-        return str(program(kernels, self.name))
+        return str(kernel_path(kernels, self.name))
 
     def find(self, path: str) -> Tool:
         """Return the kernel with its version.
@@ -569,7 +569,7 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
     return times
 
 
-def is_too_small(details: Mapping[str, Any]) -> bool:
+def is_too_small(hpl_details: Mapping[str, Any]) -> bool:
     """Return whether HPL's problem was too small for its rate to be compared with the limit."""
-    n, seconds = details.get("N", LEAST_N), details.get("seconds", LEAST_SECONDS)
+    n, seconds = hpl_details.get("N", LEAST_N), hpl_details.get("seconds", LEAST_SECONDS)
     return bool(n < LEAST_N or seconds < LEAST_SECONDS)

@@ -290,6 +290,7 @@ def ignore_sighup(log: Path) -> None:
         return
 
     def hang_up(*_: object) -> None:
+        """Let standard output and standard error print to ``log``."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
             log.parent.mkdir(parents=True, exist_ok=True)

@@ -236,6 +236,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     present = {current_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
 
     def standing(cell: Cell) -> Standing:
+        """Return the state of one cell."""
         finding = campaign.findings[cell.id]
         if finding.state == records.GOOD:
             return Standing(cell, "done", record=finding.data)

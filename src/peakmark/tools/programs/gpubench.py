@@ -180,7 +180,7 @@ class VendorLibrary(GpuBench):
         return choice or GpuBench.name
 
     def locate(self, kernels: Any, choice: str | None = None) -> str:
-        return choice or str(common.program(kernels, GpuBench.name))
+        return choice or str(common.kernel_path(kernels, GpuBench.name))
 
     def find(self, path: str) -> Tool:
         return Instrument.find(self, path)
