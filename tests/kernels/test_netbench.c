@@ -453,11 +453,11 @@ static struct process *client_with_result(const char *result) {
 
 static void a_result_is_whole_and_ends(void **state) {
     (void)state;
-    process_expect(client_with_result(STREAM "WARNING 1\nBUFFER 1\nEND\n"), 0, NULL);
+    process_expect(client_with_result(STREAM "WARNING 1\nBUFFER 1 0\nEND\n"), 0, NULL);
     process_expect(client_with_result(WARNINGS_20), 1, "more than a result");
     process_expect(client_with_result(STREAM WARNINGS_20 "END\n"), 1, "more than a result");
     process_expect(client_with_result(STREAM STREAM "END\n"), 1, "not understood");
-    process_expect(client_with_result("BUFFER 1\nEND\n"), 1, "lacks stream 0");
+    process_expect(client_with_result("BUFFER 1 0\nEND\n"), 1, "lacks stream 0");
 }
 
 static void numbers_of_the_server_out_of_range_are_refused(void **state) {

@@ -27,6 +27,7 @@
 struct outcome {
     struct team team;
     bool reported[STREAMS_MAX];
+    uint64_t overrun; /* lost at the server's sockets, whose buffers were full */
     uint64_t sent, received, lost, reordered, duplicated, stale;
     int receive_buffer;
 };
@@ -128,13 +129,13 @@ static void add_stream(struct outcome *outcome, const char *line) {
     outcome->stale += stale;
 }
 
-static int read_buffer(const char *line) {
+static void read_buffer(struct outcome *outcome, const char *line) {
     struct fields fields = fields_begin(line, "BUFFER");
-    int bytes = (int)fields_next(&fields, 0, INT_MAX);
+    outcome->receive_buffer = (int)fields_next(&fields, 0, INT_MAX);
+    outcome->overrun = fields_next(&fields, 0, UINT64_MAX);
     if (!fields_end(&fields)) {
         fail_measurement("the server's result is not understood: '%s'", line);
     }
-    return bytes;
 }
 
 /* Everything up to END; times are relative to the first start of all streams, on the server's
@@ -152,7 +153,7 @@ static void receive_result(struct session *session, struct outcome *outcome) {
             warnings_add(&session->warnings, "%s", line + 8);
             others++;
         } else if (strncmp(line, "BUFFER ", 7) == 0) {
-            outcome->receive_buffer = read_buffer(line);
+            read_buffer(outcome, line);
             others++;
         } else {
             add_stream(outcome, line);
@@ -277,6 +278,7 @@ static void print_throughput(const struct session *session, const struct client_
     json_unsigned(&json, "sent", outcome->sent);
     json_unsigned(&json, "received", outcome->received);
     json_unsigned(&json, "lost", outcome->lost);
+    json_unsigned(&json, "overrun", outcome->overrun);
     json_unsigned(&json, "reordered", outcome->reordered);
     json_unsigned(&json, "duplicated", outcome->duplicated);
     json_unsigned(&json, "stale", outcome->stale);

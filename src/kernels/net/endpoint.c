@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -233,6 +234,14 @@ int endpoint_buffer(int socket, int which) {
     int bytes = 0;
     socklen_t length = sizeof bytes;
     return getsockopt(socket, SOL_SOCKET, which, &bytes, &length) == 0 ? bytes : 0;
+}
+
+uint64_t endpoint_drops(int socket) {
+    uint32_t counts[SK_MEMINFO_VARS] = {0};
+    socklen_t length = sizeof counts;
+    return getsockopt(socket, SOL_SOCKET, SO_MEMINFO, counts, &length) == 0
+               ? counts[SK_MEMINFO_DROPS]
+               : 0;
 }
 
 const char *endpoint_reason(int error) {

@@ -68,4 +68,8 @@ uint64_t endpoint_retransmits(int socket);
  * SO_RCVBUF. */
 int endpoint_buffer(int socket, int which);
 
+/* Number of datagrams that the kernel dropped at this socket, as its buffer was full; 0 where the
+ * kernel does not tell. */
+uint64_t endpoint_drops(int socket);
+
 #endif

@@ -127,12 +127,12 @@ static void send_stream(struct session *session, const struct team *team, int st
                  sequence == NULL ? 0 : sequence->stale);
 }
 
-static void send_end(struct session *session, int buffer) {
+static void send_end(struct session *session, int buffer, uint64_t overrun) {
     char line[LINE_BYTES];
     for (int i = 0; i < session->warnings.count; i++) {
         control_send(&session->control, "WARNING server: %s", session->warnings.text[i]);
     }
-    control_send(&session->control, "BUFFER %d", buffer);
+    control_send(&session->control, "BUFFER %d %" PRIu64, buffer, overrun);
     control_send(&session->control, "END");
     /* The client closes the connection when it has read everything. */
     control_receive(&session->control, line, deadline_in(ANSWER_SECONDS));
@@ -202,11 +202,15 @@ static void throughput(struct session *session) {
         fail_both(session, "%s", team.error);
     }
     int buffer = endpoint_buffer(receivers[0].socket, SO_RCVBUF);
+    uint64_t overrun = 0;
     end_streams(session, receivers, sent);
+    for (int i = 0; plan->udp && i < plan->streams; i++) {
+        overrun += endpoint_drops(receivers[i].socket);
+    }
     for (int i = 0; i < plan->streams; i++) {
         send_stream(session, &team, i, plan->udp ? &receivers[i].sequence : NULL);
     }
-    send_end(session, buffer);
+    send_end(session, buffer, overrun);
     for (int i = 0; i < plan->streams; i++) {
         receive_free(&receivers[i]);
     }
@@ -252,7 +256,7 @@ static void latency(struct session *session) {
                   silent ? "sent nothing for some time" : "closed the connection",
                   error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
     }
-    send_end(session, endpoint_buffer(session->sockets[0], SO_RCVBUF));
+    send_end(session, endpoint_buffer(session->sockets[0], SO_RCVBUF), 0);
     for (int i = 0; i < plan->streams; i++) {
         close(session->sockets[i]);
     }

@@ -222,13 +222,16 @@ def losses(measured: RowRuns) -> Messages:
     if row.workload == "LAT-UDP":
         yield message("udp-loss", Trust.CARE, case="round-trips", share=share)
         return
-    trust, case = Trust.OK, ""
+    trust = Trust.OK
     if share > MOST_LOSS:
-        trust, case = Trust.NO, "overrun"
+        trust = Trust.NO
     elif share > HEAVY_LOSS:
-        trust, case = Trust.CARE, "pushed"
-    fewer = words("fewer-streams") if row.concurrency > 1 else ""
-    yield message("udp-loss", trust, case=case, share=share, fewer=fewer)
+        trust = Trust.CARE
+    where = ""
+    overruns = measured.values_of("overrun")
+    if overruns:
+        where = words("receiver-full", dropped=max(overruns))
+    yield message("udp-loss", trust, share=share, where=where)
 
 
 def lost_share(run: Line) -> float:

@@ -154,7 +154,7 @@ def add_inferred_causes(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a sentence on the placements of a host that had several; of many hosts, on the first."""
+    """Yield a sentence on the placements of a host that had several; of many hosts, on the first and their number."""
     runs = frames.runs[frames.runs["attempt"].eq(0) & frames.runs["core_to_core_before"].notna()]
     hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
     if not hosts:
@@ -165,7 +165,9 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
     speed = of_host["value"] / of_row
     speed = speed.mask(of_host["unit"].eq("s"), 1 / speed).mask(of_host["kept"])
     bands = [describe_band(of_band, speed) for _, of_band in of_host.groupby("band")]
-    where = f" of {hosts[0]}" if len(frames.nodes) > 1 else ""
+    where = ""
+    if len(frames.nodes) > 1:
+        where = words("of-hosts", host=hosts[0], of=len(hosts))
     yield message("placements", where=where, bands=tuple(bands), of=len(of_host))
 
 

@@ -45,7 +45,7 @@ JOB = [
 COPIED = [
     *(*READINGS, "cpu_share", "probe_before", "probe_after", "store", "isa", "huge_pages"),
     *("flush_seconds", "work", "device_bytes", "filesystem"),
-    *("loss", "lost", "sent", "round_trips", "residual"),
+    *("loss", "lost", "overrun", "sent", "round_trips", "residual"),
     *("p50", "p99", "p999", "histogram", "joules", "watts"),
 ]
 """Columns with a recorded fact of the same name."""

@@ -171,7 +171,7 @@ server_hot          float  number of times that heat slowed down a core of the s
 server_counters     json   device and error counter of the server's kernel -> increase during the run
 probe_before        float  rate at which the threads read DRAM before the work, B/s
 probe_after         float  rate at which the threads read DRAM after the work, B/s
-memory_load         float  share by which DRAM was slower than its median on the host, with as many threads, in the same band
+memory_load         float  share by which DRAM was slower than its median on the host, with as many threads, in the same band; negative if faster
 store               text   kind of store instructions of a memory row: temporal, streaming or libc
 isa                 text   instruction set that the program used
 working_set_bytes   float  size of the area that all threads walk together, B
@@ -189,6 +189,7 @@ link                json   facts of the network interface that was measured
 shaping             text   traffic shaping that was found on the path
 loss                float  share of messages that were lost
 lost                float  number of messages or round trips that were lost
+overrun             int    number of packets that the receiver dropped because its buffers were full; joined datagrams are one
 sent                float  number of messages that were sent
 round_trips         float  number of completed round trips
 residual            float  scaled residual of HPL

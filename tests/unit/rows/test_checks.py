@@ -66,7 +66,7 @@ def network(workload, details=None, **more):
 
 
 def udp(sent, lost, **more):
-    return network("UDP", {"sent": sent, "received": sent - lost, "lost": lost}, **more)
+    return network("UDP", {"sent": sent, "received": sent - lost, "lost": lost} | more)
 
 
 def meanwhile(*moved, **identity):
@@ -165,10 +165,11 @@ CASES = [
     (pool(128, 2, SPLIT, last_level=64), {"pool-in-cache": W}, {"needed": "256MiB"}),
     # Losses, loopback, links that are slowed down on purpose.
     (udp(1000, 5), {}, {}),
-    (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "case": "", "fewer": ""}),
-    (udp(1000, 110), {"udp-loss": U}, {"share": 0.11, "case": "pushed"}),
-    (udp(1000, 600), {"udp-loss": W}, {"share": 0.6, "case": "overrun"}),
-    (udp(1000, 100, concurrency=4), {"udp-loss": N}, {"fewer": "fewer streams"}),
+    (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "where": ""}),
+    (udp(1000, 110), {"udp-loss": U}, {"share": 0.11}),
+    (udp(1000, 600), {"udp-loss": W}, {"share": 0.6}),
+    (udp(1000, 100, overrun=9), {"udp-loss": N}, {"where": "dropped 9 packets"}),
+    (udp(1000, 100, overrun=0), {"udp-loss": N}, {"where": "dropped 0 packets"}),
     (network("UDP", {"packets": 1000.0, "lost": 100.0, "loss": 0.1}), {"udp-loss": N}, {"share": 0.1}),
     (network("UDP"), {}, {}),
     (network("TCP", {"sent": 1000, "lost": 600}), {}, {}),
