@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from socket import gethostname
 from typing import TYPE_CHECKING, NamedTuple
 
 from peakmark import __version__, files, resources
@@ -528,9 +527,10 @@ def _move_to(node: str) -> None:
 
     The process is replaced, so that the function does not return after a move.
     """
+    from peakmark import slurm
     from peakmark.run import pair
 
-    if node not in ("any", gethostname(), gethostname().partition(".")[0]):
+    if node != "any" and not slurm.is_here(node):
         argv = [*pair.step(node, len(os.sched_getaffinity(0))), *resources.command(*sys.argv[1:])]
         os.execvpe(argv[0], argv, pair.environment())  # noqa: S606 - no shell is wanted
 

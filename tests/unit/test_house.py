@@ -19,7 +19,7 @@ CEILINGS = {
     "machine": 8_700,
     "plan": 7_020,
     "rows": 22_290,
-    "slurm": 4_290,
+    "slurm": 4_430,
     "run": 9_720,
     "storage": 2_500,
     "tools": 13_820,

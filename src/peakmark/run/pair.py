@@ -227,13 +227,13 @@ def _start_far_end(directory: Path, cpus: int, peer: str) -> _FarEnd:
 
 def _both_nodes(number: str, peer: str) -> tuple[str, str]:
     """Return the names of this node and of another node of a Slurm job: ``peer``, or the first if it is empty."""
-    names, host = slurm.job_nodes(number), socket.gethostname().partition(".")[0]
-    local = [name for name in names if name.partition(".")[0] == host]
+    names = slurm.job_nodes(number)
+    local = [name for name in names if slurm.is_here(name)]
     remote = [name for name in names if name not in local and peer in ("", name)]
     if not local or not remote:
         raise MeasurementError(
             f"job {number} has the nodes {', '.join(names) or 'none'}:"
-            f" two are needed, one of them {host}"
+            f" two are needed, one of them {socket.gethostname()}"
         )
     return local[0], remote[0]
 

@@ -5,6 +5,7 @@ jobs of a campaign.
 """
 
 from peakmark.slurm.commands import ENDED_BADLY as ENDED_BADLY
+from peakmark.slurm.commands import LAUNCH_FAILED as LAUNCH_FAILED
 from peakmark.slurm.commands import NODE_LOST as NODE_LOST
 from peakmark.slurm.commands import Job as Job
 from peakmark.slurm.commands import Node as Node
@@ -13,6 +14,7 @@ from peakmark.slurm.commands import SlurmError as SlurmError
 from peakmark.slurm.commands import address as address
 from peakmark.slurm.commands import cancel as cancel
 from peakmark.slurm.commands import environment as environment
+from peakmark.slurm.commands import is_here as is_here
 from peakmark.slurm.commands import job as job
 from peakmark.slurm.commands import job_nodes as job_nodes
 from peakmark.slurm.commands import jobs as jobs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ _OPTION = re.compile(
     "(SLURM|SBATCH|SRUN|SALLOC|SATTACH|SBCAST|SQUEUE|SINFO|SCANCEL|SCONTROL|SACCT|SACCTMGR|SPRIO|SSHARE|SSTAT|SREPORT|SDIAG)_"
 )
 """Start of the names of environment variables that Slurm's commands read as options."""
-_REACHING = re.compile(r"SLURM_(CONF|JWT|SACK_\w+)")
+_REACHING = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
 """Variables with which the commands find their cluster and authenticate the user."""
 _ABSENT = re.compile("configuration source|contact slurm controller|Unable to establish")
 """Words in the message of a command that finds no controller."""
@@ -104,7 +105,9 @@ def environment() -> dict[str, str]:
 
 # -- jobs
 
-NODE_LOST = frozenset(["BOOT_FAIL", "NODE_FAIL", "PREEMPTED"])
+LAUNCH_FAILED = "LAUNCH_FAILED"
+"""State of a job that its node could not start. Older versions of Slurm call it CANCELLED."""
+NODE_LOST = frozenset(["BOOT_FAIL", LAUNCH_FAILED, "NODE_FAIL", "PREEMPTED", "RECONFIG_FAIL"])
 """Final states for which neither the job nor its cells are the cause."""
 ENDED_BADLY = NODE_LOST | {
     *("CANCELLED", "DEADLINE", "FAILED", OUT_OF_MEMORY, "REVOKED", "SPECIAL_EXIT", "TIMEOUT")
@@ -371,10 +374,11 @@ def switches() -> dict[str, list[str]]:
         SlurmError: Slurm does not answer.
     """
     topology = ask("scontrol", "--oneliner", "show", "topology")
-    found = re.findall(r"(?m)^SwitchName=(\S+) .*\bNodes=(\S+)", topology)
+    # Since 23.11 a cluster may have blocks of nodes instead of switches.
+    found = re.findall(r"(?m)^(?:Switch|Block)Name=(\S+) .*\bNodes=(\S+)", topology)
     below = {name: hostnames(hosts) for name, hosts in found}
-    most = max(map(len, below.values()), default=0)
-    return {name: hosts for name, hosts in below.items() if len(hosts) < most}
+    every = set[str]().union(*below.values())
+    return {name: hosts for name, hosts in below.items() if len(hosts) < len(every)}
 
 
 def reserved_nodes(reservation: str) -> list[str]:
@@ -410,6 +414,19 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
             why = f" ({line['reason']})" if line["reason"] not in ("", "none") else ""
             unavailable[line["name"]] = f"{line['state']}{why}"
     return unavailable
+
+
+def is_here(node: str) -> bool:
+    """Return whether a node in Slurm is this machine. A domain and capitals make no difference.
+
+    Inside a job Slurm tells the name of its node, which may differ from the host's name.
+    """
+    here = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+    return _short(node) == _short(here)
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[0].lower()
 
 
 def address(node: str) -> str:

@@ -36,8 +36,15 @@ _LATER = re.compile(
     r"|System submissions disabled|Slurm temporarily unable to accept job|Slurm job queue full"
     r"|Resource temporarily unavailable|I/O error writing script/environment to file"
     r"|Connection refused|No route to host|(Network|Host) is (unreachable|down)"
+    r"|Protocol authentication error|(Munge|auth_munge).*(failed|error)|Invalid authentication credential"
+    r"|(Job )?[Cc]redential (replayed|expired)|Unable to (process|read) configuration file"
+    r"|.*(configuration source|while reconfiguring|Temporary failure in name resolution)"
+    r"|Unable to establish controller machine"
 )
-"""Beginnings of causes after which Slurm may take the job later (src/common/slurm_errno.c)."""
+"""Beginnings of causes after which Slurm may take the job later (src/common/slurm_errno.c).
+
+The last three lines are of the authentication, and of a configuration that is being changed.
+"""
 _UNANSWERED = re.compile(
     r"Socket timed out on send/recv operation|Zero Bytes were transmitted or received"
     r"|Unable to contact slurm controller \((receive|shutdown) failure\)"
@@ -195,8 +202,11 @@ _ENDS = {
     "NODE_FAIL": "its node was lost",
     "PREEMPTED": "another job took its node",
     "BOOT_FAIL": "its node did not start",
+    slurm.LAUNCH_FAILED: "its node could not start it, for example because its Prolog failed",
 }
 """State of an ended job -> its meaning and the remedy."""
+_HELD = re.compile("launch[ _]failed[ _]requeued[ _]held")
+"""Reason of a job that waits because its node could not start it."""
 LOG_BYTES = 1 << 20
 """Number of bytes at the end of a job's log that are searched for slurmstepd's message."""
 _OUT_OF_MEMORY = re.compile(r"oom[-_]kill event|exceeded memory limit", re.IGNORECASE)
@@ -237,6 +247,28 @@ def keep(
     end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
     reason = f"Slurm ended job {number}: {how}"
     return _store(campaign, cell, reason, host.partition(".")[0], job_id=number, slurm=end)
+
+
+def end_of(job: slurm.Job, is_reserved: bool) -> str:
+    """Return the state of a job: LAUNCH_FAILED if its node could not start it.
+
+    Slurm drains the node and cancels the job, or holds the job where the site requeues such jobs.
+
+    Args:
+        job: the job.
+        is_reserved: see ``slurm.nodes_unavailable``.
+    """
+    if _HELD.match(job.reason):
+        return slurm.LAUNCH_FAILED
+    if job.state not in ("CANCELLED", "FAILED"):
+        return job.state
+    details = slurm.job(job.number)
+    nodes = details.get("NodeList", "(null)")
+    if details.get("RunTime") == "00:00:00" and nodes != "(null)":
+        with suppress(SlurmError):  # the state then counts
+            if slurm.nodes_unavailable([nodes], is_reserved):
+                return slurm.LAUNCH_FAILED
+    return job.state
 
 
 def refuse(campaign: Path, cells: Iterable[Cell], reason: str) -> None:

@@ -351,6 +351,8 @@ class Queue:
         is_running = False
         for number, task in list(self.active.items()):
             job = known.get(number)
+            if job:
+                job = replace(job, state=failures.end_of(job, self.is_reserved))
             outcome = self._outcome(task, job)
             if outcome is None:
                 is_running |= job is not None and not job.waits
@@ -380,7 +382,7 @@ class Queue:
 
     def _failed(self, task: Task, job: slurm.Job) -> str:
         """Write the attempt of a failed job, and return the reason; empty if the job wrote the attempt."""
-        if job.state == "SPECIAL_EXIT":  # the job would stay in the queue
+        if job.state in ("SPECIAL_EXIT", slurm.LAUNCH_FAILED):  # the job may stay in the queue
             self._cancel(task)
         details = slurm.job(job.number)
         if not failures.keep(self.campaign, task.cell(), job.number, job.state, details):

@@ -142,3 +142,52 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(site, lo
     assert not failures.keep(site.plan.directory, None, "6", "FAILED", {})  # nobody knows the cell
     failure = status.last_failure(site.plan.results, site.plan.cells[0])
     assert failure is not None and failure.job_log == path
+
+
+@pytest.mark.parametrize(("state", "reason", "details", "drained", "found"), [
+    ("CANCELLED", "None", "00:00:00 hpc-1", True, "LAUNCH_FAILED"),
+    ("FAILED", "None", "00:00:00 hpc-1", True, "LAUNCH_FAILED"),
+    ("CANCELLED", "None", "00:00:00 hpc-1", False, "CANCELLED"),
+    ("CANCELLED", "None", "00:01:07 hpc-1", True, "CANCELLED"),
+    ("CANCELLED", "None", "00:00:00 (null)", True, "CANCELLED"),
+    ("PENDING", "launch failed requeued held", "00:00:00 (null)", True, "LAUNCH_FAILED"),
+    ("PENDING", "Priority", "00:00:00 (null)", True, "PENDING"),
+])  # fmt: skip
+def test_a_job_that_its_node_could_not_start(monkeypatch, state, reason, details, drained, found):
+    ran, nodes = details.split()
+    monkeypatch.setattr(slurm, "job", lambda _: {"RunTime": ran, "NodeList": nodes})
+    down = {"hpc-1": "drained (Prolog error)"} if drained else {}
+    monkeypatch.setattr(slurm, "nodes_unavailable", lambda _names, _reserved: down)
+    job = slurm.Job("2", state, "hpc-1", "0:00", "", reason)
+    assert failures.end_of(job, False) == found
+
+
+@pytest.mark.parametrize(("node", "told", "is_here"), [
+    ("hpc-1", "hpc-1", True), ("HPC-1", "hpc-1.site.example", True), ("node1", "hpc-1", False),
+    ("node1.site.example", "", True), ("Node1", "", True), ("node10", "", False),
+])  # fmt: skip
+def test_a_node_may_have_another_name_than_its_host(monkeypatch, node, told, is_here):
+    monkeypatch.setenv("SLURMD_NODENAME", told)
+    monkeypatch.setattr("socket.gethostname", lambda: "node1.site")
+    assert slurm.is_here(node) == is_here
+
+
+def test_what_names_the_controller_is_kept(monkeypatch):
+    kept = {"SLURM_CONF": "/opt/slurm.conf", "SLURM_CONF_SERVER": "ctl:6817"}
+    for name, value in {**kept, "SLURM_TIME_FORMAT": "%s", "SINFO_FORMAT": "%n"}.items():
+        monkeypatch.setenv(name, value)
+    found = slurm.environment()
+    assert (
+        kept.items() <= found.items() and not {"SLURM_TIME_FORMAT", "SINFO_FORMAT"} & found.keys()
+    )
+
+
+def test_blocks_of_nodes_are_as_switches(programs):
+    blocks = [
+        "BlockName=b1 BlockIndex=0 Nodes=n1,n2 BlockSize=2",
+        "BlockName=b2 BlockIndex=1 Nodes=n3,n4",
+    ]
+    names = 'echo "$3" | tr , " "'
+    shown = printing("\n".join(blocks))
+    programs(scontrol=f'if [ "$2" = show ]; then {shown}\nelse {names}; fi')
+    assert slurm.switches() == {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}
