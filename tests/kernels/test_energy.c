@@ -146,6 +146,26 @@ static void a_power_meter(void **state) {
     }
 }
 
+/* Of the meters of Grace, only that of the socket counts: the others are parts of it or hold it. */
+static void a_socket_of_grace(void **state) {
+    (void)state;
+    struct energy energy;
+    put(HWMON "name", "power_meter\n");
+    put(HWMON "power1_oem_info", "Module Power Socket 0\n");
+    put(HWMON "power1_average", "210000000\n");
+    put(HWMON "power1_average_interval", "50\n");
+    put(HWMON "power2_oem_info", "Grace Power Socket 0\n");
+    put(HWMON "power2_average", "150000000\n");
+    put(HWMON "power2_average_interval", "50\n");
+    energy_open(&energy, tree);
+    assert_string_equal(energy.names, "Grace Power Socket 0");
+    energy_start(&energy);
+    energy.start_ns -= UINT64_C(1000000000);
+    energy_stop(&energy);
+    assert_true(energy.watts > 149.9 && energy.watts < 150.1);
+    energy_close(&energy);
+}
+
 static void nothing_is_there(void **state) {
     (void)state;
     struct energy energy;
@@ -165,6 +185,7 @@ int main(void) {
         IN_A_TREE(a_part_that_cannot_be_read_leaves_nothing),
         IN_A_TREE(sockets_of_hwmon),
         IN_A_TREE(a_power_meter),
+        IN_A_TREE(a_socket_of_grace),
         IN_A_TREE(nothing_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,11 @@ static const struct source sources[] = {
     {"class/powercap/intel-rapl:*/energy_uj", '/', "name", {"package-", "dram", NULL}},
     {"class/powercap/intel-rapl:*/energy_uj", '/', "name", {"psys", NULL}},
     {"class/hwmon/hwmon*/energy*_input", '_', "label", {"Esocket", NULL}},
+    /* Grace has meters of a whole socket, of its module and of its parts. */
+    {"class/hwmon/hwmon*/power*_average", '_', "oem_info", {"Grace Power", NULL}},
+    {"class/hwmon/hwmon*/device/power*_average", '_', "oem_info", {"Grace Power", NULL}},
     {"class/hwmon/hwmon*/power*_average", '/', "name", {"power_meter", NULL}},
+    {"class/hwmon/hwmon*/device/power*_average", '/', "name", {"power_meter", NULL}},
 };
 
 static bool is_of(const struct source *source, const char *name) {

@@ -22,6 +22,9 @@ _PCIE = {
 """Generation of PCI Express -> (transfers per second and lane, share of the bits that carry data)."""
 _DRIVER = "attributes of the GPU, by NVIDIA's driver"
 
+_INTEGRATED = ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0", "12.1")
+"""Compute capabilities of GPUs that use the memory of a CPU: Jetson, Drive and GB10 (NVIDIA, CUDA GPUs)."""
+
 Gpus = Sequence[Mapping[str, Any]]
 """Facts of each GPU that a row uses."""
 
@@ -86,6 +89,9 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
     clock, bits = gpus[0]["memory_clock_hz"], gpus[0]["bus_bits"]
     if not clock or not bits:
         return question.unknown("facts")
+    # For such a GPU the driver shows its own clock, or one that is not the rate of the memory.
+    if str(gpus[0]["compute"]) in _INTEGRATED or clock == gpus[0]["clock_hz"]:
+        return question.unknown("integrated")
     value = len(gpus) * clock * TRANSFERS * bits / 8
     formula = (
         f"{plural(len(gpus), 'GPU')} x {quantity(clock, 'Hz', 4)} (memory clock) x {TRANSFERS}"

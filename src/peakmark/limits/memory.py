@@ -149,6 +149,8 @@ def of_one_node(question: Question, whole: Limit) -> Limit:
     with_memory = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
     if len(with_memory) < 2 or not all(node["cpus"] for node in with_memory):
         return question.unknown("shape")
+    if _are_caches(question, len(with_memory)):
+        return question.unknown("cache-nodes")
     return whole.part(1 / len(with_memory), f"one of {len(with_memory)} NUMA nodes has")
 
 
@@ -178,11 +180,31 @@ def dram(question: Question) -> Limit:
     whole = _node(question)
     every = question.fact("cpu", "numa") or ()
     nodes = {node["node"] for node in every if node["cpus"] and node["memory"]}
-    used = set(question.placed_fact("numa_nodes") or ()) & nodes
-    if not used or used == nodes:
+    placed = set(question.placed_fact("numa_nodes") or ())
+    used = placed & nodes
+    if whole.value is None or used == nodes or not placed:
         return whole
+    # Threads of a node without memory use that of other nodes.
+    if used != placed:
+        return question.unknown("empty-node")
+    if _are_caches(question, len(nodes)):
+        return question.unknown("cache-nodes")
     share = len(used) / len(nodes)
     return whole.part(share, f"threads on {len(used)} of {len(nodes)} NUMA nodes reach")
+
+
+def _are_caches(question: Question, count: int) -> bool:
+    """Return whether the NUMA nodes may be the last-level caches, whose threads reach all channels.
+
+    Firmware of AMD has an option for this. Then each node has one of several caches of a socket.
+
+    Args:
+        question: the row.
+        count: number of NUMA nodes with cores and memory.
+    """
+    caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
+    last = max(caches, key=lambda one: int(one["level"]), default={"count": 0})
+    return bool(last["count"] == count > int(question.fact("cpu", "sockets") or 1))
 
 
 def datasheet(question: Question) -> dict[str, str] | None:
@@ -204,9 +226,14 @@ def _node(question: Question) -> Limit:
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     width = _channel_width(question)
     # The product of channels, speed and width, from the site file or from the memory modules.
+    is_stated = any(
+        question.stated("memory", name) is not None for name in ("channels", "speed_mts")
+    )
+    if _has_wide_memory(question) and not is_stated:
+        return question.unknown("on-package", key="memory.bandwidth")
     if channels is not None and speed is not None and width is not None:
         product = _bandwidth(int(channels), "", float(speed), float(width))
-        if any(question.stated("memory", name) is not None for name in ("channels", "speed_mts")):
+        if is_stated:
             return question.limit(*product, question.site_source("memory"), "site")
         source = "memory modules as the firmware describes them"
         finding = _empty_channels(line, sockets, int(channels), width)
@@ -230,6 +257,13 @@ def _node(question: Question) -> Limit:
         kind = str(question.known("memory", "type"))
         return question.unknown("channel-width", key="memory.bytes_per_transfer", memory=kind)
     return question.unknown("channels", key=keys)
+
+
+def _has_wide_memory(question: Question) -> bool:
+    """Return whether the CPU has memory in its package, such as HBM, beside its channels or in their place."""
+    lines = data.of_design("sockets", question.design)
+    line = data.of_model(lines, question.fact("cpu", "model_name"))
+    return line is not None and not line["speed_mts"]
 
 
 def _channel_width(question: Question) -> float | None:
@@ -497,6 +531,8 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
     if line is None or not line["speed_mts"]:
         return None
     sockets = int(line["sockets"])
+    if int(question.fact("cpu", "sockets") or 1) > sockets:
+        return None
     each = f" ({plural(sockets, 'socket')} x {line['channels']}, the most sold with such cores)"
     value_and_formula = of_line(line, sockets, each)
     return question.bound(*value_and_formula, line["source"], "datasheet", detail=detail)

@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peakmark.machine.host import Facts, Host, pcie_link
+from peakmark.machine.host import Facts, Host, pcie_link, possible
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -157,7 +157,7 @@ def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
             "driver": log.findtext("driver_version"),
             "pci": _address(gpu),
             "vbios": gpu.findtext("vbios_version"),
-            "power_cap_watts": _number(gpu, "gpu_power_readings/current_power_limit"),
+            "power_cap_watts": _power_cap(gpu),
             "generation": _number(gpu, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
             "width": _number(gpu, f"{_WIDTHS}/current_link_width"),
         }
@@ -191,12 +191,27 @@ def _read_log(host: Host) -> Iterator[tuple[Element, Element]]:
     text = host.run(["nvidia-smi", "-q", "-x"])
     if text is None:
         return
+    # Warnings may stand before or after the log.
+    text = re.sub(r"(?s)^.*?(?=<nvidia_smi_log)|(?<=</nvidia_smi_log>).*$", "", text)
     try:
         log = ElementTree.fromstring(text)  # noqa: S314 - the driver's own tool wrote it
     except ElementTree.ParseError:
         return
     for gpu in log.iter("gpu"):
         yield log, gpu
+
+
+def _power_cap(gpu: Element) -> float | None:
+    """Return the power cap of a GPU in watts. Drivers before 530 have other names."""
+    for path in (
+        "gpu_power_readings/current_power_limit",
+        "gpu_power_readings/enforced_power_limit",
+        "power_readings/enforced_power_limit",
+        "power_readings/power_limit",
+    ):
+        if watts := possible(_number(gpu, path), "W"):
+            return watts
+    return None
 
 
 def _address(gpu: Element) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from peakmark import data
 from peakmark.machine import topology
-from peakmark.machine.host import Facts, Host, chosen, first_int, parse_cpu_list
+from peakmark.machine.host import Facts, Host, chosen, first_int, parse_cpu_list, possible
 
 _SYSTEM = "/sys/devices/system/cpu"
 _ISA = [
@@ -53,10 +53,15 @@ _LSCPU_NAMES = {
     "Features": "Flags",
 }
 """Field of /proc/cpuinfo -> its name in lscpu."""
-LOWEST_HZ, HIGHEST_HZ = 5e7, 2e10
-"""Lowest and highest plausible clock in Hz. Kernels and tools show 0 or a huge number for an unknown
-clock.
-"""
+_LOWEST_MTS = {"DDR2": 400, "DDR3": 800, "DDR4": 1333, "DDR5": 3200}
+"""Type of memory -> lowest rate of modules in MT/s (JEDEC; DDR4 runs at 1333 with three modules a channel)."""
+_GUESTS = re.compile(
+    r"KVM|QEMU|Bochs|OpenStack|VMware|VirtualBox|innotek|Xen|BHYVE|Parallels|Virtual Machine|Droplet"
+    r"|Apple Virtualization|Google Compute Engine|Alibaba Cloud ECS|OracleCloud|HVM|vServer|CVM"
+)
+"""Words of the firmware's vendor and product that name a virtual machine, as in systemd-detect-virt."""
+_METAL = re.compile(r"metal|BM\.", re.IGNORECASE)
+"""Part of the names of a cloud's machines that are not virtual."""
 _DIMM_BYTES = 8
 """Bytes per transfer of a channel with modules in slots.
 
@@ -84,6 +89,7 @@ def collect_cpu(host: Host) -> Facts:
     hypervisor = fields.get("Hypervisor vendor")
     if not hypervisor and "hypervisor" in flags:
         hypervisor = "unknown hypervisor"
+    hypervisor = hypervisor or _guest_of(host)
     facts = {
         **_model(host, fields, kinds),
         "sockets": parts["sockets"],
@@ -94,7 +100,8 @@ def collect_cpu(host: Host) -> Facts:
         "isa": isa,
         "isa_best": _best(isa),
         "caches": _caches(host),
-        "numa_nodes": max(1, len(numa)),
+        # Memory of GPUs is in nodes without cores, and the kernel keeps empty nodes for it.
+        "numa_nodes": max(1, sum(bool(node["cpus"]) for node in numa)),
         "numa": numa,
         "smt": host.read_switch(_SYSTEM, "smt/active"),
         "idle_states": _idle_states(host),
@@ -110,6 +117,20 @@ def collect_cpu(host: Host) -> Facts:
         if facts[key] is None:
             host.missing(f"cpu.{key}", _ASK_THE_HOST)
     return facts
+
+
+def _guest_of(host: Host) -> str | None:
+    """Return the name that the firmware of a virtual machine has; None for other machines.
+
+    Arm has no flag for virtual machines, so that lscpu may miss them.
+    """
+    place = "/sys/class/dmi/id"
+    texts = host.read_files(place, "sys_vendor", "product_name", "bios_vendor", "chassis_asset_tag")
+    name = " ".join(texts)
+    is_amazon = "Amazon EC2" in name
+    if _METAL.search(name) or not (is_amazon or _GUESTS.search(name)):
+        return None
+    return texts[0] or "unknown hypervisor"
 
 
 def how_to_read_energy(host: Host) -> str:
@@ -261,7 +282,7 @@ def hertz(text: str | float | None, unit: float) -> float | None:
         clock = float(text or "") * unit
     except ValueError:
         return None
-    return clock if LOWEST_HZ <= clock <= HIGHEST_HZ else None
+    return possible(clock, "Hz")
 
 
 def _clocks(
@@ -420,9 +441,21 @@ def _udev_modules(host: Host) -> list[dict[str, str]]:
 
 
 def _slowest(modules: list[dict[str, str]]) -> int | None:
-    """Return the configured rate in MT/s of the slowest module, at which all modules run."""
-    speeds = [first_int(module.get("CONFIGURED_SPEED_MTS")) or 0 for module in modules]
-    return min(speeds, default=None) or None
+    """Return the configured rate in MT/s of the slowest module, at which all modules run.
+
+    Some firmware states the clock in MHz in its place, which is half the rate. The rate is then unknown.
+    """
+    slowest = None
+    for module in modules:
+        speed = first_int(module.get("CONFIGURED_SPEED_MTS"))
+        rated = first_int(module.get("SPEED_MTS")) or 0
+        if speed is None or not possible(speed, "MT/s"):
+            return None
+        is_half = abs(2 * speed - rated) <= 2
+        if is_half or speed < _LOWEST_MTS.get(module.get("TYPE", ""), 0):
+            return None
+        slowest = min(speed, slowest or speed)
+    return slowest
 
 
 def _udev_channels(modules: list[dict[str, str]]) -> int | None:

@@ -16,6 +16,16 @@ from typing import Any
 
 Facts = dict[str, Any]
 """Facts as JSON values, by name."""
+POSSIBLE = {
+    "Hz": (5e7, 6.5e9),
+    "W": (1, 3000),
+    "MT/s": (200, 20_000),
+}
+"""Unit -> least and greatest value that a CPU's clock, a GPU's power cap or a memory module can have.
+
+Kernels, firmware and tools show 0, an error value or a huge number for what they do not know. The
+highest clock that was sold is 6.2 GHz (Core i9-14900KS).
+"""
 Runner = Callable[[Sequence[str]], str | None]
 """Function that runs a command and returns the standard output, or None if the command fails."""
 
@@ -146,6 +156,12 @@ class Host:
     def missing(self, name: str, how: str) -> None:
         """Record that the fact ``name`` could not be read, and how the user can supply it."""
         self.unknown[name] = how
+
+
+def possible(value: float | None, unit: str) -> float | None:
+    """Return a value that a tool or Linux prints, or None if no machine can have such a value."""
+    least, most = POSSIBLE[unit]
+    return value if value is not None and least <= value <= most else None
 
 
 def environment_int(name: str) -> int | None:

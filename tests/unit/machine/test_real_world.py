@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from tests.unit.machine.hosts import host
+from tests.unit.machine.hosts import gpu_host, gpus, host
 
 from peakmark import limits
 from peakmark.limits.base import Question
-from peakmark.machine import network, storage
+from peakmark.machine import gpu, hardware, network, storage
+from peakmark.machine.host import possible
 
 NET = "/sys/class/net"
 ROUTE = "{}\t00000000\t0100000A\t0003\t0\t0\t{}\t00000000\t0\t0\t0\n"
@@ -136,3 +137,108 @@ def test_btrfs_on_two_disks(tmp_path, members, count):
     tree = {"/dev/sda1 /dev/sdb1": [one, two], "/dev/sda1": [one]}
     facts, why = stored(tmp_path, files, "/dev/sda1[/@home]", tree, "btrfs")
     assert len(facts["members"]) == count and ("several disks" in why) == (count == 2)
+
+
+def memory_row(threads, facts, **more):
+    return limits.for_row(
+        Question("memory", "RS", "pool", None, threads, "throughput", facts, **more)
+    )
+
+
+@pytest.mark.parametrize(("texts", "is_guest"), [
+    (("Amazon EC2", "m6g.large"), True), (("Amazon EC2", "m6g.metal"), False),
+    (("Microsoft Corporation", "Virtual Machine"), True), (("QEMU", "KVM Virtual Machine"), True),
+    (("GIGABYTE", "R272-P30-JG"), False), (("Microsoft Corporation", "C2080"), False),
+])  # fmt: skip
+def test_a_guest_on_arm_has_no_limit_of_the_socket(tmp_path, texts, is_guest):
+    system = "/sys/devices/system/cpu"
+    files = dict(zip(("sys_vendor", "product_name"), texts, strict=True))
+    files = {f"/sys/class/dmi/id/{name}": text for name, text in files.items()}
+    files["/proc/cpuinfo"] = (
+        "processor: 0\nFeatures: asimd\nCPU implementer: 0x41\nCPU part: 0xd0c\n"
+    )
+    lscpu = '{"lscpu": [{"field": "Model name:", "data": "Neoverse-N1"}]}'
+    this = host(tmp_path, {**files, f"{system}/online": "0-1"}, {"lscpu -J": lscpu})
+    facts = hardware.collect_cpu(this)
+    assert facts["virtualised"] == (texts[0] if is_guest else None)
+    assert memory_row(2, {"cpu": facts}).value is None
+
+
+@pytest.mark.parametrize(("nodes", "count"), [
+    (["0-71", *[""] * 8], 1), (["0-79", "80-159", "", "", "", ""], 2), ([""], 1),
+])  # fmt: skip
+def test_numa_nodes_have_cores(tmp_path, nodes, count):
+    files = "".join(
+        f"/sys/devices/system/node/node{n}/cpulist {cpus}\n" for n, cpus in enumerate(nodes)
+    )
+    assert hardware.collect_cpu(host(tmp_path, files))["numa_nodes"] == count
+
+
+@pytest.mark.parametrize(("kind", "rated", "configured", "rate"), [
+    ("DDR3", 1600, 800, None), ("DDR4", 2400, 1200, None), ("DDR4", 2133, 1067, None),
+    ("DDR5", 2400, 2400, None), ("DDR4", "Unknown", 65535, None), ("DDR4", "Unknown", 2400, 2400),
+    ("DDR5", 5600, 4400, 4400), ("DDR4", 2133, 1333, 1333),
+])  # fmt: skip
+def test_the_clock_of_a_module_is_not_its_rate(tmp_path, kind, rated, configured, rate):
+    slot = {"TYPE": kind, "SIZE": 1 << 32, "BANK_LOCATOR": "CHANNEL A", "FORM_FACTOR": "DIMM"}
+    slot |= {"SPEED_MTS": rated, "CONFIGURED_SPEED_MTS": configured}
+    text = "\n".join(f"MEMORY_DEVICE_0_{key}={word}" for key, word in slot.items())
+    facts = hardware.collect_memory(host(tmp_path, "", {"udevadm": text}))
+    assert facts["speed_mts"] == rate
+    assert memory_row(1, {"cpu": {}, "memory": facts}).value == (rate and rate * 8e6)
+
+
+@pytest.mark.parametrize(("design", "model", "sockets"), [
+    ("Zen 4", "AMD Instinct MI300A Accelerator", 4), ("Zen 4", "AMD Instinct MI300A Accelerator", 1),
+    ("Zen 4", "AMD EPYC 9V64H 88-Core Processor", 2), ("Sapphire Rapids", "Intel(R) Xeon(R) CPU Max 9480", 2),
+    ("Zen 4", "some board", 4),
+])  # fmt: skip
+def test_memory_in_the_package_is_not_that_of_the_channels(design, model, sockets):
+    cpu = {"microarchitecture": design, "model_name": model, "sockets": sockets}
+    modules = {"channels": 16, "speed_mts": 4800, "type": "DDR5"} if model != "some board" else {}
+    found = memory_row(96, {"cpu": cpu, "memory": modules})
+    assert found.value is None and found.bound is None and found.reason
+
+
+@pytest.mark.parametrize(("count", "caches", "empty", "placed", "share"), [
+    (4, 4, "", [0], None), (4, 8, "", [0], 1 / 4), (2, 2, "", [0, 1], 1), (4, 2, "", [0, 1], 1 / 2),
+    (4, 8, "1", [0, 1], None), (4, 8, "1", [0], 1 / 3),
+])  # fmt: skip
+def test_the_share_of_numa_nodes(count, caches, empty, placed, share):
+    """L3 as NUMA, nodes of a socket, whole sockets; and nodes without memory, whose threads use others'."""
+    numa = [
+        {"node": n, "cpus": str(n), "memory": None if str(n) in empty else 1} for n in range(count)
+    ]
+    cache = {"level": 3, "type": "unified", "size": 1 << 25, "count": caches}
+    facts = {"cpu": {"numa": numa, "caches": [cache], "sockets": 1}}
+    facts["memory"] = {"channels": 8, "speed_mts": 3200}
+    found = memory_row(8, facts, placed={"numa_nodes": placed})
+    assert found.value == (share and pytest.approx(share * 204.8e9))
+
+
+@pytest.mark.parametrize(("compute", "clocks"), [
+    ("8.7", (1.3e9, 3.2e9)), ("12.1", (2.4e9, 4.3e9)), ("9.9", (1.3e9, 1.3e9)),
+])  # fmt: skip
+def test_an_integrated_gpu_has_no_memory_of_its_own(compute, clocks):
+    one = gpus(compute=compute, clock_hz=clocks[0], memory_clock_hz=clocks[1])["gpus"]
+    row = Question("gpu", "RS", "", None, 1, "throughput", {"gpu": {"gpus": one}})
+    assert "integrated" in limits.for_row(row).reason
+
+
+@pytest.mark.parametrize(("value", "unit", "is_possible"), [
+    (7e9, "Hz", False), (6.2e9, "Hz", True), (0, "Hz", False), (4294967, "W", False), (700, "W", True),
+    (65535, "MT/s", False),
+])  # fmt: skip
+def test_numbers_that_cannot_be_are_unknown(value, unit, is_possible):
+    assert (possible(value, unit) is not None) == is_possible
+
+
+@pytest.mark.parametrize(("part", "before", "after"), [
+    ("<power_readings><enforced_power_limit>420.00 W</enforced_power_limit></power_readings>", "", ""),
+    ("<power_readings><power_limit>420.00 W</power_limit></power_readings>", "Warning: x\n", "\nWARNING: y"),
+    ("<gpu_power_readings><current_power_limit>420.00 W</current_power_limit></gpu_power_readings>", "", "z"),
+])  # fmt: skip
+def test_the_power_cap_of_older_drivers(tmp_path, part, before, after):
+    log = f'<nvidia_smi_log><gpu id="00000000:00:06.0">{part}</gpu></nvidia_smi_log>'
+    this = gpu_host(tmp_path, gpus(), f"{before}{log}{after}")
+    assert gpu.collect(this, tmp_path / "gpubench")["power_cap_watts"] == 420

@@ -165,6 +165,9 @@ OF_LIKWID = {
     "x86": LIKWID,
     "likwid 5.2": LIKWID_5_2,
     "likwid 5.4": LIKWID_5_4,
+    "POWER": frozenset(
+        ["load", "load_vsx4", "copy_vsx4", "copy_vsx4_mem", "stream", "stream_triad_vsx4"]
+    ),
     "peakflops alone": frozenset({"peakflops", "peakflops_neon"}),
 }
 """Kernels that likwid-bench may offer."""

@@ -29,6 +29,8 @@ TCP_MESSAGE_MAX = 1 << 20
 """Largest write to a TCP socket that iperf3 accepts, in bytes."""
 STREAMS_MAX = 128
 """Largest number of streams that iperf3 accepts."""
+_MOST_RECEIVED = 1.5
+"""Most bytes that a receiver counts for each byte sent, with those of the warm-up that were on the way."""
 _FIRST_THREADED = [3, 16]
 """First version with a thread for each stream."""
 
@@ -175,6 +177,10 @@ def _received(output: Output) -> float:
     seconds = output.number("end.sum_received.seconds")
     count = output.number("end.sum_received.bytes")
     common.agree(8 * count / seconds, rate, 0.02, "iperf3: sum_received")
+    # Bytes on the way when the warm-up ended are counted at the receiver only.
+    sent = output.number_or_none("end.sum_sent.bytes")
+    if sent is not None and count > _MOST_RECEIVED * sent:
+        raise ParseError(f"iperf3 received {count:.0f} B, more than the {sent:.0f} B that it sent")
     return rate
 
 

@@ -84,6 +84,9 @@ _ISAS = (
     _Isa("sse2", frozenset({"sse2"}), "_sse", 12e9),
     _Isa("neon", frozenset({"neon"}), "_neon_fma", 15e9),
     _Isa("neon", frozenset({"neon"}), "_neon", 15e9),
+    # Only builds for POWER offer kernels with VSX, and Linux shows no flags there.
+    _Isa("vsx", frozenset(), "_vsx4_fma", 15e9),
+    _Isa("vsx", frozenset(), "_vsx4", 15e9),
     # On Arm, scalar multiply-adds belong to the base instructions. likwid-bench has none for x86.
     _Isa("scalar", frozenset({"neon"}), "_fma", 6e9),
     _Isa("scalar", frozenset(), "", 6e9),
@@ -207,17 +210,26 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
         stem += "_mem"
     wanted = cell.options.get("isa") or "auto"
     for isa in _ISAS:
-        possible = isa.needs <= flags and stem + isa.suffix in offered
+        test = stem + isa.suffix
+        if isa.name == "vsx":
+            test = _on_power(test)
+        possible = isa.needs <= flags and test in offered
         if possible and wanted in ("auto", isa.name):
             size = size_of(cell)
             seconds = _pass_s(cell, isa, size / cell.concurrency)
             # With ten passes the first one weighs little. Two suffice if a pass is long.
             least = 2 if seconds > _SHORT_S else 10
             passes = max(least, round(common.seconds_of(cell) / seconds))
-            return Execution(stem + isa.suffix, size, passes)
+            return Execution(test, size, passes)
     raise Unavailable(
         f"likwid-bench has no routine {stem} for instruction set {wanted} on this CPU"
     )
+
+
+def _on_power(test: str) -> str:
+    """Return the name of a kernel in likwid's folder for POWER: ``copy_vsx4_mem`` for ``copy_mem_vsx4``."""
+    name = re.sub(r"^(\w+)_mem(_vsx4)$", r"\1\2_mem", test)
+    return name.replace("stream_", "stream_triad_")
 
 
 def narrow(cell: Cell, test: str) -> list[str]:
@@ -226,7 +238,8 @@ def narrow(cell: Cell, test: str) -> list[str]:
     likwid-bench has no NEON kernels for Arm before version 5.3, and some builds lack fused
     multiply-adds.
     """
-    best = next((isa for isa in _ISAS if isa.suffix and test.endswith(isa.suffix)), _ISAS[-1])
+    name = test.removesuffix("_mem")
+    best = next((isa for isa in _ISAS if isa.suffix and name.endswith(isa.suffix)), _ISAS[-1])
     if best.name == "scalar" and cell.options.get("isa") != "scalar":
         return [
             f"likwid-bench has no vector kernel for this CPU: {test} is scalar, far below what the CPU can do"
