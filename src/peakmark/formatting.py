@@ -16,7 +16,7 @@ from peakmark.errors import ConfigError
 _BYTES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 """Unit of a size -> its bytes."""
 _SCALED = {
-    "op/s": ((1e9, "GigaOPS"), (1e6, "MegaOPS"), (1.0, "op/s")),
+    "op/s": ((1e9, "GOP/s"), (1e6, "MOP/s"), (1.0, "op/s")),
     "FLOP/s": ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")),
     "OP/s": ((1e12, "TOP/s"), (1e9, "GOP/s"), (1e6, "MOP/s"), (1.0, "OP/s")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),

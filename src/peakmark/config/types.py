@@ -324,7 +324,7 @@ class Report(Keys, frozen=True):
             all columns.
     """
 
-    title: str = "Performance report"
+    title: str = ""
     author: str | None = None
     authors: Annotated[list[Author], Meta(max_length=50)] = []
     text: Annotated[Text | None, allowed("the path of a folder of Markdown files")] = None

@@ -77,7 +77,7 @@ class Labels:
         return f"on {plural(row.concurrency, noun)}{part}"
 
     def quantity(self, value: float) -> str:
-        """Return a value, given in SI units, with the unit of the table: ``38.4 GigaOPS``.
+        """Return a value, given in SI units, with the unit of the table: ``38.4 GOP/s``.
 
         The rate of a network has the largest fitting unit: ``33.3 Gb/s``.
         """

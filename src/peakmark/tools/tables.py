@@ -33,8 +33,8 @@ UNITS = {
     ("s", 1e3): "ms",
     ("s", 1e6): "µs",
     ("s", 1e9): "ns",
-    ("op/s", 1e-9): "GigaOPS",
-    ("op/s", 1e-12): "TeraOPS",
+    ("op/s", 1e-9): "GOP/s",
+    ("op/s", 1e-12): "TOP/s",
     ("1/s", 1.0): "IOPS",
 }
 """(SI unit, factor) -> printed unit."""

@@ -57,15 +57,6 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     }
 
 
-def planned_subsystems(frames: CampaignFrames) -> list[str]:
-    """Return the subsystems that the plan measures, in the order of the report.
-
-    If the plan measures nothing, return all subsystems.
-    """
-    subsystems = set(frames.rows["subsystem"])
-    return [subsystem for subsystem in SUBSYSTEMS if subsystem in subsystems or not subsystems]
-
-
 def counted(frames: CampaignFrames) -> list[list[str]]:
     """Return the lines of ``COUNTED`` that have a workload of the campaign."""
     measured: dict[str, set[str]] = defaultdict(set)
@@ -80,7 +71,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
     For a missing program, the path is replaced by the reason.
     """
-    campaign, subsystems = frames.campaign, planned_subsystems(frames)
+    campaign, subsystems = frames.campaign, set(frames.rows["subsystem"])
     known: dict[str, list[list[str]]] = defaultdict(list)
     for table in TABLES:
         if table.subsystem in subsystems:

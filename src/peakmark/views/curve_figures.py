@@ -23,14 +23,18 @@ from peakmark.rows.schema import curve_of, matrix_of, medians, order_of
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views import figure_style
 from peakmark.views.panel_figures import draw
-from peakmark.views.pictures import LADDER, RATES, Picture
+from peakmark.views.pictures import RATES, TRIAD, Picture
 from peakmark.views.table import Line
 
 HEIGHT = 1.5
 """Height of a panel with a curve, in inches."""
+TALL = 1.5
+"""Height of a panel of a roofline, in inches: its names need room."""
 TO_GIGABYTES = 1e-9
 USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
 """Table of rates -> range of the roofline's horizontal axis, in operations per byte."""
+TRIAD_USE = 2 / 24
+"""Operations per byte of the triad: one multiplication and one addition for three doubles."""
 FEW = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
 SMALL_SIDE = 2.1
@@ -47,10 +51,7 @@ larger one is embedded as an image.
 
 
 def plot_ladder(figure: Picture) -> Figure:
-    """Draw a ladder: a line for each kind of pages of each node, and vertical lines at the cache sizes.
-
-    A ladder of latencies has a second axis in cycles, which shows the limits of the cache levels.
-    """
+    """Draw a ladder: a line for each kind of pages of each node, and vertical lines at the cache sizes."""
     members: dict[str, list[Line]] = defaultdict(list)
     caches: dict[str, float] = {}
     for row in schema.lines(figure.own):
@@ -132,10 +133,10 @@ def name_places(axis: Axes, places: Mapping[str, float]) -> None:
 
 
 def plot_roofline(figure: Picture) -> Figure:
-    """Draw a roofline: the highest rate of a program over its operations per byte read.
+    """Draw a roofline: the highest rate of a program over its operations on each byte of memory.
 
     There is a panel for each number of threads or GPUs. Solid lines are measured rows; dashed lines are
-    their limits.
+    their limits. Dots are the rows of the triad.
 
     Source: Williams, Waterman and Patterson, CACM 52 (2009).
     """
@@ -150,21 +151,42 @@ def plot_roofline(figure: Picture) -> Figure:
         if pd.isna(steepest):
             steepest = rate / uses[0]
         panel = Labels(rates).many(int(str(threads)))
-        for row in schema.lines(of_threads):
-            roof = {"panel": panel, "name": roof_name(row), "line": ""}
+        is_triad = of_threads["workload"].eq(TRIAD)
+        for row in schema.lines(of_threads[is_triad]):
+            dot = {"panel": panel, "name": f"_{roof_name(row)}", "line": "", "kind": "run"}
+            height = row.value * TRIAD_USE * rates.factor
+            lines.append({**dot, "x": TRIAD_USE, "y": height})
+        # Of a cache level, only the first row is a roof, see ``pictures.roofs``.
+        is_roof = is_rate | ~of_threads.duplicated(["table", "cache_level"])
+        for row in schema.lines(of_threads[is_roof]):
+            # A name behind "_" is in no legend: it stands at the roof.
+            roof = {"panel": panel, "name": f"_{roof_name(row)}", "line": ""}
             for kind, value in (("median", row.value), ("limit", row.limit)):
                 if value is None:
                     continue
                 for across, height in corners_of_roof(row, value, rate, steepest, uses):
                     lines.append({**roof, "kind": kind, "x": across, "y": height * rates.factor})
     labels = "Operations on each byte", figure_style.vertical_label(rates)
-    drawn, axes = draw(
-        pd.DataFrame(lines), labels, has_own_limits=True, most=2, height=HEIGHT, sharey=True
-    )
-    for axis in axes.values():
+    shown = pd.DataFrame(lines)
+    drawn, axes = draw(shown, labels, has_own_limits=True, most=2, height=TALL, sharey=True)
+    for panel, axis in axes.items():
         axis.set_xscale("log", base=4, subs=[])
         axis.xaxis.set_major_formatter(FuncFormatter(text_of_uses))
+        is_measured = shown["panel"].eq(panel) & shown["kind"].eq("median")
+        name_roofs(axis, shown[is_measured], uses)
     return drawn
+
+
+def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> None:
+    """Write the name of each flat roof above its right end, and of each slope before its lower end."""
+    least, most = uses
+    axis.set_xlim(left=least / 8)
+    for corner in schema.lines(corners[corners["x"].isin(uses)]):
+        name, above = (
+            f"{corner.name.removeprefix('_')} ",
+            "bottom" if corner.x == most else "center",
+        )
+        axis.text(corner.x, corner.y, name, fontsize=figure_style.SMALL, ha="right", va=above)
 
 
 def text_of_uses(uses: float, _: int) -> str:
@@ -187,15 +209,12 @@ def corners_of_roof(
 
 
 def roof_name(row: Line) -> str:
-    """Return the name of a roof: ``FP64 avx512``, ``DRAM``, ``FP16 matrix product`` or ``GPU memory``."""
+    """Return the name of a roof: ``FP64``, ``DRAM``, ``FP16 matrix product`` or ``GPU memory``."""
     if row.subsystem == "gpu" and row.workload == "RS":
         return "GPU memory"
-    if row.table == LADDER:
-        level, _, _ = row.variant.partition("-")
-        return str(level.upper())
-    if row.variant == "pool":
-        return "DRAM"
-    return f"{words(f'workload {row.workload}')} {row.isa}".rstrip()
+    if row.table == "memory_throughput":
+        return str(row.cache_level)
+    return words(f"workload {row.workload}")
 
 
 # -- matrices

@@ -22,12 +22,10 @@ from peakmark.config.layouts import Layout
 from peakmark.errors import ConfigError, tell
 from peakmark.formatting import date, plural, typeset
 from peakmark.resources import ROOT, of_user
-from peakmark.rows import schema
-from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
-from peakmark.tools.tables import BY_NAME, TABLES
+from peakmark.tools.tables import TABLES
 from peakmark.views import appendix, fleet_report, layout_tables, score_card, sections
-from peakmark.views.table import Line, explain, is_many
+from peakmark.views.table import explain, is_many
 
 HEADINGS = {
     "caveats": "Before you use these numbers",
@@ -42,8 +40,6 @@ HEADINGS = {
 """Key of a part -> heading of its chapter. Headings that only PDF or HTML has are in its template."""
 PACKED = "text"
 """Folder of the author's chapters in a bundle."""
-NAMED = 3
-"""Largest number of rows that a note names; for more rows, the note names their tables."""
 
 
 def build(frames: CampaignFrames, packed: Path | None = None) -> dict[str, Any]:
@@ -66,7 +62,7 @@ def build(frames: CampaignFrames, packed: Path | None = None) -> dict[str, Any]:
         "caveats": build_caveats(arranged),
         "fleet": fleet_report.slow_table(frames),
         "sections": of_resources,
-        **list_remarks(arranged, layout),
+        "remarks": list_remarks(arranged, layout),
         "method": appendix.describe_method(arranged, layout),
         "machine": appendix.machines(frames),
         "problems": appendix.list_problems(frames),
@@ -138,11 +134,10 @@ def author_line(authors: list[dict[str, str]]) -> str:
     return comma.join(parts)
 
 
-def list_remarks(frames: CampaignFrames, layout: Layout | None) -> dict[str, list[list[str]]]:
-    """Return the remarks of rows, and ``row_notes``, which no table shows.
+def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
+    """Return the remarks that tables show: short words, number of rows, and full sentence of each.
 
-    A remark is its short words, the number of its rows, and its full sentence. A note is the names of its
-    rows, and its full sentence.
+    Warnings without short words are in the CSV files only.
     """
     shown = {}
     for table in TABLES:
@@ -150,24 +145,11 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> dict[str, lis
         if layout is not None and layout.programs_of(table):
             instruments = layout.programs_of(table)
         shown[table.name] = instruments
-    found: dict[str, list[list[str]]] = {"remarks": [], "row_notes": []}
-    own = frames.rows[frames.rows["is_own"]].set_index("point", drop=False)
+    remarks = []
     for short, points, text in explain(frames, shown):
         if short:
-            found["remarks"].append([short, plural(len(points), "row"), text])
-        else:
-            is_every = len(points) == own["n"].gt(0).sum()
-            names = "All rows" if is_every else name_rows(list(schema.lines(own.loc[list(points)])))
-            found["row_notes"].append([names, text])
-    return found
-
-
-def name_rows(rows: Sequence[Line]) -> str:
-    """Return the names of a few rows, or the number of rows and the titles of their tables."""
-    if len(rows) <= NAMED:
-        return "; ".join(Labels.of(row).point(row, variant=True) for row in rows)
-    titles = dict.fromkeys(BY_NAME[row.table].full_title for row in rows)
-    return f"{len(rows)} rows of {'; '.join(titles)}"
+            remarks.append([short, plural(len(points), "row"), text])
+    return remarks
 
 
 def build_caveats(frames: CampaignFrames) -> list[str]:

@@ -202,7 +202,7 @@ def vertical_label(table: Table, value: str = "measured") -> str:
     unit = UNITS.get((table.unit, table.factor), table.shown)
     if value == "deviation":
         return f"Standard deviation ({unit or table.quantity})"
-    if unit in ("GigaOPS", table.quantity):
+    if unit == table.quantity:
         return unit
     return f"{table.quantity} ({unit})"
 

@@ -22,14 +22,15 @@ from peakmark.views.table import Line, is_many, rows_of
 
 FLEET = "fleet"
 """Figure on page one of a campaign of several nodes: how much the nodes differ."""
-LADDER = "memory_ladder_throughput"
-"""Table whose rows are the sloped roofs of the CPU's roofline."""
 ROOFLINE = "roofline"
+"""Figure on page one of a campaign of a single node."""
 GPU_ROOFLINE = "gpu_roofline"
 RATES = ("cpu", "gpu")
 """Tables whose rows are the flat roofs of rooflines."""
 ROOFS = ("DP", "FP32")
 """Workloads of the CPU that are roofs of its roofline."""
+TRIAD = "TRIAD"
+"""Workload of memory that also computes: its rows are points of the CPU's roofline."""
 GPU_ROOFS = ("FP64", "FP32", "TC-FP64", "TC-FP16", "TC-FP8")
 """Workloads of the GPU that are flat roofs of its roofline."""
 SHAPES = {
@@ -184,7 +185,7 @@ def usual_figures(
                 yield name, "panels", shown if is_swept(shown).any() else shown.head(0)
     if table.subsystem == "network":
         yield f"{table.name}_links", "links", rows[shows_link(rows)]
-    if table.name == LADDER:
+    if table.name == "cpu":
         yield ROOFLINE, "roofline", roofs(frames)
     if table.name == "gpu_throughput":
         yield GPU_ROOFLINE, "roofline", gpu_roofs(frames)
@@ -224,17 +225,22 @@ def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
 
 
 def roofs(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the roofs of the roofline for one thread and for the most threads.
+    """Return the rows of the CPU's roofline, with the most threads; none for a campaign of several nodes.
 
-    A roofline needs a ladder and a rate of one thread, and is drawn for a campaign of one node.
+    Flat roofs are rates. The slope of a cache level or of DRAM is its fastest row, which comes before its
+    other rows. All rows of the triad are returned, because they are points below the roofs.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
-    rows = rows[rows["table"].isin(["cpu", LADDER, "memory_throughput"]) & is_roof(rows)]
-    counts = set(rows.loc[rows["table"].eq("cpu"), "concurrency"])
-    has_ladder = rows["table"].eq(LADDER).any()
-    if not has_ladder or 1 not in counts or rows["node"].nunique() > 1:
+    rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
+    most = rates["concurrency"].max()
+    is_memory = rows["table"].eq("memory_throughput") & rows["cache_level"].ne("")
+    memory = rows[is_memory & rows["concurrency"].eq(most)]
+    if memory.empty or rows["node"].nunique() > 1:
         return rows.head(0)
-    return rows[rows["concurrency"].isin([1, max(counts)])]
+    fastest_first = memory.sort_values("value", ascending=False, kind="stable")
+    is_slope = ~fastest_first.duplicated("cache_level")
+    slopes = fastest_first[is_slope | fastest_first["workload"].eq(TRIAD)]
+    return pd.concat([rates[rates["concurrency"].eq(most)], slopes])
 
 
 def gpu_roofs(frames: CampaignFrames) -> pd.DataFrame:
@@ -252,18 +258,6 @@ def gpu_roofs(frames: CampaignFrames) -> pd.DataFrame:
     counts = set(rates["concurrency"]) & set(reads["concurrency"])
     found = pd.concat([rates, reads])
     return found[found["concurrency"].isin(counts)]
-
-
-def is_roof(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows that are roofs of the CPU's roofline.
-
-    These are floating-point rates, levels of the ladder on huge pages, and memory rows with several
-    threads (sweeps of a cache, and reads from DRAM).
-    """
-    is_read = rows["workload"].eq("RS") & rows["variant"].eq("pool")
-    is_rate_or_level = rows["workload"].isin(ROOFS) | rows["variant"].str.endswith("-huge")
-    is_memory = is_cached(rows) | is_read
-    return is_rate_or_level.where(~is_memory, rows["concurrency"].gt(1))
 
 
 def holds_matrix(frames: CampaignFrames, rows: pd.DataFrame) -> bool:
@@ -293,11 +287,6 @@ def case_of(picture: Picture) -> str:
     return picture.kind
 
 
-def caption(name: str, noun: str = "nodes") -> str:
-    """Return the one-line caption of a figure.
-
-    Args:
-        name: name or kind of the figure, see ``case_of``.
-        noun: what a dot of the figure stands for: nodes or pairs.
-    """
-    return f"{message('caption', case=name, noun=noun).fact}."
+def caption(name: str) -> str:
+    """Return the one-line caption of a figure, by its name or kind, see ``case_of``."""
+    return f"{message('caption', case=name).fact}."

@@ -361,7 +361,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
     box = [*appendix.box(frames), ["Measured", measured_when(frames)]]
     return {
         "title": frames.campaign["name"],
-        "machine": dict(box).get("Processor", "Performance report"),
+        "machine": dict(box).get("Processor", "unknown processor"),
         "verdict": verdict(card),
         "box": box,
         "card": [asdict(line) for line in card],
@@ -373,10 +373,13 @@ def verdict(card: Sequence[CardLine]) -> str:
     """Return one line: the shares of the limits that the parts of a machine reach, and why others have none."""
     shares: dict[str, list[float]] = defaultdict(list)
     reasons: dict[str, str] = {}
+    careful = dict[str, None]()
     for line in card:
         part = line.title.replace(",", "").split()[0]  # such as FP64, L3, DRAM, Disk
         if line.group == RATED and line.share is not None:
             shares[part].append(line.share)
+            if line.trust == Trust.CARE:
+                careful[part] = None
         else:
             is_limitless = line.group == WITHOUT_LIMIT
             reasons.setdefault(part, "no limit known" if is_limitless else line.reason)
@@ -385,6 +388,8 @@ def verdict(card: Sequence[CardLine]) -> str:
         span = dict.fromkeys([f"{min(values) * 100:.0f}", f"{max(values) * 100:.0f}"])
         rated.append(f"{part} {' to '.join(span)}%")
     text = f"{', '.join(rated) or 'nothing'} of the limit"
+    if careful:
+        text += f"; use with care: {', '.join(careful)}"
     unrated = [f"{part} ({reasons[part]})" for part in reasons if part not in shares]
     if unrated:
         text += f"; not rated: {', '.join(unrated)}"

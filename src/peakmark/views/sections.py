@@ -18,12 +18,11 @@ from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
 from peakmark.views import layout_tables, pictures, score_card
-from peakmark.views.pictures import FLEET, Picture, caption
+from peakmark.views.pictures import FLEET, ROOFLINE, Picture, caption
 from peakmark.views.table import (
     Line,
     ShownTable,
     is_many,
-    noun_of,
     rows_of,
     sentence,
     typical_node,
@@ -111,7 +110,8 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     for finding, names in findings_with_points(frames, table, layout):
         fitting = parts_with(names, parts, tables)
         (fitting or parts)[-1]["findings"].append(finding)
-    add_pictures(parts, tables, pictures.pictures_of(frames, table, layout))
+    found = pictures.pictures_of(frames, table, layout)
+    add_pictures(parts, tables, [each for each in found if each.name != ROOFLINE])
     if any(each.is_of_layout for each in tables):
         parts[-1]["formulas"] = build_formulas(own, layout)
     else:
@@ -321,21 +321,22 @@ def figure_names(frames: CampaignFrames) -> list[str]:
 
 
 def overview(frames: CampaignFrames) -> dict[str, str] | None:
-    """Return the figure of page one, which shows how far nodes lie apart; None for a single node."""
+    """Return the figure of page one: the roofline of a single node, or how far nodes lie apart."""
     if len(frames.nodes) < 2:
-        return None
-    usable = [rows[is_usable(rows)] for _, rows in score_card.rows_of_headlines(frames)]
-    usable = [rows for rows in usable if len(rows)]
-    if not usable:
-        return None
-    return {"name": FLEET, "caption": caption(FLEET, noun_of(pd.concat(usable)))}
+        if pictures.roofs(frames).empty:
+            return None
+        return {"name": ROOFLINE, "caption": caption(ROOFLINE)}
+    for _, rows in score_card.rows_of_headlines(frames):
+        if is_usable(rows).any():
+            return {"name": FLEET, "caption": caption(FLEET)}
+    return None
 
 
 def picture_of_nodes(picture: Picture) -> dict[str, Any]:
     """Return a figure of many nodes with its caption."""
     return {
         "name": picture.name,
-        "caption": caption(pictures.case_of(picture), noun_of(picture.rows)),
+        "caption": caption(pictures.case_of(picture)),
         "on_paper": picture.on_paper,
     }
 

@@ -68,15 +68,12 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     arranged = layout_tables.arrange(frames, layout)
     # Delete a file that may show an earlier choice of nodes.
     (folder / "nodes.csv").unlink(missing_ok=True)
-    # A campaign without GPUs has no tables of GPUs, and one without META has no table of metadata.
-    has_gpus = bool(frames.rows["subsystem"].eq("gpu").any())
-    has_metadata = bool(frames.rows["table"].eq("disk_metadata").any())
     for table in TABLES:
-        has_rows = has_gpus if table.subsystem == "gpu" else has_metadata
-        if table.is_optional and not has_rows:
+        rows = rows_of(arranged, table)
+        if table.is_optional and rows.empty:
             (folder / f"{table.name}.csv").unlink(missing_ok=True)
             continue
-        content = table_frame(table, arranged, rows_of(arranged, table))
+        content = table_frame(table, arranged, rows)
         write_csv(folder / f"{table.name}.csv", content)
     write_csv(folder / "runs.csv", runs_frame(frames))
     if len(frames.nodes) > 1:

@@ -33,7 +33,7 @@ def test_defaults_are_filled_in():
     completed = config.complete(CPU)
     assert completed.campaign == "node"
     assert completed.memory == []
-    assert completed.report.title == "Performance report"
+    assert completed.report.title == ""
 
 
 @pytest.mark.parametrize(

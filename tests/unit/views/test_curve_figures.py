@@ -65,13 +65,16 @@ def test_both_pages_are_lines_and_caches_are_uprights(ladders):
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
 
 
-def test_roofs_are_rows_and_nothing_else(ladders):
+def test_a_roof_is_the_fastest_row_of_its_level_and_the_triad_is_dots(ladders):
     roofs = pictures.roofs(ladders)
-    assert set(roofs["table"]) == {"cpu", "memory_throughput", pictures.LADDER}
-    one, two = draw(ladders, pictures.ROOFLINE).axes
-    assert [axis.get_title(loc="left") for axis in (one, two)] == ["1 thread", "2 threads"]
-    lines = [line for line in (*one.lines, *two.lines) if any(line.get_ydata() > 0)]
-    assert len(lines) == len(roofs) + roofs["limit"].notna().sum()
+    assert set(roofs["table"]) == {"cpu", "memory_throughput"}
+    (axis,) = draw(ladders, pictures.ROOFLINE).axes
+    assert axis.get_title(loc="left") == "2 threads"
+    slopes = roofs[roofs["table"].eq("memory_throughput")].drop_duplicates("cache_level")
+    names = {text.get_text().strip() for text in axis.texts}
+    assert names == {"FP64", *slopes["cache_level"]}
+    fastest = ladders.rows[ladders.rows["is_own"]].groupby("cache_level")["value"].max()
+    assert slopes.set_index("cache_level")["value"].eq(fastest[slopes["cache_level"]]).all()
     without_rates = ladders.rows[ladders.rows["table"].ne("cpu")]
     assert pictures.roofs(replace(ladders, rows=without_rates)).empty
 
