@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_370,
     "machine": 8_920,
     "plan": 7_020,
-    "rows": 22_290,
+    "rows": 22_310,
     "slurm": 4_430,
     "run": 9_720,
     "storage": 2_500,

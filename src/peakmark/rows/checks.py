@@ -476,7 +476,7 @@ def below_nominal(measured: RowRuns) -> Messages:
         if row.limit_clock and row.efficiency:
             of_nominal = words("of-nominal", share=row.efficiency * seen / nominal)
         values = {"clock": judged, "nominal": nominal, "share": of_nominal}
-        yield message("clock-low", Trust.CARE, case="nominal", **values)
+        yield message("slowed-down", Trust.CARE, case="below-nominal", **values)
 
 
 def seen_clock(measured: RowRuns) -> float | None:
@@ -552,7 +552,7 @@ def pool_in_cache(measured: RowRuns) -> Messages:
         sizes = {"pool": min(pools), "held": held, "needed": POOL * held}
         texts = {name: format_size(int(size)) for name, size in sizes.items()}
         level = str(last["level"])
-        yield message("pool-in-cache", Trust.NO, times=POOL, level=level, **texts)
+        yield message("cached", Trust.NO, case="pool", times=POOL, level=level, **texts)
 
 
 # -- all checks

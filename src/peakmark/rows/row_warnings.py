@@ -337,9 +337,9 @@ def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
     row = point.own_line
     if row.clock_share is not None and row.clock_share < THROTTLED:
         yield message(
-            "clock-low",
+            "slowed-down",
             Trust.CARE,
-            case="best",
+            case="below-best",
             about=row.instrument,
             share=row.clock_share,
             clock=row.clock_hz,

@@ -340,7 +340,7 @@ def notes_of(frames: CampaignFrames, row: Line) -> list[Line]:
 
 MOST = 3
 """Largest number of causes on page one: more cannot be read in a minute."""
-CAUSES = ("slowed-down", "cpu-quota", "rate-limit", "clock-low")
+CAUSES = ("slowed-down", "cpu-quota", "rate-limit")
 """Codes of warnings that say why a row stays below its limit."""
 
 

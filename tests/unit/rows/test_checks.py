@@ -156,13 +156,13 @@ CASES = [
     (flushed(1e-4, 1e6, VIRTUAL), {}, {}),
     # Pools beside the caches that their threads reach.
     (pool(128), {}, {}),
-    (pool(127), {"pool-in-cache": W}, {"needed": "128MiB"}),
+    (pool(127), {"cached": W}, {"needed": "128MiB"}),
     (pool(127, variant="block"), {}, {}),
     (pool(1, facts={}), {}, {}),
     (pool(128, facts=SPLIT), {}, {}),
-    (pool(128, 2, SPLIT), {"pool-in-cache": W}, {"needed": "256MiB"}),
+    (pool(128, 2, SPLIT), {"cached": W}, {"needed": "256MiB"}),
     (pool(128, 2, SPLIT, last_level=32), {}, {}),  # two threads on the cores of one cache
-    (pool(128, 2, SPLIT, last_level=64), {"pool-in-cache": W}, {"needed": "256MiB"}),
+    (pool(128, 2, SPLIT, last_level=64), {"cached": W}, {"needed": "256MiB"}),
     # Losses, loopback, links that are slowed down on purpose.
     (udp(1000, 5), {}, {}),
     (udp(1000, 100), {"udp-loss": N}, {"share": 0.1, "where": ""}),

@@ -41,7 +41,7 @@ def doubted(frames):
     rows = {}
     for row in schema.lines(cpu_rows(frames)):
         assert row.efficiency == pytest.approx(0.98)
-        marked = "clock-low" in row.warnings.split()
+        marked = "slowed-down" in row.warnings.split()
         assert marked == (row.trust == U)
         if marked:
             rows.setdefault(row.node, []).append(row)

@@ -77,7 +77,7 @@ def disturbed(*contexts, values=None):
     return row(values, context=[*quiet, *contexts], facts={})
 
 
-FEW, BELOW = {"few": N}, {"clock-low": U}
+FEW, BELOW = {"few": N}, {"slowed-down": U}
 ELSEWHERE = [{"placed": PLACED | {"cores": cores}} for cores in (1, 1, 2)]
 ON_SERVER = noise() | {"server_host": "node2", "server_noise": noise(others=0.9)["noise"]}
 COOLING = [100.0 - 2 * number for number in range(8)]
