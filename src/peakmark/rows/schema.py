@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
@@ -360,9 +361,10 @@ MAXIMUM = 1 << 62
 """Largest number that a file may hold: sums, squares and ratios of such numbers stay finite."""
 POSITIVE = ("value", "mean", "median", "min", "max", "low", "high", "limit", "bound", "work")
 """Columns whose numbers are above zero, where there is one."""
-_UNITS = {unit for subsystem in SUBSYSTEMS.values() for unit in subsystem.units.values()}
+_UNITS = set().union(*(subsystem.units.values() for subsystem in SUBSYSTEMS.values()))
 _CODES = {code.partition(" ")[0] for code in catalogue()}
-_PROGRAMS = {program.instrument for table in TABLES for program in table.series}
+_WORKLOADS = set().union(*(subsystem.workloads for subsystem in SUBSYSTEMS.values()))
+_PROGRAMS = {program.instrument for program in chain(*(table.series for table in TABLES))}
 VOCABULARY: Mapping[str, Collection[str]] = {
     "status": ("ok", "missing", "unavailable", "failed"),
     "subsystem": ("", *SUBSYSTEMS),
@@ -375,7 +377,7 @@ VOCABULARY: Mapping[str, Collection[str]] = {
     "code": _CODES,
     "table": {"", *BY_NAME},
     "instrument": _PROGRAMS,
-    "workload": {workload for subsystem in SUBSYSTEMS.values() for workload in subsystem.workloads},
+    "workload": _WORKLOADS,
 }
 """Column -> texts that it may hold."""
 _NAMES, _NUMBERS, _TEXTS = list[str], list[int], dict[str, Any]
@@ -401,7 +403,7 @@ class Times(TypedDict):
     elapsed: NotRequired[float]
 
 
-class Failure(TypedDict):
+class FailureContent(TypedDict):
     """A failure that several nodes may have in common."""
 
     cells: str
@@ -410,7 +412,7 @@ class Failure(TypedDict):
     nodes: list[str]
 
 
-class Program(TypedDict):
+class ProgramContent(TypedDict):
     """A program that measured."""
 
     instrument: str
@@ -446,10 +448,10 @@ class CampaignContent(TypedDict):
     times: Times
     jobs: list[str]
     versions: list[str]
-    programs: list[Program]
+    programs: list[ProgramContent]
     commands: dict[str, list[str]]
     empty: dict[str, str]
-    failures: list[Failure]
+    failures: list[FailureContent]
     networks: dict[str, dict[str, Any]]
     core_types: dict[str, list[str]]
     on_cluster: bool
