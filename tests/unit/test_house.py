@@ -15,7 +15,7 @@ CEILINGS = {
     "check": 2_080,
     "config": 4_960,
     "data": 330,
-    "limits": 5_370,
+    "limits": 5_390,
     "machine": 8_920,
     "plan": 7_020,
     "rows": 22_310,

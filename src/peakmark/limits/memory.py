@@ -256,6 +256,8 @@ def _node(question: Question) -> Limit:
     if channels is not None and speed is not None:
         kind = str(question.known("memory", "type"))
         return question.unknown("channel-width", key="memory.bytes_per_transfer", memory=kind)
+    if question.fact("memory", "modules") and speed is None:
+        return question.unknown("module-rate", key=keys)
     return question.unknown("channels", key=keys)
 
 

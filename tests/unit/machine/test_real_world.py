@@ -185,7 +185,9 @@ def test_the_clock_of_a_module_is_not_its_rate(tmp_path, kind, rated, configured
     text = "\n".join(f"MEMORY_DEVICE_0_{key}={word}" for key, word in slot.items())
     facts = hardware.collect_memory(host(tmp_path, "", {"udevadm": text}))
     assert facts["speed_mts"] == rate
-    assert memory_row(1, {"cpu": {}, "memory": facts}).value == (rate and rate * 8e6)
+    found = memory_row(1, {"cpu": {}, "memory": facts})
+    assert found.value == (rate and rate * 8e6)
+    assert rate or "that can be right" in found.reason
 
 
 @pytest.mark.parametrize(("design", "model", "sockets"), [
