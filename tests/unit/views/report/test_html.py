@@ -151,7 +151,7 @@ def test_the_filter_leaves_the_rows_that_hold_every_word(pressed):
 
 def test_figures_open_large_and_the_theme_changes(pressed):
     found = pressed["zoom"]
-    assert found["title"] == "Operations per second"
+    assert found["title"] == "Overview"
     for key in ("open", "same", "larger", "smaller", "fit", "wheel", "closed"):
         assert found[key] is True, key
     assert found["theme"][0] != found["theme"][1]
