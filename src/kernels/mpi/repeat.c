@@ -78,14 +78,18 @@ bool repeat(struct exchange *x, double warmup, double seconds, struct measuremen
         return false;
     }
     m->own_seconds = 0;
+    last.calls = calls_in(each, &last);
     while (m->count < REPETITIONS_MAX && (m->count < REPETITIONS || m->seconds < seconds)) {
-        last.calls = calls_in(each, &last);
         if (!time_calls(x, m, &last)) {
             return false;
         }
         m->repetitions[m->count++] = last;
         m->calls += last.calls;
         m->seconds += last.seconds;
+        /* Never fewer calls: the next repetition is as long as one that was held up. */
+        if (last.seconds < each / 2) {
+            last.calls *= 2;
+        }
     }
     const bool is_time = strcmp(x->workload->unit, "s") == 0;
     return !is_time || time_each_call(x, m, calls_in(each, &last));

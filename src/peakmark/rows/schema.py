@@ -364,7 +364,8 @@ POSITIVE = ("value", "mean", "median", "min", "max", "low", "high", "limit", "bo
 _UNITS = set().union(*(subsystem.units.values() for subsystem in SUBSYSTEMS.values()))
 _CODES = {code.partition(" ")[0] for code in catalogue()}
 _WORKLOADS = set().union(*(subsystem.workloads for subsystem in SUBSYSTEMS.values()))
-_PROGRAMS = {program.instrument for program in chain(*(table.series for table in TABLES))}
+_SERIES = chain.from_iterable(table.series for table in TABLES)
+_PROGRAMS = {program.instrument for program in _SERIES}
 VOCABULARY: Mapping[str, Collection[str]] = {
     "status": ("ok", "missing", "unavailable", "failed"),
     "subsystem": ("", *SUBSYSTEMS),
