@@ -140,12 +140,8 @@ def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame
 
 
 def is_usable(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows that may be compared with others: they have values, and none is wrong.
-
-    A row above a limit from the site file is usable, because the limit itself may be wrong.
-    """
-    is_tolerated = rows["limit_origin"].eq("site") & rows["wrong_codes"].eq("above-limit")
-    return rows["n"].gt(0) & (rows["wrong_codes"].eq("") | is_tolerated)
+    """Return a mask of the rows that may be compared with others: they have values, and none is wrong."""
+    return rows["n"].gt(0) & rows["wrong_codes"].eq("")
 
 
 # -- comparisons
