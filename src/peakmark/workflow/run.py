@@ -422,9 +422,14 @@ class RunInJob(Run):
 
 
 def _log(folder: Path) -> str:
-    """Return the path of a job's log as a pattern of sbatch, which replaces what follows a %."""
-    place = str(folder.resolve()).replace("%", "%%")
-    return f"{place}/%j.log"
+    """Return the path of a job's log as a pattern of sbatch, which replaces what follows a %.
+
+    sbatch reads a backslash as the end of all patterns, and a job whose log cannot be opened fails.
+    """
+    place = str(folder.resolve())
+    if "\\" in place:
+        return "/dev/null"
+    return f"{place.replace('%', '%%')}/%j.log"
 
 
 def shell_prefix() -> str:
