@@ -17,7 +17,6 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.formatting import listed, natural, quantity
 from peakmark.messages import OF_ANOTHER, Message, Scope, Trust, message, words, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.point_limits import add_clocks
@@ -238,11 +237,9 @@ def other_placements(point: MeasuredPoint) -> Messages:
     for instrument, measured in point.measured.items():
         runs = [run for run in point.left_out.get(instrument, ()) if not run.above_limit]
         if runs:
-            times = {quantity(run.band, "s", 3) if run.band else words("moving") for run in runs}
             values = {"runs": len(runs), "of": measured.row.n + len(runs)}
             trust = trust_of(values["runs"], values["of"])
-            at = listed(sorted(times, key=natural))
-            yield message("other-placement", trust, about=instrument, at=at, **values)
+            yield message("other-placement", trust, about=instrument, **values)
 
 
 def check_messages(point: MeasuredPoint) -> Messages:
