@@ -96,7 +96,7 @@ def find(frames: schema.CampaignFrames) -> pd.DataFrame:
         rows = rows_of_tables[usual.name]
         table = usual.fitted(rows["value"].dropna())
         labels = Labels(table)
-        usable = rows[is_usable(rows)]
+        usable = rows[schema.is_right(rows)]
         found = [
             *extremes(labels, rows),
             *comparisons(table, compared.get(table.name, pd.DataFrame())),
@@ -117,7 +117,7 @@ def compare(rows_of_tables: dict[Any, pd.DataFrame], runs: pd.DataFrame) -> dict
     speeds = speeds_of_rows(runs)
     pairs: list[dict[str, Any]] = []
     for name, rows in rows_of_tables.items():
-        calm = rows[is_usable(rows) & rows["disturbances"].eq("")]
+        calm = rows[schema.is_right(rows) & rows["disturbances"].eq("")]
         if name not in BY_NAME or not calm["is_own"].any():
             continue
         lines = list(schema.lines(calm.drop(columns="n").join(speeds, on=ROW)))
@@ -137,11 +137,6 @@ def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame
     for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
         texts.append(" ".join([*codes[point, ""], *codes[point, instrument]]))
     return rows.assign(disturbances=texts)
-
-
-def is_usable(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows that may be compared with others: they have values, and none is wrong."""
-    return rows["n"].gt(0) & rows["wrong_codes"].eq("")
 
 
 # -- comparisons
@@ -252,7 +247,7 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     It leaves out wrong and disturbed rows, and gives their number.
     """
     measured = rows[rows["is_own"] & rows["n"].gt(0)]
-    is_sound = is_usable(measured) & measured["disturbances"].eq("")
+    is_sound = schema.is_right(measured) & measured["disturbances"].eq("")
     lines = list(schema.lines(measured))
     sound: dict[str, list[Line]] = defaultdict(list)
     left_out: Counter[str] = Counter()

@@ -661,9 +661,14 @@ def is_pair(rows: pd.DataFrame) -> pd.Series:
     return rows["node"].str.contains("+", regex=False)
 
 
+def is_right(rows: pd.DataFrame) -> pd.Series:
+    """Return a mask of the rows, of any program, that have a value that is not known to be wrong."""
+    return rows["n"].gt(0) & rows["wrong_codes"].eq("")
+
+
 def is_usable(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of peakmark's kernel whose value is not known to be wrong."""
-    return rows["is_own"] & rows["n"].gt(0) & rows["wrong_codes"].eq("") & rows["low"].gt(0)
+    return rows["is_own"] & is_right(rows) & rows["low"].gt(0)
 
 
 def shows_link(rows: pd.DataFrame) -> pd.Series:

@@ -10,7 +10,7 @@ from tests.unit.campaign_data import VM
 from tests.unit.rows.checked import N, W
 
 from peakmark.cell import Cell
-from peakmark.rows import findings, schema
+from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.views import score_card
 
@@ -137,7 +137,7 @@ def test_a_row_above_its_limit_is_in_no_comparison(tmp_path, program, site, deta
     measured = make.runs(*program, value, value, value, details=details)
     frames = make.frames(tmp_path / "c", measured, config={"site_facts": site}, facts=VM)
     (row,) = frames.rows.itertuples()
-    assert (row.trust, findings.is_usable(frames.rows).all()) == (trust, usable)
+    assert (row.trust, schema.is_right(frames.rows).all()) == (trust, usable)
 
 
 def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path):
