@@ -7,6 +7,7 @@ so that commands start fast.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import signal
@@ -482,6 +483,9 @@ def _measure_arguments(command: ArgumentParser) -> None:
     what.add_argument(
         "--job", metavar="NAME", help="job whose cells are measured, except those with a record"
     )
+    what.add_argument(
+        "--tools", nargs="+", metavar="NAME", help="only print which are on this node"
+    )
     command.add_argument(
         "--wait",
         action="store_true",
@@ -502,6 +506,10 @@ def measure(options: argparse.Namespace) -> None:
     from peakmark.storage import planfile
 
     kernels = options.kernels or build.folder()
+    if options.tools:
+        tools = job.tools_here(planfile.read(options.plan), options.tools, kernels)
+        print(json.dumps([os.environ.get("SLURMD_NODENAME"), tools]))
+        return
     if options.cell is None:
         part = planfile.job(options.plan, options.job)
     else:

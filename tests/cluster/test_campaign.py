@@ -106,6 +106,25 @@ def test_one_job_for_each_node_tools_from_a_module_and_slurmdbd(site_workflow, t
     wait_until(has_accounts, 60.0, "Slurm's accounts say the same", 0.5)
 
 
+def test_a_tool_that_was_missing_is_measured_once_it_is_there(site_workflow):
+    workflow = site_workflow
+    tool = workflow.directory / "our-fio"
+    grid = {**DISK, "references": {"fio": {"seconds": 0.1}}}
+    site = workflow.site("{account: tests}")
+    workflow.configure(nodes="all", disk=[grid], tools={"fio": str(tool)}, site=site)
+    workflow.snakemake(*TO_TABLES)
+    before = workflow.started()
+    fio = {name for name, record in workflow.records().items() if record["status"] != "ok"}
+    assert {name.split("/")[1] for name in fio} == {"fio"} and len(fio) == 2
+    workflow.snakemake(*TO_TABLES)
+    assert workflow.started() == before
+    shutil.copy2("/usr/bin/fio", tool)  # the nodes have none on PATH
+    said = workflow.snakemake(*TO_TABLES)
+    assert "2 cells were not possible" in said
+    assert {name for name in before if workflow.started()[name] != before[name]} == fio
+    assert all(record["status"] == "ok" for record in workflow.records().values())
+
+
 def test_the_doctor_asks_slurm_and_lists_the_nodes_of_each_kind(workflow):
     said = workflow.peakmark("doctor", "--slurm")
     assert "one node      Slurm would take such a job" in said

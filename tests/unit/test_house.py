@@ -11,7 +11,7 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_040,
+    "": 9_070,
     "check": 2_080,
     "config": 4_960,
     "data": 330,
@@ -20,11 +20,11 @@ CEILINGS = {
     "plan": 7_020,
     "rows": 22_310,
     "slurm": 4_430,
-    "run": 9_720,
+    "run": 9_790,
     "storage": 2_500,
     "tools": 13_910,
     "views": 26_600,
-    "workflow": 5_670,
+    "workflow": 6_070,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
 

@@ -15,7 +15,6 @@ import msgspec
 import pandas as pd
 
 from peakmark import yamlfile
-from peakmark.cell import Cell
 from peakmark.config.types import Planned
 from peakmark.formatting import counted, natural
 from peakmark.resources import of_checkout
@@ -207,13 +206,14 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
     lists a node once for each time that it failed.
     """
     places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    cells: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    refused: dict[tuple[str, str], list[StoredRecord]] = defaultdict(list)
     for record in results.refused:
-        cells[record.cell.instrument, without_host(record)].append(record.cell)
-    for (instrument, reason), refused in cells.items():
-        points = list(dict.fromkeys(cell.point for cell in refused))
+        refused[record.cell.instrument, without_host(record)].append(record)
+    for (instrument, reason), of_reason in refused.items():
+        points = list(dict.fromkeys(record.cell.point for record in of_reason))
         name = f"{instrument} {counted(points, NAMED)}"
-        places[name, "not possible here", reason] = [cell.place for cell in refused]
+        hosts = [record.data["context"]["host"] for record in of_reason]
+        places[name, "not possible here", reason] = hosts
     answered = {record.cell.id for record in results.records}
     failed = set()
     for record in results.attempts:

@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from socket import gethostname
 from subprocess import Popen
+from typing import Any
 
 from peakmark import files, resources
 from peakmark.cell import Cell
@@ -130,6 +131,21 @@ def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
     except PeakmarkError:
         return False
     return path == str(finding.data["context"]["tool"]["path"])
+
+
+def tools_here(plan: PlanFile, names: Iterable[str], kernels: Path) -> dict[str, Any]:
+    """Return name -> path and version of each of these tools on this node; None for an absent tool."""
+    found: dict[str, Any] = {}
+    for name in names:
+        instrument, choice = REGISTRY[name], plan.config.tools.get(name)
+        found[name] = None
+        with (
+            suppress(PeakmarkError),
+            execute.modules_loaded(plan.config.modules.get(name, ())),
+        ):
+            path = instrument.locate(kernels, str(choice) if choice else None)
+            found[name] = asdict(instrument.find(path))
+    return found
 
 
 def _measure_together(part: Part, name: str, kernels: Path) -> None:

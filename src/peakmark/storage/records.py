@@ -35,6 +35,7 @@ SEAL = f'\n "{CHECKSUM}": "%s"'
 AGAIN = "the next run sets it aside and measures this cell again"
 """Remedy for a record that does not count."""
 GOOD, ABSENT, DAMAGED, OTHER = "good", "absent", "damaged", "other options"
+OTHER_TOOL = "other tool"
 """States of a record, see ``look``."""
 ASIDE = "set-aside"
 """Folder of a campaign for records and facts that do not count."""

@@ -87,6 +87,7 @@ class Run:
         self._index()
         startup.check_folder(self.plan.directory)
         self.findings = startup.survey(self.plan.results)
+        self.findings |= startup.other_tools(self.plan, self.findings, self.overrides)
         self.kernels_ready = build.up_to_date()
         if not self.kernels_ready and self.missing_cells:
             startup.check_compiler(build.folder())

@@ -8,35 +8,39 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import shutil
 import signal
 import socket
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
+import msgspec
 from snakemake_interface_common.exceptions import ApiError
 
-from peakmark import files, slurm
+from peakmark import files, resources, slurm
 from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence, tell
-from peakmark.formatting import duration, gigabytes, listed, plural
+from peakmark.formatting import counted, duration, gigabytes, listed, natural, plural
 from peakmark.machine import job_limits, storage
 from peakmark.machine.host import Host
 from peakmark.plan import durations, jobs
+from peakmark.plan.cluster import ANY
 from peakmark.plan.plan import Plan
+from peakmark.run import build, job
 from peakmark.run import lock as run_lock
-from peakmark.slurm import failures
+from peakmark.slurm import commands, failures
 from peakmark.storage import facts_files, records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
-from peakmark.tools import REGISTRY, common
+from peakmark.tools import REFERENCES, REGISTRY, common
 
 
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
@@ -227,6 +231,9 @@ def lock(directory: Path) -> int:
 
 # -- records of earlier runs
 
+ASK_S = 20
+"""Seconds that nodes that are idle in Slurm may take to start the job that asks for their tools."""
+
 
 def survey(results: Results) -> dict[str, Finding]:
     """Return the state of each cell's record, by the cell's id.
@@ -244,9 +251,69 @@ def survey(results: Results) -> dict[str, Finding]:
     return findings
 
 
+def other_tools(
+    plan: Plan, findings: Mapping[str, Finding], overrides: Mapping[str, str]
+) -> dict[str, Finding]:
+    """Return new findings of the cells that were not possible on a node whose tool is another one now.
+
+    Only cells of reference tools are asked for: a tool may have been installed or replaced.
+
+    Args:
+        plan: the plan of the campaign.
+        findings: cell id -> state of its record.
+        overrides: partition, account and similar settings of the command line.
+    """
+    stuck = defaultdict[str, list[str]](list)
+    for cell in plan.cells:
+        data = findings[cell.id].data
+        if data and data["status"] == "unavailable" and REGISTRY[cell.instrument].reference:
+            host = str(data["context"]["host"])
+            stuck[host if cell.node == ANY else cell.node].append(cell.id)
+    names = sorted({cell.instrument for cell in plan.cells} & set(REFERENCES))
+    now = _tools_on(plan, stuck, names, overrides) if stuck else {}
+    found = {}
+    for node, tools in now.items():
+        for cell_id in stuck[node]:
+            data = findings[cell_id].data or {}
+            instrument = data["cell"]["instrument"]
+            if tools[instrument] != data["context"]["tool"]:
+                found[cell_id] = Finding(records.OTHER_TOOL, data=data)
+    return found
+
+
+def _tools_on(
+    plan: Plan, nodes: Collection[str], names: Sequence[str], overrides: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return node -> its tools, see ``job.tools_here``, for this machine and for nodes that are idle in Slurm."""
+    if plan.cluster is None:
+        here = filter(slurm.is_here, nodes)
+        return dict.fromkeys(here, job.tools_here(plan.results.plan, names, build.folder()))
+    settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
+    found: dict[str, Any] = {}
+    try:
+        known = slurm.nodes(plan.cluster.partition, settings.reservation)
+        idle = [node.name for node in known if node.name in nodes and node.state == "idle"]
+        if idle:
+            named = jobs.site_options(settings, len(idle), 1, 1, durations.PROGRAMS_MB)
+            del named["no-requeue"]
+            named |= {"nodelist": ",".join(idle), "immediate": str(ASK_S)}
+            path = plan.directory / "plan.json"
+            words = resources.command("measure", "--plan", str(path), "--tools", *names)
+            answers = commands.ask("srun", *jobs.command_line(named, settings), *words)
+            found.update(map(json.loads, answers.splitlines()))
+    except slurm.SlurmError as error:
+        tell(f"the tools of the nodes are not known: {error}")
+    if missing := sorted({*nodes} - found.keys(), key=natural):
+        tell(
+            f"{counted(missing)}: some cells were not possible there. Whether their tools are there now is "
+            "asked by a run that starts while these nodes are idle"
+        )
+    return found
+
+
 def is_unfit(finding: Finding) -> bool:
     """Return whether a cell has a record that does not count."""
-    return finding.state in (records.DAMAGED, records.OTHER)
+    return finding.state in (records.DAMAGED, records.OTHER, records.OTHER_TOOL)
 
 
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
@@ -259,8 +326,8 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     counts = Counter[str]()
     for cell in plan.results.cells:
         finding = findings[cell.id]
-        # If only the facts of the node are damaged, the record itself is undamaged.
-        whole = finding.state == records.DAMAGED and finding.data is not None
+        # If only the facts of the node are damaged, or its tool is another, the record itself is undamaged.
+        whole = finding.state != records.OTHER and finding.data is not None
         if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=whole) is None:
             continue
         counts[finding.state] += 1
@@ -272,6 +339,11 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")
         tell(f"{cells} measured again, the records as they were are {kept}")
+    if possible := counts[records.OTHER_TOOL]:
+        cells = plural(possible, "cell was", "cells were")
+        tell(
+            f"{cells} not possible with the tools that their nodes had, and measured now with others"
+        )
     if changed := counts[records.OTHER]:
         good = sum(finding.state == records.GOOD for finding in findings.values())
         cells = plural(changed, "cell is", "cells are")
@@ -319,9 +391,9 @@ def adopt(plan: Plan) -> dict[str, str]:
     def queued() -> dict[str, str]:
         """Return number -> comment of each job of this campaign from this checkout."""
         mine = {}
-        for job in slurm.jobs():
-            if job.comment.startswith(f"{plan.campaign}/") and jobs.is_from(job.comment):
-                mine[job.number] = job.comment
+        for one in slurm.jobs():
+            if one.comment.startswith(f"{plan.campaign}/") and jobs.is_from(one.comment):
+                mine[one.number] = one.comment
         return mine
 
     before = queued()

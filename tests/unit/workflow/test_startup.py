@@ -1,7 +1,9 @@
 """What a run does before its first cell, and the executor as Snakemake makes it."""
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +15,7 @@ from tests.unit.hostile import one_grid, refuses
 from tests.unit.plan.planned import CPU, DISK, NETWORK, made, where
 from tests.unit.slurm.conftest import refusal
 
-from peakmark import plan
+from peakmark import plan, slurm
 from peakmark.plan import jobs
 from peakmark.slurm import commands
 from peakmark.storage import records
@@ -126,6 +128,38 @@ def test_records_of_other_options_go_aside(repetitions, sentence, tmp_path, monk
     startup.set_aside(now, found)
     printed = capsys.readouterr().err
     assert sentence in printed and "1 finished cell" in printed
+
+
+FIO = {"name": "fio", "path": "/opt/fio", "version": "3.36"}
+OLD = {**FIO, "version": "2.15"}
+IDLE = slurm.Node("n1", "main", 8, 4000, "idle", None, frozenset())
+
+
+@pytest.mark.parametrize(("before", "now", "measured"), [
+    (None, None, False), (None, FIO, True), (OLD, OLD, False), (OLD, FIO, True),
+])  # fmt: skip
+def test_a_cell_is_measured_once_its_node_has_the_tool(
+    before, now, measured, tmp_path, monkeypatch, capsys
+):
+    disk = [{**DISK, "references": {"fio": {}}}]
+    one = made(tmp_path, monkeypatch, three("n1", "n2"), disk=disk, nodes=["n1", "n2"])
+    refused = [cell for cell in one.cells if cell.instrument == "fio"]
+    assert [cell.node for cell in sorted(refused, key=str)] == ["n1", "n2"]
+    for cell in refused:
+        record = make.record(cell, status="unavailable", reason="no fio", host=cell.node)
+        record["context"]["tool"] = before
+        records.write(one.directory / "cells" / f"{cell.id}.json", record | {"raw": {}})
+    asked = []
+    monkeypatch.setattr(slurm, "nodes", lambda *_: [IDLE, replace(IDLE, name="n2", state="mixed")])
+    answer = json.dumps(["n1", {"fio": now}])
+    monkeypatch.setattr(commands, "ask", lambda *argv, **_: asked.append(argv) or answer)
+    found = startup.other_tools(one, startup.survey(one.results), {"partition": "long"})
+    assert {"srun", "--nodelist=n1", "--partition=long"} <= {*asked[0]} and len(asked) == 1
+    assert [name.split("/")[3] for name in found] == ["n1"] * measured
+    startup.set_aside(one, startup.survey(one.results) | found)
+    said = capsys.readouterr().err
+    assert "n2: some cells were not possible" in said
+    assert ("1 cell was not possible with the tools" in said) == measured
 
 
 @pytest.mark.parametrize(("words", "stays"), [
