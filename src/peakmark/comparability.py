@@ -1,6 +1,6 @@
-"""Recorded facts that nodes of a class, hosts of a row, or two campaigns must share to be compared.
+"""Which recorded facts must be equal for a comparison: of nodes, of the hosts of a row, or of two campaigns.
 
-Nodes with the same equipment count as equal. ``data/comparability.csv`` says which facts of two campaigns
+Nodes are equal if their equipment is. ``data/comparability.csv`` says which facts of two campaigns
 matter to which subsystems and programs.
 """
 

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
 MAKERS = (".py", ".csv", ".yaml", ".toml")
 """Extensions of the package's files on which tables, figures and report depend."""
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "peakmark"  # noqa: PTH111 - never fails
-"""Cache folder of the user. It is read here, before the logger sets another cache for Snakemake."""
+"""Cache folder of the user. It is read at import: the logger plugin sets ``XDG_CACHE_HOME`` anew for Snakemake."""
 
 
 def of_checkout(name: str) -> Path:

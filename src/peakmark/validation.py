@@ -141,7 +141,13 @@ def _keys(kind: Any, value: Mapping[Any, Any]) -> dict[Any, Any] | None:
 
 
 def _error(value: Any, kind: Any, members: Sequence[Any]) -> str:
-    """Return what msgspec says about a value; empty if it fits."""
+    """Return what msgspec says about a value of type ``kind``; empty if it fits.
+
+    Args:
+        value: the value.
+        kind: its type.
+        members: the types of which a value may be one, see ``_members``.
+    """
     try:
         msgspec.convert({"value": value}, _holder(kind))
     except msgspec.ValidationError as error:
@@ -168,7 +174,7 @@ def _holder(kind: Any) -> type[msgspec.Struct]:
 
 
 def _hint(value: Any, members: Sequence[Any]) -> str:
-    """Return a hint if a text such as ``2.3e9`` was meant as a number, or has a slip."""
+    """Return a hint on a text that was meant as a number, such as ``2.3e9``, or as an allowed word."""
     is_power = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
     if is_power and float in members:
         return " (YAML reads 2.3e9 as text: write 2.3e+9)"

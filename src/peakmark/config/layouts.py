@@ -309,7 +309,7 @@ def path_of(name: str) -> Path:
 
 @cache
 def load(name: str) -> Layout:
-    """Return a layout by its name in ``reports/layouts`` or by the path of a file, with its defaults.
+    """Return a layout by its name in ``reports/layouts`` or by the path of a file, with defaults for missing keys.
 
     Raises:
         ConfigError: the layout is not valid. The message names file, key, and what is allowed.

@@ -194,9 +194,9 @@ def dram(question: Question) -> Limit:
 
 
 def _are_caches(question: Question, count: int) -> bool:
-    """Return whether the NUMA nodes may be the last-level caches, whose threads reach all channels.
+    """Return whether firmware may present each last-level cache of a socket as a NUMA node.
 
-    Firmware of AMD has an option for this. Then each node has one of several caches of a socket.
+    AMD has an option for this. The threads of such a node reach all memory channels of the socket.
 
     Args:
         question: the row.

@@ -98,9 +98,10 @@ class Cluster:
         return self.cpus, self.memory
 
     def gpus_of(self, node: str) -> int:
-        """Return the number of GPUs of a node, or of the chosen class for ``any``.
+        """Return the number of GPUs of a node.
 
-        Before a class is chosen, return the largest number of any class.
+        If the node is ``any``, return the number of each node in the chosen class, and before one is chosen
+        the largest of all classes.
         """
         for kind in self.kinds:
             if kind.chosen or node in kind.nodes:

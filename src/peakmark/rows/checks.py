@@ -413,11 +413,11 @@ def disturbed(measured: RowRuns) -> Messages:
 
 
 def inferred(measured: RowRuns) -> Messages:
-    """Report what others took within a placement: the pipes of a core, or bandwidth of DRAM.
+    """Report what others took from a run: execution pipes of a core, or bandwidth of DRAM.
 
     The kernel times calls that are bound by a dependency chain of known length. If a call lasts longer
-    than its chain, another program on the same core (SMT sibling) used the pipes. DRAM is read before and
-    after the work.
+    than its chain, another program on the same core (SMT sibling) used the pipes. The kernel also reads
+    DRAM before and after the work. If that is slower than usual, others used the memory.
     """
     causes = " ".join(run.causes for run in measured.runs).split()
     if "crowded-core" in causes:

@@ -418,9 +418,9 @@ class SlowPart(NamedTuple):
     Attributes:
         kind: ``node`` or ``pair``.
         name: name of the node; ``client+server`` for a pair.
-        low: ``behind`` at the lower end of its confidence interval.
-        behind: share by which the node or pair is behind.
-        high: ``behind`` at the upper end of the interval.
+        low: lower end of the confidence interval of ``behind``.
+        behind: share by which the node or pair is slower than the usual pair.
+        high: upper end of the interval.
         pairs: number of pairs from which this was estimated.
     """
 

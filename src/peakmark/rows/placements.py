@@ -18,9 +18,10 @@ from peakmark.messages import Message, message, words
 from peakmark.rows.schema import CampaignFrames
 
 GAP = 1.3
-"""Smallest ratio between two neighbouring core-to-core times of a host that separates two bands.
+"""Ratio of two neighbouring times, sorted, from which on a new band begins.
 
-Times within one band differ by less: those of 23.5 to 31.4 ns of a host had no such gap (docs/method.md).
+Neighbours within one band differ by less: on one host, many times from 23.5 to 31.4 ns were one band
+(docs/method.md).
 """
 STAYED, SHARE = 3, 0.05
 """Fewest runs that began and ended in a band, and their smallest share of the runs.

@@ -1,7 +1,7 @@
 """Compute the physical limit of each point, from the facts that its runs recorded of the machine.
 
-The clock of each CPU row is compared with the highest clock known for the same work: its efficiency is
-a share of the limit at the observed clock, and stays high on a node whose clock is too low.
+The limit of a CPU row holds at the observed clock, so that a node whose clock is too low still has a high
+efficiency. Therefore the clock itself is compared with the highest clock known for the same work.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
 
 
 def answer(question: Question, point: Any) -> Limit:
-    """Return the limit of a point. It is unknown if the number of threads for ``cores`` is unknown."""
+    """Return the limit of a point. Without a number of threads for the word ``cores``, it is unknown."""
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)
     return for_row(question)

@@ -130,18 +130,19 @@ def differing(hosts: set[str], results: Results) -> list[str]:
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
-    """Add ``kept`` and ``above_limit``: a run is kept if it is neither disturbed, above the limit, nor in
-    another placement than most runs of its row.
+    """Add ``above_limit``, and ``kept``: whether the run counts in the summary of its row.
 
-    If more than half of a row's runs are above the limit, the limit must be wrong, and all are kept.
+    Runs that are not usual (disturbed, or in another placement than most runs of the row) are not kept.
+    Usual runs above the limit are not kept either, unless they are more than half of the row's usual
+    runs: then the limit must be wrong.
     """
     share = shares_of_runs(runs, limits)
     is_usual = runs["is_usual"]
     is_above = is_usual & share.gt(MOST)
     row = [runs["point"], runs["instrument"]]
     above, usual = is_above.groupby(row).transform("sum"), is_usual.groupby(row).transform("sum")
-    is_wrong = is_above & (above * 2 <= usual)
-    return runs.assign(above_limit=is_wrong, kept=is_usual & ~is_wrong, share=share)
+    is_left_out = is_above & (above * 2 <= usual)
+    return runs.assign(above_limit=is_left_out, kept=is_usual & ~is_left_out, share=share)
 
 
 def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:

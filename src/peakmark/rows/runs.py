@@ -230,8 +230,8 @@ def table_of(subsystem: str, instrument: str, workload: str, block: int | None, 
 def held_up_cores(known: Known, threads: int) -> int:
     """Return on how many cores another program held up the threads.
 
-    It is 0 if the threads waited for their CPUs or share a core, by request or because a virtual
-    machine's host placed them so: then they held each other up.
+    It is 0 if the threads may have held each other up: they waited for their CPUs, or they share a core.
+    They share one by request, or because the host of a virtual machine placed them there.
     """
     cores = (known.get("placed") or {}).get("cores", threads)
     lost_time = 1 - known.get("cpu_share", 1.0)
@@ -283,6 +283,7 @@ def clocks_and_places(known: Known) -> Line:
         "clock_before_hz": known.get("clock_hz_before"),
         "clock_after_hz": known.get("clock_hz_after"),
         "placed_threads": placed.get("threads"),
+        # Only the first two: core-to-core times are those of this pair.
         "first_cpus": json_text(placed.get("cpus", ())[:2]),
         "placed_cores": placed.get("cores"),
         "placed_sockets": placed.get("sockets"),

@@ -202,6 +202,7 @@ def _start_together(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Ce
         for cell in cells:
             argv = pair.step(cell.node, len(os.sched_getaffinity(0)))
             argv += [*resources.command("measure"), "--cell", cell.id, *options]
+            # At the end, ``finish`` stops the process, then Popen as a context closes its pipes.
             process = stack.enter_context(pair.started(argv))
             stack.callback(pair.finish, process)
             processes.append(process)

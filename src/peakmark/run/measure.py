@@ -469,7 +469,10 @@ class _Watch:
     is_announced: bool = False
 
     def trouble(self) -> Sentence | None:
-        """Return a reason to end the program, or None. Announce a held program when it is ready."""
+        """Return a reason to end the program, or None.
+
+        A held program is ready, yet waits for a signal before it measures. Announce it once when it is ready.
+        """
         if self.command.is_held and not self.is_announced and execute.is_ready(self.folder):
             self.is_announced = True
             self.request.announce()
@@ -477,6 +480,7 @@ class _Watch:
             ended = self.peer.ended()
             if ended:
                 return Sentence(f"the server {ended}")
+        # The cell's private directory also has the folders of its other programs.
         return _wrote_too_much(self.folder.parent, self.cost)
 
 

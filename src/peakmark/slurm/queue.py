@@ -173,14 +173,21 @@ class Queue:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
+        """Start with no job."""
         self.waiting: list[Task] = []
+        # Number of a submitted job -> the job.
         self.active: dict[str, Task] = {}
+        # Earliest times to submit again, to ask for the states of jobs and of nodes, and to submit jobs of
+        # two nodes.
         self._submit_at = self._look_at = self._nodes_at = self._pairs_at = 0.0
+        # Since when Slurm has not answered, and since when no job has run.
         self._silent_since: float | None = None
         self._idle_since: float | None = None
+        # What the user was told once, and node -> why it is not available.
         self._messages: set[Hashable] = set()
         self._unavailable: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(AT_ONCE, "sbatch")
+        # Held by the thread that takes a step; ``_over`` tells it that another thread has ended the queue.
         self._turn = threading.Lock()
         self._over = False
 
@@ -249,7 +256,7 @@ class Queue:
         return self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
 
     def _submit(self) -> Iterator[Ended]:
-        """Submit jobs for ``LOOK_S``. Yield tasks that need no job, and jobs that Slurm refuses for good."""
+        """Submit jobs during at most ``LOOK_S`` seconds. Yield tasks that need no job, and jobs that Slurm refuses for good."""
         until = self.clock() + LOOK_S
         while not self._over and self._submit_at <= self.clock() < until:
             room = min(BATCH, self.max_jobs - len(self.active))

@@ -198,7 +198,7 @@ def look(path: Path, cell: Cell) -> Finding:
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
-    """Move a record that does not count below ``set-aside/``, together with its raw output.
+    """Move a record that does not count, and its raw output, into the folder ``set-aside``.
 
     The record is read again first, because another run may have written a good record meanwhile.
 

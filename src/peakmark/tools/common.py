@@ -199,7 +199,7 @@ def option_size(cell: Cell, key: str) -> int | None:
 
 
 def amount(cell: Cell, key: str) -> float | None:
-    """Return the fixed amount of work in an option of the cell, in bytes for ``total``, or None."""
+    """Return the fixed amount of work that an option of the cell sets (``total`` in bytes); None without one."""
     if key == "total":
         return option_size(cell, key)
     return option_number(cell, key)

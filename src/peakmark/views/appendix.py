@@ -208,7 +208,7 @@ HOST = "Host"
 UNKNOWN = "unknown"
 """Fact that maps the dotted name of each unknown fact to a way to supply the fact."""
 NAMED = 3
-"""Largest number of nodes with the same value of a fact that are named; more nodes are counted."""
+"""Largest number of nodes whose names are printed. If more nodes share a value, their number is printed."""
 VALUES = 4
 """Largest number of values of a fact in a line; the most frequent values are printed."""
 

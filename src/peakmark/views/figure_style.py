@@ -137,7 +137,10 @@ def columns_of(count: int, most: int) -> int:
 
 
 def resize(figure: Figure, width: float, height: float) -> None:
-    """Set the size of a figure in inches, within which nothing overlaps, and forget it in pyplot."""
+    """Set the size of a figure in inches, and arrange it without overlaps.
+
+    Also close it in pyplot, which keeps every open figure in memory.
+    """
     figure.set_size_inches(width, height)
     figure.set_layout_engine("constrained", **PADS)
     plt.close(figure)

@@ -160,8 +160,9 @@ class LayoutLabels(Labels):
     def workload(self, row: Line) -> str:
         """Return the name of a row's workload in the layout.
 
-        If the layout has columns of the workload, the name is the heading of the column with the
-        fewest threads. Otherwise it is the layout's word for the workload.
+        If the layout has columns of values of the workload, such as one for each number of threads, the
+        name is the heading of the column with the fewest threads. Otherwise it is the layout's word for
+        the workload.
         """
         headings: dict[int, str] = {}
         for column in self.layout_table.columns:

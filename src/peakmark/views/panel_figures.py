@@ -1,12 +1,12 @@
 """Rows as small multiples: lines through medians or bars, a dot for each run, and dashed limits.
 
-``draw`` takes a frame with a line for each mark:
+``draw`` takes a frame with one row for each mark that it draws:
 
 panel   title of the panel
-name    program or workload, which has a colour and a marker
-line    block or number of threads, which has dashes; empty if a panel shows only one
+name    program or workload, shown by colour and marker
+line    block or number of threads, shown by dashes; empty if a panel shows only one
 kind    median, run, left out (a run that does not count) or limit
-x, y    place
+x, y    position
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ def rows_of_several(figure: Picture) -> pd.DataFrame:
 
 
 def scale_places(axes: Mapping[str, Axes], rows: pd.DataFrame) -> None:
-    """Scale horizontal axes logarithmically, and write a few of the block sizes or numbers below them."""
+    """Scale horizontal axes logarithmically, and label them with a few of the block sizes or thread counts."""
     names = dict(zip(rows["across"], rows["across_name"], strict=True))
     letters = max(len(name) for name in names.values())
     for axis in axes.values():

@@ -184,11 +184,12 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
     return plot_dots(lines, 7.0, HEADLINE)
 
 
-def plot_nodes(figure: Picture) -> Figure | None:
+def plot_nodes(picture: Picture) -> Figure | None:
     """Draw all nodes at all points of a table; return None if nothing was measured."""
-    own = figure.rows[figure.rows["is_own"]]
+    own = picture.rows[picture.rows["is_own"]]
+    # The first class of nodes comes first in each line.
     usable = with_medians(own).sort_values("group", kind="stable")
-    labels, lines = Labels(figure.table), []
+    labels, lines = Labels(picture.table), []
     for _, of_place in usable.groupby("place", sort=False):
         name = labels.point(middle_of(of_place), variant=True, node=False)
         lines.append((name, of_place))

@@ -352,14 +352,15 @@ def remarks_on_lines(
 def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
     """Return from each family the note with the largest amount. Its text has *up to* if others have less.
 
+    Amounts of numbers that are smaller in a worse case are negative. *Up to* would be wrong for them.
+
     Args:
-        notes: lines of ``warnings``.
+        notes: lines of ``warnings``; ``amount`` says how bad each is.
         family: columns whose values are equal in notes that differ only in numbers.
         column: column of the text.
     """
     groups = notes.groupby(family, sort=False)
     largest = groups["amount"].transform("max")
-    # An amount below zero is of a number that is smaller in a worse case.
     is_range = largest.gt(0) & groups["amount"].transform("min").lt(largest)
     is_range &= groups[column].transform("nunique").gt(1)
     is_range &= ~notes[column].str.contains("up to ", case=False, regex=False)

@@ -289,7 +289,7 @@ def is_number(text: str) -> bool:
 
 
 def cells(column: Column) -> list[str]:
-    """Return the cells of a column, in braces if it is no number in a column that siunitx aligns."""
+    """Return the cells of a column. siunitx aligns columns of numbers, so texts in them are put in braces."""
     found = []
     for text in column.texts:
         cell = escape(text)

@@ -153,7 +153,7 @@ class Run:
         return "job" if self.plan.is_grouped else "cell"
 
     def output(self, name: str) -> str:
-        """Return the output of a job: the record of its cell, or the file at the end of several cells."""
+        """Return the output of a job: the record of its only cell, or the file that ends a job of several."""
         if self.plan.is_grouped:
             return str(job.output_path(self.plan.directory, name))
         return f"{self.folder}/cells/{name}.json"

@@ -97,7 +97,7 @@ class Hpl(Instrument):
     def find(self, path: str) -> Tool:
         """Return the program, after a check that its shared libraries are found.
 
-        The program is not run, because neither has a version option and hpcc would run for minutes.
+        The program is not run: neither xhpl nor hpcc has a version option, and hpcc would run for minutes.
         """
         if not Path(path).is_file() or not os.access(path, os.X_OK):
             raise base.not_executable(path, "it is not a program file")
@@ -171,6 +171,7 @@ class Hpl(Instrument):
         if core is not None:
             library |= {"blas": "OpenBLAS", "core_type": core}
         elif hpcc:
+            # Distributions build hpcc with any BLAS. Who builds xhpl has chosen one, which prints no core type.
             library["blas"] = "reference BLAS or unknown"
             warnings.append(
                 "OpenBLAS did not print its core type: with the reference BLAS, HPL reaches a small part of its rate; "

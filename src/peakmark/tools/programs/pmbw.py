@@ -187,7 +187,8 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
 def read_results(text: str) -> dict[str, Output]:
     """Parse the RESULT lines into routine -> its values.
 
-    Errors: ParseError for a line that is truncated or inconsistent.
+    Raises:
+        ParseError: a line is truncated or inconsistent.
     """
     results: dict[str, Output] = {}
     if not text.endswith("\n"):
@@ -200,6 +201,7 @@ def read_results(text: str) -> dict[str, Output]:
         name, seconds = result["funcname"], result.number("time")
         volume = result.number("bandwidth") * seconds
         common.agree(volume, result.whole("testvol"), 1e-6, "pmbw: bandwidth")
+        # What pmbw calls rate is the time of one access, in s.
         time = result.number("rate") * result.whole("testaccess")
         common.agree(time, seconds, 1e-6, "pmbw: rate")
         results[name] = result
