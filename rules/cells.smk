@@ -23,9 +23,17 @@ rule measure:
     input:
         RUN.inputs,
     output:
-        RUN.output("{job}"),
+        RUN.output(RUN.pattern),
     log:
-        RUN.log("{job}"),
+        RUN.log(RUN.pattern),
+    wildcard_constraints:
+        subsystem="[^/]+",
+        instrument="[^/]+",
+        workload="[^/]+",
+        block="[^/_]+",
+        concurrency="[^/_]+",
+        node="[^/]+",
+        repetition="[^/]+",
     priority: RUN.priority
     threads: RUN.threads
     # Time, memory, nodes and CPUs, and what jobs share, for executors other than peakmark's.
@@ -35,4 +43,4 @@ rule measure:
     params:
         fingerprint=lambda wildcards: RUN.fingerprint(wildcards),
     shell:
-        f"{MEASURE} --{RUN.unit} {{wildcards.job:q}} 2> {{log:q}}"
+        f"{MEASURE} {RUN.option} 2> {{log:q}}"

@@ -10,7 +10,7 @@ from peakmark.rows import CAMPAIGN, CHECK, FRAMES
 from peakmark.workflow import run, startup
 from peakmark.workflow.startup import as_workflow_error
 from peakmark.messages import captions
-from peakmark.tools.tables import TABLES
+from peakmark.tools.tables import BY_NAME, tables_of
 from snakemake_executor_plugin_peakmark import ExecutorSettings
 
 

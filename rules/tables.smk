@@ -6,9 +6,8 @@ rule tables:
         rules.rows.output,
     output:
         [
-            for_report(table.name, table.full_title)
-            for table in TABLES
-            if RUN.has_table(table)
+            for_report(name, BY_NAME[name].full_title)
+            for name in tables_of(RUN.plan.cells)
         ],
         for_report("runs", "Every run", "runs"),
     log:

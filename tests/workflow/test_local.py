@@ -8,18 +8,14 @@ from tests.programs import executable, needs
 
 from peakmark.cell import Cell
 
-TABLES = [
-    "cpu", "memory_throughput", "memory_latency", "disk_throughput", "disk_latency", "disk_iops",
-    "network_throughput", "network_latency",
-]  # fmt: skip
+TABLES = {"cpu", "memory_throughput", "disk_throughput", "network_throughput", "network_latency"}
 
 
 def test_from_config_to_pdf_and_then_nothing_to_do(measured):
     checkout, config = measured, measured.directory / "tiny.yaml"
     results = checkout.directory / "results" / "tiny"
     assert (results / "report.pdf").read_bytes().startswith(b"%PDF")
-    for table in TABLES:
-        assert (results / "tables" / f"{table}.csv").stat().st_size > 0
+    assert {path.stem for path in results.glob("tables/*.csv")} == {*TABLES, "runs"}
     records = checkout.records("tiny")
     plan = json.loads((results / "plan.json").read_text())
     assert len(records) == len(plan["cells"]) == 12
@@ -78,6 +74,8 @@ def test_a_failed_cell_is_kept_listed_and_the_only_one_repeated(checkout, tmp_pa
     assert "no luck" in first.stderr
     assert "Traceback" not in first.stderr
     name = "disk/fio/WS-psync_64KiB_x1/any/0"
+    one = checkout.measure(config, "--dry-run", "--", f"results/tiny/cells/{name}.json")
+    assert "instrument=fio, workload=WS-psync, block=64KiB, concurrency=1" in one.stdout
     results = checkout.directory / "results" / "tiny"
     attempt = json.loads((results / "attempts" / name / "0.json").read_text())
     assert attempt["status"] == "failed"

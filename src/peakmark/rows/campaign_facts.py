@@ -22,7 +22,7 @@ from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
 from peakmark.rows.schema import NOT_PLANNED
 from peakmark.storage.results import Results, StoredRecord
-from peakmark.tools.tables import TABLES
+from peakmark.tools.tables import TABLES, tables_of
 
 Facts = Mapping[str, Any]
 
@@ -49,6 +49,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``behind``: switch or uplink -> nodes behind it.
     - ``checksums``: number and digest of the raw outputs.
     - ``left_out``: sentences on records and on hosts' facts that were left out.
+    - ``tables``: names of the tables that the plan fills.
     - ``unplanned``: subsystem -> why its grids planned no cells, in a sentence.
     - ``rule``: a node is slow if it is behind by more than the share ``beyond``. The test needs at
       least ``nodes`` nodes of a class and ``repetitions`` repetitions of a row.
@@ -74,6 +75,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "behind": nodes_behind(results),
         "checksums": checksums_of(results),
         "left_out": list(results.left_out),
+        "tables": tables_of(results.cells),
         "unplanned": dict(results.plan.left_out),
         "rule": {"beyond": DELTA, "nodes": LEAST_NODES, "repetitions": LEAST_REPETITIONS},
     }

@@ -459,6 +459,7 @@ class CampaignContent(TypedDict):
     behind: dict[str, list[str]]
     checksums: Checksums
     left_out: list[str]
+    tables: list[str]
     unplanned: dict[str, str]
     rule: Rule
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from peakmark import yamlfile
 from peakmark.catalogue import DISK_METRICS, SHAPES, SUBSYSTEMS, disk_variant, metrics
+from peakmark.cell import Cell
 from peakmark.formatting import plural
 from peakmark.messages import words
 from peakmark.tools import references
@@ -92,11 +93,6 @@ class Table:
     def series(self) -> tuple[Program, ...]:
         """Return peakmark's kernel, followed by the reference tools."""
         return (self.own, *self.references)
-
-    @property
-    def is_optional(self) -> bool:
-        """Return whether only campaigns that measure its workloads have the table."""
-        return self.subsystem == "gpu" or self.metric == "metadata"
 
     @property
     def full_title(self) -> str:
@@ -200,6 +196,17 @@ def _table(name: str, title: str, **keys: Any) -> Table:
 
 TABLES = tuple(_table(name, **keys) for name, keys in yamlfile.read(DATA).items())
 BY_NAME = {table.name: table for table in TABLES}
+
+
+def tables_of(cells: Iterable[Cell]) -> list[str]:
+    """Return the names of the tables that cells of peakmark's kernels fill, in the order of the report."""
+    workloads = {(cell.instrument, cell.workload, cell.block) for cell in cells}
+    names = []
+    for table in TABLES:
+        of_kernel = [each for each in workloads if each[0] == table.own.instrument]
+        if any(table.takes(workload, block) for _, workload, block in of_kernel):
+            names.append(table.name)
+    return names
 
 
 def count(concurrency: int, word: str) -> int | str:

@@ -58,7 +58,7 @@ NODE_COLUMNS = (
 def write_tables(frames: CampaignFrames, folder: Path) -> None:
     """Write the tables of a campaign into a folder, and print which records do not count.
 
-    Each table has a ``NAME.csv``, and ``runs.csv`` has all runs. For several nodes, ``nodes.csv`` has the
+    Each table that the campaign's plan fills has a ``NAME.csv``, and ``runs.csv`` has all runs. For several nodes, ``nodes.csv`` has the
     values of each node. The tables of the layout ``paper``, and those of the campaign's layout, are in
     folders with the layouts' names, also as LaTeX.
     """
@@ -70,7 +70,7 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
     (folder / "nodes.csv").unlink(missing_ok=True)
     for table in TABLES:
         rows = rows_of(arranged, table)
-        if table.is_optional and rows.empty:
+        if table.name not in frames.campaign["tables"]:
             (folder / f"{table.name}.csv").unlink(missing_ok=True)
             continue
         content = table_frame(table, arranged, rows)
@@ -90,7 +90,7 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
     """Write the tables of a layout into a folder."""
     for layout_table in layout.layout_tables:
         rows, where = rows_of(frames, layout_table.table), ""
-        if layout_table.table.is_optional and rows.empty:
+        if layout_table.table.name not in frames.campaign["tables"]:
             continue
         if layout.narrow and is_many(frames):
             rows, where = rows_of_typical_node(rows)

@@ -33,7 +33,6 @@ from peakmark.run import build, cleanup, job, lock
 from peakmark.slurm.queue import Queue, Task, modified
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
-from peakmark.tools.tables import Table
 from peakmark.workflow import startup, status
 
 OVERRIDES = jobs.OVERRIDES
@@ -41,6 +40,8 @@ EVERY_CPU = 1 << 20
 """Threads of a rule that takes all cores. Snakemake reduces them to the cores that it was given."""
 TRIGGER = Path(".snakemake/peakmark-again")
 """File that each run rewrites, so that Snakemake repeats a job that has it among its inputs."""
+CELL = "{subsystem}/{instrument}/{workload}_{block}_x{concurrency}/{node}/{repetition}"
+"""Id of a cell (``Cell.id``) in Snakemake's wildcards. ``rules/cells.smk`` limits what they match."""
 Callback = Callable[[Any], Any]
 OTHER_EXECUTOR = "this executor starts Snakemake in every job and submits no lost job again; on Slurm --profile slurm without --executor avoids both"
 
@@ -137,20 +138,20 @@ class Run:
             return []
         return [self.output(name) for name in self.plan.jobs if self.missing_of(name)]
 
-    def has_table(self, table: Table) -> bool:
-        """Return whether the campaign has a table.
-
-        Only a campaign with GPU cells has tables of GPUs, and only one with META has the table of metadata.
-        """
-        measured = {cell.subsystem for cell in self.plan.cells}
-        if table.metric == "metadata":
-            return any(cell.workload == "META" for cell in self.plan.cells)
-        return table.subsystem != "gpu" or "gpu" in measured
+    @property
+    def pattern(self) -> str:
+        """Return the name of a job in Snakemake's wildcards."""
+        return "{job}" if self.plan.is_grouped else CELL
 
     @property
-    def unit(self) -> str:
-        """Return the unit that a Snakemake job measures: a cell, or a job of several cells."""
-        return "job" if self.plan.is_grouped else "cell"
+    def option(self) -> str:
+        """Return the option of ``peakmark measure`` that names the cell, or the job of several cells."""
+        name = self.pattern.replace("{", "{wildcards.").replace("}", ":q}")
+        return f"--job {name}" if self.plan.is_grouped else f"--cell {name}"
+
+    def cells_of(self, wildcards: Any) -> list[Cell]:
+        """Return the cells that a Snakemake job measures."""
+        return self.plan.jobs[self.pattern.format_map(vars(wildcards))]
 
     def output(self, name: str) -> str:
         """Return the output of a job: the record of its only cell, or the file that ends a job of several."""
@@ -197,7 +198,7 @@ class Run:
         A finished cell does not depend on the kernels, because its record names the version that measured.
         ``ancient`` cannot be used: Snakemake 9.27 would count all cells with an outdated kernel as finished.
         """
-        missing = self.missing_of(wildcards.job)
+        missing = self.missing_of(self.pattern.format_map(vars(wildcards)))
         if not missing:
             return []
         inputs = []
@@ -212,7 +213,7 @@ class Run:
 
     def fingerprint(self, wildcards: Any) -> str:
         """Return a digest of a job's cells and programs. If it changes, the cells are measured again."""
-        return jobs.fingerprint(self.plan.jobs[wildcards.job], self.plan)
+        return jobs.fingerprint(self.cells_of(wildcards), self.plan)
 
     @property
     def priority(self) -> Callback | int:
@@ -222,8 +223,8 @@ class Run:
         """
         if self.has_queue:
             return 0
-        most, places, of_job = len(self.plan.cells), self.places, self.plan.jobs
-        return lambda wildcards: most - places[of_job[wildcards.job][0].id]
+        most = len(self.plan.cells)
+        return lambda wildcards: most - self.places[self.cells_of(wildcards)[0].id]
 
     @property
     def threads(self) -> int:
@@ -252,7 +253,7 @@ class Run:
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
         """Return one resource of a Snakemake job. All resources of the job are computed together."""
-        cells = self.plan.jobs[wildcards.job]
+        cells = self.cells_of(wildcards)
         if cells[0].id not in self._known_resources:
             values = jobs.resources(cells, self.plan, self.overrides)
             self._known_resources[cells[0].id] = values
@@ -266,7 +267,7 @@ class Run:
 
     def task(self, wildcards: Any, output: Path, command: str) -> Task:
         """Return the queue's task for one of Snakemake's jobs."""
-        cells = tuple(self.plan.jobs[wildcards.job])
+        cells = tuple(self.cells_of(wildcards))
         directory = self.plan.directory
         options = (
             f"--job-name={jobs.name(self.plan, cells, self.plan.config.site_facts.slurm)}",
@@ -280,7 +281,7 @@ class Run:
             before = modified(output)
         present = None
         if self.plan.is_grouped:
-            present = job.current_path(directory, wildcards.job)
+            present = job.current_path(directory, self.plan.job_of(cells[0]))
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(
             place=self.places[cells[0].id],
@@ -418,7 +419,7 @@ class RunInJob(Run):
         return []
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
-        cells = self.plan.jobs[wildcards.job]
+        cells = self.cells_of(wildcards)
         return jobs.step_resources(cells, self.plan, self.plan.config.site_facts.slurm)[name]
 
 

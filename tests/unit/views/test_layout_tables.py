@@ -101,19 +101,3 @@ def test_every_column_belongs_to_its_table(path):
         assert BY_NAME[layout_table.table.name] is layout_table.table
         headings = [column.heading for column in layout_table.columns]
         assert len(set(headings)) == len(headings), layout_table.name
-
-
-@pytest.mark.parametrize("layout", ["paper", "four-subsystems-2018-hyperion"])
-def test_a_campaign_without_rows_has_the_headings_of_its_layout(tmp_path, layout):
-    ping = make.cell("ping", "LAT-ICMP", subsystem="network")
-    config = {"report": {"tables": layout}}
-    folder = make.write(tmp_path / "c", [], planned=[ping], config=config)
-    make.tables(folder)
-    for layout_table in layouts.load(layout).layout_tables:
-        if layout_table.table.is_optional:
-            assert not (folder / "tables" / layout / f"{layout_table.name}.csv").exists()
-            continue
-        (heading,) = (
-            (folder / "tables" / layout / f"{layout_table.name}.csv").read_text().splitlines()
-        )
-        assert heading.count(",") == len(layout_table.columns) - 1
