@@ -43,8 +43,9 @@ const special = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\
 
 function latex(table) {
   const escaped = (cell) => cell.replace(/[\\~^×µ→]|[&%$#_{}]/g, (letter) => special[letter] ?? `\\${letter}`);
-  const [names, ...rest] = lines(table).map((cells) => `${cells.map(escaped).join(" & ")} \\\\\n`);
-  const columns = "l".repeat(lines(table)[0].length);
+  const cells = lines(table);
+  const [names, ...rest] = cells.map((line) => `${line.map(escaped).join(" & ")} \\\\\n`);
+  const columns = "l".repeat(cells[0].length);
   return `\\begin{tabular}{${columns}}\n\\hline\n${names}\\hline\n${rest.join("")}\\hline\n\\end{tabular}\n`;
 }
 

@@ -214,9 +214,8 @@ def _number(value: float, form: str) -> str:
 
 
 def worst(messages: Iterable[Message]) -> Trust:
-    """Return the least trust of messages, without those that are printed once for the campaign."""
-    found = [each.trust for each in messages if each.scope is Scope.POINT]
-    return min(found, key=ORDER.index, default=Trust.OK)
+    """Return the least trust of messages, also of those that are printed once for the campaign."""
+    return min((each.trust for each in messages), key=ORDER.index, default=Trust.OK)
 
 
 def merge_keys(reasons: Iterable[str]) -> list[str]:

@@ -21,7 +21,7 @@ CEILINGS = {
     "rows": 22_310,
     "slurm": 4_430,
     "run": 9_790,
-    "storage": 2_500,
+    "storage": 2_540,
     "tools": 13_950,
     "views": 26_600,
     "workflow": 6_080,

@@ -31,7 +31,7 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.storage.results import Results
 
 CHECKSUMS = "checksums.txt"
-"""File of the raw outputs' checksums, for ``sha256sum --check`` in the campaign's folder."""
+"""File of the checksums of plan, records and raw outputs, for ``sha256sum --check`` in the campaign's folder."""
 SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
 """Files and folders of a campaign from which peakmark makes all other files of the campaign."""
 

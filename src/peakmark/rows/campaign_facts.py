@@ -47,7 +47,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``core_types``: host -> core types whose kernels HPL's BLAS used.
     - ``on_cluster``: whether Slurm ran the campaign.
     - ``behind``: switch or uplink -> nodes behind it.
-    - ``checksums``: number and digest of the raw outputs.
+    - ``checksums``: number of files with a checksum, and the digest of the list of checksums.
     - ``left_out``: sentences on records and on hosts' facts that were left out.
     - ``tables``: names of the tables that the plan fills.
     - ``unplanned``: subsystem -> why its grids planned no cells, in a sentence.
@@ -288,9 +288,9 @@ def nodes_behind(results: Results) -> dict[str, list[str]]:
 
 
 def checksums_of(results: Results) -> dict[str, Any]:
-    """Return the number of raw outputs, and the SHA-256 of their checksums file."""
+    """Return the number of files in ``Results.checksum_list``, and the SHA-256 of this list."""
     digest = hashlib.sha256(results.checksum_list.encode()).hexdigest()
-    return {"outputs": results.checksum_list.count("\n"), "digest": digest}
+    return {"files": results.checksum_list.count("\n"), "digest": digest}
 
 
 # -- facts of hosts

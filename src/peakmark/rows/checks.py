@@ -193,7 +193,7 @@ def few(measured: RowRuns) -> Messages:
     """Report that a row has too few runs for a confidence interval of 95 %."""
     row = measured.row
     if row.n == 1:
-        yield message("few", case="once", enough=ENOUGH)
+        yield message("few", Trust.CARE, case="once", enough=ENOUGH)
     elif row.level < statistics.LEVEL:
         yield message("few", n=row.n, level=row.level, enough=ENOUGH)
 

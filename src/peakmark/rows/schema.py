@@ -422,9 +422,9 @@ class ProgramContent(TypedDict):
 
 
 class Checksums(TypedDict):
-    """Number of raw outputs, and the SHA-256 of the file with their checksums."""
+    """Number of the plan, records and raw outputs, and the SHA-256 of the file with their checksums."""
 
-    outputs: int
+    files: int
     digest: str
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -166,15 +167,19 @@ class Results:
 
     @cached_property
     def checksum_list(self) -> str:
-        """Return the SHA-256 of every raw output that a record names.
+        """Return the SHA-256 of the plan, which holds the configuration, of all records, and of their raw outputs.
 
         The format is that of ``sha256sum --check`` for the campaign's folder.
         """
-        lines = ""
+        lines, paths = "", ["plan.json"]
         for record in (*self.records, *self.attempts):
+            paths.append(record.path)
             folder = record.path.rpartition("/")[0]
-            for name, digest in sorted(record.data["raw"].items()):
+            for name, digest in record.data["raw"].items():
                 lines += f"{digest}  {folder}/{name}\n"
+        for path in paths:
+            digest = hashlib.sha256((self.directory / path).read_bytes()).hexdigest()
+            lines += f"{digest}  {path}\n"
         return lines
 
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:

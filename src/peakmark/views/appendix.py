@@ -132,17 +132,13 @@ def list_problems(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
-    """Return facts, commands by program, the configuration as YAML, and the checksum of raw outputs."""
+    """Return facts, commands by program, the configuration as YAML, and the checksum of all files."""
     campaign = frames.campaign
     jobs = campaign["jobs"]
     slurm = "none: measured without Slurm"
     if jobs:
         slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
     done = campaign["cells"] - campaign["missing"]
-    checksums, sums = campaign["checksums"], TEXT["no_checksums"]
-    if checksums["outputs"]:
-        outputs = plural(checksums["outputs"], "raw output")
-        sums = TEXT["checksums"].format(outputs=outputs, digest=checksums["digest"])
     return {
         "facts": [
             ["Campaign", campaign["name"]],
@@ -152,7 +148,8 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
         ],
         "commands": campaign["commands"],
         "config": config_text(campaign),
-        "checksums_text": sums,
+        "digest": campaign["checksums"]["digest"],
+        "checksums_text": TEXT["checksums"].format(**campaign["checksums"]),
     }
 
 

@@ -212,7 +212,7 @@ def roof_name(row: Line) -> str:
     """Return the name of a roof: ``FP64``, ``DRAM``, ``FP16 matrix product`` or ``GPU memory``."""
     if row.subsystem == "gpu" and row.workload == "RS":
         return "GPU memory"
-    if row.table == "memory_throughput":
+    if row.subsystem == "memory":
         return str(row.cache_level)
     return words(f"workload {row.workload}")
 

@@ -135,10 +135,7 @@ def author_line(authors: list[dict[str, str]]) -> str:
 
 
 def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
-    """Return the remarks that tables show: short words, number of rows, and full sentence of each.
-
-    Warnings without short words are in the CSV files only.
-    """
+    """Return the remarks that tables show: short words, number of rows, and full sentence of each."""
     shown = {}
     for table in TABLES:
         instruments = {program.instrument for program in table.series}
@@ -147,8 +144,7 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str
         shown[table.name] = instruments
     remarks = []
     for short, points, text in explain(frames, shown):
-        if short:
-            remarks.append([short, plural(len(points), "row"), text])
+        remarks.append([short, plural(len(points), "row"), text])
     return remarks
 
 

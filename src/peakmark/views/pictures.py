@@ -29,6 +29,8 @@ RATES = ("cpu", "gpu")
 """Tables whose rows are the flat roofs of rooflines."""
 ROOFS = ("DP", "FP32")
 """Workloads of the CPU that are roofs of its roofline."""
+BANDWIDTHS = ("memory_throughput", "memory_ladder_throughput")
+"""Tables with the slopes of the CPU's roofline."""
 TRIAD = "TRIAD"
 """Workload of memory that also computes: its rows are points of the CPU's roofline."""
 GPU_ROOFS = ("FP64", "FP32", "TC-FP64", "TC-FP16", "TC-FP8")
@@ -225,19 +227,21 @@ def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
 
 
 def roofs(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the rows of the CPU's roofline, with the most threads; none for a campaign of several nodes.
+    """Return the rows of the CPU's roofline; none for a campaign of several nodes.
 
-    Flat roofs are rates. The slope of a cache level or of DRAM is its fastest row, which comes before its
-    other rows. All rows of the triad are returned, because they are points below the roofs.
+    They have the most threads that both rates and memory have: one thread if only the ladder measured
+    the memory. Flat roofs are rates. The slope of a cache level or of DRAM is its fastest row, which comes
+    before its other rows. All rows of the triad are returned, because they are points below the roofs.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
-    most = rates["concurrency"].max()
-    is_memory = rows["table"].eq("memory_throughput") & rows["cache_level"].ne("")
-    memory = rows[is_memory & rows["concurrency"].eq(most)]
-    if memory.empty or rows["node"].nunique() > 1:
+    memory = rows[rows["table"].isin(BANDWIDTHS) & rows["cache_level"].ne("")]
+    counts = set(rates["concurrency"]) & set(memory["concurrency"])
+    if not counts or rows["node"].nunique() > 1:
         return rows.head(0)
-    fastest_first = memory.sort_values("value", ascending=False, kind="stable")
+    most = max(counts)
+    of_most = memory[memory["concurrency"].eq(most)]
+    fastest_first = of_most.sort_values("value", ascending=False, kind="stable")
     is_slope = ~fastest_first.duplicated("cache_level")
     slopes = fastest_first[is_slope | fastest_first["workload"].eq(TRIAD)]
     return pd.concat([rates[rates["concurrency"].eq(most)], slopes])

@@ -41,8 +41,6 @@ from peakmark.rows.schema import DISTURBANCES, CampaignFrames
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import appendix
 
-VARIES = 0.15
-"""Smallest distance of lowest and highest run, as a share of the value, at which a number needs care."""
 DIGITS = 3
 """Significant digits of the numbers on the card: repetitions differ in the third digit."""
 
@@ -315,17 +313,11 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
     """Return whether a reader may use the value of a row, and the reason in a few words."""
     if not row.n:
         return Trust.NO, "not measured"
-    notes = [note for note in notes_of(frames, row) if note.short]
-    if notes and notes[0].trust != Trust.OK:
-        return Trust(notes[0].trust), typeset(notes[0].short)
+    if row.trust != Trust.OK:
+        return Trust(row.trust), typeset(notes_of(frames, row)[0].short)
     slow = sum(bool(each.is_slow) for each in measured)
     if slow:
         return Trust.CARE, f"{slow} of {plural(len(measured), 'node')} slow"
-    if row.n == 1:
-        return Trust.CARE, "measured once"
-    spread = (row.max - row.min) / row.value
-    if spread > VARIES:
-        return Trust.CARE, typeset(f"spread {spread:.0%}")
     return Trust.OK, ""
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from peakmark.catalogue import KERNELS
 from peakmark.formatting import capitalised, listed, significant, typeset
 from peakmark.messages import ORDER, Trust, merge_keys, message
 from peakmark.rows.schema import NOT_PLANNED, CampaignFrames, is_usable
@@ -139,11 +140,12 @@ class ShownTable:
     def breaks(self) -> list[int]:
         """Return the numbers of the lines where the node, the workload or the variant changes.
 
-        They have a thin rule above them.
+        They have a thin rule above them. There is none if one of them changes from each line to the next.
         """
         first = self.lines[["line", "node", "workload", "variant"]].drop_duplicates("line")
         places = list(zip(first["node"], first["workload"], first["variant"], strict=True))
-        return [place for place in range(1, len(places)) if places[place] != places[place - 1]]
+        found = [place for place in range(1, len(places)) if places[place] != places[place - 1]]
+        return found if len(found) < len(places) - 1 else []
 
     def page(self, *, on_paper: bool = False) -> dict[str, Any]:
         """Return the table for the templates of PDF and HTML, with numbers aligned at their decimal marks.
@@ -186,7 +188,7 @@ def show(
     """Return a table as a page shows it, with the remarks on the lines in the last column.
 
     A column that is empty in all lines is left out. A column with ``once`` and the same text in all lines
-    becomes a sentence below the table, and so does a remark that all lines have.
+    becomes a sentence below the table, and so does a remark that all lines have, if only its numbers differ.
 
     Args:
         frames: the campaign.
@@ -209,15 +211,13 @@ def show(
         elif any(cells) or not cells:
             kept.append(column)
     # Add the column of remarks. A remark that all lines have becomes a sentence.
-    of_lines = remarks_on_lines(frames, table, lines, instruments)
-    everywhere = common_remarks(of_lines)
-    if everywhere:
-        once.append(f"All rows: {'; '.join(everywhere)}.")
+    of_all, of_lines = remarks_on_lines(frames, table, lines, instruments)
+    if of_all:
+        once.append(f"All rows: {'; '.join(of_all)}.")
     cells, whole = [], []
-    for each in of_lines:
-        own = [text for text in each if text not in everywhere]
-        cells.append(joined_remarks(own))
-        whole.append("; ".join(own) if len(own) > MOST else "")
+    for texts_of_line in of_lines:
+        cells.append(joined_remarks(texts_of_line))
+        whole.append("; ".join(texts_of_line) if len(texts_of_line) > MOST else "")
     if any(cells):
         kept.append(Column(pd.Series(cells), label="Remark", form=str, kind="remark"))
     return ShownTable(
@@ -285,6 +285,8 @@ def aligned(column: Column) -> list[Any]:
 
 MOST = 3
 """Usual largest number of remarks in a line: the last part counts the others."""
+OF_ALL = -1
+"""Number in the place of a line's for a remark that all lines have."""
 OF_ROW = re.compile(r" in \d+ of \d+ repetitions| on [^,]+, where the server ran,")
 """Pattern of what a message says of the repetitions or the server of one row."""
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
@@ -297,7 +299,7 @@ class Explanation(NamedTuple):
     """A warning as the report explains it once.
 
     Attributes:
-        short: text of the remark in rows; empty if no row shows the warning.
+        short: text of the remark in rows.
         points: points with the warning.
         text: what happened and what to do.
     """
@@ -309,8 +311,8 @@ class Explanation(NamedTuple):
 
 def remarks_on_lines(
     frames: CampaignFrames, table: Table, lines: pd.DataFrame, instruments: Iterable[str]
-) -> list[list[str]]:
-    """Return the remarks on each line of a table, the gravest first.
+) -> tuple[list[str], list[list[str]]]:
+    """Return the remarks that all lines of a table have, and the other remarks on each line, the gravest first.
 
     A remark on a reference that peakmark's kernel has too is returned once, without a program. Remarks
     that differ only in numbers are one remark with the largest amount.
@@ -324,16 +326,22 @@ def remarks_on_lines(
     programs = {program.instrument: f"{program.heading} " for program in table.series}
     places = lines[["line"]].assign(place=range(len(lines)))
     notes = frames.warnings.join(places, on="point", how="inner")
-    notes = notes.sort_values("place", kind="stable")
+    notes = worth_reading(notes.sort_values("place", kind="stable"))
     # A note that is printed once for the campaign is shown only if it is a warning.
     is_on_value = notes["trust"].ne(Trust.OK) | notes["scope"].ne("campaign")
     is_shown = is_on_value & notes["about"].isin(["", *(instruments or programs)])
-    notes = notes[is_shown & notes["short"].ne("")]
+    notes = notes[is_shown]
+    numbers = lines["line"].unique()
     if notes.empty:
-        return [[] for _ in lines["line"].unique()]
+        return [], [[] for _ in numbers]
+    family = ["code", "words", "about", "trust"]
     notes = notes.assign(words=notes["short"].str.replace(NUMBER, "", regex=True))
-    family = ["line", "code", "case", "words", "about", "trust"]
-    notes = merge(notes, family, "short").rename(columns={"short": "remark"})
+    lines_with = notes.groupby(family)["line"].transform("nunique")
+    is_of_all = lines_with.eq(len(numbers)) & (len(numbers) > 1)
+    notes["line"] = notes["line"].mask(is_of_all, OF_ALL)
+    notes = merge(notes, ["line", *family], "short").rename(columns={"short": "remark"})
+    of_all = notes.loc[notes["line"].eq(OF_ALL), "words"]
+    notes = notes[notes["line"].eq(OF_ALL) | ~notes["words"].isin(of_all)]
     # A remark on a reference names it, unless peakmark's kernel has the same remark.
     before = notes["trust"].map({str(Trust.NO): "no: "}).fillna("")
     named = before + notes["about"].map(programs).fillna("") + notes["remark"]
@@ -345,8 +353,22 @@ def remarks_on_lines(
     notes["remark"] = notes["remark"].mask(is_named, named).map(typeset)
     notes["rank"] = notes["trust"].map(TRUSTS.index)
     notes = notes.sort_values("rank", kind="stable").drop_duplicates(["line", "remark"])
-    of_lines = notes.groupby("line")["remark"].agg(list)
-    return [of_lines.get(line, []) for line in lines["line"].unique()]
+    remarks = notes.groupby("line")["remark"].agg(list)
+    return remarks.get(OF_ALL, []), [remarks.get(line, []) for line in numbers]
+
+
+def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
+    """Return the warnings and notes that tables show.
+
+    They have short words. Of a value that must not be used, only the reasons for it are shown; if it is
+    that of peakmark's kernel, this holds for the values of all programs in its line.
+    """
+    is_reason = notes["trust"].eq(Trust.NO)
+    is_on_row = notes["about"].isin(["", *KERNELS.values()])
+    is_moot = notes["point"].isin(notes.loc[is_reason & is_on_row, "point"])
+    value = pd.MultiIndex.from_frame(notes[["point", "about"]])
+    is_moot |= value.isin(value[is_reason])
+    return notes[(is_reason | ~is_moot) & notes["short"].ne("")]
 
 
 def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
@@ -372,14 +394,6 @@ def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
     return first.sort_values("place", kind="stable")
 
 
-def common_remarks(on_lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return the remarks that all lines have; empty for a single line."""
-    if len(on_lines) < 2:
-        return []
-    everywhere = set(on_lines[0]).intersection(*on_lines)
-    return [text for text in on_lines[0] if text in everywhere]
-
-
 def joined_remarks(texts: Sequence[str]) -> str:
     """Return the remarks of a line as one text: ``spread 17 %; host memory``."""
     if len(texts) <= MOST:
@@ -399,16 +413,20 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         shown: table -> programs that have a column in the table.
     """
     measured = frames.rows[frames.rows["n"].gt(0)].drop_duplicates("point")
-    notes = frames.warnings.merge(measured[["point", "table"]], on="point")
+    notes = worth_reading(frames.warnings).merge(measured[["point", "table"]], on="point")
     is_shown = pd.Series(False, notes.index)
     for table, instruments in shown.items():
         is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])
     notes = notes[is_shown]
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
-    notes = notes.assign(sentence=notes["text"] + remedies, rank=notes["trust"].map(TRUSTS.index))
+    notes = notes.assign(
+        sentence=notes["text"] + remedies,
+        rank=notes["trust"].map(TRUSTS.index),
+        words=notes["short"].str.replace(NUMBER, "", regex=True),
+    )
     found = []
-    for _, family in notes.groupby(["code", "case", "subject"], sort=False):
-        # Variants give the same advice: explain only the one with the largest amount.
+    for _, family in notes.groupby(["code", "words", "subject"], sort=False):
+        # Cases with the same words give the same advice: explain only the one with the largest amount.
         points = list(dict.fromkeys(family["point"]))
         short = typeset(merge(family, ["code"], "short")["short"].iloc[0])
         text = merge(family, ["code"], "sentence")["sentence"].iloc[0]

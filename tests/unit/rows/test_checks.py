@@ -115,7 +115,7 @@ CASES = [
     (row(details={"residual": 16.0}, instrument="hpl"), {"wrong-result": W}, {"residual": 16.0}),
     (row(details={"residual": 1e5}), {}, {}),
     # Repetitions: how many, how long, how far apart, in which order of time.
-    (row([100.0]), {"few": N}, {"case": "once"}),
+    (row([100.0]), {"few": U}, {"case": "once"}),
     (row([100.0, 104.0, 96.0]), {"few": N}, {"n": 3, "level": 0.75, "enough": 6}),
     (row([100.0, 120.0, 80.0]), {"spread": U, "few": N}, {"spread": 0.4}),
     (row(STEADILY), {"spread": U}, {"case": "drift"}),

@@ -77,6 +77,9 @@ def test_a_roof_is_the_fastest_row_of_its_level_and_the_triad_is_dots(ladders):
     assert slopes.set_index("cache_level")["value"].eq(fastest[slopes["cache_level"]]).all()
     without_rates = ladders.rows[ladders.rows["table"].ne("cpu")]
     assert pictures.roofs(replace(ladders, rows=without_rates)).empty
+    of_ladder = ladders.rows[ladders.rows["table"].ne("memory_throughput")]
+    roofs = pictures.roofs(replace(ladders, rows=of_ladder))
+    assert set(roofs["table"]) == {"cpu", "memory_ladder_throughput"}
 
 
 def test_the_roofs_of_a_gpu_are_its_sustained_rates_and_its_memory(golden):

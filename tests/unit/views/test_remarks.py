@@ -51,6 +51,15 @@ def test_only_remarks_that_rows_show_are_listed(tmp_path):
     assert found and all(short for short, _, _ in found)
 
 
+def test_of_a_value_that_must_not_be_used_only_the_reasons_are_shown(tmp_path):
+    records = make.runs("diskbench", "RS", 1e9, 2e9, 3e9)
+    facts = {"disk": {"filesystem": "tmpfs"}, "storage": {"filesystem": "tmpfs"}}
+    frames = make.frames(tmp_path / "c", records, facts=facts)
+    row = frames.rows[frames.rows["table"].eq("disk_throughput")].iloc[0]
+    assert "spread" in row["warnings"] and row["trust"] == "no"
+    assert [short for short, _, _ in document.list_remarks(frames, None)] == ["tmpfs is memory"]
+
+
 def lossy(streams, share):
     """Three runs of UDP that lose a share of the messages."""
     details = {"sent": 1000, "received": 1000 * (1 - share), "lost": 1000 * share}

@@ -90,7 +90,10 @@ def test_job_numbers_are_numbers(tmp_path):
 def test_the_checksum_file_is_what_sha256sum_reads(swept, report):
     content = (swept / "rows" / "checksums.txt").read_bytes()
     lines = content.decode().splitlines()
-    assert len(lines) == build.load(swept).campaign["checksums"]["outputs"]
+    assert len(lines) == build.load(swept).campaign["checksums"]["files"]
     assert hashlib.sha256(content).hexdigest() in report["provenance"]["checksums_text"]
-    digest, path = lines[0].split("  ")
-    assert len(digest) == 64 and path.startswith("cells/")
+    files = dict(reversed(line.split("  ")) for line in lines)
+    records = [path.relative_to(swept).as_posix() for path in swept.glob("cells/**/*.json")]
+    for path in ("plan.json", *records):
+        assert hashlib.sha256((swept / path).read_bytes()).hexdigest() == files.pop(path)
+    assert all(len(digest) == 64 and path.startswith("cells/") for path, digest in files.items())
