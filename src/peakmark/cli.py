@@ -415,11 +415,7 @@ def fleet(options: argparse.Namespace) -> int:
         if slow:
             lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
     print("\n".join(lines))
-    if not options.fail_on:
-        return ExitCode.GOOD
-    if slow:
-        return ExitCode.DIFFERENT
-    return ExitCode.GOOD if fleet_report.is_judged(frames) else ExitCode.CANNOT_TELL
+    return fleet_report.exit_code(frames) if options.fail_on else ExitCode.GOOD
 
 
 def _drain(nodes: list[str], campaign: str) -> str:

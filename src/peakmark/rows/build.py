@@ -19,10 +19,10 @@ from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
 from peakmark.rows.fleet import (
     add_verdicts,
     count_judged,
-    list_nodes,
     list_slow_nodes,
     list_slow_parts,
 )
+from peakmark.rows.node_classes import list_nodes
 from peakmark.rows.recorded_facts import add_reasons
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
@@ -42,7 +42,7 @@ def judge(results: Results) -> CampaignFrames:
     rows, warnings = add_warnings(rows, runs, results)
     nodes = list_nodes(rows, results)
     rows = add_verdicts(rows, runs, nodes)
-    nodes = count_judged(nodes, rows)
+    nodes = count_judged(nodes, rows, warnings)
     campaign = campaign_of(results)
     slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, campaign["behind"])]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, warnings, nodes, results)

@@ -19,7 +19,8 @@ from peakmark.config.types import Planned
 from peakmark.formatting import counted, natural
 from peakmark.resources import of_checkout
 from peakmark.rows import schema
-from peakmark.rows.fleet import DELTA, LEAST_NODES, LEAST_REPETITIONS
+from peakmark.rows.fleet import DELTA, LEAST_REPETITIONS
+from peakmark.rows.node_classes import LEAST_NODES
 from peakmark.rows.schema import NOT_PLANNED
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools.tables import TABLES, tables_of

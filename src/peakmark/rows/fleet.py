@@ -1,4 +1,4 @@
-"""Sort nodes into classes of equal equipment, and find the nodes that are slower than their class.
+"""Find the nodes that are slower than their class of equal nodes.
 
 A node is slow in a row if it is significantly worse than its class. The whole confidence interval of its
 median must also be worse by more than ``DELTA``. docs/method.md (Many nodes) gives the error rates.
@@ -12,7 +12,6 @@ measure each node with several partners, so that a few pairs for each node suffi
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
@@ -22,11 +21,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from peakmark import statistics
-from peakmark.comparability import Equipment, equipment_of
 from peakmark.formatting import natural
 from peakmark.rows import schema
+from peakmark.rows.node_classes import LEAST_NODES
 from peakmark.rows.runs import ROW
-from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
 DELTA = 0.03
@@ -35,8 +33,6 @@ by more.
 """
 LEAST_REPETITIONS = statistics.ENOUGH
 """Fewest repetitions of a judged row: with fewer, the interval of the median is too narrow."""
-LEAST_NODES = 4
-"""Fewest nodes of a class that can be compared with each other."""
 LEAST_PARTNERS = 3
 """Fewest partners with which a node is measured before it, and not one of its pairs, is called slow."""
 LEAST_PAIRS = 6
@@ -86,80 +82,6 @@ class SlowRow(NamedTuple):
     p: float
 
 
-# -- classes of nodes
-
-
-def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the frame ``nodes``: each node of the rows with its class, the largest class first."""
-    names = set()
-    for name in rows["node"].unique():
-        names.update(name.split("+"))
-    facts = {node: results.facts_for(node) for node in sorted(names, key=natural)}
-    lines = []
-    for name, members in classes_of(facts).items():
-        for node in members:
-            cpu = facts[node].get("cpu") or {}
-            memory = facts[node].get("memory") or {}
-            line = {
-                "node": node,
-                "class": name,
-                "sockets": cpu.get("sockets"),
-                "cores": cpu.get("cores"),
-                "threads": cpu.get("threads"),
-                "memory_bytes": memory.get("total"),
-            }
-            lines.append(line | equipment_of(facts[node])._asdict())
-    return schema.typed("nodes", pd.DataFrame(lines))
-
-
-def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return name of each class -> its nodes, the largest class first. A single class has no name.
-
-    A class with fewer than ``LEAST_NODES`` nodes is merged into the most similar class with the same
-    CPU. On its own it has too few nodes to be judged. In the larger class, its nodes are called slow if
-    their unusual equipment slows them down.
-
-    Args:
-        facts: node -> facts of the node.
-    """
-    equipment = {node: equipment_of(known) for node, known in facts.items()}
-    sizes = Counter(equipment.values())
-    members: dict[Equipment, list[str]] = defaultdict(list)
-    for node, own in equipment.items():
-        members[joined_class(own, sizes)].append(node)
-    largest_first = sorted(members.values(), key=lambda nodes: -len(nodes))
-    if len(largest_first) == 1:
-        return {"": largest_first[0]}
-    return {class_name(number): nodes for number, nodes in enumerate(largest_first)}
-
-
-def joined_class(own: Equipment, sizes: Mapping[Equipment, int]) -> Equipment:
-    """Return the equipment of the class that a node joins.
-
-    The class has the CPU of the node. Among such classes with at least ``LEAST_NODES`` nodes, it is
-    the one that has most equipment in common with the node. If all are smaller, it is the largest.
-
-    Args:
-        own: equipment of the node.
-        sizes: equipment -> number of nodes that have it.
-    """
-    best, best_fit = own, (False, -1, -1)
-    for other, size in sizes.items():
-        if other.cpu != own.cpu:
-            continue
-        is_large = size >= LEAST_NODES
-        common = own.in_common(other) if is_large else 0
-        fit = (is_large, common, size)
-        if fit > best_fit:
-            best, best_fit = other, fit
-    return best
-
-
-def class_name(number: int) -> str:
-    """Return ``A`` to ``Z`` for the numbers 0 to 25, then ``Z1``, ``Z2`` and so on."""
-    return chr(ord("A") + number) if number < 26 else f"Z{number - 25}"
-
-
 # -- verdicts
 
 
@@ -175,9 +97,13 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
         is_judged=schema.is_usable(rows) & ~schema.is_pair(rows) & rows["n"].ge(LEAST_REPETITIONS),
     )
     verdicts: dict[Place, SlowRow] = {}
+    distances = pd.Series(math.nan, index=rows.index)
     for _, of_class in rows[rows["is_judged"]].groupby("node_class"):
         is_time = of_class["unit"].eq("s")
-        verdicts |= judge(values_of(of_class, runs), set(of_class.loc[is_time, "place"]))
+        times = set(of_class.loc[is_time, "place"])
+        values = values_of(of_class, runs)
+        verdicts |= judge(values, times)
+        distances[of_class.index] = of_class["place"].map(smallest_distances(values, times))
     places = zip(rows["node"], rows["place"], strict=True)
     found = [verdicts.get(place) for place in places]
     is_slow = pd.Series([verdict is not None for verdict in found], index=rows.index)
@@ -185,11 +111,14 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
     numbers = pd.DataFrame(
         [verdict or (None,) * 4 for verdict in found], columns=columns, index=rows.index
     )
-    return rows.assign(is_slow=is_slow & rows["is_own"], **numbers.where(rows["is_own"]))
+    rows = rows.assign(is_slow=is_slow & rows["is_own"], distance=distances)
+    return rows.assign(**numbers.where(rows["is_own"]))
 
 
-def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
     """Add to each node the number of its rows with a value, and the number in which it was judged.
+
+    Also add how many of the latter were disturbed, and the median of their smallest distances.
 
     A row of a pair counts for both nodes. In such rows a node is judged if it has at least
     ``LEAST_PARTNERS`` partners, and the place has at least ``LEAST_PAIRS`` pairs.
@@ -198,7 +127,10 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
     candidates = single[single["is_judged"]]
     class_size = candidates.groupby(["node_class", "place"])["node"].transform("size")
-    judged_alone = candidates["node"][class_size.ge(LEAST_NODES)]
+    compared = candidates[class_size.ge(LEAST_NODES)]
+    judged_alone = compared["node"]
+    points = warnings.loc[schema.is_disturbance(warnings), "point"]
+    disturbed = compared.loc[compared["point"].isin(points), "node"].value_counts()
     # Rows of pairs, with a line for each of the two nodes.
     pairs = rows[schema.shows_link(rows)]
     ends = pairs.assign(node=pairs["node"].str.split("+")).explode("node")
@@ -210,6 +142,8 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     return nodes.assign(
         rows=nodes["node"].map(measured).fillna(0).astype("Int64"),
         judged=nodes["node"].map(judged).fillna(0).astype("Int64"),
+        disturbed=nodes["node"].map(disturbed).fillna(0).astype("Int64"),
+        distance=nodes["node"].map(compared.groupby("node")["distance"].median()),
     )
 
 
@@ -255,15 +189,9 @@ def judge(
     Returns:
         The slow rows; empty if there are fewer than ``LEAST_NODES`` nodes.
     """
-    nodes = _numbered(node for node, _ in values)
-    keys = _numbered(key for _, key in values)
+    nodes, keys, logs = _logs_of(values, lower_is_better)
     if len(nodes) < LEAST_NODES:
         return {}
-    # Better end of the interval, median, and worse end, by node and key; nan without an interval.
-    logs = np.full((3, len(nodes), len(keys)), np.nan)
-    for (node, key), repetitions in values.items():
-        if len(repetitions) >= LEAST_REPETITIONS:
-            logs[:, nodes[node], keys[key]] = _log_interval(repetitions, key in lower_is_better)
     worse, p = _compare_with_class(logs)
     # Convert logarithms to shares of the class's value: times are longer, rates are lower by them.
     is_time = np.array([key in lower_is_better for key in keys])
@@ -278,6 +206,51 @@ def judge(
             low, middle, high = behind[:, *at].tolist()
             slow_rows[node, key] = SlowRow(behind=middle, low=low, high=high, p=float(p[at]))
     return slow_rows
+
+
+def smallest_distances(
+    values: Values, lower_is_better: Collection[Hashable] = ()
+) -> dict[Hashable, float]:
+    """Return key -> smallest share behind its class from which on ``judge`` would call a node slow.
+
+    This is for a single slow node, which is so far behind in all rows, at the spread of the other nodes
+    and of the repetitions. Arguments as for ``judge``.
+    """
+    from scipy import stats
+
+    nodes, keys, logs = _logs_of(values, lower_is_better)
+    # The p-value of the only slow node among these nodes, see ``_is_significant``.
+    p = RATE / len(nodes)
+    found = {}
+    for key, number in keys.items():
+        medians = logs[1, :, number]
+        _, scale, freedom = _bulk(medians)
+        freedom = min(freedom, np.isfinite(medians).sum() - 2.0)
+        beyond_others = stats.t.isf(p, freedom) * scale * np.sqrt(1 + 1 / (freedom + 1))
+        width = np.nanmedian(medians - logs[0, :, number])
+        distance = max(beyond_others, np.log1p(DELTA) + width)
+        if key in lower_is_better:
+            found[key] = float(np.expm1(distance))
+        else:
+            found[key] = float(-np.expm1(-distance))
+    return found
+
+
+def _logs_of(
+    values: Values, lower_is_better: Collection[Hashable]
+) -> tuple[dict[Hashable, int], dict[Hashable, int], Array]:
+    """Return number of each node, number of each key, and the logarithms of the rows.
+
+    The logarithms are an array of (better end of the interval, median, worse end) x nodes x keys, nan for
+    rows with fewer than ``LEAST_REPETITIONS``.
+    """
+    nodes = _numbered(node for node, _ in values)
+    keys = _numbered(key for _, key in values)
+    logs = np.full((3, len(nodes), len(keys)), np.nan)
+    for (node, key), repetitions in values.items():
+        if len(repetitions) >= LEAST_REPETITIONS:
+            logs[:, nodes[node], keys[key]] = _log_interval(repetitions, key in lower_is_better)
+    return nodes, keys, logs
 
 
 def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:

@@ -323,6 +323,9 @@ threads             int    number of hardware threads
 memory_bytes        int    size of the memory, B
 rows                int    number of rows with a usable value of the node, rows of its pairs included
 judged              int    number of these rows in which the node was compared with its class or other pairs
+disturbed           int    number of rows that were compared with the class and disturbed by other activity
+distance            float  smallest share behind its class at which it would have been called slow, median of these rows
+limits              json   sentences on limits that most nodes of its class do not have
 """
 )
 
@@ -385,7 +388,7 @@ _NAMES, _NUMBERS, _TEXTS = list[str], list[int], dict[str, Any]
 SHAPES: Mapping[str, Any] = {
     "first_cpus": _NUMBERS, "placed_numa_nodes": _NUMBERS, "order": _NUMBERS,
     "program_warnings": _NAMES, "limit_sources": _NAMES, "limit_remarks": _NAMES,
-    "hosts": _NAMES, "reasons": _NAMES,
+    "hosts": _NAMES, "reasons": _NAMES, "limits": _NAMES,
     "counters": _TEXTS, "server_counters": _TEXTS, "io_limits": _TEXTS, "link": _TEXTS,
     "settings": dict[str, str], "recorded": dict[str, str],
     "points": list[str | list[float]],

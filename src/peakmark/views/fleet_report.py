@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.errors import ExitCode
 from peakmark.formatting import counted, natural, percent, plural, typeset
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
@@ -25,6 +27,10 @@ NAMED = 8
 """Largest number of nodes that a sentence names; the others are counted."""
 LINES = 200
 """Largest number of slow rows in the report; ``tables/nodes.csv`` has all."""
+MOST_DISTANCE = 0.1
+"""Largest distance behind the class that may have remained unnoticed in a campaign without slow nodes."""
+MOST_DISTURBED = 0.5
+"""Largest share of disturbed rows with which a campaign can show that no node is slow."""
 LEAST_P = 1e-4
 """Least p-value that is printed; a smaller one is printed as ``< 0.0001``."""
 HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval", "p")
@@ -49,17 +55,46 @@ def describe(frames: CampaignFrames) -> list[str]:
 
 
 def headline(frames: CampaignFrames) -> str:
-    """Return the number of slow nodes, or that no node could be judged."""
-    name = frames.campaign["name"]
-    if is_judged(frames):
-        return f"{name}: {plural(len(slow_nodes(frames)), 'slow node')}"
-    nodes = plural(len(frames.nodes), "node")
-    return f"{name}: cannot tell: 0 of {nodes} judged: {what_a_verdict_takes(frames)}"
+    """Return the number of slow nodes, or why it cannot be told whether a node is slow."""
+    name, slow = frames.campaign["name"], slow_nodes(frames)
+    if not slow and (reason := why_unknown(frames)):
+        return f"{name}: cannot tell: {reason}"
+    return f"{name}: {plural(len(slow), 'slow node')}"
 
 
-def is_judged(frames: CampaignFrames) -> bool:
-    """Return whether any node was judged."""
-    return bool(frames.nodes["judged"].gt(0).any())
+def exit_code(frames: CampaignFrames) -> ExitCode:
+    """Return the exit code of ``fleet --fail-on slow``."""
+    if slow_nodes(frames):
+        return ExitCode.DIFFERENT
+    if why_unknown(frames):
+        return ExitCode.CANNOT_TELL
+    return ExitCode.DIFFERENT if lone_limits(frames) else ExitCode.GOOD
+
+
+def why_unknown(frames: CampaignFrames) -> str:
+    """Return why it cannot be told whether a node is slow; empty if it can be told."""
+    judged = frames.nodes[frames.nodes["judged"].gt(0)]
+    if judged.empty:
+        nodes = plural(len(frames.nodes), "node")
+        return f"0 of {nodes} judged: {what_a_verdict_takes(frames)}"
+    rows, disturbed = int(judged["judged"].sum()), int(judged["disturbed"].sum())
+    if disturbed > MOST_DISTURBED * rows:
+        return f"{disturbed} of {rows} compared rows were disturbed by other activity"
+    distance = judged["distance"].max()
+    if distance > MOST_DISTANCE:
+        return (
+            f"among {plural(len(judged), 'node')} that vary as much, a node would be called slow from"
+            f" {math.ceil(100 * distance)} % behind on"
+        )
+    return ""
+
+
+def lone_limits(frames: CampaignFrames) -> list[str]:
+    """Return a sentence on each limit of a node that most nodes of its class do not have."""
+    limits = []
+    for text in frames.nodes["limits"]:
+        limits += json.loads(text or "[]")
+    return limits
 
 
 def slow_nodes(frames: CampaignFrames) -> list[str]:
@@ -80,7 +115,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     if len(frames.nodes) < 2:
         return []
     groups = alike(frames)
-    paragraphs = [*fewer_gpus(frames), *slow_gpus(frames)]
+    paragraphs = [*lone_limits(frames), *slow_gpus(frames)]
     for reason, nodes in groups[:SENTENCES]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
     rest = []
@@ -88,9 +123,8 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
         rest += [f"{node.name} ({SUBSYSTEMS[node.subsystem].title})" for node in nodes]
     if rest:
         paragraphs.append(f"Slow too: {counted(rest, 2 * NAMED)}.")
-    judged = int(frames.nodes["judged"].gt(0).sum())
-    if judged and lines_of_nodes(frames).empty:
-        paragraphs.append(f"Of {plural(judged, 'node')} that were judged none is slow in any row.")
+    if lines_of_nodes(frames).empty:
+        paragraphs.append(all_clear(frames))
     paragraphs.append(unjudged(frames))
     beyond = frames.campaign["rule"]["beyond"]
     paragraphs.append(
@@ -98,6 +132,20 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
         f" {beyond:.0%} behind its class and chance is ruled out."
     )
     return [typeset(text) for text in paragraphs if text]
+
+
+def all_clear(frames: CampaignFrames) -> str:
+    """Return that no node is slow, and what would have been found; or why this cannot be told."""
+    judged = frames.nodes[frames.nodes["judged"].gt(0)]
+    if judged.empty:
+        return ""
+    if reason := why_unknown(frames):
+        return f"Whether a node is slow cannot be told: {reason}."
+    text = f"Of {plural(len(judged), 'node')} that were judged none is slow in any row"
+    if judged["distance"].notna().any():
+        behind = math.ceil(1000 * judged["distance"].max()) / 10
+        text += f"; a node that is {behind} % behind in every row would have been found"
+    return f"{text}."
 
 
 def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
@@ -125,24 +173,6 @@ def slow_sentence(nodes: Sequence[Line]) -> str:
         f"Slow: {names}, {resource} {node.behind:.1%} behind its class"
         f" ({low:.1%} to {high:.1%}, in {node.rows} of {plural(node.judged, 'row')})."
     )
-
-
-def fewer_gpus(frames: CampaignFrames) -> Iterator[str]:
-    """Yield a sentence on the nodes that show fewer GPUs than others of their class.
-
-    Nodes without collected facts are ignored.
-    """
-    facts = frames.facts
-    counts = facts[facts["key"].eq("gpu.count")].set_index("host")["value"].astype(int)
-    known = frames.nodes[frames.nodes["node"].isin(facts["host"])]
-    shown = known.assign(gpus=known["node"].map(counts).fillna(0).astype(int))
-    most = shown.groupby("class")["gpus"].transform("max")
-    for node in schema.lines(shown.assign(most=most)[shown["gpus"].lt(most)]):
-        gpus = plural(node.gpus, "GPU") if node.gpus else "no GPU"
-        yield (
-            f"{node.node} shows {gpus}, others of its class {node.most}: see dmesg and nvidia-smi there"
-            " before its next job."
-        )
 
 
 def slow_gpus(frames: CampaignFrames) -> Iterator[str]:

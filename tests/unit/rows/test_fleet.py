@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from tests.unit.campaign_data import SLOW, fleet_frames, node_facts
 
-from peakmark.rows import fleet
+from peakmark.rows import fleet, node_classes
 
 
 def test_slow_nodes_are_told(tmp_path):
@@ -52,6 +52,46 @@ def test_less_than_delta_is_not_slow_however_sure():
     assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != {}
 
 
+def test_a_limit_that_one_node_of_a_class_alone_has_is_named():
+    gib = 1 << 30
+    usual = {
+        "cpu": {"governor": "performance"}, "limits": {"cpu_quota": None},
+        "memory": {"total": 500 * gib}, "network": {"speed_bps": 1e11}, "gpu": {"count": 8},
+    }  # fmt: skip
+    odd = {
+        "n1": {"limits": {"cpu_quota": 0.5}}, "n2": {"memory": {"total": 440 * gib}},
+        "n3": {"network": {"speed_bps": 1e10}}, "n4": {"gpu": None},
+        "n5": {"cpu": {"governor": "powersave"}}, "n6": {"memory": {"total": 498 * gib}}, "n7": {},
+    }  # fmt: skip
+    found = node_classes.limits_of({node: usual | own for node, own in odd.items()})
+    named = [
+        "n1 has a CPU quota of 0.5 CPUs, most nodes of its class no CPU quota",
+        "n2 has 472.4 GB, most nodes of its class 536.9 GB",
+        "n3 has a link of 10 Gb/s, most nodes of its class a link of 100 Gb/s",
+        "n4 has 0 GPUs, most nodes of its class 8 GPUs",
+        "n5 has the governor powersave, most nodes of its class the governor performance",
+    ]
+    assert [text.partition(":")[0] for texts in found.values() for text in texts] == named
+    halves = {f"n{node}": {"cpu": {"governor": "ab"[node % 2]}} for node in range(4)}
+    assert not any(node_classes.limits_of(halves).values())
+
+
+@pytest.mark.parametrize(("noise", "nodes"), [(0.01, 4), (0.03, 8), (0.1, 64)])
+def test_the_smallest_distance_is_found_about_every_second_time(noise, nodes):
+    lot = np.random.default_rng(1)
+    found = 0
+    for _ in range(40):
+        of = {
+            (f"n{node}", row): np.exp(lot.normal(0, noise, 6)).tolist()
+            for node in range(nodes) for row in range(3)
+        }  # fmt: skip
+        distance = np.median(list(fleet.smallest_distances(of).values()))
+        for row in range(3):
+            of["n0", row] = [value * (1 - distance) for value in of["n0", row]]
+        found += any(node == "n0" for node, _ in fleet.judge(of))
+    assert 10 <= found <= 37
+
+
 @pytest.mark.parametrize(
     ("odd", "classes"),
     [
@@ -69,7 +109,7 @@ def test_less_than_delta_is_not_slow_however_sure():
 )
 def test_classes_are_of_equal_nodes_and_a_lone_one_joins_the_most_similar(odd, classes):
     known = {f"node{node}": node_facts(**odd.get(node, {})) for node in range(8)}
-    found = fleet.classes_of(known)
+    found = node_classes.classes_of(known)
     assert [(name, len(nodes)) for name, nodes in found.items()] == classes
 
 

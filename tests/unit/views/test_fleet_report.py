@@ -1,11 +1,15 @@
 """What ``peakmark fleet`` prints of many nodes, and what page one says of them."""
 
+import json
 import shlex
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import SLOW, fleet_frames
 
+from peakmark.rows import build
+from peakmark.storage.records import text_of
+from peakmark.storage.results import Results
 from peakmark.views import fleet_report
 
 
@@ -34,11 +38,62 @@ def test_what_no_verdict_was_possible_on_is_said(tmp_path, peakmark, nodes, n, s
     assert frames.fleet.empty and frames.nodes["judged"].gt(0).eq(not gap).all()
     found = fleet_report.unjudged(frames)
     assert bool(found) == bool(gap) and gap in found
-    assert fleet_report.is_judged(frames) == (not gap)
     assert ("cannot tell" in fleet_report.headline(frames)) == bool(gap)
     done = peakmark("fleet", tmp_path / "c", "--fail-on", "slow")
     assert done.returncode == (3 if gap else 0)
     assert (f"cannot tell: 0 of {nodes} nodes judged" in done.stdout) == bool(gap)
+
+
+@pytest.mark.parametrize(
+    ("others", "quota", "share", "first", "code"),
+    [
+        # As seen: 10 of 12 rows were disturbed, and nothing was said of node3.
+        (1.7, 0.5, 0.43, "cannot tell: ", 3),
+        (0.0, 0.5, 0.43, "1 slow node", 1),
+        (0.0, 0.5, 1.0, "0 slow nodes", 1),
+        (0.0, None, 1.0, "0 slow nodes", 0),
+    ],
+)
+def test_no_all_clear_is_given_that_cannot_be_given(tmp_path, others, quota, share, first, code):
+    """Real records of four nodes; edited so that all but node3 are equally fast and node3 has a quota."""
+
+    def change(record):
+        node = record["cell"]["node"]
+        factor = share if node == "node3" else 1.0 - others * int(node[4:]) / 20
+        for measured in record["measurements"]:
+            spread = 0.002 + others / 12
+            measured["value"] = 3e10 * factor * (1 + spread * (record["cell"]["repetition"] - 5))
+            measured["details"] |= {"clock_hz_before": 4e9, "clock_hz_after": 4e9, "cpu_share": 1.0}
+        quiet = {"steal": 0.0, "users": 0, "throttled_s": 0.0, "hot": None}
+        record["context"]["noise"]["during"] |= quiet | {"others": others, "busy": 2 * (others > 0)}
+
+    folder = tmp_path / "c"
+    make.edited("cluster", folder, "cpu/cpubench/DP_none_x1/node?", change)
+    path = folder / "machine" / "node3.json"
+    facts = json.loads(path.read_text())
+    facts["limits"]["cpu_quota"] = quota
+    path.write_text(text_of({key: facts[key] for key in facts if key != "sha256"}))
+    frames = build.judge(Results.read(folder))
+    if others:
+        facts = frames.nodes.set_index("node")
+        assert facts["disturbed"].sum() > facts["judged"].sum() / 2
+    assert fleet_report.headline(frames).startswith(f"cluster: {first}"), fleet_report.describe(
+        frames
+    )
+    assert fleet_report.exit_code(frames) == code
+    said = " ".join(fleet_report.describe(frames))
+    assert ("node3 has a CPU quota of 0.5 CPUs" in said) == (quota is not None)
+    assert ("behind in every row would have been found" in said) == first.startswith("0")
+
+
+def test_a_spread_that_hides_a_slow_node_is_no_all_clear(tmp_path):
+    records = []
+    for node, factor in enumerate((0.94, 1.0, 1.02, 1.1, 0.97), 1):
+        name = f"node{node}"
+        records += make.runs("cpubench", "DP", *make.near(1e10 * factor), node=name, host=name)
+    frames = make.frames(tmp_path / "c", records)
+    assert "cannot tell: among 5 nodes" in fleet_report.headline(frames)
+    assert fleet_report.exit_code(frames) == 3
 
 
 def test_a_node_without_a_value_is_named(tmp_path):

@@ -37,7 +37,7 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
     assert sorted(appendix.list_problems(analysis)["lines"]) == [
         ["cpubench", "not measured (2 times)", "no record yet"],
         ["cpubench DP_none_x1", "failed, repeated later", "killed by signal 9 (node1)"],
-        ["cpubench QPDOT_none_x1", "not possible here", "no such instruction"],
+        ["cpubench QPDOT_none_x1 on node1", "not possible here", "no such instruction"],
         ["hpl DP_none_x1", "failed (5 times)", "no output (node1)"],
     ]
 
