@@ -27,7 +27,7 @@ _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.boun
 def for_row(question: Question) -> Limit:
     """Return the limit of one row. If the limit is unknown, return the tightest bound of the row.
 
-    No machine with these cores exceeds a bound, and most machines stay far below it. Line fill buffers x line
+    No machine with cores of this design exceeds a bound, and most machines stay far below it. Line fill buffers x line
     size / latency is not used as a bound, because prefetchers keep more lines in flight than a core
     has buffers.
     """
@@ -35,6 +35,7 @@ def for_row(question: Question) -> Limit:
     if limit.value is not None or question.subsystem not in _BOUNDS:
         return limit
     bounds = _BOUNDS[question.subsystem](question)
+    # A bound may be None, or a ``Limit`` without a bound.
     known = [each for each in bounds if each and each.bound is not None]
     if not known:
         return limit

@@ -17,7 +17,9 @@ from peakmark.formatting import quantity
 from peakmark.messages import message, words
 
 Kind = Literal["limit", "at_most", "none"]
-"""``limit``; ``at_most`` for a bound, which no rate exceeds and no time falls below; else ``none``."""
+"""``limit``: the limit is known. ``at_most``: only a bound is known, which no rate exceeds and no time falls
+below. ``none``: neither is known.
+"""
 Origin = Literal["measured", "read", "site", "datasheet", "unknown"]
 """Source of a limit's numbers, see ``Limit.origin``."""
 
@@ -37,8 +39,7 @@ class Limit:
             best that the model can have; ``unknown``.
         reason: why the limit is unknown and how to supply it.
         remarks: remarks that a reader needs to interpret the limit.
-        finding: state of the machine that keeps the limit below that of the CPU, such as empty memory
-            channels.
+        finding: sentence about a state of the machine that lowers the limit, such as empty memory channels.
         clock: clock in the formula: observed, nominal or maximum; empty without a clock.
         detail: text in brackets after the formula, such as how a core reaches its operations per cycle.
         cores: source of the number of cores; empty if the formula has none.
@@ -68,14 +69,14 @@ class Limit:
 
     @property
     def most(self) -> float | None:
-        """Return the value of the limit; if it is unknown, the bound, or None without a bound."""
+        """Return the value of the limit. If it is unknown, return the bound, which may be None."""
         return self.bound if self.value is None else self.value
 
     def share(self, value: float) -> float | None:
         """Return the share of the limit that ``value`` reaches.
 
-        If the limit is unknown, return the share of the bound; None without a bound. For times the share
-        is limit / value.
+        If the limit is unknown, return the share of the bound; None without a bound, and for a value that is
+        not positive. For times the share is limit / value.
 
         Args:
             value: summarised value of the row. Shares of single values must not be averaged (Hoefler
@@ -90,9 +91,9 @@ class Limit:
 
         Args:
             share: the part's share of the whole limit, between 0 and 1.
-            which: text that names the part, such as ``one of 2 NUMA nodes has``. In the formula, the part's
-                value follows it.
-            why: text that follows the part's value.
+            which: text that names the part, such as ``one of 2 NUMA nodes has``. In the formula it comes
+                before the part's value.
+            why: text that comes after the part's value.
         """
         if self.most is None:
             return self
@@ -181,7 +182,7 @@ class Question:
         return for_host(self.site, self.facts.get("host"))
 
     def stated(self, part: str, name: str) -> Any:
-        """Return a value of the site file; None if the file does not state it."""
+        """Return a value of the site file; None if the file does not state the value."""
         return getattr(getattr(self.site_of_host, part, None), name, None)
 
     def known(self, part: str, name: str) -> Any:
@@ -201,9 +202,10 @@ class Question:
 
     @cached_property
     def cores(self) -> tuple[int | None, str]:
-        """Return (number of cores that the row keeps busy, source of the number).
+        """Return (number of cores that the row keeps busy, source of the number of cores).
 
-        The number is at most the number of threads, and at most the number of cores of the job.
+        The row cannot keep more cores busy than it has threads. Without a known number of cores, the result is
+        (None, empty text).
         """
         of_threads, of_job = "cores its threads were placed on", "physical cores the job was given"
         if self.fact("cpu", "virtualised"):
@@ -235,7 +237,7 @@ class Question:
             gpus = self.fact("gpu", "gpus") or [{}]
             part, read = "gpu", {"maximum": gpus[0].get("clock_hz")}
         observed = self.clock_hz
-        # If no clock was measured with the row, the facts have one of a single thread.
+        # If no clock was measured with the row, take the one of the facts, measured with a single thread.
         if observed is None:
             observed = read.get("observed")
         clocks = {}

@@ -9,12 +9,12 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import words
 
 RPEAK = "fused multiply-adds (HPL's Rpeak)"
-"""What the limit of a workload in ``FUSED`` counts. A core that uses its other pipes too may do more."""
+"""Operations that the limit of a workload in ``FUSED`` counts. Using its other pipes too, a core may do more."""
 
 
 def limit(question: Question) -> Limit:
     """Return the highest number of operations per second that the cores of a row can do."""
-    (cores, counted), clock, workload = question.cores, question.clock, question.workload
+    (cores, cores_source), clock, workload = question.cores, question.clock, question.workload
     if cores is None:
         return question.unknown("facts")
     if clock is None:
@@ -24,7 +24,7 @@ def limit(question: Question) -> Limit:
     line, origin = operations(question), clock.origin
     if stated is not None:
         per_cycle, how, source = float(stated), "", question.site_source("cpu")
-        # ``measured`` says how the clock was found, so it stays.
+        # The origin ``measured`` stays: the clock was measured with the row.
         origin = origin if origin == "measured" else "site"
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
@@ -47,7 +47,7 @@ def limit(question: Question) -> Limit:
         f"{plural(cores, 'core')} x {quantity(clock.hz, 'Hz')} ({which})"
         f" x {per_cycle:.4g} operations per cycle and core = {quantity(value, 'op/s')}"
     )
-    # Several threads of one core share its pipes.
+    # Threads of one core share its pipes, so the limit is that of the cores, not of the threads.
     fewer = words("limit-of-cores", threads=question.concurrency, cores=cores)
     remarks = (fewer,) if question.concurrency > cores else ()
     return question.limit(
@@ -58,7 +58,7 @@ def limit(question: Question) -> Limit:
         remarks=remarks,
         clock=clock.name,
         detail=how,
-        cores=counted,
+        cores=cores_source,
     )
 
 
@@ -72,7 +72,7 @@ def operations(question: Question) -> dict[str, str] | None:
     # The table's ``avx512`` stands for all extensions of AVX-512 that the kernels need.
     if question.fact("cpu", "isa_best") == "avx512":
         usable.add("avx512")
-    else:
+    else:  # cpubench's kernel for VNNI needs these extensions too
         usable.discard("avx512_vnni")
     # The kernels for AVX2 use fused multiply-adds.
     if "fma" not in isa:

@@ -1,4 +1,4 @@
-"""Limits of a disk come from its datasheet, as the site file states it. The disk's link is a bound."""
+"""Limits of a disk, from the numbers of its datasheet in the site file. The disk's link is a bound."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def limit(question: Question) -> Limit:
         model = question.site_of_host.disk.model or question.fact("storage", "model") or "the disk"
         formula = f"{quantity(stated, question.unit)} for {workload} by the datasheet of {model}"
         return question.limit(float(stated), formula, question.site_source("disk"), "site")
-    turning = _by_seek(question)
-    if turning is not None:
-        return turning
+    by_seek = _by_seek(question)
+    if by_seek is not None:
+        return by_seek
     interface = question.fact("storage", "interface")
     filesystem = question.fact("storage", "filesystem")
     if interface == "ram":
@@ -33,8 +33,9 @@ def limit(question: Question) -> Limit:
     # How the user can supply the limit: key of the site file, and the case that says where to find it.
     datasheet = {"key": f"disk.{metric}.{workload}", "place": "disk"}
     if metric != "throughput":
-        return question.unknown(metric, **datasheet)
-    # Interface -> case of the reason why the limit is unknown. For others, ``bounds`` has that of the link.
+        return question.unknown(metric, **datasheet)  # the case has the name of the metric
+    # Interface -> case of the reason why the limit is unknown. For other interfaces, ``bounds`` may return the rate
+    # of the link.
     cases = {None: "disk", "network": "network-disk", "virtio": "virtual-disk"}
     case = cases.get(interface, "link")
     names = {"interface": str(interface), "file_system": str(filesystem)}
@@ -44,8 +45,8 @@ def limit(question: Question) -> Limit:
 def _by_seek(question: Question) -> Limit | None:
     """Return the limit of a random operation on a hard disk: an average seek and half a turn.
 
-    It is in operations per second or in seconds. Return None for other rows, and if the site file does
-    not state both the seek and the turns of the disk.
+    It is in operations per second or in seconds, as the metric of the row. Return None for other rows, and
+    if the site file does not state both the time of a seek and the turns per minute of the disk.
     """
     disk = question.site_of_host.disk
     seek_ms = disk.seek_ms.get(question.workload)  # type: ignore[call-overload]
@@ -65,8 +66,8 @@ def _by_seek(question: Question) -> Limit | None:
 def bounds(question: Question) -> list[Limit | None]:
     """Return the bound of a throughput row: the rate of the disk's link.
 
-    For a virtual disk, it is the memory bandwidth of the host. The list is empty for other metrics and
-    for an unknown link.
+    The bound of a virtual disk is the memory bandwidth of the host, because the data passes the host's memory.
+    The list is empty for other metrics, for several nodes that share the disk, and for an unknown link.
     """
     rate = question.fact("storage", "interface_limit")
     if question.metric != "throughput" or is_together(question.variant):

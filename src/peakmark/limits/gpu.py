@@ -56,7 +56,7 @@ def _rate(question: Question, gpus: Gpus) -> Limit:
     line = _of_chip(compute)
     if line is None:
         return question.unknown("chip", ran=ran, compute=compute)
-    # A cell is ``128``, or ``2048 tcgen05`` if only the instruction tcgen05 reaches the number.
+    # The line has ``128``, or ``2048 tcgen05`` if only the instruction tcgen05 reaches the number.
     operations, _, needed_isa = line[workload].partition(" ")
     if not operations:
         processor = f"a GPU of compute capability {compute}"
@@ -89,7 +89,8 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
     clock, bits = gpus[0]["memory_clock_hz"], gpus[0]["bus_bits"]
     if not clock or not bits:
         return question.unknown("facts")
-    # For such a GPU the driver shows its own clock, or one that is not the rate of the memory.
+    # An integrated GPU uses the memory of the CPU. As its memory clock, the driver shows the clock of the GPU,
+    # or one from which the rate of the memory does not follow.
     if str(gpus[0]["compute"]) in _INTEGRATED or clock == gpus[0]["clock_hz"]:
         return question.unknown("integrated")
     value = len(gpus) * clock * TRANSFERS * bits / 8
@@ -101,7 +102,7 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
 
 
 def _link(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes per second that the links between GPUs carry (``peer``), or those to the host."""
+    """Return the bytes per second of the links between GPUs (variant ``peer``), or of the links to the host."""
     if question.variant != "peer":
         return _pcie(question, gpus)
     counts = _nvlinks_of(gpus)
@@ -109,6 +110,7 @@ def _link(question: Question, gpus: Gpus) -> Limit:
         return question.unknown("peer")
     if len(counts) > 1:
         return question.unknown("unlike-pairs")
+    # GPUs without NVLink between them communicate over PCI Express.
     nvlinks = counts.pop()
     return _nvlink(question, gpus, nvlinks) if nvlinks else _pcie(question, gpus)
 

@@ -16,9 +16,10 @@ from peakmark.messages import words
 LINE, PAGE = 64, 4096
 """Bytes of a cache line and of a page."""
 TARGET_OFFSETS = {2: 33 * LINE, 3: 43 * LINE}
-"""Number of arrays of a thread -> bytes between the last page of the other arrays and the last array.
+"""Number of arrays of a thread -> bytes of the gap between the other arrays and the last one.
 
-rambench leaves this gap, so that the arrays use different sets of a cache (src/kernels/memory/bench.c).
+The other arrays are rounded up to whole pages. rambench leaves the gap, so that the arrays use different
+sets of a cache (src/kernels/memory/bench.c).
 """
 DRAM_FACTOR = 4
 """Working sets of at least this multiple of the last-level cache count as in DRAM.
@@ -62,7 +63,7 @@ def limit(question: Question) -> Limit:
 def _limit(question: Question) -> Limit:
     """Return the limit of a row as if it used the memory of the whole node."""
     block = question.block
-    # The site file may state the latency of the memory of a thread's own node, and of no other node.
+    # The latency in the site file is that of the memory of a thread's own NUMA node.
     if question.workload == "NUMA-LAT" and question.variant == "local":
         stated = question.site_of_host.memory.latency
         if stated is not None:
@@ -120,10 +121,12 @@ def basic_row(question: Question) -> Question:
     """Return the question about the basic workload of a ladder row or of a NUMA row.
 
     A level of a ladder becomes LAT or RS with the same working set. NUMA-RS and NUMA-WS become RS and
-    WS in a pool of the whole node.
+    WS in a pool of the whole node, of which ``of_one_node`` takes the part. All other questions are returned
+    unchanged.
     """
     if question.workload in ("NUMA-RS", "NUMA-WS"):
         workload = question.workload.removeprefix("NUMA-")
+        # Without ``placed``, ``dram`` returns the bandwidth of all NUMA nodes.
         return replace(
             question, workload=workload, variant="pool", metric="throughput", placed=None
         )
@@ -140,9 +143,13 @@ def basic_row(question: Question) -> Question:
 def of_one_node(question: Question, whole: Limit) -> Limit:
     """Return the share of one NUMA node in a limit or bound, for throughput between NUMA nodes.
 
-    Other rows are returned unchanged. The limit is unknown if fewer than two NUMA nodes with memory are
-    known. It is also unknown if a node has memory but no cores, because its memory may be slower or
-    faster than the channels of the CPU.
+    The limits of other rows are returned unchanged. The limit is unknown if fewer than two NUMA nodes with
+    memory are known. It is also unknown if a node has memory but no cores, because its memory may be slower
+    or faster than the channels of the CPU.
+
+    Args:
+        question: the row.
+        whole: limit or bound of the whole node.
     """
     if question.workload not in NUMA or question.unit == "s" or whole.most is None:
         return whole
@@ -157,7 +164,8 @@ def of_one_node(question: Question, whole: Limit) -> Limit:
 def _moved(question: Question, whole: Limit) -> Limit:
     """Return the limit of the counted bytes, if ordinary stores move more bytes than are counted.
 
-    An ordinary store reads each line before it writes it, and this read is not counted.
+    An ordinary store reads each line before it writes it, and this read is not counted. The limit of other
+    rows is ``whole``, the bandwidth of the memory.
     """
     if question.store != "temporal" or whole.value is None or question.workload not in _COUNTED:
         return whole
@@ -182,6 +190,7 @@ def dram(question: Question) -> Limit:
     nodes = {node["node"] for node in every if node["cpus"] and node["memory"]}
     placed = set(question.placed_fact("numa_nodes") or ())
     used = placed & nodes
+    # Threads on all nodes reach all channels. Threads on unknown nodes may do so.
     if whole.value is None or used == nodes or not placed:
         return whole
     # Threads of a node without memory use that of other nodes.
@@ -232,24 +241,24 @@ def _node(question: Question) -> Limit:
     if _has_wide_memory(question) and not is_stated:
         return question.unknown("on-package", key="memory.bandwidth")
     if channels is not None and speed is not None and width is not None:
-        product = _bandwidth(int(channels), "", float(speed), float(width))
+        value_and_formula = _bandwidth(int(channels), "", float(speed), float(width))
         if is_stated:
-            return question.limit(*product, question.site_source("memory"), "site")
+            return question.limit(*value_and_formula, question.site_source("memory"), "site")
         source = "memory modules as the firmware describes them"
         finding = _empty_channels(line, sockets, int(channels), width)
-        return question.limit(*product, source, "read", finding=finding)
+        return question.limit(*value_and_formula, source, "read", finding=finding)
     keys = "memory.channels and memory.speed_mts"
     # A guest may have a part of the CPU's memory only, so the datasheet says nothing about it.
     if question.fact("cpu", "virtualised"):
         return question.unknown("guest", key=keys)
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
-        product = of_line(line, sockets, each)
+        value_and_formula = of_line(line, sockets, each)
         remark = (
             "the most such a CPU can have; fewer or slower modules lower it: state memory in the"
             " site file"
         )
-        return question.limit(*product, line["source"], "datasheet", remarks=(remark,))
+        return question.limit(*value_and_formula, line["source"], "datasheet", remarks=(remark,))
     # Name what is missing: the speed, the width of a channel, or the number of channels.
     if line:
         return question.unknown("memory-speed", key=keys, channels=int(line["channels"]))
@@ -262,7 +271,10 @@ def _node(question: Question) -> Limit:
 
 
 def _has_wide_memory(question: Question) -> bool:
-    """Return whether the CPU has memory in its package, such as HBM, beside its channels or in their place."""
+    """Return whether the CPU has memory in its package, such as HBM, beside its channels or in their place.
+
+    Such CPUs are in sockets.csv without a speed.
+    """
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
     return line is not None and not line["speed_mts"]
@@ -431,13 +443,13 @@ def _narrowest(
 
 
 def _latency(question: Question) -> Limit:
-    """Return the seconds per dependent load, from the latency of the level that holds the area.
+    """Return the seconds per dependent load: the latency of the cache level that holds the area.
 
     The loads visit all lines of the area before they return to a line. By then, a smaller level has
     evicted the line, so no load hits that level.
     """
     area, caches, clock = question.block or 0, levels(question), question.clock
-    # The area fits into a cache whose latency is known.
+    # Find the first cache that holds the area.
     level = next((level for level in caches if 0 < area <= level.share), None)
     cycles = level.line.get("latency_cycles") if level else None
     if level and cycles:
@@ -463,7 +475,7 @@ def _latency(question: Question) -> Limit:
 def bounds(question: Question) -> list[Limit | None]:
     """Return the bounds of a memory row: by its cores, by the memory of its sockets, or by a cache's latency.
 
-    A bound whose numbers are unknown is None.
+    A bound whose numbers are unknown is None. A row without bounds, such as a curve, has an empty list.
     """
     whole = _bounds(basic_row(question), question.workload in NUMA)
     return [bound and of_one_node(question, bound) for bound in whole]
@@ -474,8 +486,8 @@ def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
 
     Args:
         question: the row.
-        of_node: whether the row measures between NUMA nodes. Such rows have no bound by cores,
-            because their threads run on some of the cores.
+        of_node: whether the row measures between NUMA nodes. Such rows have no bound by cores, because only
+            the cores of one NUMA node work at a time.
     """
     if question.workload in SHAPES:
         return []
@@ -511,7 +523,8 @@ def by_cores(
     width = float(lines[1][needed])
     if not cached and 2 in lines:
         path = float(lines[2]["load"])
-        # Stored bytes do not come through this path, but are counted: a half of a copy, a third of a triad.
+        # Bytes that are written do not come through this path, but are counted: a half of a copy's bytes, a third
+        # of a triad's.
         path *= {"copy": 2, "triad": 1.5}.get(needed, 1)
         width = min(width, path)
     value = cores * clock.hz * width / moves
@@ -533,6 +546,7 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
     if line is None or not line["speed_mts"]:
         return None
     sockets = int(line["sockets"])
+    # A machine with more sockets may have more memory than the table says.
     if int(question.fact("cpu", "sockets") or 1) > sockets:
         return None
     each = f" ({plural(sockets, 'socket')} x {line['channels']}, the most sold with such cores)"

@@ -17,7 +17,7 @@ datagram 8, IPoIB 4, checks 6).
 MINIMUM_PACKET = 46
 """Smallest payload of an Ethernet frame, in bytes. Smaller packets are padded."""
 IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
-"""Bytes of the headers, and of TCP's option for time stamps with its padding."""
+"""Bytes of the headers of IPv4, TCP and UDP, and of TCP's option for time stamps with its padding."""
 
 
 def limit(question: Question) -> Limit:
@@ -87,7 +87,7 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
 
 
 def _latency(question: Question, loopback: bool) -> Limit:
-    """Return the round trip that the site file states for the protocol."""
+    """Return the round trip that the site file states for the protocol; unknown if it states none."""
     protocol = question.workload.removeprefix("LAT-")
     stated = question.stated("network", "latency").get(protocol)
     if loopback:
@@ -98,7 +98,7 @@ def _latency(question: Question, loopback: bool) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return the rate at which the cores can copy the data, on the sender and on the receiver.
+    """Return the rate at which the cores of this machine can copy the data as sender, receiver, or both.
 
     The list is empty for a latency, or if the number of cores is unknown.
     """
@@ -107,4 +107,5 @@ def bounds(question: Question) -> list[Limit | None]:
     if question.metric == "latency" or cores is None:
         return []
     busy = min(question.concurrency * ends, cores)
+    # The data may stay in L1, where copies are fastest. Each end reads and writes each byte once.
     return [memory.by_cores(question, busy, "copy", cached=True, moves=2 * ends)]

@@ -46,8 +46,8 @@ class Coverage:
         cell: workload of the cell that measures all these workloads in one execution. None if each
             workload has a separate cell.
         per_block: whether each block size needs a separate execution.
-        per_concurrency: whether each concurrency needs a separate execution. If not, one execution at
-            concurrency 1 measures all of them.
+        per_concurrency: whether each concurrency needs a separate execution. If not, the program runs only
+            at concurrency 1.
     """
 
     subsystem: str
@@ -59,7 +59,7 @@ class Coverage:
 
     @property
     def of_cells(self) -> tuple[str, ...]:
-        """Return the workloads of the cells that measure these rows."""
+        """Return the workloads of the cells that measure these rows, such as ``ALL``."""
         return (self.cell,) if self.cell else self.workloads
 
 
@@ -79,7 +79,7 @@ class Workspace:
     Attributes:
         directory: empty directory of mode 0700 on the scratch filesystem, which is removed afterwards.
             Disk cells write their files there.
-        cpus: CPUs that the job may use, at least one. The first CPUs of all cores come first.
+        cpus: CPUs that the job may use, at least one. The first CPU of each core comes before the second ones.
         memory_bytes: memory that the job may use.
         facts: machine facts (``peakmark.machine``); may be empty.
         shared: folder on the scratch filesystem for the common files of nodes that are measured at the
@@ -107,8 +107,8 @@ class Workspace:
 class Command:
     """One execution of a program, in the directory of the workspace and without a shell.
 
-    In argv and env of network cells, ``peakmark.run.execute`` replaces ``{address}`` (of the server or
-    of the second node), ``{port}``, and ``{key}`` (a secret of this execution).
+    In argv and env of network cells, ``peakmark.run.execute`` replaces ``{address}`` (the address of the
+    server or of the second node), ``{port}``, and ``{key}`` (a secret of this execution).
 
     Attributes:
         argv: program and arguments.
@@ -196,10 +196,13 @@ class Measurement:
     def of(
         cls, cell: Cell, metric: str, value: float, details: Mapping[str, Any], workload: str = ""
     ) -> Measurement:
-        """Return a value for the cell's row, or for the row that differs from it only in ``workload``."""
+        """Return a value for the cell's row, or for the row that differs from it only in ``workload``.
+
+        The block of the row is the area that the node chose, if the cell left the choice to the node.
+        """
         unit = SUBSYSTEMS[cell.subsystem].units[metric]
-        place = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
-        return cls(*place, metric, value, unit, details)
+        row = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
+        return cls(*row, metric, value, unit, details)
 
 
 @dataclass(frozen=True)
@@ -224,7 +227,7 @@ class Cost:
     """Expected needs of a cell on a slow machine.
 
     Attributes:
-        fixed_s: seconds that no machine shortens: start, warm-up, a requested time, sleeps.
+        fixed_s: seconds that are the same on every machine: start, warm-up, a requested time, sleeps.
         work_s: seconds of work that a faster machine shortens.
         waits_s: seconds of waiting for the disk if it processes one write at a time.
         wire_bits: bits that cross the network.
@@ -255,13 +258,13 @@ class Instrument:
         executables: possible names of the program, the preferred one first.
         reference: whether the program is a reference tool; False for peakmark's kernels.
         two_nodes: whether a cell needs a second node in Slurm; on one machine it uses loopback.
-        version: argument that prints the version, and pattern of the version in the output.
+        version: argument that prints the version, and pattern whose group 1 is the version in the output.
 
     The other attributes describe reference tools only:
 
     Attributes:
         heading: heading of the tool's columns.
-        place: place of the tool's columns among those of all references.
+        place: number by which the columns of reference tools are sorted.
         package: Debian package, which envs/install.sh installs; None without one.
         component: component of Debian that has the package, if not main.
         spack: name in Spack; None without one.
@@ -359,6 +362,7 @@ class Instrument:
         ]
         if not rows:
             raise Unavailable(f"{self.name} has no workload {cell.workload}")
+        # Rows without ``variants`` allow any variant.
         variants = list(chain.from_iterable(row.variants for row in rows))
         if all(row.variants for row in rows) and cell.variant not in variants:
             raise no_variant(cell, [variant or "none" for variant in variants])
@@ -403,7 +407,7 @@ class Instrument:
         return Command(tuple(argv), limit, env=env, **more)
 
     def server(self, client: Command, argv: Iterable[str]) -> Command:
-        """Return the command that runs ``argv`` as the server of ``client``, with a longer timeout."""
+        """Return the command that runs ``argv`` as the server of ``client``. It has a longer timeout."""
         return Command(tuple(argv), client.timeout_s + _SERVER_MARGIN_S, env=client.env)
 
 
@@ -468,10 +472,10 @@ def timeout(seconds: float) -> float:
 def ask(path: str, *arguments: str) -> str:
     """Run a tool briefly, for example to print its version, and return its output and errors.
 
-    The exit code is ignored, because tools differ in what they return.
+    Other exit codes than those of a failed start are ignored, because tools differ in what they return.
 
     Raises:
-        Unavailable: the tool cannot be executed, or lacks a library.
+        Unavailable: the tool cannot be executed, lacks a library, or was ended by a signal.
         MeasurementError: the tool does not end in 10 s, perhaps because the node is busy.
     """
     import subprocess  # late: planning runs no tool, and this import takes longest
@@ -492,6 +496,7 @@ def ask(path: str, *arguments: str) -> str:
         raise not_executable(path, str(error.strerror)) from error
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
     code = answer.returncode
+    # env(1) ends with 126 or 127 if it cannot start a program, and the dynamic loader with 127 without a library.
     if code in (126, 127):
         raise not_executable(path, first_line(text) or f"exit code {code}")
     if code < 0:

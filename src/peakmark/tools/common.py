@@ -56,13 +56,13 @@ _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """Pattern of a number as tools print it in the C locale."""
 _NO_JSON_NUMBER = re.compile(rf"(?<=[:\[,\s]){_NO_NUMBER}(?=\s*[,}}\]])")
-"""Pattern of a value in JSON that is such a text (``nan``), which JSON does not allow."""
+"""Pattern of an unquoted ``nan`` or ``inf`` as a value in JSON. JSON does not allow it, but tools print it."""
 
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
 """Pattern of a histogram as kernels print it and records keep it.
 
-The text is a list of runs of consecutive buckets. A run is the index of its first bucket, then the
-counts. Buckets of times in ns are logarithmic, 128 for each power of two
+The text has a part for each row of consecutive buckets that are not empty: the index of the first bucket,
+then the count of each bucket. Buckets of times in ns are logarithmic, 128 for each power of two
 (``src/kernels/common/histogram.h``).
 """
 SUB_BITS = 7
@@ -90,6 +90,7 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
     total = (workspace.facts.get("memory") or {}).get("total") or 0
     may_use = format_size(workspace.memory_bytes)
     fact = f"{name} would allocate {format_size(size)}, but the job may use {may_use}"
+    # ``memory_limited_by`` is None if the job may use all memory of the node.
     if limits.get("slurm") and limits.get("memory_limited_by") and fits_memory(size, total):
         raise MeasurementError(f"{OUT_OF_MEMORY}: {fact}", MORE_MEMORY)
     raise Unavailable(fact, "make the pool smaller or ask for more memory")
@@ -102,17 +103,24 @@ def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
         record: size of the records in bytes.
         sector: size of the disk's sectors in bytes; None if it is unknown.
         what: name of the disk in the message.
+
+    Returns:
+        The error. None if the records are such multiples, or if the sector size is unknown.
     """
     if not isinstance(sector, int) or sector < 1 or record % sector == 0:
         return None
-    larger = format_size(-(-record // sector) * sector)
+    larger = format_size(-(-record // sector) * sector)  # rounded up to whole sectors
     return Unavailable(
         f"direct I/O on {what} moves multiples of {sector} B; the next larger record is {larger}"
     )
 
 
 def need_sectors(record: int, workspace: Workspace) -> None:
-    """Check that direct I/O on the scratch disk allows the record size. Errors: Unavailable."""
+    """Check that direct I/O on the scratch disk allows the record size.
+
+    Raises:
+        Unavailable: records are no multiple of the disk's sector size.
+    """
     storage = workspace.facts.get("storage") or {}
     disk = f"the disk of {storage.get('scratch')}"
     refused = sectors_refuse(record, storage.get("logical_block_size"), disk)
@@ -211,7 +219,10 @@ def seconds_of(cell: Cell) -> float:
 
 
 def warmup_of(cell: Cell, default: float = 0.0) -> float:
-    """Return the seconds of warm-up before the clock starts, which may be 0."""
+    """Return the seconds of warm-up before the clock starts.
+
+    A cell may set 0. If it sets none, the result is ``default``.
+    """
     value = option_number(cell, "warmup")
     return default if value is None else value
 
@@ -227,13 +238,17 @@ def cpu_list(workspace: Workspace, threads: int) -> str:
 
 
 def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
-    """Return the start of an argv that pins a tool to the cell's CPUs, if it cannot pin itself."""
+    """Return the words that pin a program to the cell's CPUs, to be put before its argv.
+
+    They are for tools that have no option for CPUs.
+    """
     return ("taskset", "-c", cpu_list(workspace, threads))
 
 
 def excerpt(*texts: str) -> str:
-    """Return the last line of the first text that is not empty."""
-    return next(filter(None, map(last_line, texts)), "it printed nothing")
+    """Return the last line of the first text that is not empty, for the message of an error."""
+    lines = map(last_line, texts)
+    return next(filter(None, lines), "it printed nothing")
 
 
 def found(pattern: str, text: str) -> str | None:
@@ -265,12 +280,13 @@ class Output(dict[str, Any]):
             raise ParseError(
                 f"{program} printed no JSON: {first_line(text) or 'it printed nothing'}"
             )
+        # With quotes, the JSON can be read. ``number`` refuses the value if it is needed.
         quoted = _NO_JSON_NUMBER.sub(r'"\g<0>"', text[begin.start() :])
         try:
             values, end = json.JSONDecoder().raw_decode(quoted)
         except (ValueError, RecursionError) as error:
             raise ParseError(f"{program} did not print whole JSON: {error}") from error
-        # JSON goes on after the end of the object: a line with { is missing.
+        # If JSON goes on after the end of the object, a line with { was lost, so the object ended too early.
         if quoted[end:].lstrip().startswith(("}", "]", ",", ":")):
             raise ParseError(
                 f"{program} did not print whole JSON: a line is missing before its end"
@@ -308,7 +324,7 @@ class Output(dict[str, Any]):
         return int(text)
 
     def number_or_none(self, name: str) -> float | None:
-        """Return an optional number; None if it is missing or no number."""
+        """Return an optional number of at least 0; None if it is missing or anything else."""
         try:
             return self.number(name, zero=True)
         except ParseError:
@@ -324,7 +340,11 @@ class Output(dict[str, Any]):
         return float(value)
 
     def expect(self, values: Mapping[str, Any]) -> None:
-        """Check that the program printed these values. Errors: ParseError."""
+        """Check that the program printed these values.
+
+        Raises:
+            ParseError: a value is missing or another one.
+        """
         for name, value in values.items():
             if self[name] != value:
                 raise ParseError(
@@ -332,13 +352,13 @@ class Output(dict[str, Any]):
                 )
 
 
-def _flat(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield name and value of all values in nested objects, with names joined by dots."""
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) for all values in nested objects, with names joined by dots."""
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{place}{name}.")
+            yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield f"{place}{name}", value
+            yield f"{prefix}{name}", value
 
 
 def agree(value: float, other: float, tolerance: float, what: str) -> None:
@@ -380,6 +400,8 @@ def kernel_path(folder: Path, name: str) -> Path:
             f"the kernel {path} cannot be read ({error.strerror})",
             "peakmark run -- kernels compiles it",
         ) from error
+    # The last two bytes are the architecture. This Python runs on the node, so its architecture is the right one.
+    # A file that is not ELF, such as a script, has none.
     if head[:4] == b"\x7fELF" and head[18:] != _head(Path("/proc/self/exe"))[18:]:
         build = (folder / machine).resolve()
         raise MeasurementError(
@@ -431,12 +453,21 @@ class Kernel(Instrument):
         value, work, seconds = map(output.number, ("value", "work", "seconds"))
         if unit != "s" and cell.workload not in SHAPES:
             if unit == "bit/s":
-                work *= 8
+                work *= 8  # the work is in bytes
             self.check_rate(output, value, work / seconds)
         return output
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
-        """Check that the value equals the work divided by the time. Errors: ParseError."""
+        """Check that the value equals the work divided by the time.
+
+        Args:
+            output: output of the kernel.
+            value: the kernel's value.
+            rate: work / time, in the unit of the value.
+
+        Raises:
+            ParseError: they differ by more than 0.1 %.
+        """
         agree(value, rate, 1e-3, f"{self.name}: value")
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
@@ -498,7 +529,8 @@ def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
 def clock_s(cell: Cell, key: str, warmup: float) -> float:
     """Return the seconds of warm-up and measuring that the cell's options set.
 
-    The time to measure is left out if the option ``key`` sets an amount of work.
+    The time to measure is left out if the option ``key`` sets an amount of work, because its time depends on
+    the machine. ``warmup`` is the warm-up of a cell that sets none.
     """
     seconds = warmup_of(cell, warmup)
     if cell.options.get(key) is None:
@@ -533,8 +565,8 @@ def read_histogram(text: str) -> Counter[int]:
     if not re.fullmatch(HISTOGRAM, text):
         raise ParseError(f"{text[:60]!r} is no histogram")
     counts: Counter[int] = Counter()
-    for run in text.split(";"):
-        first, *numbers = map(int, run.split())
+    for part in text.split(";"):
+        first, *numbers = map(int, part.split())
         counts.update(dict(enumerate(numbers, first)))
     return counts
 
@@ -557,19 +589,24 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
     for rank in ranks:
         if rank >= counts.total():
             break
-        # Find the bucket with this rank, its shortest time in ns, and its width: 0 for the exact buckets of
-        # short times, doubled with each further power of two.
-        place = bisect_left(until, rank)
-        bucket, number = buckets[place], counts[buckets[place]]
+        # Find the bucket with this rank, its shortest time in ns, and its width: how much longer its longest time
+        # is. The buckets of short times have the width 0. Their width doubles with each further power of two.
+        index = bisect_left(until, rank)
+        bucket = buckets[index]
+        count = counts[bucket]
         shift = max(bucket >> SUB_BITS, 1) - 1
-        low, width = bucket - (shift << SUB_BITS) << shift, (1 << shift) - 1
+        shortest = bucket - (shift << SUB_BITS) << shift
+        width = (1 << shift) - 1
         # The times in a bucket are taken to be evenly spaced.
-        rank_in_bucket = rank - until[place] + number
-        times.append((low + width * (rank_in_bucket - 0.5) / number) * 1e-9)
+        rank_in_bucket = rank - until[index] + count
+        times.append((shortest + width * (rank_in_bucket - 0.5) / count) * 1e-9)
     return times
 
 
 def is_too_small(hpl_details: Mapping[str, Any]) -> bool:
-    """Return whether HPL's problem was too small for its rate to be compared with the limit."""
+    """Return whether HPL's problem was too small for its rate to be compared with the limit.
+
+    A problem whose size or time is not recorded counts as large enough.
+    """
     n, seconds = hpl_details.get("N", LEAST_N), hpl_details.get("seconds", LEAST_SECONDS)
     return bool(n < LEAST_N or seconds < LEAST_SECONDS)

@@ -38,7 +38,7 @@ UNITS = {
     ("op/s", 1e-12): "TOP/s",
     ("1/s", 1.0): "IOPS",
 }
-"""(SI unit, factor) -> printed unit."""
+"""(SI unit, factor from the SI value to the printed value) -> printed unit."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class Table:
         factor: factor from the SI value to the printed value.
         quantity: quantity in headings: ``Throughput`` in ``pmbw Measured Throughput (GB/sec)``.
         shown: printed unit; empty if the quantity is also the unit (IOPS).
-        own: peakmark's kernel.
+        own: peakmark's kernel that measures the table's rows.
         references: reference tools, in the order of their columns.
         first: heading of the column for the workload.
         block: heading of the column for the block; None if there is no such column.
         variant: heading of the column for the variant; None if there is no such column.
         lower_is_better: whether lower values are better.
         remark: explanation that is printed below the table.
-        is_plain: whether workloads have the names of ``messages.yaml``, such as INT8, instead of QP.
+        is_plain: whether workloads are printed with their names in ``messages.yaml``, such as INT8 for QP.
     """
 
     name: str
@@ -110,11 +110,15 @@ class Table:
 
     @property
     def unsized(self) -> str:
-        """Return the text for an unknown block: ``auto`` for LAT's area before a node has chosen it."""
+        """Return the text for an unknown block.
+
+        In the table of LAT it is ``auto``, as long as no node has chosen the area.
+        """
         return "auto" if self.name == "memory_latency" else ""
 
     def takes(self, workload: str, block: int | None) -> bool:
         """Return whether a row with this workload and block belongs to this table."""
+        # Random accesses to small records are in the IOPS and latency tables, other records in the throughput table.
         if self.subsystem == "disk" and workload not in SHAPES:
             small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
             if self.metric == "throughput":
@@ -123,7 +127,10 @@ class Table:
         return self.metric in metrics(self.subsystem, workload)
 
     def workload_label(self, workload: str) -> str:
-        """Return the printed workload: ``TCP`` for ``LAT-TCP``, because only protocols differ there."""
+        """Return the printed workload.
+
+        It is ``TCP`` for ``LAT-TCP``: all rows of that table are latencies, and differ only in the protocol.
+        """
         if self.is_plain:
             return words(f"workload {workload}")
         return workload.removeprefix("LAT-")
@@ -145,14 +152,15 @@ class Table:
     ) -> tuple[int | str, ...]:
         """Return the sort key of a row: workload, variant, number of nodes, concurrency, block.
 
-        Memory tables sort by variant first, because the variant is the working set.
+        Workloads and variants that the catalogue lacks come after all others, by name. Memory tables sort by
+        variant first, because the variant is the working set.
         """
         part = SUBSYSTEMS[self.subsystem]
-        place = [*part.workloads, workload].index(workload)
+        rank = [*part.workloads, workload].index(workload)
         base, nodes, one_file = disk_variant(variant)
-        rank = [*part.variants, base].index(base)
-        order = (place, workload, rank, base, one_file, nodes, concurrency, block or 0)
-        return (rank, *order) if self.subsystem == "memory" else order
+        variant_rank = [*part.variants, base].index(base)
+        order = (rank, workload, variant_rank, base, one_file, nodes, concurrency, block or 0)
+        return (variant_rank, *order) if self.subsystem == "memory" else order
 
     def fitted(self, values: Iterable[float]) -> Table:
         """Return the table with the best unit for printing ``values`` (SI) on a page.
@@ -165,7 +173,7 @@ class Table:
             factor = next((scale for scale in scales if least * scale >= 1), scales[-1])
         shown = UNITS[self.unit, factor]
         if shown == self.quantity:
-            shown = ""
+            shown = ""  # headings then state IOPS only once
         return replace(self, factor=factor, shown=shown)
 
 
@@ -173,12 +181,16 @@ def _references(subsystem: str, metric: str) -> Iterator[Program]:
     """Yield the reference tools that measure a metric, in the order of their columns."""
     for tool in sorted(references().values(), key=attrgetter("place")):
         for row in tool.rows:
+            # All workloads of a ``Coverage`` of a reference tool have the same metrics.
             if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0]):
                 yield Program(tool.name, tool.heading)
 
 
 def _table(name: str, title: str, **keys: Any) -> Table:
-    """Return a table. Its name states subsystem and metric, as in ``disk_latency``."""
+    """Return a table. Its name states subsystem and metric, as in ``disk_latency``.
+
+    The tables ``cpu`` and ``gpu`` have the metric ``rate``.
+    """
     subsystem, _, metric = name.partition("_")
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
     return Table(

@@ -8,8 +8,8 @@ from peakmark.tools import common
 from peakmark.tools.base import Command, Cost, Coverage, Tool, Workspace
 
 _CAUTIOUS_RATE = 5e9
-"""Rate of one core in op/s that any processor of the last ten years reaches. It gives the longest
-time of a fixed number of operations.
+"""Rate in op/s that a core of any processor of the last ten years reaches. The longest time of a fixed
+number of operations is computed from it.
 """
 
 
@@ -37,7 +37,7 @@ class CpuBench(common.Kernel):
         return Cost(
             fixed_s=0.3 + common.clock_s(cell, "operations", 0.1),
             work_s=operations / (_CAUTIOUS_RATE * cell.concurrency),
-            memory_bytes=cell.concurrency << 20,
+            memory_bytes=cell.concurrency << 20,  # 1 MiB for each thread
         )
 
 

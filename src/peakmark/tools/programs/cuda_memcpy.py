@@ -26,7 +26,7 @@ class CudaMemcpy(VendorLibrary):
     def arguments(self, cell: Cell) -> list[str]:
         argv = super().arguments(cell)
         if cell.workload == "WS":
-            argv[1] = "memset"
+            argv[1] = "memset"  # instead of ``way``, the value of --reference
         return argv
 
 

@@ -76,6 +76,7 @@ class DiskBench(common.Kernel):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         if cell.workload == META:
+            # META has no option for an amount of work, so ``work_option`` returns --seconds.
             argv = [tool.path, "--workload", META, "--directory", ".", *self.work_option(cell, "")]
             argv += self.common_options(cell, workspace, len(workspace.cpus))
             return self._held(cell, argv, workspace)
@@ -92,7 +93,7 @@ class DiskBench(common.Kernel):
         return self._held(cell, argv, workspace)
 
     def _held(self, cell: Cell, argv: list[str], workspace: Workspace) -> Command:
-        """Return the command, which waits for the nodes that are measured together with this node."""
+        """Return the command. If several nodes are measured together, it waits until all are ready."""
         variant = disk_variant(cell.variant)
         if variant.nodes:
             argv.append("--wait")
@@ -109,6 +110,7 @@ class DiskBench(common.Kernel):
         value, iops = output.number("value"), output.number("iops")
         common.agree(iops * common.needed_block(cell), value, 1e-2, "diskbench: iops")
         latency = common.percentiles(output, "operations")
+        # The percentiles and the mean are kept with the latency, the energy with each of the three values.
         apart = {*latency, "latency_mean"}
         details = {key: kept for key, kept in common.details(output).items() if key not in apart}
         energy: dict[str, Any] = {
@@ -127,6 +129,7 @@ class DiskBench(common.Kernel):
         nodes = nodes_of(cell)
         if cell.workload == META:
             clock_s = common.clock_s(cell, "total", 0.1)
+            # Only whole cycles are done, so warm-up and measurement may each take a cycle longer.
             work_s = 2 * _CYCLE_S * nodes
             return Cost(fixed_s=0.5 + clock_s, work_s=work_s, memory_bytes=64 << 20)
         size, total = size_of(cell), common.amount(cell, "total") or 0.0
@@ -141,7 +144,11 @@ class DiskBench(common.Kernel):
 
 
 def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
-    """Yield the rate of each metadata operation. Errors: ParseError if a rate is missing."""
+    """Yield the rate of each metadata operation.
+
+    Raises:
+        ParseError: a rate is missing.
+    """
     for keys in output["rows"]:
         row = Output(output.program, keys)
         rate = Measurement.of(cell, "metadata", row.number("value"), common.details(output))
@@ -150,7 +157,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
 
 
 def nodes_of(cell: Cell) -> int:
-    """Return the number of nodes that use the disk at the same moment: 1 if the node is measured alone."""
+    """Return the number of nodes that use the disk at the same moment; 1 if the node is measured alone."""
     return max(1, disk_variant(cell.variant).nodes)
 
 
@@ -190,9 +197,10 @@ def file_size(cell: Cell, workers: str) -> int:
 
 
 def engine_of(cell: Cell) -> tuple[str, int]:
-    """Return the engine and each thread's number of requests in flight, from the cell's variant.
+    """Return the I/O engine (``psync`` or ``io_uring``), and the number of requests that a thread has in flight.
 
-    Errors: Unavailable for an unknown variant.
+    Raises:
+        Unavailable: the cell's variant names no such engine.
     """
     variant = disk_variant(cell.variant).base
     match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", variant)

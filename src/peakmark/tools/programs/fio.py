@@ -34,8 +34,8 @@ _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p99
 _CAUTIOUS = 150e6
 """Rate in B/s of a slow disk."""
 _HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-"""Environment in which malloc of glibc 2.35 and later asks for huge pages, as diskbench does. Together
-with ``--iomem_align`` buffers lie in huge pages (docs/performance.md, *Buffers in huge pages*).
+"""Environment in which malloc of glibc 2.35 and later asks for huge pages, as diskbench does. With it and
+``--iomem_align``, buffers lie in huge pages (docs/performance.md, *Buffers in huge pages*).
 """
 
 
@@ -57,6 +57,7 @@ class Fio(Instrument):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
+        # Both raise an error if the cell is not possible.
         engine_of(cell)
         file_size(cell, "threads")
 
@@ -79,6 +80,7 @@ class Fio(Instrument):
             if warmup := common.warmup_of(cell):
                 words += f" --ramp_time={_milliseconds(warmup)}"
         else:
+            # The bytes of each thread, in whole records.
             words += f" --io_size={max(1, total // cell.concurrency // record) * record}"
         if cell.workload in ("WS", "WR"):
             words += " --end_fsync=1"
@@ -107,11 +109,11 @@ class Fio(Instrument):
         work, operations = job.number(f"{side}.io_bytes"), job.number(f"{side}.total_ios")
         seconds = job.number(f"{side}.runtime") / 1e3
         common.agree(work / seconds, job.number(f"{side}.bw_bytes"), 5e-3, "fio: bw_bytes")
-        # Without --lat_percentiles, the output has only percentiles of the completion.
-        place = f"{side}.lat_ns.percentile"
-        if f"{place}.{_PERCENTILES['p50']}" not in job:
-            place = f"{side}.clat_ns.percentile"
-        latency = {key: job.number(f"{place}.{name}") / 1e9 for key, name in _PERCENTILES.items()}
+        # An output without percentiles of the whole latency has those of the completion (clat).
+        prefix = f"{side}.lat_ns.percentile"
+        if f"{prefix}.{_PERCENTILES['p50']}" not in job:
+            prefix = f"{side}.clat_ns.percentile"
+        latency = {key: job.number(f"{prefix}.{name}") / 1e9 for key, name in _PERCENTILES.items()}
         latency["max"] = job.number(f"{side}.lat_ns.max") / 1e9
         mean = job.number(f"{side}.lat_ns.mean") / 1e9
         engine, depth = engine_of(cell)
@@ -142,7 +144,7 @@ class Fio(Instrument):
 
 
 def amount_of(cell: Cell) -> int | None:
-    """Return the bytes to read or write, or None if the cell runs for a time.
+    """Return the bytes that all threads read or write; None if the cell runs for a time.
 
     New files are written only once, because a second pass would overwrite them.
     """

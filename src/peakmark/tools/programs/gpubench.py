@@ -33,13 +33,13 @@ RATES = ("FP64", "FP32", "FP16", "INT32", *MATRIX)
 """Workloads that compute."""
 
 BLOCKS = (32, 1 << 20)
-"""Bytes of the smallest and largest block. Without a block, gpubench uses the fastest access."""
+"""Bytes of the smallest and largest block. Without a block, gpubench uses the fastest kind of access."""
 _START_S = 1.0
 """Seconds in which the driver starts the GPUs and compiles a kernel."""
 _SETTLE_S = 0.75
 """Seconds until the power of a GPU under full load is steady."""
 _LADDER_S = 6.0
-"""Seconds of a ladder on an H100."""
+"""Seconds of LADDER-LAT on an H100."""
 _MEMORY = 1 << 30
 """Bytes of host memory for each GPU: pinned buffers, and memory of the driver."""
 _L1_BYTES = 32 << 10
@@ -87,6 +87,7 @@ class GpuBench(common.Kernel):
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)
+        # LAUNCH starts an empty kernel, which has no results to check.
         if output["checked"] is not True and cell.workload != "LAUNCH":
             raise ParseError(f"{self.name} did not check its results")
         shared = common.details(output)
@@ -95,6 +96,7 @@ class GpuBench(common.Kernel):
             shared["clock_hz_loaded"] = clock
         if cell.workload in SHAPES:
             return self.parsed(cell, output, *_levels(cell, output, shared))
+        # With several GPUs, the details also keep the values of each.
         gpus = [_values_of_gpu(gpu) for gpu in output["per_gpu"]]
         if len(gpus) > 1:
             shared["points"] = gpus
@@ -105,11 +107,14 @@ class GpuBench(common.Kernel):
     def check_rate(self, output: Output, value: float, rate: float) -> None:
         """Check that the value is the sum of the GPUs' rates.
 
-        Work / seconds may be lower than the sum, because some GPUs end before others.
+        ``rate``, the work of all GPUs / time, may be lower than the sum, because some GPUs end before others.
+
+        Raises:
+            ParseError: the value is not the sum, or ``rate`` contradicts it.
         """
         rates = [_values_of_gpu(gpu)[1] for gpu in output["per_gpu"]]
         common.agree(value, sum(rates), 1e-3, f"{self.name}: value")
-        # The rate of one GPU is exact. The rate of several must not be above the sum.
+        # For one GPU, ``rate`` must equal the value. For several, it must not be above the value.
         if len(rates) == 1 or rate > value:
             super().check_rate(output, value, rate)
 
@@ -123,20 +128,24 @@ class GpuBench(common.Kernel):
 
 
 def _values_of_gpu(printed: Mapping[str, Any]) -> list[float]:
-    """Return index, value and clock in Hz of one GPU. The clock is 0 if it is unknown."""
+    """Return the values of one GPU: its index, its rate or time, its clock in Hz.
+
+    The clock is 0 if it is unknown.
+    """
     gpu = Output("gpubench", printed)
     index, value = gpu.number("gpu", zero=True), gpu.number("value")
     return [index, value, gpu.number_or_none("clock_hz") or 0.0]
 
 
 def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Measurement]:
-    """Yield a row for each cache level of a ladder. A ladder is a list of (working set, latency).
+    """Yield a row for each level of memory in a ladder, which is a list of (working set in bytes, latency in s).
 
-    A row's value is the median of the points clearly inside its level: at most a quarter of L2's size for
-    L2, and at least 16 times the previous level's size (4 times for DRAM). Its block is the middle working
-    set of these points.
+    A row's value is the median of the points clearly inside its level: in L1 at most ``_L1_BYTES``, in L2 at
+    least 16 times as much and at most a quarter of L2, in DRAM at least four times L2. Its block is the middle
+    working set of these points.
 
-    Points between two levels belong to the higher one, so that all rows together have the whole curve.
+    The points between two levels are in the details of the slower level, so that all rows together have the
+    whole curve.
     """
     l2_bytes = output.number("l2_bytes")
     clear_ranges = {
@@ -145,10 +154,10 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
         "dram": (4 * l2_bytes, inf),
     }
     rest = sorted(output["points"])
-    for level, (first, last) in clear_ranges.items():
-        of_level = [point for point in rest if point[0] <= last]
+    for level, (least, most) in clear_ranges.items():
+        of_level = [point for point in rest if point[0] <= most]
         rest = rest[len(of_level) :]
-        clear = [point for point in of_level if point[0] >= first]
+        clear = [point for point in of_level if point[0] >= least]
         if not clear:
             continue
         value = median(latency for _, latency in clear)
@@ -156,11 +165,12 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
         if level == "l2":
             details["cache"] = l2_bytes
         row = Measurement.of(cell, "ladder_latency", value, details)
-        yield replace(row, variant=level, block=int(clear[len(clear) // 2][0]))
+        middle = clear[len(clear) // 2]
+        yield replace(row, variant=level, block=int(middle[0]))
 
 
 class VendorLibrary(GpuBench):
-    """Reference tool that consists of functions of a vendor's library, which gpubench calls.
+    """Reference tool that consists of functions of a vendor's library. gpubench calls and times them.
 
     Attributes:
         way: value of gpubench's option ``--reference``.
@@ -170,6 +180,7 @@ class VendorLibrary(GpuBench):
     way = ""
 
     def __init_subclass__(cls) -> None:
+        # The program that prints its version is gpubench, not ``cls.name``.
         cls.version = GpuBench.version
 
     @property
@@ -177,12 +188,14 @@ class VendorLibrary(GpuBench):
         return (GpuBench.name,)
 
     def on_path(self, choice: str | None = None) -> str | None:
+        # gpubench comes with peakmark. Whether a node has the library is known when gpubench runs there.
         return choice or GpuBench.name
 
     def locate(self, kernels: Any, choice: str | None = None) -> str:
         return choice or str(common.kernel_path(kernels, GpuBench.name))
 
     def find(self, path: str) -> Tool:
+        # Not as a kernel: the error of a reference tool stays ``Unavailable``.
         return Instrument.find(self, path)
 
     def arguments(self, cell: Cell) -> list[str]:

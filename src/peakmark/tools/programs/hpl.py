@@ -34,6 +34,7 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 
 HPCC_OUTPUT = "hpccoutf.txt"
+# Environment variables from which BLAS libraries read their number of threads.
 THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
@@ -41,16 +42,16 @@ THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
 )
 
-# HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
+# Patterns of HPL's output. HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
 _COLUMNS = ("N", "NB", "P", "Q", "Time", "Gflops")
 _ROW = re.compile(r"^W[RC]\S+[ \t]+(\S.*?)\s*$", re.MULTILINE)
 _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE)
 _TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
 _ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
-_REQUEST = "OPENBLAS_CORETYPE="
+_REQUEST = "OPENBLAS_CORETYPE="  # start of the word in argv that sets OpenBLAS's core type
 
-# Instruction sets -> guessed flop per cycle of one core in double precision. They serve only to choose
-# N. Limits are computed in limits/.
+# Instruction sets -> guessed flop per cycle of one core in double precision, the most first. They serve only
+# to choose N. Limits are computed in limits/.
 _FLOPS_PER_CYCLE = (
     ({"avx512f"}, 24.0),
     ({"avx2", "fma"}, 16.0),
@@ -110,7 +111,8 @@ class Hpl(Instrument):
         return Tool(name, path, "unknown")
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
-        budget, nb = _budget(cell), _nb(cell)
+        budget = _budget(cell)
+        nb = _nb(cell)
         hpcc = tool.name == "hpcc"
         memory = workspace.memory_bytes
         cores = min(cell.concurrency, len(workspace.cpus))
@@ -208,6 +210,7 @@ def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> f
     """
     clocks = cpu.get("clock_hz") or {}
     clock = clocks.get("nominal") or clocks.get("observed") or clocks.get("maximum") or _CLOCK_HZ
+    # The last entry needs nothing, so that it fits every processor.
     per_cycle = next(flops for needs, flops in _FLOPS_PER_CYCLE if needs <= flags)
     return float(threads * clock * per_cycle * _EFFICIENCY)
 
@@ -222,7 +225,8 @@ def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
     generate = 4e-8 * n * n
     if not hpcc:
         return _START_S + solve + generate
-    # Add the other tests, see _MPI_UPDATE_S, with margins of 5 % for the table and 10 % for the time.
+    # Add the other tests, see _MPI_UPDATE_S, with margins of 5 % for the table and 10 % for the time. The table
+    # has the largest power of two in words up to half the matrix, and each word gets 4 updates.
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
     through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S)
     random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S
@@ -230,15 +234,16 @@ def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
 
 
 def choose_n(budget_s: float, rate: float, memory: int, nb: int, hpcc: bool) -> int | None:
-    """Return the largest N that fits the time and the memory, or None if not even two blocks fit.
+    """Return the largest N of at least two blocks that fits the time and the memory; None if there is none.
 
     Args:
         budget_s: wall time in seconds.
         rate: expected flop/s.
         memory: bytes of memory, of which the matrix may take ``_MEMORY_SHARE``.
-        nb: block size, of which N is a multiple.
+        nb: block size. N is a multiple of it.
         hpcc: whether hpcc runs, whose other tests take time too.
     """
+    # An element of the matrix has 8 bytes. The wall time grows with N, so a binary search finds the largest N.
     most = int(math.sqrt(_MEMORY_SHARE * memory / 8)) // nb
     sizes = range(nb, (most + 1) * nb, nb)
     fitting = bisect_right(sizes, budget_s, key=lambda n: wall_seconds(n, rate, hpcc))
@@ -248,6 +253,7 @@ def choose_n(budget_s: float, rate: float, memory: int, nb: int, hpcc: bool) -> 
 
 
 def _operations(n: int) -> float:
+    # The operations that HPL counts for its Gflops.
     return 2 / 3 * n**3 + 1.5 * n**2
 
 
@@ -263,14 +269,15 @@ def _linked(path: str) -> str:
 
 
 def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
-    """Return the OPENBLAS_CORETYPE to set, if OpenBLAS would select kernels with narrow vectors.
+    """Return the OPENBLAS_CORETYPE to set, if OpenBLAS may select kernels with narrow vectors; otherwise None.
 
     OpenBLAS 0.3.21 (Debian 12) selects such kernels for CPUs that it does not know: AMD family 26
     (Zen 5) and Intel servers after Sapphire Rapids. On Zen 5, Haswell kernels ran at 0.6 times the
     rate of SkylakeX kernels. On Zen 3 the default, Zen, was as fast as Haswell. Later versions select
     kernels with the DGEMM of SkylakeX for these CPUs.
     """
-    family, model = cpu.get("family") or 0, cpu.get("model") or 0
+    family = cpu.get("family") or 0
+    model = cpu.get("model") or 0
     # Family 25 includes Zen 4, the first AMD design with AVX-512. Model 143 is Sapphire Rapids.
     new_amd = cpu.get("vendor") == "AuthenticAMD" and family >= 25
     new_intel = cpu.get("vendor") == "GenuineIntel" and family == 6 and model > 143
@@ -302,7 +309,8 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     if seconds > 0:
         tolerance = half_digit / seconds + 1e-3
         common.agree(operations / seconds, rate, tolerance, "HPL: Gflops and time")
-    # From 100 s on, Time has as many digits as Gflops, which are four or five.
+    # Take the rate from the time if this is more exact: hpcc's HPL_time has six digits. From 100 s on, Time
+    # has at least as many digits as Gflops, which has four or five.
     if hpcc or seconds >= 100:
         rate = operations / seconds
     return rate, {**details, "seconds": seconds}

@@ -99,11 +99,13 @@ class Iozone(Instrument):
         record = common.needed_block(cell)
         common.need_multiple("IOZone", _KB, record)
         common.need_between(cell, "records", record, _KB, RECORD_MAX, size=True)
-        file_size(cell, "processes")
+        file_size(cell, "processes")  # raises an error if a file would be too small
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         record, size = common.needed_block(cell), file_size(cell, "processes")
         common.need_sectors(record, workspace)
+        # -I: O_DIRECT, -e: an fsync counts too, -o: O_SYNC, -O: operations per second instead of kB/s,
+        # -i: the tests (0 writes and rewrites, 1 reads and rereads, 2 random accesses).
         words = "-I -e"
         if cell.options.get("sync") == "each":
             words += " -o"
@@ -119,7 +121,8 @@ class Iozone(Instrument):
         return self.command(cell, argv)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        text, record = done.stdout, common.needed_block(cell)
+        text = done.stdout
+        record = common.needed_block(cell)
         if not text.rstrip().endswith("iozone test complete."):
             raise ParseError(f"IOZone did not finish: {common.excerpt(done.stderr, text)}")
         ops = in_ops(cell)
@@ -148,6 +151,7 @@ class Iozone(Instrument):
     def estimate(self, cell: Cell) -> Cost:
         size, record = file_size(cell, "processes"), common.needed_block(cell)
         total = size * cell.concurrency
+        # A phase is bound by the rate of the disk, or by the requests of a process, which come one after the other.
         slowest = max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
         fixed_s = 0.5  # to start
         if cell.concurrency > 1:
@@ -168,9 +172,10 @@ def in_ops(cell: Cell) -> bool:
 
 
 def _single(text: str, cell: Cell) -> Output:
-    """Parse the output of a run with one process, and return column -> value.
+    """Parse the table that a run with one process prints, and return column -> value.
 
-    The header of the printed table spans two lines.
+    Raises:
+        ParseError: the table has other columns or sizes than those of the cell.
     """
     header = _HEADER.search(text)
     if header is None:
@@ -187,9 +192,12 @@ def _single(text: str, cell: Cell) -> Output:
 
 
 def _several(text: str, cell: Cell) -> Output:
-    """Parse the output of a run with several processes, and return phase -> value.
+    """Parse the output of a run with several processes, and return column of ``_single`` -> value.
 
     The values are those of the lines ``Children see throughput``.
+
+    Raises:
+        ParseError: a line is for another number of processes, unit or phase than those of the cell.
     """
     phases = Output("IOZone", {})
     wanted = (str(cell.concurrency), "kB")
@@ -205,13 +213,14 @@ def _several(text: str, cell: Cell) -> Output:
 
 
 def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
-    """Yield the measurements of one workload."""
+    """Yield the measurements of one workload: its throughput, or its IOPS and latency if the cell measures ops."""
     phase, other = _WORKLOADS[workload]
     details: dict[str, object] = {"file_bytes": file_size(cell, "processes")}
     if workload.startswith("W"):
         details["sync"] = cell.options.get("sync", "end")
         details["fill"] = "overwrite"
-        if workload == "WS" and cell.options.get("fill") == "new":  # the first pass counts
+        if workload == "WS" and cell.options.get("fill") == "new":
+            # The first pass writes new files, so its rate is the value.
             phase, other = other, phase
             details["fill"] = "new"
     details["phase"] = phase

@@ -30,7 +30,10 @@ TCP_MESSAGE_MAX = 1 << 20
 STREAMS_MAX = 128
 """Largest number of streams that iperf3 accepts."""
 _MOST_RECEIVED = 1.5
-"""Most bytes that a receiver counts for each byte sent, with those of the warm-up that were on the way."""
+"""Largest possible ratio of the bytes that the receiver counts to the bytes that the sender counts.
+
+Only the receiver counts bytes that were on the way when the warm-up ended.
+"""
 _FIRST_THREADED = [3, 16]
 """First version with a thread for each stream."""
 
@@ -55,6 +58,7 @@ class Iperf3(Instrument):
         super().check(cell)
         least, most = 1, TCP_MESSAGE_MAX
         if cell.workload == "UDP":
+            # A datagram carries its time and number in 16 bytes.
             least, most = 16, UDP_MESSAGE_MAX
         message = common.needed_block(cell)
         common.need_between(cell, f"{cell.workload} messages", message, least, most, size=True)
@@ -72,6 +76,7 @@ class Iperf3(Instrument):
         else:
             words += f" --bytes {total}"
         if cell.workload == "UDP":
+            # With the bit rate 0, iperf3 sends as fast as it can. By default it sends 1 Mbit/s.
             words += " --udp --bitrate 0 --udp-counters-64bit"
         # Since 3.14 errors have exit code 1. Their message is in the JSON, which parse reads.
         client = self.command(cell, [tool.path, *words.split()], ok_codes=(0, 1))
@@ -143,7 +148,7 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
         )
     lost, jitter = output.signed("end.sum.lost_packets"), output.signed("end.sum.jitter_ms")
     if jitter is not None:
-        jitter /= 1e3
+        jitter /= 1e3  # ms to s
     details: dict[str, Any] = {
         "seconds": output.number("end.sum.seconds"),
         "packets": packets,
@@ -177,7 +182,7 @@ def _received(output: Output) -> float:
     seconds = output.number("end.sum_received.seconds")
     count = output.number("end.sum_received.bytes")
     common.agree(8 * count / seconds, rate, 0.02, "iperf3: sum_received")
-    # Bytes on the way when the warm-up ended are counted at the receiver only.
+    # The receiver may count more bytes than the sender, see ``_MOST_RECEIVED``, but not many more.
     sent = output.number_or_none("end.sum_sent.bytes")
     if sent is not None and count > _MOST_RECEIVED * sent:
         raise ParseError(f"iperf3 received {count:.0f} B, more than the {sent:.0f} B that it sent")

@@ -40,8 +40,9 @@ _STARTUP_S = 1.1
 """Seconds that likwid-bench takes to start, one of them to calibrate its clock."""
 _SHORT_S = 0.1
 """Shortest run, in seconds, whose rate is reliable."""
+# A line with a result: its name and its value.
 _LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
-_RULE = "-" * 80
+_RULE = "-" * 80  # the last line of the output
 _RESULTS = {
     "cpu": ("rate", "Number of Flops", "MFlops/s"),
     "memory": ("throughput", "Data volume (Byte)", "MByte/s"),
@@ -91,7 +92,10 @@ _ISAS = (
     _Isa("scalar", frozenset({"neon"}), "_fma", 6e9),
     _Isa("scalar", frozenset(), "", 6e9),
 )
-"""Instruction sets, the fastest first. Kernels for SVE are left out: each counts right for one length of vectors."""
+"""Instruction sets, the fastest first.
+
+Kernels for SVE are left out: the operations that each counts are right for one length of vectors only.
+"""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class Execution:
     """Parameters of one run of likwid-bench.
 
     Attributes:
-        test: name of the kernel.
+        test: name of the kernel of likwid-bench.
         size: total bytes of all vectors of all threads.
         iterations: number of passes of each thread over its part.
     """
@@ -137,7 +141,8 @@ class LikwidBench(Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, size_of(cell), workspace)
-        offered = re.findall(r"^(\w+) - ", base.ask(tool.path, "-a"), re.MULTILINE)
+        listed = base.ask(tool.path, "-a")  # a line for each kernel: NAME - DESCRIPTION
+        offered = re.findall(r"^(\w+) - ", listed, re.MULTILINE)
         run = plan(cell, frozenset(offered), workspace.isa)
         size = f"{run.size}B"
         if run.size >= 1 << 31:  # too large for a size in bytes: round up to kB
@@ -153,7 +158,8 @@ class LikwidBench(Instrument):
             raise ParseError(f"likwid-bench ran {output['Test']}, which was not asked for")
         if f"\nUsing {cell.concurrency} threads\n" not in done.stdout:
             raise ParseError(f"likwid-bench did not use {cell.concurrency} threads")
-        seconds, size = output.number("Time"), output.whole("Size (Byte)")
+        seconds = output.number("Time")
+        size = output.whole("Size (Byte)")
         metric, *names = _RESULTS[cell.subsystem]
         work, rate = map(output.number, names)
         common.agree(work / seconds, rate * 1e6, 1e-3, "likwid-bench: rate")
@@ -172,9 +178,10 @@ class LikwidBench(Instrument):
 
     def estimate(self, cell: Cell) -> Cost:
         size = size_of(cell)
+        # The run lasts for a number of iterations, and often longer than the cell's seconds.
         return Cost(
             fixed_s=_STARTUP_S + 2 * common.seconds_of(cell),
-            work_s=size / 1e9,
+            work_s=size / 1e9,  # to initialise the vectors
             memory_bytes=size + (16 << 20),
         )
 
@@ -216,10 +223,10 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
         possible = isa.needs <= flags and test in offered
         if possible and wanted in ("auto", isa.name):
             size = size_of(cell)
-            seconds = _pass_s(cell, isa, size / cell.concurrency)
+            pass_s = _pass_s(cell, isa, size / cell.concurrency)
             # With ten passes the first one weighs little. Two suffice if a pass is long.
-            least = 2 if seconds > _SHORT_S else 10
-            passes = max(least, round(common.seconds_of(cell) / seconds))
+            least = 2 if pass_s > _SHORT_S else 10
+            passes = max(least, round(common.seconds_of(cell) / pass_s))
             return Execution(test, size, passes)
     raise Unavailable(
         f"likwid-bench has no routine {stem} for instruction set {wanted} on this CPU"
@@ -233,18 +240,19 @@ def _on_power(test: str) -> str:
 
 
 def narrow(cell: Cell, test: str) -> list[str]:
-    """Return a warning if the kernel that ran is far slower than the CPU could be.
+    """Return a warning if the kernel that ran is far slower than the CPU could be; else an empty list.
 
     likwid-bench has no NEON kernels for Arm before version 5.3, and some builds lack fused
     multiply-adds.
     """
+    # Find the instruction set of the kernel by its suffix. The last one has none.
     name = test.removesuffix("_mem")
-    best = next((isa for isa in _ISAS if isa.suffix and name.endswith(isa.suffix)), _ISAS[-1])
-    if best.name == "scalar" and cell.options.get("isa") != "scalar":
+    used = next((isa for isa in _ISAS if isa.suffix and name.endswith(isa.suffix)), _ISAS[-1])
+    if used.name == "scalar" and cell.options.get("isa") != "scalar":
         return [
             f"likwid-bench has no vector kernel for this CPU: {test} is scalar, far below what the CPU can do"
         ]
-    if cell.subsystem == "cpu" and best.name == "neon" and not test.endswith("_fma"):
+    if cell.subsystem == "cpu" and used.name == "neon" and not test.endswith("_fma"):
         return [
             f"likwid-bench has no fused multiply-add for this CPU: {test} reaches at most half of what the CPU can do"
         ]
@@ -255,9 +263,9 @@ def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
     """Return the guessed seconds of one pass of a thread over its ``share`` of the bytes."""
     if cell.subsystem == "cpu":
         element = 4 if cell.workload == "FP32" else 8
-        flops = (
-            30 if isa.suffix.endswith("_fma") else 16
-        )  # of peakflops for each element that it loads
+        # Operations of peakflops for each element that it loads.
+        flops = 30 if isa.suffix.endswith("_fma") else 16
+        # ``isa.flops`` is the rate for elements of 8 bytes. With 4 bytes, twice as many fit into a register.
         return share / element * flops / (isa.flops * 8 / element)
     # Guessed B/s of a core from L1, L2 and L3, by the size of each, and from DRAM that all threads share.
     for cache, rate in ((48 << 10, 120e9), (1 << 20, 60e9), (4 << 20, 30e9)):
@@ -267,10 +275,15 @@ def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
 
 
 def read_output(text: str) -> Output:
-    """Parse the ``Key: value`` lines of a run. Errors: ParseError if the run did not finish."""
+    """Parse the ``Key: value`` lines of a run.
+
+    Raises:
+        ParseError: the run did not start, or its output is truncated.
+    """
     output = Output("likwid-bench", dict(_LINE.findall(text)))
     if "Test" not in output:
         raise ParseError(f"likwid-bench did not start its test: {common.excerpt(text)}")
+    # ``UOPs`` is the last result. A line of dashes follows it.
     end = text.rfind("UOPs:")
     if end < 0 or _RULE not in text[end:]:
         raise ParseError("likwid-bench did not finish: its output is truncated")

@@ -18,7 +18,8 @@ from peakmark.tools.base import (
     Workspace,
 )
 
-# Limits from src/kernels/net/plan.h.
+# Limits from src/kernels/net/plan.h: bytes of the largest and smallest datagram and of the largest TCP message,
+# and number of streams.
 UDP_MAX, DATAGRAM_MIN, MESSAGE_MAX, STREAMS_MAX = 65507, 24, 64 << 20, 1024
 MESSAGE_S = 2e-6
 """Seconds that two CPUs need to send and receive one message of any size."""
@@ -69,7 +70,8 @@ class NetBench(common.Kernel):
         argv.append("{address}")
         client = self.command(cell, argv, env=_ENV)
         serve = "serve --address {address} --port {port} --deadline"
-        deadline = common.plain(client.timeout_s + 30.0)  # so that the client ends first
+        # A server that no client reaches gives up, later than the client and before its own timeout.
+        deadline = common.plain(client.timeout_s + 30.0)
         return replace(client, server=self.server(client, (tool.path, *serve.split(), deadline)))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
@@ -82,7 +84,7 @@ class NetBench(common.Kernel):
         return self.parsed(cell, output, Measurement.of(cell, "latency", value, details))
 
     def estimate(self, cell: Cell) -> Cost:
-        # Both programs take 1 s to start, and warm up for at most 1 s by default.
+        # Client and server take 1 s to start, and warm up for at most 1 s by default.
         # The buffer of a stream holds a TCP message or a batch of datagrams.
         largest = max(1 << 20, common.needed_block(cell))
         memory = cell.concurrency * largest + (4 << 20)

@@ -100,7 +100,9 @@ class Ping(Instrument):
             raise ParseError(f"ping: none of {sent} packets was answered")
         if times is None:
             raise ParseError("ping printed no round trip times")
-        output = Output(self.name, times.groupdict())
+        output = Output(
+            self.name, times.groupdict()
+        )  # in the order of the groups: min, avg, max, mdev
         least, mean, most, deviation = (output.number(name, zero=True) * 1e-3 for name in output)
         if not 0 < least <= mean <= most:
             raise ParseError(f"ping: {times[0]} are not in order above 0")
@@ -113,7 +115,7 @@ class Ping(Instrument):
         return Parsed((row,), warnings=warnings)
 
     def estimate(self, cell: Cell) -> Cost:
-        round_trip_s = 1e-3
+        round_trip_s = 1e-3  # assumed, because the network is unknown when a campaign is planned
         fixed_s = 0.5 + _count(cell) * (_FAST_S + round_trip_s)
         return Cost(fixed_s=fixed_s, memory_bytes=4 << 20)
 

@@ -54,10 +54,13 @@ _FILL_RATE = 2e9
 _SECONDS_PER_ROUTINE = 2.0
 """Seconds of a routine, which pmbw first tries, then runs for 1 to 1.5 s."""
 
+# Kinds of routines: how the names of their routines begin. CHASE is a single routine.
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
 _POINTER = 8
 """Bytes of a load of CHASE, which reads the address of the next load."""
+# Workload -> kinds of routines from which its value is computed.
 _NEEDS = {"RS": (READ,), "WS": (WRITE,), "RWS": (READ, WRITE), "LAT": (CHASE,)}
+# Formula of RWS in the details. ``read`` and ``write`` are the rates of the two kinds.
 _ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
 
 
@@ -65,8 +68,8 @@ class Pmbw(Instrument):
     """pmbw. It measures RS and WS of the memory in blocks and pools, and LAT.
 
     RWS is an estimate from the rates of reading and writing. pmbw writes through the caches, so it
-    does not measure rows for which peakmark's kernel uses streaming stores. For rows in which the
-    kernel copies with the C library, which may use either, the details state the kind of stores.
+    does not measure rows for which peakmark's kernel uses streaming stores. If the kernel writes with the
+    C library, its stores may be of either kind. Therefore the details state the kind of pmbw's stores.
     """
 
     name = "pmbw"
@@ -96,6 +99,7 @@ class Pmbw(Instrument):
         area, threads = area_of(cell), cell.concurrency
         memory = memory_for(area, threads)
         common.need_memory(self.name, memory, workspace)
+        # ``-f list`` prints the names of all routines.
         offered = base.ask(tool.path, "-f", "list").split()
         words = f"-M {memory + 1} -p {threads} -P {threads} -s {area} -S {area}"
         for kind in needs(cell):
@@ -109,6 +113,7 @@ class Pmbw(Instrument):
             raise ParseError(
                 f"pmbw wrote no {STATS}: it silently skips sizes that do not fit its memory (-M)"
             )
+        # In argv, the name of each routine follows an option -f.
         pairs = zip(done.argv, done.argv[1:], strict=False)
         wanted = {routine for option, routine in pairs if option == "-f"}
         results = read_results(done.files[STATS])
@@ -122,6 +127,7 @@ class Pmbw(Instrument):
                     f"pmbw: {name} ran another size or number of threads than the cell's"
                 )
         row = _row(cell, {name: results[name] for name in sorted(wanted)})
+        # Every result has the version.
         version = str(next(iter(results.values()))["version"])
         return Parsed((row,), version)
 
@@ -141,7 +147,11 @@ class Pmbw(Instrument):
 
 
 def needs(cell: Cell) -> tuple[str, ...]:
-    """Return the kinds of routines for a cell. Errors: Unavailable for streaming stores."""
+    """Return the kinds of routines for a cell.
+
+    Raises:
+        Unavailable: peakmark's kernel measures the row with streaming stores.
+    """
     if cell.workload in ("WS", "RWS") and store_of(cell) == "streaming":
         raise Unavailable(
             "pmbw writes through the caches, but this row uses streaming stores",
@@ -162,15 +172,17 @@ def memory_for(area: int, threads: int) -> int:
 
     ``-M`` allocates the largest power of two below its argument, so callers pass one byte more.
     """
-    share = -(-area // threads // _STRIDE) * _STRIDE  # both divisions round up
+    # The bytes of a thread: both divisions round up.
+    share = -(-area // threads // _STRIDE) * _STRIDE
     need = max(area, threads * max(share, _SPACING))
-    return int(1 << (need - 1).bit_length())
+    return int(1 << (need - 1).bit_length())  # the next power of two
 
 
 def widest(kind: str, offered: Sequence[str]) -> list[str]:
-    """Return the routines of one kind that use the widest registers, simple and unrolled.
+    """Return the routines of one kind that use the widest registers: one simple, one unrolled.
 
-    Errors: Unavailable if pmbw has none.
+    Raises:
+        Unavailable: pmbw has no routine of this kind on this CPU.
     """
     if kind == CHASE and CHASE in offered:
         return [CHASE]
@@ -231,7 +243,7 @@ def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
 def _load_s(result: Output, threads: int) -> float:
     """Return the seconds of one dependent load.
 
-    ``rate`` is the time divided by the accesses of all threads. It is therefore multiplied by the
+    pmbw's ``rate`` is the time divided by the accesses of all threads. It is therefore multiplied by the
     number of threads. On x86-64 pmbw 0.6.3 counts a load as one access of 8 B, on Arm as two accesses
     of 4 B (funcs_arm64.h: REGISTER_PERM with 4). testvol / testaccess gives the bytes of an access.
     """

@@ -34,6 +34,7 @@ from peakmark.tools.common import Output
 
 MESSAGE_MAX = 65507
 """Largest datagram over IPv4 and UDP, in bytes."""
+# Workload -> test of qperf.
 _TESTS = {"LAT-TCP": "tcp_lat", "LAT-UDP": "udp_lat"}
 _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULTILINE)
 
@@ -91,11 +92,12 @@ def _row(cell: Cell, workload: str, text: str) -> Measurement:
     test = _TESTS[workload]
     output = _section(text, test)
     one_way = output.number("latency") * 1e-9
-    # The latency comes from the client's clock, the rate from the mean of both clocks. Both clocks
-    # count hundredths of a second.
-    near, far = output.number("loc_real_time"), output.number("rem_real_time")
-    trips = one_way * output.number("msg_rate") * (near + far) / (2 * near)
-    common.agree(trips, 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
+    # A message takes the one-way time, so latency x rate must be 1. The latency comes from the client's clock,
+    # the rate from the mean of both clocks. Both clocks count hundredths of a second.
+    near = output.number("loc_real_time")
+    far = output.number("rem_real_time")
+    messages = one_way * output.number("msg_rate") * (near + far) / (2 * near)
+    common.agree(messages, 1.0, 1e-2, f"qperf: latency and msg_rate of {test}")
     message = _message(cell)
     if output.whole("msg_size") != message:
         size = output["msg_size"]
@@ -110,7 +112,11 @@ def _row(cell: Cell, workload: str, text: str) -> Measurement:
 
 
 def _section(text: str, test: str) -> Output:
-    """Return the fields of one test. Errors: ParseError if they are missing, truncated or not in ns."""
+    """Return the fields of one test.
+
+    Raises:
+        ParseError: the test has no result, or a time is not in ns.
+    """
     section = re.search(rf"^{test}:\n((?:    .*\n)*)", text, re.MULTILINE)
     if section is None:
         raise ParseError(f"qperf: no result of {test}: {common.excerpt(text)}")

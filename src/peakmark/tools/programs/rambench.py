@@ -36,7 +36,7 @@ WRITING = ("WS", "WR", "RWS", "RWR", "TRIAD")
 MIXES, RATES = 3, 12
 """Percentages of reads, and number of traffic rates, that rambench's LOADED measures by default."""
 LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
-"""Shortest time of a point of LOADED, in seconds, and its share of the cell's time."""
+"""Shortest time of a point of LOADED, in seconds, and the share of the cell's time that a point takes."""
 MOST_PAIRS = 640
 """Most pairs of CPUs that C2C measures: 128 pairs of each of five distances."""
 PAIR_S = 0.02
@@ -46,7 +46,7 @@ NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
 that a machine usually has.
 """
 LADDER_S = 4.0
-"""Seconds to lay out the working sets of a ladder."""
+"""Seconds that a ladder takes to lay out its working sets in memory."""
 START_S, WARMUP_S = 0.3, 0.1
 """Seconds to start rambench, and of its warm-up unless the configuration sets it."""
 THREAD_BYTES = 1 << 20
@@ -90,7 +90,7 @@ class RamBench(common.Kernel):
                 "use cores or 2",
             )
         if cell.workload in SHAPES:
-            return
+            return  # matrices and curves have no block and no fixed amount of work
         if cell.workload == "TRIAD" and store_of(cell) == "libc":
             raise Unavailable(
                 "the C library has no triad, so that TRIAD cannot be measured with store: libc",
@@ -116,6 +116,7 @@ class RamBench(common.Kernel):
                     pages = ["--huge-pages", "on"]
             if cell.workload == "NUMA-WS":
                 argv += common.flags(cell, "store")
+            # C2C only moves cache lines between cores, and has no pool.
             if cell.workload != "C2C":
                 argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return self.command(cell, [*argv, *self.common_options(cell, workspace)])
@@ -129,6 +130,7 @@ class RamBench(common.Kernel):
             argv = [*self.work_option(cell, "total")]
         argv += self.common_options(cell, workspace)
         argv += pages
+        # Otherwise rambench chooses by the rule of ``store_of``, if the CPU has streaming stores.
         if cell.workload in WRITING and ("store" in cell.options or cell.variant == ORDINARY):
             argv += ["--store", store_of(cell)]
         argv = [tool.path, *words.split(), *argv]
@@ -163,15 +165,19 @@ def _cost_of_cpu_pairs(cell: Cell) -> Cost:
 
 
 def _cost_of_numa_pairs(cell: Cell) -> Cost:
-    """Return the cost of a NUMA matrix, whose node may have fewer pairs of NUMA nodes than are assumed."""
+    """Return the cost of a NUMA matrix, for a large number of pairs, because the node's number is unknown."""
     pairs_s = max(common.seconds_of(cell), MOST_NUMA_PAIRS * NUMA_PAIR_S)
     memory = pool_of(cell)
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + pairs_s
+    # Add ``pairs_s`` again, because the threads of each pair first run for a while without measuring.
     return Cost(fixed_s, work_s=memory / _TOUCH + pairs_s, memory_bytes=memory)
 
 
 def _cost_of_loaded(cell: Cell) -> Cost:
-    """Return the cost of LOADED. Each mix is measured without traffic too, as the first of its points."""
+    """Return the cost of LOADED, which measures points: mixes of reads and writes at several rates of traffic.
+
+    The first point of each mix is measured without traffic.
+    """
     points = MIXES * (1 + RATES)
     point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + points * point_s
@@ -200,13 +206,17 @@ def _cost_of_single_row(cell: Cell) -> Cost:
 
 
 def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
-    """Yield the rows of a matrix or curve, each with its points. Errors: ParseError."""
+    """Yield the rows of a matrix or curve, each with its points.
+
+    Raises:
+        ParseError: a row lacks a value, its points or its variant.
+    """
     metric = SHAPES[cell.workload]
     shared = {**common.details(output), "order": output.get("order")}
     for keys in output["rows"]:
         row = Output(output.program, keys)
-        found = {**shared, **common.details(row), "points": row["points"]}
-        measurement = Measurement.of(cell, metric, row.number("value"), found)
+        details = {**shared, **common.details(row), "points": row["points"]}
+        measurement = Measurement.of(cell, metric, row.number("value"), details)
         yield replace(measurement, variant=row["variant"], block=row.get("block"))
 
 
@@ -223,7 +233,7 @@ def buffers(cell: Cell) -> int:
 
 
 def pool_of(cell: Cell) -> int:
-    """Return the total bytes of the pool of all threads. All buffers of a copy or triad count."""
+    """Return the bytes of the pool, with all buffers of all threads."""
     if cell.options.get("pool") == AUTO:
         return POOL
     return common.option_size(cell, "pool") or POOL
