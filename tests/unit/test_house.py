@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_390,
     "machine": 8_920,
     "plan": 7_020,
-    "rows": 22_860,
+    "rows": 22_430,
     "slurm": 4_430,
     "run": 9_790,
     "storage": 2_540,

@@ -20,7 +20,7 @@ from peakmark import plan, statistics
 from peakmark.catalogue import SHAPES
 from peakmark.config import campaign
 from peakmark.resources import ROOT
-from peakmark.rows import checks, findings, placements, schema
+from peakmark.rows import checks, comparisons, placements, schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.runs import ROW, read_runs
 from peakmark.storage import planfile
@@ -132,22 +132,28 @@ def level_of(row: Any) -> str:
 
 def names_difference(tables: Sequence[pd.DataFrame], kind: str, lot: np.random.Generator) -> bool:
     """Return whether a certain difference is stated of one unchanged campaign."""
-    pairs = []
+    found = []
     for rows in tables:
         speeds = {}
         for row in schema.lines(rows):
             values = noise(lot, row.n, kind)
             speeds[row.point, row.instrument] = {
-                "n": len(values), "slowest": min(values), "middle": statistics.median(values),
-                "fastest": max(values),
+                "n": len(values), "min": min(values), "value": statistics.median(values),
+                "max": max(values),
             }  # fmt: skip
         known = pd.DataFrame.from_dict(speeds, orient="index").rename_axis(ROW)
         labels = Labels(BY_NAME[rows["table"].iloc[0]])
-        lines = list(schema.lines(rows.drop(columns="n").join(known, on=ROW)))
-        for pair in findings.pairs_of_table(lines, labels):
-            pairs.append({"table": labels.table.name, **pair})
-    judged = findings.judged(pd.DataFrame(pairs))
-    return bool((judged["certainty"].eq(CERTAIN) & judged["direction"].notna()).any())
+        measured = rows.drop(columns=[*known]).join(known, on=ROW)
+        for pairs in comparisons.pairs_of_table(measured, labels):
+            found.append(pairs.assign(table=labels.table.name))
+    judged = comparisons.judged(pd.concat(found, ignore_index=True))
+    return bool(
+        (
+            judged["certainty"].eq(CERTAIN)
+            & judged["direction"].ne(0)
+            & judged["direction"].notna()
+        ).any()
+    )
 
 
 def noise(lot: np.random.Generator, repetitions: int, kind: str) -> list[float]:

@@ -42,10 +42,6 @@ RESOLVED = 2.5
 """Largest distance from the median that rounding explains, in steps of the last printed digit: two
 steps, and half a step of tolerance.
 """
-TAIL = 10.0
-"""Smallest factor between the 99.9th percentiles of two runs that is reported."""
-LATENCIES = ("disk_latency", "network_latency")
-"""Tables with percentiles of the operations' times."""
 QUIET = 0.05
 """Coefficient of variation up to which a machine counts as quiet (docs/method.md)."""
 DRIFT_P = 0.015
@@ -126,13 +122,6 @@ def scatter(measured: RowRuns) -> Messages:
         yield message("spread", Trust.CARE, case="drift", more=trend.relative, p=trend.p)
     if is_wide(values):
         yield message("spread", Trust.CARE, spread=(max(values) - min(values)) / middle)
-
-
-def tail(measured: RowRuns) -> Messages:
-    """Report a 99.9th percentile that is ``TAIL`` times as long in one run as in another."""
-    known = measured.values_of("p999")
-    if measured.row.table in LATENCIES and known and max(known) > TAIL * min(known):
-        yield message("spread", case="tail", low=min(known), high=max(known))
 
 
 @cache
@@ -412,19 +401,15 @@ def disturbed(measured: RowRuns) -> Messages:
         yield from measured.repeated("slowed-down", hot, trust=Trust.CARE, where=where, case="hot")
 
 
-def inferred(measured: RowRuns) -> Messages:
+def neighbours(measured: RowRuns) -> Messages:
     """Report what others took from a run: execution pipes of a core, or bandwidth of DRAM.
 
     The kernel times calls that are bound by a dependency chain of known length. If a call lasts longer
     than its chain, another program on the same core (SMT sibling) used the pipes. The kernel also reads
     DRAM before and after the work. If that is slower than usual, others used the memory.
     """
-    causes = " ".join(run.causes for run in measured.runs).split()
-    if "crowded-core" in causes:
-        yield message("crowded-core", measured.trust_of("crowded-core"))
-    if "memory-load" in causes:
-        share = max(measured.values_of("memory_load"))
-        yield message("memory-load", measured.trust_of("memory-load"), share=share)
+    if any("neighbours" in run.causes for run in measured.runs):
+        yield message("neighbours", measured.trust_of("neighbours"))
 
 
 def waited(measured: RowRuns) -> Messages:
@@ -570,7 +555,7 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     above_limit,
     never_reached_device,
     unflushed,
-    inferred,
+    neighbours,
     waited,
     pool_in_cache,
     clock,
@@ -585,7 +570,6 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     slow_gpu,
     concurrency,
     scatter,
-    tail,
     hosts,
     disturbed,
     few,

@@ -57,7 +57,7 @@ def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -
         facts: host -> its facts. Bands are those of virtual machines: elsewhere, pinned threads stay.
     """
     virtual = [host for host in facts if (facts[host].get("cpu") or {}).get("virtualised")]
-    return mark_usual(add_inferred_causes(add_memory_load(add_bands(runs, virtual))))
+    return mark_usual(add_neighbours(add_memory_load(add_bands(runs, virtual))))
 
 
 # -- bands
@@ -130,24 +130,17 @@ def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(memory_load=load.where(alike.transform("count") >= READ))
 
 
-def add_inferred_causes(runs: pd.DataFrame) -> pd.DataFrame:
+def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
     """Add to ``causes`` what another guest or program took: pipes of a core, or bandwidth of DRAM.
 
     A run whose value is that of the undisturbed runs of its row and band was not disturbed.
     """
-    inferred = {
-        "crowded-core": runs["held_up_cores"].gt(0),
-        "memory-load": runs["memory_load"].gt(SLOWER),
-    }
-    is_clean = runs["causes"].eq("") & runs["disturbed"].eq("")
-    for is_found in inferred.values():
-        is_clean &= ~is_found
+    is_found = runs["held_up_cores"].gt(0) | runs["memory_load"].gt(SLOWER)
+    is_clean = runs["causes"].eq("") & runs["disturbed"].eq("") & ~is_found
     values = runs["value"].where(is_clean)
     usual = values.groupby([runs[name] for name in (*ROW_ON_HOST, "band")], dropna=False)
     is_unchanged = (runs["value"] / usual.transform("median") - 1).abs() <= UNCHANGED
-    causes = runs["causes"]
-    for code, is_found in inferred.items():
-        causes = causes.mask(is_found & ~is_unchanged, causes + f" {code}")
+    causes = runs["causes"].mask(is_found & ~is_unchanged, runs["causes"] + " neighbours")
     return runs.assign(causes=causes.str.strip())
 
 

@@ -122,18 +122,10 @@ def measured_points(
     rows: pd.DataFrame, runs: pd.DataFrame, results: Results
 ) -> list[MeasuredPoint]:
     """Return all points in the order of ``rows``, with their kept runs."""
-    kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
-    runs_of: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    for run in schema.lines(kept):
-        runs_of[run.point, run.instrument].append(run)
-    failures: dict[str, list[Line]] = defaultdict(list)
-    failed = runs[runs["status"].eq("failed") & runs["table"].ne("")]
-    for run in schema.lines(failed):
-        failures[run.point].append(run)
-    left_out: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    runs_of = runs_by_row(runs[runs["kept"]].sort_values("repetition", kind="stable"))
+    failures = runs_by_row(runs[runs["status"].eq("failed") & runs["table"].ne("")])
     is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
-    for run in schema.lines(runs[is_valid & ~runs["kept"]]):
-        left_out[run.point][run.instrument].append(run)
+    left_out = runs_by_row(runs[is_valid & ~runs["kept"]])
     own_lines: dict[str, Line] = {}
     measured: dict[str, dict[str, RowRuns]] = defaultdict(dict)
     for row in schema.lines(rows):
@@ -150,11 +142,19 @@ def measured_points(
             MeasuredPoint(
                 own_line=line,
                 measured=by_name,
-                failures=failures[name],
-                left_out=left_out[name],
+                failures=failures[name, line.instrument],
+                left_out={instrument: left_out[name, instrument] for instrument in by_name},
             )
         )
     return points
+
+
+def runs_by_row(runs: pd.DataFrame) -> dict[tuple[str, str], list[Line]]:
+    """Return point and instrument -> its lines of ``runs``; an empty list for others."""
+    of_rows: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for run in schema.lines(runs):
+        of_rows[run.point, run.instrument].append(run)
+    return of_rows
 
 
 def facts_of(row: Line, runs: Sequence[Line], results: Results) -> Mapping[str, Any]:
@@ -224,7 +224,7 @@ def unequal_nodes(point: MeasuredPoint) -> Messages:
 def above_limit(point: MeasuredPoint) -> Messages:
     """Report runs above the limit of their row, which were left out."""
     for instrument, measured in point.measured.items():
-        runs = [run for run in point.left_out.get(instrument, ()) if run.above_limit]
+        runs = [run for run in point.left_out[instrument] if run.above_limit]
         case = "left-out-bound" if measured.row.limit_kind == "at_most" else "left-out"
         trust = trust_of(len(runs), measured.row.n + len(runs))
         for run in runs:
@@ -235,7 +235,7 @@ def above_limit(point: MeasuredPoint) -> Messages:
 def other_placements(point: MeasuredPoint) -> Messages:
     """Report runs for which the host had placed the CPUs otherwise, which were left out."""
     for instrument, measured in point.measured.items():
-        runs = [run for run in point.left_out.get(instrument, ()) if not run.above_limit]
+        runs = [run for run in point.left_out[instrument] if not run.above_limit]
         if runs:
             values = {"runs": len(runs), "of": measured.row.n + len(runs)}
             trust = trust_of(values["runs"], values["of"])
@@ -322,8 +322,6 @@ def limit_remarks(point: MeasuredPoint) -> Messages:
     row = point.own_line
     for remark in json.loads(row.limit_remarks or "[]"):
         yield message("limit", remark=remark)
-    if row.limit_finding:
-        yield message("limit", case="machine", remark=row.limit_finding)
 
 
 # -- messages that depend on other points
@@ -393,12 +391,13 @@ def widespread(
     return {code: median(amounts[code] or [0.0]) for code in common}
 
 
-COLUMN_FOR = {
-    "clock_before_hz": {"clock-moved"},
-    "held_up_known": {"crowded-core"},
-    "noise_known": {"steal", "other-load"},
+COLUMNS_FOR = {
+    "clock-moved": ["clock_before_hz"],
+    "neighbours": ["held_up_known", "memory_load"],
+    "steal": ["noise_known"],
+    "other-load": ["noise_known"],
 }
-"""Column of ``runs`` -> codes of the warnings that need the column in at least one run."""
+"""Code of a warning -> columns of ``runs`` of which it needs one in at least one run."""
 
 
 def codes_that_can_show(own: RowRuns) -> set[str]:
@@ -407,9 +406,9 @@ def codes_that_can_show(own: RowRuns) -> set[str]:
     Any other code is absent because it was not recorded, not because nothing happened.
     """
     codes = set(SHARED)
-    for column, found_by_it in COLUMN_FOR.items():
-        if not any(own.values_of(column)):
-            codes -= found_by_it
+    for code, columns in COLUMNS_FOR.items():
+        if not any(any(own.values_of(column)) for column in columns):
+            codes.discard(code)
     # With fewer threads than cores no thread has to wait, even on a busy node.
     cores = [run.allowed_cores or run.job_cpus or 0 for run in own.runs]
     if own.row.concurrency < max(cores) or not own.values_of("cpu_share"):

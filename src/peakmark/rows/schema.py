@@ -44,7 +44,7 @@ EMPTY: Mapping[Kind, Any] = {"text": "", "int": None, "float": None, "flag": Fal
 """Kind of a column -> value that fills the column if a frame lacks it."""
 NOT_PLANNED = "the plan holds no cell of it"
 """Reason in ``campaign.json`` for a program without values that the campaign does not measure."""
-DISTURBANCES = ("steal", "other-load", "waited", "crowded-core", "clock-moved", "memory-load")
+DISTURBANCES = ("steal", "other-load", "waited", "neighbours", "clock-moved")
 """Codes of the warnings that runs were disturbed."""
 Line = Any
 """A line of ``rows`` or ``runs``, as ``lines`` yields it."""

@@ -45,10 +45,6 @@ def flushed(seconds, work, facts, metric="throughput"):
     return disk(details, workload="WS", metric=metric, facts=facts)
 
 
-TIMES = {"subsystem": "network", "workload": "LAT-TCP", "metric": "latency"}
-TAILS = [{"p999": seconds} for seconds in (1.7e-4, 3e-4, 0.0154)]
-
-
 def memory(details=None, **more):
     of = {"subsystem": "memory", "instrument": "rambench", "block": 1024, "variant": "pool"}
     return row(details=details, **of | more)
@@ -129,8 +125,6 @@ CASES = [
     (row([4e-6, 6e-6, 8e-6]), {"spread": U, "few": N}, {}),
     (row([4e-6, 6e-6, 12e-6], {"resolution": 1e-6}), {"spread": U, "few": N}, {}),
     (row(details={"seconds": 0.2}), {"short-runs": N}, {"seconds": 0.2}),
-    (row(details=TAILS, **TIMES), {"spread": N, "few": N}, {"low": 1.7e-4, "high": 0.0154}),
-    (row(details={"p999": 1e-3}, **TIMES), {}, {}),
     (row(details={"seconds": 0.2}, instrument="fio"), {}, {}),
     # Other programs: on free CPUs they take nothing from pinned threads, on the very CPU they do.
     (row(**EIGHT), {"other-load": N}, {}),

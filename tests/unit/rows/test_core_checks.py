@@ -116,7 +116,7 @@ CASES = [
     (waited(1.0, 0.99, 1.0), FEW, {}),
     # DRAM that others use: held against the median, in a run whose value is another one.
     (probed((19, 20), (20, 18), (17, 19)), FEW, {}),
-    (probed((20, 12), (20, 20), (20, 20), values=[80.0, 100.0, 101.0]), {"memory-load": N} | FEW, {}),
+    (probed((20, 12), (20, 20), (20, 20), values=[80.0, 100.0, 101.0]), {"neighbours": N} | FEW, {}),
     (probed((20, 12), (20, 20), (20, 20), values=[99.0, 100.0, 101.0]), FEW, {}),
     (probed((20, 12), values=[80.0]), FEW, {}),
     (waited(1.0, 0.861, 1.0), {"waited": N} | FEW, {"share": 0.139, "often": " in 1 of 3 repetitions"}),
@@ -142,13 +142,13 @@ CASES = [
     (disturbed(noise({"clock_hz": 4e8})), {}, {}),  # idle CPUs are slow
     (row(COOLING), {"spread": U}, {}),
     # Seen on a guest: 0.85 of the limit with all of its CPUs' time, and the kernel told no clock.
-    (crowded(0, 1, 2, 2, 0, slower=5.0), {"crowded-core": U} | FEW, {}),
-    (crowded(0, 1, 0, 0, 0, slower=5.0), {"crowded-core": N} | FEW, {}),
+    (crowded(0, 1, 2, 2, 0, slower=5.0), {"neighbours": U} | FEW, {}),
+    (crowded(0, 1, 0, 0, 0, slower=5.0), {"neighbours": N} | FEW, {}),
     # A run with the value of the undisturbed ones was not disturbed.
     (crowded(0, 1, 2, 2, 0, slower=1.0), FEW, {}),
     # Two threads that the host placed on one core hold each other up.
     (crowded(1, 1, 1, 1, 1, ns=10.3), FEW, {}),
-    (crowded(1, 1, 1, 1, 1), {"crowded-core": U} | FEW, {}),
+    (crowded(1, 1, 1, 1, 1), {"neighbours": U} | FEW, {}),
     (crowded(None, None, None, None, None), FEW, {}),
     # Threads that share a core as asked, or that waited for their CPU, hold each other up.
     (crowded(4, 4, 4, 4, 4, count=4), FEW, {}),

@@ -4,14 +4,13 @@ import json
 import statistics
 from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.messages import Trust, message
-from peakmark.rows import findings, row_warnings, schema
+from peakmark.rows import comparisons, findings, row_warnings, schema
 
 FAST = [200.0, 210.0, 205.0]
 SLOW = [100.0, 101.0, 102.0]
@@ -21,18 +20,13 @@ FACTORS = {"Workloads": "workload", "Block size": "block_bytes", "Threads": "con
 
 def row(speeds):
     """The speeds of one choice at one point."""
-    return SimpleNamespace(
-        n=len(speeds),
-        slowest=min(speeds),
-        middle=statistics.median(speeds),
-        fastest=max(speeds),
-    )
+    known = {"n": len(speeds), "slowest": min(speeds), "fastest": max(speeds)}
+    return pd.DataFrame([known | {"middle": statistics.median(speeds), "point": "p"}])
 
 
 def pair(first, second):
     """The two choices at one point, compared."""
-    gaps = findings.gaps_of(row(first), row(second))
-    return {**gaps, "point": "p", "factor": row(first).middle / row(second).middle}
+    return comparisons.beside(row(first), row(second), ["point"]).iloc[0].to_dict()
 
 
 def gaps(first, second):
@@ -46,9 +40,9 @@ def shown(*points, tested=1):
     others = [pair(SLOW, [*SLOW, 120.0])] * (tested - 1)
     pairs = pd.DataFrame([*points, *others]).assign(
         group=[0] * len(points) + list(range(1, tested)),
-        **dict.fromkeys(["table", *findings.CHOICES], ""),
+        **dict.fromkeys(["table", *comparisons.CHOICES, "part"], ""),
     )
-    found = findings.judged(pairs).iloc[0]
+    found = comparisons.judged(pairs).iloc[0]
     if pd.isna(found["direction"]):
         return None
     return found["direction"], found["certainty"]
@@ -90,7 +84,7 @@ def test_two_points_that_differ_in_opposite_ways_show_nothing():
 
 
 def test_a_difference_of_five_percent_is_none():
-    assert shown(pair([105.0] * 3, [100.0] * 3)) == (0, "level")
+    assert shown(pair([105.0] * 3, [100.0] * 3)) == (0, "in every repetition")
     assert shown(pair([105.1] * 3, [100.0] * 3)) == (1, "in every repetition")
 
 
@@ -126,7 +120,7 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
 
 
 def test_level_sides_need_all_values_within_five_percent():
-    assert shown(pair([100.0, 101.0, 104.0], [99.5, 100.0, 103.0])) == (0, "level")
+    assert shown(pair([100.0, 101.0, 104.0], [99.5, 100.0, 103.0])) == (0, "in every repetition")
     assert shown(pair([100.0, 101.0, 108.0], [99.5, 100.0, 103.0])) is None
 
 

@@ -89,7 +89,7 @@ def test_runs_of_a_row_are_compared_in_its_most_usual_placement(tmp_path):
     runs = frames.runs[frames.runs["workload"].eq("HP") & frames.runs["concurrency"].eq(2)]
     assert [round(1e9 * band, 1) for band in runs["band"]] == [10.3, 26.0, 26.0]
     # Nobody disturbed a run: each placement has its own rate of DRAM.
-    assert not set(frames.warnings["code"]) & {"memory-load", "crowded-core"}
+    assert not set(frames.warnings["code"]) & {"neighbours"}
     assert frames.runs["causes"].eq("").all()
     left = frames.warnings[frames.warnings["code"].eq("other-placement")]
     assert sorted(left["amount"]) == [1, 1, 1, 1]
@@ -124,7 +124,7 @@ def test_a_neighbour_at_the_memory_is_named_if_the_value_fell(tmp_path, value, n
     rows = {("RR", 1 << 20): [(26.0, value), (26.0, 1.0), (26.0, 1.0)]}
     frames = measured(tmp_path / "c", rows, slower=("RR", 0))
     row = rows_of(frames)["RR", 1 << 20]
-    assert ("memory-load" in row.warnings.split()) == named
+    assert ("neighbours" in row.warnings.split()) == named
     assert not list(placements.describe(frames))
 
 

@@ -128,7 +128,7 @@ def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path, isa, code):
 @pytest.mark.parametrize(("disturbed", "shared"), [(1, False), (6, True)])
 @pytest.mark.parametrize(("code", "bad", "good"), [
     ("waited", {"cpu_share": 0.5}, {"cpu_share": 1.0}),
-    ("crowded-core", {"held_up": 1}, {"held_up": 0}),
+    ("neighbours", {"held_up": 1}, {"held_up": 0}),
     ("clock-moved", CLOCKS | {"clock_hz_after": 3e9}, CLOCKS),
     ("steal", noise(steal=0.3), noise()),
 ])  # fmt: skip
@@ -165,7 +165,7 @@ def test_dram_is_held_against_the_median_of_the_host_with_as_many_threads(tmp_pa
     marked = {
         (row.workload, row.concurrency)
         for row in own_rows(frames, "memory_throughput")
-        if notes(frames, "memory-load", row.point)
+        if notes(frames, "neighbours", row.point)
     }
     assert marked == {("WS", 2)}
 

@@ -1,0 +1,371 @@
+"""Compare two choices, such as RS and RR, at all points that are otherwise equal.
+
+The pairs of rows form *groups* that share the working set and the cache level. A difference is stated if
+it holds at every point of a group: all values of one choice are better than all of the other, the values
+of the rows differ by more than 5 %, and the difference is significant. If the points were measured once or
+twice, the factor is stated with these words. docs/method.md says how often a stated difference is false.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from peakmark.formatting import capitalised, listed, value_range
+from peakmark.rows import schema
+from peakmark.rows.labels import Labels
+from peakmark.tools.tables import Table
+
+TWICE = 2.0
+"""Smallest factor that sentences state as a multiple, such as *2.1 times*, instead of a percentage."""
+CHANCE = 0.05
+"""Probability of a false finding: nothing differs in the campaign, but a sentence states a difference."""
+LEAST_DIFFERENCE = 1.05
+"""Factor between the values of two rows up to which they count as level."""
+TESTED = 3
+"""Fewest repetitions of each choice for which a difference is tested."""
+GAPS = {1: 2.0, 2: 0.5}
+"""Number of points in a group -> smallest gap between the ranges of the two choices, as a multiple of
+the larger range, at which the choices differ.
+
+One or two points cannot reach a small p-value, so a wide gap is required (simulated: docs/method.md).
+"""
+WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
+    "cpu": (("QP", "HP"), ("HP", "SP"), ("SP", "DP"), ("FP32", "DP")),
+    "memory": (("RS", "RR"), ("WS", "WR"), ("RWS", "RWR"), ("RS", "WS")),
+    "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
+    "network": (("TCP", "UDP"), ("LAT-TCP", "LAT-UDP")),
+    "gpu": (("FP32", "FP64"), ("TC-FP64", "FP64"), ("TC-FP8", "TC-FP16"), ("RWS", "RWR")),
+}
+"""Subsystem -> pairs of workloads that are compared."""
+CERTAINTY = {1: "measured once", 2: "measured twice"}
+"""Number of repetitions -> words on a difference that is not tested."""
+EQUAL = ["node", "workload", "variant", "cache_level", "block_bytes", "concurrency"]
+"""Columns that are equal in the two rows of a pair, except the compared factor."""
+CHOICES = ["topic", "first", "second", "working_set"]
+"""Columns of a frame of pairs: the sentence's heading, the choices' names, the working set in words."""
+POINT = {"of_workload": "for", "of_block": "at", "of_threads": "with"}
+"""Column with a word for a part of a row's point -> preposition before such words."""
+WORD = dict(zip(("workload", "block_bytes", "concurrency"), POINT, strict=True))
+"""Column that is compared -> column with the word for it."""
+INNER = {"Workloads": ("of_block", "of_threads"), "Block size": ("of_workload", "of_threads")}
+"""Topic -> column that a group of pairs shares, and column that a part of the group also shares.
+
+For other topics they are workload and block.
+"""
+
+
+class Comparison(NamedTuple):
+    """Two choices of one factor that are compared with each other.
+
+    Attributes:
+        topic: heading of the sentences.
+        factor: column of ``rows`` that holds the choices.
+        choices: the two choices, as in the column.
+        names: the two choices, as in sentences.
+    """
+
+    topic: str
+    factor: str
+    choices: tuple[Any, Any]
+    names: tuple[str, str]
+
+
+# -- pairs of rows
+
+
+def pairs_of_table(rows: pd.DataFrame, labels: Labels) -> Iterator[pd.DataFrame]:
+    """Yield the pairs of rows of each comparison in a table, in the order of the sentences.
+
+    Args:
+        rows: rows of one table that may be compared.
+        labels: labels of the table.
+    """
+    rows = add_speeds(add_words(rows, labels))
+    own = rows[rows["is_own"]]
+    for topic, factor, (first, second), names in comparisons_of(own, labels):
+        on = [name for name in EQUAL if name != factor]
+        pairs = beside(own[own[factor].eq(first)], own[own[factor].eq(second)], on)
+        pairs[WORD[factor]] = ""
+        yield grouped(pairs, topic, names)
+    # A row with other settings than the kernel's is no reference for it.
+    is_compared = rows["is_comparable"] & ~rows["warnings"].str.contains(r"\botherwise\b")
+    for program in labels.table.references:
+        pairs = beside(
+            own, rows[is_compared & rows["instrument"].eq(program.instrument)], ["point"]
+        )
+        yield grouped(pairs, "Reference", (labels.table.own.heading, program.heading))
+
+
+def add_words(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
+    """Add the words for the parts of each row's point, see ``POINT``, and for its working set."""
+    lines = list(schema.lines(rows))
+    return rows.assign(
+        of_workload=[labels.workload(line) for line in lines],
+        of_block=[labels.block(line) for line in lines],
+        of_threads=[labels.threads(line) for line in lines],
+        working_set=[labels.working_set(line) for line in lines],
+    )
+
+
+def add_speeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add ``slowest``, ``middle`` and ``fastest`` of each row: rates, or reciprocals of times."""
+    is_time = rows["unit"].eq("s")
+    return rows.assign(
+        slowest=rows["min"].mask(is_time, 1 / rows["max"]),
+        middle=rows["value"].mask(is_time, 1 / rows["value"]),
+        fastest=rows["max"].mask(is_time, 1 / rows["min"]),
+    )
+
+
+def comparisons_of(own: pd.DataFrame, labels: Labels) -> Iterator[Comparison]:
+    """Yield the comparisons of workloads, of neighbouring block sizes, and of most and fewest threads."""
+    table = labels.table
+    for first, second in WORKLOADS[table.subsystem]:
+        names = (table.workload_label(first), table.workload_label(second))
+        yield Comparison("Workloads", "workload", (first, second), names)
+    blocks = own.dropna(subset="block_bytes").drop_duplicates("block_bytes")
+    sizes = blocks.set_index("block_bytes")["of_block"].sort_index()
+    for (small, of_small), (large, of_large) in pairwise(sizes.items()):
+        yield Comparison("Block size", "block_bytes", (large, small), (of_large, of_small))
+    most, fewest = own["concurrency"].max(), own["concurrency"].min()
+    if most > fewest:
+        names = (labels.many(most), labels.many(fewest))
+        yield Comparison(f"{capitalised(labels.noun)}s", "concurrency", (most, fewest), names)
+
+
+def beside(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
+    """Return the pairs of rows of two choices, and how far the ranges of their values are apart.
+
+    The columns are those of the first choice, and these:
+
+    - ``n``: number of repetitions of the choice with fewer repetitions.
+    - ``factor``: how many times as fast the first choice is.
+    - ``gap``: gap between the ranges, as a multiple of the larger range, if the first choice is faster;
+      negative if the ranges overlap.
+    - ``gap_back``: the same if the second choice is faster.
+    - ``arrangements``: logarithm of the number of ways to divide the values between the choices. If
+      nothing differs, all ways are equally likely.
+    - ``is_level``: whether all values of both choices differ by at most the factor ``LEAST_DIFFERENCE``.
+
+    Args:
+        first: rows of the first choice, with the columns of ``add_speeds``.
+        second: rows of the second choice.
+        on: columns that are equal in the two rows of a pair.
+    """
+    pairs = first.merge(second, on=list(on), suffixes=("", "_other"))
+    ranges = pairs["fastest"] - pairs["slowest"]
+    larger = ranges.clip(lower=pairs["fastest_other"] - pairs["slowest_other"])
+    counts = zip(pairs["n"], pairs["n_other"], strict=True)
+    ways = [math.comb(n + n_other, n) for n, n_other in counts]
+    slowest = pairs[["slowest", "slowest_other"]].min(axis=1)
+    fastest = pairs[["fastest", "fastest_other"]].max(axis=1)
+    return pairs.assign(
+        n=pairs[["n", "n_other"]].min(axis=1),
+        factor=pairs["middle"] / pairs["middle_other"],
+        gap=multiple(pairs["slowest"] - pairs["fastest_other"], larger),
+        gap_back=multiple(pairs["slowest_other"] - pairs["fastest"], larger),
+        arrangements=np.log(np.array(ways, dtype=float)),
+        is_level=fastest <= LEAST_DIFFERENCE * slowest,
+    )
+
+
+def multiple(gap: pd.Series, largest_range: pd.Series) -> pd.Series:
+    """Return gaps as multiples of ranges; infinite if every choice has a single value."""
+    return (gap / largest_range).fillna(0.0)
+
+
+def grouped(pairs: pd.DataFrame, topic: str, names: tuple[str, str]) -> pd.DataFrame:
+    """Add to pairs the heading of their sentences, the names of the choices, and their groups.
+
+    A ``group`` shares node, working set, cache level and workload, or the block if workloads are compared.
+    A ``part`` of a group also shares the block or, if this is compared or shared, the number of threads.
+    """
+    shared, inner = INNER.get(topic, ("of_workload", "of_block"))
+    group = pairs["node"]
+    for name in ("variant", "cache_level", shared):
+        group = group.str.cat(pairs[name], sep="/")
+    return pairs.assign(
+        topic=topic, first=names[0], second=names[1], group=group, part=pairs[inner]
+    )
+
+
+def judged(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of all tables with ``direction`` and ``certainty``.
+
+    ``direction`` is 1 if the first choice is faster, -1 if the second is, 0 if they are level, and empty
+    without a clear result. The parts of a group without a clear result are judged by themselves.
+    """
+    key = ["table", *CHOICES, "group"]
+    groups = judge(pairs, key, GAPS)
+    found = pairs.join(groups[["direction", "certainty"]], on=key)
+    is_open = found["direction"].isna()
+    tested = int(groups["n"].ge(TESTED).sum())
+    parts = judge(pairs[is_open], [*key, "part"], dict.fromkeys(GAPS, math.inf), tested)
+    open_pairs = pairs[is_open].join(parts[["direction", "certainty"]], on=[*key, "part"])
+    return pd.concat([found[~is_open], open_pairs]).sort_index()
+
+
+def judge(
+    pairs: pd.DataFrame, key: list[str], gaps: Mapping[int, float], tested: int = 0
+) -> pd.DataFrame:
+    """Return groups of pairs with ``n``, ``direction`` and ``certainty``; the key is the index.
+
+    At each point of a group the values of both choices must not overlap, and those of the rows must differ
+    by more than ``LEAST_DIFFERENCE``. The difference must also be significant: either the p-value of a
+    permutation test is at most ``CHANCE`` divided by the number of tested groups, or the gap between the
+    ranges is large enough.
+
+    Args:
+        pairs: pairs of all tables.
+        key: columns that a group shares.
+        gaps: see ``GAPS``.
+        tested: number of groups that were tested before.
+    """
+    groups = pairs.groupby(key, sort=False).agg(
+        points=("point", "size"),
+        n=("n", "min"),
+        least=("factor", "min"),
+        most=("factor", "max"),
+        gap=("gap", "min"),
+        gap_back=("gap_back", "min"),
+        arrangements=("arrangements", "sum"),
+        is_level=("is_level", "all"),
+    )
+    is_tested = groups["n"].ge(TESTED)
+    # Only two arrangements of the values separate the choices completely: one for each direction.
+    log_p = math.log(2) - groups["arrangements"]
+    is_significant = log_p <= math.log(CHANCE / max(1, tested + is_tested.sum()))
+    # With three points or more, any gap suffices.
+    needed = groups["points"].map(gaps).fillna(0.0)
+    ways = []
+    for gap, factor in ((groups["gap"], groups["least"]), (groups["gap_back"], 1 / groups["most"])):
+        is_apart = gap.gt(0) & (is_significant | gap.ge(needed))
+        ways.append(factor.gt(LEAST_DIFFERENCE) & (is_apart | ~is_tested))
+    direction = np.select([*ways, groups["is_level"]], [1.0, -1.0, 0.0], np.nan)
+    certainty = groups["n"].map(CERTAINTY).fillna("in every repetition")
+    return groups.assign(direction=direction, certainty=certainty)
+
+
+# -- sentences
+
+
+def sentences(table: Table, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield a line of ``findings`` for each comparison and result; groups with the same result share it.
+
+    Args:
+        table: table of the pairs.
+        pairs: pairs of the table, as ``judged`` returns them.
+    """
+    for _, every in pairs.groupby(CHOICES, sort=False):
+        clear = every.dropna(subset="direction")
+        for _, same in clear.groupby(["direction", "certainty"], sort=False):
+            yield sentence(table, same, every)
+
+
+def sentence(table: Table, pairs: pd.DataFrame, every: pd.DataFrame) -> dict[str, Any]:
+    """Return the line of ``findings`` for pairs with the same result, of every pair with these choices."""
+    pair = pairs.iloc[0]
+    better, worse, factors = pair["first"], pair["second"], pairs["factor"]
+    if pair["direction"] < 0:
+        better, worse, factors = worse, better, 1 / factors
+    where = covered_points(pairs, every)
+    # The report's method says that other differences hold in every repetition.
+    if pair["certainty"] in CERTAINTY.values():
+        where += f", {pair['certainty']}"
+    if pair["direction"] == 0:
+        text = f"{better} and {worse} are level{where}"
+    elif table.lower_is_better:
+        text = (
+            f"{worse} {verb(worse, 'takes', 'take')} {by_how_much(factors, 'long')} {better}{where}"
+        )
+    elif pair["topic"] == "Reference" and pair["direction"] < 0:
+        # Keep peakmark's kernel as the subject of the sentence.
+        text = f"{worse} is {percents(1 - 1 / factors)} slower than {better}{where}"
+    else:
+        text = f"{better} {verb(better, 'is', 'are')} {by_how_much(factors, 'fast')} {worse}{where}"
+    if pair["working_set"]:
+        text = f"{pair['working_set']}, {text}"
+    return {
+        "topic": pair["topic"],
+        "better": better,
+        "worse": worse,
+        "factor_low": factors.min(),
+        "factor_high": factors.max(),
+        "certainty": pair["certainty"] if pair["direction"] else "level",
+        "points": json.dumps([*pairs["point"]], ensure_ascii=False),
+        "text": f"{capitalised(text)}.",
+    }
+
+
+def covered_points(pairs: pd.DataFrame, every: pd.DataFrame) -> str:
+    """Return the part of a sentence that says at which of every pair it holds.
+
+    Examples are `` at all 7 points``, `` for RS at 64 KiB with 1 thread`` and `` at 6 of 7 points, not for RS``.
+    """
+    if len(pairs) == len(every) > 2:
+        return f" at all {len(every)} points"
+    if len(every) <= 2:
+        return words_for(pairs, every.head(0), [*POINT])
+    where = words_for(pairs, every, [*POINT])
+    others = words_for(every.drop(pairs.index), every, [*POINT])
+    but_others = f" at {len(pairs)} of {len(every)} points, not{others}"
+    return min(where, but_others, key=len)
+
+
+def words_for(pairs: pd.DataFrame, every: pd.DataFrame, columns: Sequence[str]) -> str:
+    """Return the words for some of every pair, such as `` for RS, for WS at 64 KiB``; empty for all.
+
+    Args:
+        pairs: the pairs.
+        every: the pairs from which the words distinguish them.
+        columns: columns of ``POINT`` that may be named.
+    """
+    if not columns or len(pairs) == len(every):
+        return ""
+    column, *inner = columns
+    names: dict[str, list[str]] = defaultdict(list)
+    for word, of_word in pairs.groupby(column, sort=False):
+        names[words_for(of_word, every[every[column].eq(word)], inner)].append(str(word))
+    texts = []
+    for below, words in names.items():
+        text = ""
+        if any(words):
+            # A word for threads may be ``on 8 cores``.
+            text = " " if words[0].startswith("on ") else f" {POINT[column]} "
+        texts.append(text + listed(words) + below)
+    return ",".join(texts)
+
+
+def verb(subject: str, singular: str, plural_form: str) -> str:
+    """Return the form of a verb for the name of a choice, which may be plural, such as ``2 threads``."""
+    return plural_form if subject[:1].isdigit() and subject.endswith("s") else singular
+
+
+def by_how_much(factors: pd.Series, adjective: str) -> str:
+    """Return ``12 to 31 % faster than`` or ``2.1 times as fast as`` for the adjective ``fast``."""
+    if factors.max() < TWICE:
+        return f"{percents(factors - 1)} {adjective}er than"
+    return f"{times(factors)} as {adjective} as"
+
+
+def percents(shares: pd.Series) -> str:
+    """Return ``12 %`` or ``12 to 31 %``."""
+    low, high = f"{100 * min(shares):.0f}", f"{100 * max(shares):.0f}"
+    return f"{value_range(low, high)} %"
+
+
+def times(factors: pd.Series) -> str:
+    """Return ``2.1 times`` or ``2.1 to 130 times``."""
+    texts = [
+        f"{factor:.2g}" if factor < 100 else f"{factor:.0f}"
+        for factor in (factors.min(), factors.max())
+    ]
+    return f"{value_range(*texts)} times"
