@@ -62,7 +62,8 @@ class Drawing(_Rows, frozen=True, kw_only=True):
         variants: Variants to draw. Default: all variants.
         kind: panels (default) draws a panel for each workload, with every program and the limit;
             together draws a line for each workload, in one panel or in one for each block size;
-            bars draws a bar for each row, with the references as open markers.
+            bars draws a bar for each row, with the references as open markers, and all block sizes of a
+            workload in one panel.
         value: measured (default), efficiency (the share of the limit), or deviation (the standard
             deviation of the runs).
     """

@@ -43,10 +43,10 @@ MAX_LETTERS = 22
 """Letters that fit side by side below a panel."""
 FEW = 5
 """Largest number of bars of a panel whose values are written above them."""
+BAR_WIDTH = 0.8
+"""Width of the bars at one place, as a share of the distance between places."""
 LETTERS = 92
 """Letters that fit side by side above all panels of a line."""
-BESIDE = 0.4
-"""Distance of a reference's mark from the middle of the bar, as a share of the distance between bars."""
 VARIANTS = {
     "pool": "",
     "pool-temporal": "ordinary stores",
@@ -148,7 +148,8 @@ def plot(figure: Picture) -> Figure:
 
     The horizontal axis is the block size or the concurrency, whichever has more values. A panel shows
     one workload with all programs. If a layout asks for it, a panel shows all workloads of one block
-    size or number of threads instead, or bars over the concurrency.
+    size or number of threads instead. Bars are over the block sizes if there are several, with a bar for
+    each number of threads.
     """
     kind = figure.kind
     value = "measured" if figure.drawing is None else figure.drawing.value
@@ -156,10 +157,11 @@ def plot(figure: Picture) -> Figure:
         rows, label = rows_of_several(figure), "Nodes"
     else:
         across, other = "concurrency", "block_bytes"
-        if kind != "bars" and is_over_blocks(figure.rows):
+        has_blocks = figure.rows["block_bytes"].nunique() > 1
+        if is_over_blocks(figure.rows) or (kind == "bars" and has_blocks):
             across, other = other, across
         rows = named_rows(figure, across, other).pipe(add_panels, figure, kind)
-        rows = rows.sort_values(["other_place", "across"], kind="stable")
+        rows = rows.sort_values(["panel_place", "other_place", "across"], kind="stable")
         label = label_across(figure.table, across)
     if kind == "together" or value == "deviation":
         rows = rows[rows["is_own"]]
@@ -196,22 +198,33 @@ def runs_and_limits(figure: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> Figure:
-    """Draw a bar for each row, with the references as open marks; a few bars have their values."""
+    """Draw a bar for each row, with the references as open marks on the bars.
+
+    The bars at one place are numbers of threads, from light to dark. A few bars have their values.
+    """
     looks = figure_style.looks_of(figure.table)
-    order = rows.sort_values("across")["across_name"].unique()
+    order = list(rows.sort_values("across")["across_name"].unique())
+    hues = list(rows.sort_values("other_place")["other_name"].unique())
+    names = [", ".join(filter(None, (figure.table.own.heading, hues[0]))), *hues[1:]]
+    # The last of these shades is the colour itself, the first nearly white.
+    shades = sns.light_palette(figure_style.COLOURS[0], len(hues) + 1)[1:]
     columns = figure_style.columns_of(rows["panel"].nunique(), MAX_COLUMNS)
     is_share = figure.drawing is not None and figure.drawing.value == "efficiency"
     grid = sns.catplot(
         rows[rows["is_own"]], kind="bar", x="across_name", y="y", order=order, col="panel",
-        col_wrap=columns, color=figure_style.COLOURS[0], saturation=1, errorbar=None, sharey=True, width=0.6,
+        col_wrap=columns, hue="other_name", hue_order=hues, palette=shades, legend=False,
+        saturation=1, errorbar=None, sharey=True, width=BAR_WIDTH,
     )  # fmt: skip
     grid.set_titles("{col_name}")
     for panel, axis in grid.axes_dict.items():
-        axis.patches[0].set_label(figure.table.own.heading)
+        for bars, name in zip(axis.containers, names, strict=True):
+            bars.patches[0].set_label(name)
+        # Seaborn divides the width of the bars at one place by their number.
         others = rows[rows["panel"].eq(panel) & ~rows["is_own"]]
-        places = others["across_name"].map(list(order).index) + BESIDE
+        middles = (others["other_name"].map(hues.index) + 0.5) / len(hues) - 0.5
+        places = others["across_name"].map(order.index) + BAR_WIDTH * middles
         figure_style.scatter(axis, others.assign(x=places), "program", looks)
-        if len(order) <= FEW:
+        if len(hues) == 1 and len(order) <= FEW:
             axis.bar_label(
                 axis.containers[0], fmt=partial(significant, digits=2), fontsize=figure_style.SMALL
             )
@@ -284,9 +297,12 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads = distinct["full_name"].nunique()
     has_many = kind == "panels" and workloads > 1 and len(distinct) > MAX_PANELS
-    is_split = len(distinct) > workloads and not has_many
-    if is_split:
-        rows = rows.sort_values("other_place", kind="stable")
+    is_split = kind != "bars" and len(distinct) > workloads and not has_many
+    # Lines of panels are as long as possible: workloads side by side, or the panels of each workload.
+    rows = rows.assign(workload_place=pd.factorize(rows["full_name"])[0])
+    places = ["workload_place"]
+    if is_split and (kind == "together" or workloads >= len(distinct) / workloads):
+        places = ["other_place", "workload_place"]
     # Join the texts that distinguish panels.
     parts = []
     if kind != "together":
@@ -300,7 +316,7 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     panels = [", ".join(filter(None, each)) for each in zip(*parts, strict=True)]
     lines = rows["other_name"] if has_many else ""
     # A single panel may have no title.
-    return rows.assign(panel=panels or "", line=lines)
+    return rows.assign(panel=panels or "", line=lines, panel_place=rows.groupby(places).ngroup())
 
 
 def rows_of_several(figure: Picture) -> pd.DataFrame:

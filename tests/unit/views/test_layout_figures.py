@@ -29,7 +29,7 @@ def limited(tmp_path_factory):
     """
     records = []
     for (number, name), block, threads in itertools.product(
-        enumerate(PATTERNS, 1), (64 * KIB, MIB), (1, 2, 4)
+        enumerate(PATTERNS, 1), (64 * KIB, MIB, 16 * MIB), (1, 2, 4)
     ):
         for tool, times in (("diskbench", 1), ("iozone", 2)):
             values = [1e8 * times * number * threads * (1 + run / 10) for run in range(3)]
@@ -64,8 +64,7 @@ def test_deviations_are_those_of_the_runs(limited):
 
 def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited):
     axes = plot(SHARES, limited)
-    titles = [f"{name}, {block}" for block in ("64 KiB", "1 MiB") for name in SHOWN]
-    assert [axis.get_title(loc="left") for axis in axes] == titles
+    assert [axis.get_title(loc="left") for axis in axes] == SHOWN
     heights = sorted(bar.get_height() for axis in axes for bar in axis.patches)
     shares = sorted(100 * limited.rows.loc[limited.rows["is_own"], "efficiency"])
     assert heights == pytest.approx(shares)
@@ -74,4 +73,19 @@ def test_a_bar_is_a_rows_share_of_its_limit_and_references_are_marks(limited):
     assert marks == pytest.approx([2 * share for share in shares])
     for axis in axes:
         assert [100.0, 100.0] in [list(line.get_ydata()) for line in axis.lines], "the limit"
-        assert len(axis.texts) == 3, "values above the bars"
+        # A mark is in the middle of its bar, over one of the three block sizes.
+        middles = [bar.get_x() + bar.get_width() / 2 for bar in axis.patches]
+        assert len(middles) == 9
+        assert sorted(middles) == pytest.approx(sorted(axis.collections[0].get_offsets()[:, 0]))
+
+
+def test_bars_of_one_block_size_have_their_values(limited):
+    axes = plot(SHARES, replace(limited, rows=limited.rows.query("block_bytes == @MIB")))
+    assert [len(axis.texts) for axis in axes] == [3, 3, 3, 3]
+
+
+def test_panels_of_a_workload_are_side_by_side_if_they_fill_a_line(limited):
+    drawing = Drawing(name="x", of=DISK.name, title="Two patterns", workloads=("RS", "WS"))
+    titles = [axis.get_title(loc="left") for axis in plot(drawing, limited)]
+    assert titles == [f"{name}, {many}" for name in ("RS", "WS") for many in (
+        "1 thread", "2 threads", "4 threads")]  # fmt: skip
