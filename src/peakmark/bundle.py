@@ -32,7 +32,9 @@ OLDEST = (1980, 1, 1, 0, 0, 0)
 
 
 def write(campaign: Path, target: Path | None = None) -> Path:
-    """Write the bundle of a campaign, with the author's chapters, and rows and tables that are up to date.
+    """Write the bundle of a campaign, after bringing its rows and tables up to date.
+
+    The author's chapters are packed too, although they may be in another folder.
 
     Args:
         campaign: folder of the campaign.
@@ -59,7 +61,8 @@ def write(campaign: Path, target: Path | None = None) -> Path:
         for name, path in sorted(found.items()):
             entry = zipfile.ZipInfo(name, OLDEST)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o100644 << 16  # a regular file
+            # A regular file, rw-r--r--: zip keeps the mode in the upper 16 bits.
+            entry.external_attr = 0o100644 << 16
             archive.writestr(entry, path.read_bytes())
     return target
 
@@ -97,4 +100,5 @@ def _unpack(bundle: Path, folder: Path) -> None:
         ) from error
     if not (folder / FOLDER).is_dir():
         raise RecordError(f"{bundle} is no bundle of peakmark: it has no {FOLDER}/")
-    (folder / FOLDER / CAMPAIGN).touch()  # the newest file: the rows are current
+    # Unpacked files have the time of unpacking. The rows count as current if no file is newer than this one.
+    (folder / FOLDER / CAMPAIGN).touch()

@@ -62,7 +62,7 @@ class Subsystem:
 
 
 UNITS = ("FP16", "BF16DOT", "QPMM", "BF16MM")
-"""CPU workloads whose instructions only some processors have."""
+"""CPU workloads whose execution units (FP16, bfloat16, matrices) only some processors have."""
 FUSED = {"DP": "DPMIX", "FP32": "FP32MIX"}
 """CPU workload of fused multiply-adds -> the workload that mixes them with additions."""
 
@@ -78,8 +78,8 @@ SHAPES = {
 }
 """Workload whose cell measures several rows, such as a whole matrix or curve -> metric of its rows.
 
-The variant of a row is its place in the matrix or curve, and of META the operation. The details of a
-value in a matrix or curve hold all points.
+The variant of such a row says where in the matrix or curve its value is; for META, it is the operation.
+The details of a recorded value of a matrix or curve hold all points.
 """
 DISK_METRICS = ("throughput", "iops", "latency")
 """Metrics of the disk workloads that read or write records."""
@@ -125,7 +125,9 @@ SUBSYSTEMS = {
 }
 
 KERNELS = {subsystem.name: subsystem.kernel for subsystem in SUBSYSTEMS.values()}
+"""Subsystem -> peakmark's kernel that measures it."""
 WORKLOADS = {subsystem.name: subsystem.workloads for subsystem in SUBSYSTEMS.values()}
+"""Subsystem -> its workloads."""
 
 POOLS = ("pool", "pool-temporal")
 """Variants of memory rows that walk a pool.
@@ -135,14 +137,14 @@ ordinary stores through the caches.
 """
 
 AUTO = "auto"
-"""Size of a pool or of LAT's area that the node chooses when it measures.
+"""Word instead of a size, of a pool or of LAT's area. The node chooses the size when it measures.
 
-The plan assumes a fixed size.
+Until then, the plan estimates with a fixed size.
 """
 
 
 class DiskVariant(NamedTuple):
-    """The parts of the variant of a disk row.
+    """The variant of a disk row, split into its parts.
 
     Attributes:
         base: variant without the nodes, such as ``psync`` or ``create``.
@@ -166,7 +168,7 @@ class DiskVariant(NamedTuple):
 
 
 def disk_variant(variant: str) -> DiskVariant:
-    """Return the parts of a variant. The variants of other subsystems have no number of nodes."""
+    """Return the parts of a variant. Those of other subsystems are allowed, and have no number of nodes."""
     found = SEVERAL_NODES.search(variant)
     if found is None:
         return DiskVariant(variant)
@@ -189,19 +191,16 @@ _METRICS = {
     "LINK": "link_throughput",
     "LAUNCH": "latency",
 }
-"""Workload -> metric of its rows, for those of ``SHAPES`` and GPU workloads that have no rate."""
+"""Workload -> metric of its rows, if that is not the usual one of its subsystem."""
 
 
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
     """Return metric -> unit, for the metrics that a workload measures."""
     units = SUBSYSTEMS[subsystem].units
-    if subsystem == "cpu":
-        return dict(units)
     if subsystem == "disk" and workload not in SHAPES:
         return {metric: units[metric] for metric in DISK_METRICS}
-    # ``_METRICS`` lists the exceptions from these metrics.
     usual = "latency" if workload.startswith("LAT") else "throughput"
-    if subsystem == "gpu":
+    if subsystem in ("cpu", "gpu"):
         usual = "rate"
     metric = _METRICS.get(workload, usual)
     return {metric: units[metric]}
@@ -211,6 +210,7 @@ def gpu_variants(workload: str) -> tuple[str, ...]:
     """Return the variants of a GPU workload that a grid may ask for."""
     if workload == "LINK":
         return GPU_LINKS
+    # Only rates have variants: the workloads of ``_METRICS`` measure something else.
     return ("",) if workload in _METRICS else GPU_RATES
 
 
@@ -232,10 +232,10 @@ class Headline:
     """A row that stands for a resource: a line of the score card.
 
     Attributes:
-        title: text of the line, with ``{block}`` for the row's block size.
+        title: text of the line, in which ``{block}`` stands for the row's block size.
         table: table of the row.
         workload: workload of the row.
-        unit: unit of the values, as ``formatting.quantity`` scales it.
+        unit: unit in which ``formatting.quantity`` prints the values, with a fitting prefix.
         level: cache level of the row; empty for any level.
         instrument: program that measures the row; empty for peakmark's kernel.
     """

@@ -18,12 +18,13 @@ from peakmark.formatting import format_size
 from peakmark.validation import convert
 
 Scalar = str | int | float | bool | None
+# Write equal values as equal texts, whatever the order of their keys.
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
 
 
 class CellKeys(Struct, kw_only=True):
-    """Keys of a cell in a plan or a record. They form a path, so only plain names are allowed."""
+    """Keys of a cell in a plan or a record. Names are parts of a path, so they have no slash and no space."""
 
     subsystem: Literal["cpu", "memory", "disk", "network", "gpu"]
     instrument: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z")]
@@ -94,7 +95,7 @@ class Cell:
     @property
     def automatic(self) -> bool:
         """Return whether the node that measures chooses the block, as for the memory workload LAT."""
-        # A workload of SHAPES measures blocks of all sizes, and has no block of its own.
+        # A workload of ``SHAPES`` has no block: one cell measures blocks of all sizes.
         has_block = self.subsystem == "memory" and self.workload not in SHAPES
         return has_block and self.block is None
 
@@ -146,21 +147,17 @@ class Cell:
         return _canonical(self.to_json())
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], what: str = "cell") -> Cell:
+    def from_json(cls, data: Mapping[str, Any]) -> Cell:
         """Return the cell from JSON values, the inverse of ``to_json``.
-
-        Args:
-            data: JSON values.
-            what: start of the message in an error.
 
         Raises:
             RecordError: a key is missing or wrong.
         """
-        return cls.of(convert(data, CellKeys, what))
+        return cls.of(convert(data, CellKeys, "cell"))
 
     @classmethod
     def of(cls, stored: CellKeys) -> Cell:
-        """Return the cell of a plan or a record."""
+        """Return the cell that a plan or a record holds, from its checked keys."""
         keys = {name: getattr(stored, name) for name in CellKeys.__struct_fields__}
         if isinstance(keys["concurrency"], str):
             # A word such as "cores": the number is 1 until the node that measures knows it.

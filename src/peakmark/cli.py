@@ -29,9 +29,6 @@ from peakmark.run import build, cleanup
 if TYPE_CHECKING:
     from peakmark.views.compare import Dataset
 
-Handler = Callable[[argparse.Namespace], int | None]
-"""Function that runs a command and returns its exit code; None means success."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
@@ -39,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         One of ``ExitCode``, or 128 plus the number of the signal that stopped the command.
     """
-    os.umask(os.umask(0o077) | 0o002)  # never create files that everybody can write
+    # The inner call reads the mask, which can only be read by setting one. Never create files that everybody
+    # can write.
+    os.umask(os.umask(0o077) | 0o002)
     try:
         with cleanup.handled():
             if arguments is None:
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 sys.stdout.flush()  # inside the try, so that a failed write is reported as one sentence
     except PeakmarkError as error:
         return _failed(str(error), error.exit_code)
-    except BrokenPipeError:
+    except BrokenPipeError:  # the program that reads the output, such as head, has ended
         mute()
         return ExitCode.ERROR
     except OSError as error:
@@ -81,7 +80,7 @@ def _execute(words: list[str]) -> int:
 
 def _failed(text: str, code: int) -> int:
     """Print why a command failed, and return its exit code."""
-    with suppress(OSError):
+    with suppress(OSError):  # standard error may be full or a broken pipe too
         tell(text)
     return code
 
@@ -138,9 +137,9 @@ def init(_: argparse.Namespace) -> None:
     _write_new(site, f"{schemas.reference(site, 'site')}{example}")
     for name, kind in (("config", Campaign), ("site", Site)):
         path = schemas.path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         files.write_text(path, schemas.as_yaml(name, kind))
         print(f"{path}: written, for editors that check the files")
+    # A configuration that existed may name another site file, or none.
     option = "" if is_new else f" --site {site}"
     print(f"edit them, then: peakmark run{option}")
 
@@ -231,6 +230,7 @@ def plan(options: argparse.Namespace) -> None:
     completed = complete(values, on_cluster=options.slurm)
     where = None
     if options.slurm:
+        # None: the partition of the site file. Nodes that an earlier run chose are kept.
         where = cluster.find(completed, None, RESULTS / completed.campaign)
     planned = make_completed(completed, where)
     if options.write is not None:
@@ -279,11 +279,12 @@ def _snakemake(argv: list[str]) -> int:
     try:
         snakemake.cli.main()
     except SystemExit as end:
-        if end.code == SNAKEMAKE_FAILED and cleanup.pressed:
+        if end.code != SNAKEMAKE_FAILED:
+            return int(end.code or 0)
+        if cleanup.pressed:
             return 128 + signal.SIGINT
-        if end.code == SNAKEMAKE_FAILED:
-            return UserError.exit_code
-        return int(end.code or 0)
+        # Snakemake has the same code for all failures. ``UserError`` remembers the code of the error.
+        return UserError.exit_code
     return ExitCode.GOOD
 
 
@@ -313,8 +314,12 @@ def tables(options: argparse.Namespace) -> None:
 
 def _report_arguments(command: ArgumentParser) -> None:
     _bundle_argument(command)
-    help = "write only this document: FILE.html, or any other name for the PDF"
-    command.add_argument(*OUTPUT, type=Path, metavar="FILE", help=help)
+    command.add_argument(
+        *OUTPUT,
+        type=Path,
+        metavar="FILE",
+        help="write only this document: FILE.html, or any other name for the PDF",
+    )
 
 
 def report(options: argparse.Namespace) -> None:
@@ -331,8 +336,10 @@ def report(options: argparse.Namespace) -> None:
         if options.output is not None:
             print(rendering.write(content, options.output))
         elif options.campaign.is_file():
+            # A bundle was unpacked into a temporary folder, so write next to the bundle.
             for suffix in (".pdf", ".html"):
-                print(rendering.write(content, options.campaign.with_suffix(suffix)))
+                path = options.campaign.with_suffix(suffix)
+                print(rendering.write(content, path))
         else:
             rendering.write_all(content)
             print_summary(options.campaign)
@@ -343,8 +350,13 @@ def report(options: argparse.Namespace) -> None:
 
 def _compare_arguments(command: ArgumentParser) -> None:
     command.add_argument("a", type=Path, metavar="A", help=BUNDLE_HELP)
-    help = f"{BUNDLE_HELP}; several are each compared with A"
-    command.add_argument("others", type=Path, nargs="+", metavar="B", help=help)
+    command.add_argument(
+        "others",
+        type=Path,
+        nargs="+",
+        metavar="B",
+        help=f"{BUNDLE_HELP}; several are each compared with A",
+    )
     command.add_argument(
         "--changed",
         metavar="FACT",
@@ -369,6 +381,7 @@ def compare(options: argparse.Namespace) -> int:
     first = _dataset(options.a)
     comparisons = [judge(first, _dataset(other), rules) for other in options.others]
     print("\n\n".join(map(text_of, comparisons)))
+    # Verdict -> number of rows with it, in all comparisons.
     counts = Counter[str]()
     for found in comparisons:
         counts += found.counts
@@ -409,7 +422,7 @@ def fleet(options: argparse.Namespace) -> int:
     from peakmark.views import fleet_report
 
     with opened(options.campaign) as folder:
-        frames = build.load(folder, keep=False)
+        frames = build.load(folder, keep=False)  # the reader may have no right to write there
         lines = fleet_report.describe(frames)
         slow = fleet_report.slow_nodes(frames)
         if slow:
@@ -426,8 +439,12 @@ def _drain(nodes: list[str], campaign: str) -> str:
 
 def _bundle_arguments(command: ArgumentParser) -> None:
     _campaign_argument(command)
-    help = "file to write; default: next to the campaign's folder"
-    command.add_argument(*OUTPUT, type=Path, metavar="FILE.zip", help=help)
+    command.add_argument(
+        *OUTPUT,
+        type=Path,
+        metavar="FILE.zip",
+        help="file to write; default: next to the campaign's folder",
+    )
 
 
 def bundle(options: argparse.Namespace) -> None:
@@ -445,10 +462,14 @@ def _export_arguments(command: ArgumentParser) -> None:
     _bundle_argument(command)
     command.add_argument(*OUTPUT, type=Path, metavar="FILE", help="file to write")
     form = command.add_mutually_exclusive_group(required=True)
-    help = "gauges in the OpenMetrics text format"
-    form.add_argument("--openmetrics", action="store_true", help=help)
-    help = "one JSON object per row, with the columns of rows.csv"
-    form.add_argument("--json-lines", action="store_true", help=help)
+    form.add_argument(
+        "--openmetrics", action="store_true", help="gauges in the OpenMetrics text format"
+    )
+    form.add_argument(
+        "--json-lines",
+        action="store_true",
+        help="one JSON object per row, with the columns of rows.csv",
+    )
 
 
 def export(options: argparse.Namespace) -> None:
@@ -502,21 +523,25 @@ def measure(options: argparse.Namespace) -> None:
     from peakmark.storage import planfile
 
     kernels = options.kernels or build.folder()
+    # --tools: measure nothing, and print [name of this node, the tools that it has].
     if options.tools:
         tools = job.tools_here(planfile.read(options.plan), options.tools, kernels)
         print(json.dumps([os.environ.get("SLURMD_NODENAME"), tools]))
         return
+    # Read only the part of the plan that is measured: a job or a cell.
     if options.cell is None:
         part = planfile.job(options.plan, options.job)
     else:
         part = planfile.cell(options.plan, options.cell)
     request = job.request(part, part.cells[0], kernels)
+    # Slurm may have started a job of two nodes on the server's node. The client's node measures.
     if request.pair:
         _move_to(request.cell.node)
     cleanup.end_cleanly()
     if options.cell is None:
         job.run(part, options.job, kernels)
         return
+    # One cell. Only its job tells the other nodes when to start; --wait is the job's option for this.
     if request.cell.is_together and not options.wait:
         raise PeakmarkError(f"{options.cell} is measured by its job, together with other nodes")
     if options.wait:
@@ -561,12 +586,12 @@ class CliCommand(NamedTuple):
     """A command, whose name and help are those of the function that runs it.
 
     Attributes:
-        run: function that runs the command.
+        run: function that runs the command and returns its exit code; None means success.
         add_arguments: function that adds the arguments of the command to its parser.
         usage: synopsis, if argparse should not generate it.
     """
 
-    run: Handler
+    run: Callable[[argparse.Namespace], int | None]
     add_arguments: Callable[[ArgumentParser], None] = _no_arguments
     usage: str | None = None
 

@@ -39,16 +39,16 @@ class Equipment(NamedTuple):
     clock: str = ""
 
     def in_common(self, other: Equipment) -> int:
-        """Return the number of properties that are equal."""
+        """Return the number of properties that are equal, or unknown in both."""
         return sum(own == its for own, its in zip(self, other, strict=True))
 
 
 def equipment_of(facts: Mapping[str, Any]) -> Equipment:
     """Return the equipment of a node.
 
-    Firmware and kernel reserve some hundred MiB, which differ between equal nodes. The total memory is
-    therefore rounded up to the installed size: to whole GiB, or for large memories to the next eighth
-    of a power of two.
+    Firmware and kernel reserve some hundred MiB, and not the same on equal nodes. The total memory is
+    therefore rounded up to the installed size: below 16 GiB to whole GiB, otherwise to a multiple of an
+    eighth of the largest power of two that the memory contains.
 
     Args:
         facts: content of the node's ``machine/HOST.json``; may be empty.
@@ -61,7 +61,7 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
     total = memory.get("total")
     installed = ""
     if total:
-        # An eighth of the power of two below the total, but at least 1 GiB (2^30 B).
+        # A total of n bits contains the power 2^(n - 1), whose eighth is 2^(n - 4). 2^30 B are 1 GiB.
         step = 1 << max(30, total.bit_length() - 4)
         rounded_up = -(-total // step) * step
         installed = f"{rounded_up / 2**30:g} GiB"
@@ -127,7 +127,7 @@ def fact(name: str) -> Mapping[str, str]:
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted name and text of all known values in a nested value."""
+    """Yield the dotted name and the text of each known value in nested mappings and lists."""
     # Number the members of a list of mappings, such as GPUs, from 1.
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         value = dict(enumerate(value, 1))
@@ -136,9 +136,7 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for key, each in value.items():
             yield from flat(each, f"{prefix}{key}")
     elif value not in (None, "", []):
-        members = value
-        if not isinstance(value, list):
-            members = [value]
+        members = value if isinstance(value, list) else [value]
         yield name, ", ".join(_word(member, name) for member in members)
 
 
@@ -162,5 +160,6 @@ def matters(name: str, subsystem: str, instrument: str) -> bool:
     """Return whether the fact with a dotted name matters for the rows of a program."""
     line = fact(name)
     is_kernel = instrument == KERNELS[subsystem]
-    is_of_program = line["programs"] == "" or (line["programs"] == "kernels" and is_kernel)
+    # A fact of "kernels" matters to peakmark's kernels alone, any other to all programs.
+    is_of_program = line["programs"] != "kernels" or is_kernel
     return subsystem in line["subsystems"] and is_of_program

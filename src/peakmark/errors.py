@@ -113,19 +113,15 @@ _REMEDIES = {
     errno.EIO: "its disk or network has failed: see dmesg, or ask the administrator",
     errno.EMFILE: "raise the number of open files (ulimit -n)",
 }
+"""Number of an error of the system -> what a user can do about it."""
 
 
-def sentence(error: OSError, path: bool = True) -> str:
-    """Return the message for an OSError: path, reason and remedy.
-
-    Args:
-        error: the error.
-        path: whether to include the path; False if the caller's message has it.
-    """
+def sentence(error: OSError) -> str:
+    """Return the message for an OSError: path, reason and remedy."""
     text = str(error.strerror or error)
     # A rename has two paths.
     names = [str(name) for name in (error.filename, error.filename2) if name is not None]
-    if names and path:
+    if names:
         text = f"{' -> '.join(names)}: {text}"
     remedy = _REMEDIES.get(error.errno or 0)
     if remedy:
@@ -150,9 +146,10 @@ def tell(*lines: str) -> None:
 
 
 def mute() -> None:
-    """Discard buffered output, which Python would try to print again at exit, with a traceback.
+    """Discard the output that is still buffered.
 
-    Leave a stream alone that has replaced the standard output, as in tests.
+    Python would try to print it again at exit, and print a traceback if that fails too. If another stream
+    has replaced the standard output, as in tests, do nothing.
     """
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -56,10 +56,9 @@ def parse_json(content: bytes, kind: Any = Any) -> Any:
 
 
 def unusable(folder: Path) -> str | None:
-    """Return why no file can be written in a folder, or None if one can.
+    """Return why no file can be written in a folder; None if a test file could be written.
 
-    The function writes a file, because free space alone is not enough: /proc reports free space but
-    allows no files.
+    The reported free space alone does not tell: /proc reports some, but allows no files.
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -72,7 +71,7 @@ def unusable(folder: Path) -> str | None:
 LEAST_BYTES = 8 << 10
 """Free bytes below which a disk counts as full, because a record takes two blocks of 4 KiB."""
 MARGIN = 1.2
-"""Free space that files need, as a multiple of their size."""
+"""Free space that is demanded before files are written, as a multiple of their size."""
 
 
 def full(folder: Path, need: int = LEAST_BYTES) -> str | None:
@@ -84,7 +83,7 @@ def full(folder: Path, need: int = LEAST_BYTES) -> str | None:
         folder: the folder.
         need: bytes that will be written; by default those of a record.
     """
-    while not folder.exists() and folder != folder.parent:
+    while not folder.exists():
         folder = folder.absolute().parent
     available = shutil.disk_usage(folder).free
     if available >= need * MARGIN:
@@ -96,12 +95,12 @@ def full(folder: Path, need: int = LEAST_BYTES) -> str | None:
 
 
 def scratch(asked: object = None) -> Path:
-    """Return the folder for the files of cells: ``asked``, or ``$TMPDIR``, or /tmp, in this order."""
+    """Return the folder for the files of cells: ``asked`` if given, else ``$TMPDIR`` if set, else /tmp."""
     return Path(str(asked or os.environ.get("TMPDIR") or "/tmp"))  # noqa: S108 - only private folders are made in it
 
 
 def write_text(path: Path, text: str) -> None:
-    """Create the folder of a file, and write a text as ``write_bytes`` does. Errors: OSError."""
+    """Write a text as ``write_bytes`` does, into a folder that need not exist yet. Errors: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, text.encode())
 
@@ -125,9 +124,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add ``path`` to an OSError of the block, if the error has no file name.
+    """Raise an OSError of the block again with ``path`` as its file name, if it has none.
 
-    Errors of ``write``, ``fsync`` and locks have no file name.
+    Errors of ``write``, ``fsync`` and locks have none.
     """
     try:
         yield
@@ -138,7 +137,10 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to the disk, if its filesystem can. The file itself is synced before."""
+    """Sync the entries of a folder to the disk, so that a renamed file has its new name after a crash.
+
+    Some filesystems cannot sync a folder. The content of the file is already synced.
+    """
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -26,7 +26,10 @@ _SCALED = {
     "1/s": ((1.0, "IOPS"),),
     "IOPS": ((1e6, "MIOPS"), (1e3, "kIOPS"), (1.0, "IOPS")),
 }
-"""SI unit -> (factor, printed unit), the largest first."""
+"""Unit of a value -> (factor, printed unit), the largest first.
+
+Records have op/s for CPU and GPU, and 1/s for a disk. The score card prints FLOP/s, OP/s and IOPS instead.
+"""
 _SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 """Unit of a time -> its seconds."""
 _SIZE = r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$"
@@ -72,7 +75,7 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
     fitting = (scale for scale in scales if abs(value) >= scale[0])
     factor, name = next(fitting, scales[-1])
     number = f"{value / factor:.{digits}g}"
-    if "e" in number:  # a number with more digits before its point than ``digits``
+    if "e" in number:  # an exponent, as the number has more than ``digits`` digits before its point
         number = f"{value / factor:.0f}"
     return f"{number} {name}"
 
@@ -105,9 +108,10 @@ MAX_DECIMALS = 8
 NO_BREAK = "\u00a0"
 """Space at which no line ends."""
 
-_TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")
+# What ``typeset`` replaces.
+_TIMES = re.compile(r"(?<=[\w).]) x (?=[\w(])")  # the x between two factors
 _PERCENT = re.compile(r"(?<=\d)%")
-_IEC = re.compile(r"(?<=\d)(?=[KMGT]iB\b)")
+_IEC = re.compile(r"(?<=\d)(?=[KMGT]iB\b)")  # the place between a number and its unit
 _MICRO = re.compile(r"(?<=\d) us\b")
 
 
@@ -127,21 +131,22 @@ def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
     if not math.isfinite(value):
         return str(value)
     exponent = math.floor(math.log10(abs(value)))
-    decimals = max(0, digits - 1 - exponent)
+    decimals = min(MAX_DECIMALS, max(0, digits - 1 - exponent))
     if step > 0:
         # A step of 0.01 has two decimals. The subtracted number absorbs the rounding error of log10.
         of_step = math.ceil(-math.log10(step) - 1e-9)
         decimals = min(decimals, max(0, of_step))
-    text = f"{value:.{min(decimals, MAX_DECIMALS)}f}"
+    text = f"{value:.{decimals}f}"
     # Rounding may add a digit: 9.9996 becomes 10.000.
     if decimals and len(text.lstrip("-0.").replace(".", "")) > digits:
-        text = f"{value:.{min(decimals - 1, MAX_DECIMALS)}f}"
+        text = f"{value:.{decimals - 1}f}"
     return text
 
 
 def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
     """Round a bound to ``digits`` significant digits, an upper bound up and a lower bound down."""
     rounded = float(f"{value:.{digits}g}")
+    # Equal but for the last bits of a float, or on the right side of the value.
     if math.isclose(rounded, value, rel_tol=1e-12) or (rounded > value) == is_upper:
         return rounded
     # Rounding went the wrong way: move the last digit by one.
@@ -159,7 +164,7 @@ def value_range(low: str, high: str) -> str:
 def typeset(text: str) -> str:
     """Return a sentence or formula for print, with ``×``, ``µs``, and a space before ``%`` and ``KiB``.
 
-    Only the space before ``%`` is one at which no line ends.
+    A line may end at the space before ``KiB``, but not at the one before ``%``.
     """
     text = _PERCENT.sub(f"{NO_BREAK}%", text)
     text = _TIMES.sub(" × ", text)
@@ -183,7 +188,7 @@ def capitalised(text: str) -> str:
 
     Names in ``LOWERCASE`` stay as they are.
     """
-    first, *_ = text.split(maxsplit=1) or [""]
+    first = text.partition(" ")[0]
     if first.removesuffix("'s") in LOWERCASE:
         return text
     return text[:1].upper() + text[1:]
@@ -236,6 +241,7 @@ def size(block: int | None) -> str:
     if block is None:
         return ""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        # A multiple of 1024 has an IEC unit, even if it is a multiple of 1000 too.
         if block >= factor and block % factor == 0 and block % 1024:
             return f"{block // factor} {unit}"
     text = format_size(block)

@@ -6,7 +6,7 @@ text is ``{name}`` or ``{name:FORMAT}``, where FORMAT is
     .1%  .2f  g      a format of Python
     3 digits         three significant digits
     3 Hz             three significant digits with the unit and a readable prefix
-    size             bytes as in cells (1MiB)
+    size             bytes as in the names of cells (1MiB)
     and  ;           a list with "and" before the last member, a list with semicolons
 
 FORMAT may end with ``|UNIT``, which is printed after the number, or with ``~word~ending`` for a noun
@@ -69,7 +69,7 @@ class Message:
         short: the fact in at most six words, for a row of a table; may be empty.
         amount: how much, for messages that differ only in that; larger is worse, and negative if the number
             in the text is smaller in a worse case.
-        subject: program, or other thing, for each of which a report explains the message.
+        subject: program, or other thing that the message is about. A report explains the message once for each.
         trust: whether a reader may use the value.
         about: instrument whose value the message is about; empty for the whole row.
         scope: one point, or the whole campaign, for which the message is printed once.
@@ -100,7 +100,7 @@ class Message:
 
     @property
     def is_warning(self) -> bool:
-        """Return whether the message says that a value is not to be used, or with care."""
+        """Return whether the message says that a value is wrong, or that it needs care."""
         return self.trust is not Trust.OK
 
 
@@ -133,7 +133,8 @@ def message(
 def _amount(name: str, values: Mapping[str, Any]) -> float:
     """Return how bad the case of a message is: the value of the field ``name``, 0 without a name.
 
-    After ``-`` in the name, a smaller value is worse, and the amount is negative.
+    If a ``-`` precedes the name, a smaller value is worse, and the amount is negative. The sign of the value
+    itself does not count, because some fields are changes in either direction.
     """
     if name.startswith("-"):
         return -abs(float(values[name[1:]]))
@@ -149,9 +150,12 @@ def words(code: str, **values: Any) -> str:
 def catalogue() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of ``messages.yaml``, by code, or by code and case separated by a space.
 
-    An entry has ``text`` and an ``example`` of its values, and may have ``short``,
-    ``remedy``, ``amount`` (the field that is larger in a worse case; after ``-`` one that is smaller),
-    and ``per``: a field for each of whose values a report explains the message.
+    - ``text``: text of the message.
+    - ``example``: example of its fields.
+    - ``short``, ``remedy``: as in ``Message``; optional.
+    - ``amount``: name of the field that is larger in a worse case, or of one that is smaller, with a ``-``
+      before it; optional.
+    - ``per``: name of the field that becomes the message's ``subject``; optional.
     """
     import yaml  # late: most cells have no messages
 
@@ -178,6 +182,8 @@ class _Fields(Formatter):
     """Formatter that fills the fields of a text."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        """Return one value as text, in a FORMAT of the module's docstring."""
+        # A tuple is a list of texts, joined by commas unless the format is another sign.
         if isinstance(value, tuple):
             if format_spec == "and":
                 return listed(value)

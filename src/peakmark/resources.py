@@ -11,6 +11,7 @@ from pathlib import Path
 from peakmark import __version__
 
 PACKAGE = Path(__file__).resolve().parent
+# Only a wheel has this folder. It holds the files that are outside the package in a checkout.
 _PACKED = PACKAGE / "checkout"
 IS_CHECKOUT = not _PACKED.is_dir()
 ROOT = PACKAGE.parents[1] if IS_CHECKOUT else _PACKED
@@ -42,13 +43,13 @@ def of_user(name: str) -> Path:
     return ROOT / name
 
 
-def code_digest(root: Path = ROOT) -> str:
-    """Return a digest of code, data, layouts and templates on which tables and reports depend."""
-    package = PACKAGE
-    if IS_CHECKOUT:
-        package = root / "src" / "peakmark"
-    paths = [path for path in package.rglob("*") if path.suffix in MAKERS]
-    paths += [path for path in (root / "reports").rglob("*") if path.is_file()]
+def code_digest() -> str:
+    """Return a digest of code, data, layouts and templates on which tables and reports depend.
+
+    Only the contents of files count, so it is the same for a checkout in another folder.
+    """
+    paths = [path for path in PACKAGE.rglob("*") if path.suffix in MAKERS]
+    paths += [path for path in (ROOT / "reports").rglob("*") if path.is_file()]
     digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
@@ -71,6 +72,7 @@ def version() -> str:
         return __version__
     import subprocess  # late: the process of a cell reads the version from a file
 
+    # --exclude=*: describe the commit by its hash alone, not by the nearest tag.
     argv = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
         answer = subprocess.run(
@@ -93,6 +95,7 @@ def program(name: str) -> str:
     """
     from shlex import quote
 
+    # Equal prefixes: there is no virtual environment, so the program is on PATH.
     if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix:
         return name
     path = Path(sys.prefix) / "bin" / name

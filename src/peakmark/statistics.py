@@ -161,14 +161,16 @@ def median_rank(n: int) -> tuple[int, float]:
 def drift(values: Values) -> Drift | None:
     """Return the trend over the order of the values; None for fewer than four values.
 
-    The slope is the Theil-Sen estimate [Sen], and p comes from Kendall's tau [Ken].
+    Three values in perfect order already have p = 1/3, so they show no trend. The slope is the Theil-Sen
+    estimate [Sen], and p comes from Kendall's tau [Ken].
     """
     array = checked(values)
     if array.size < 4:
         return None
     from scipy import stats
 
-    p = _trend_p(tuple(np.unique(array, return_inverse=True)[1].tolist()))
+    ranks = np.unique(array, return_inverse=True)[1]
+    p = _trend_p(tuple(ranks.tolist()))
     if math.isnan(p):  # all values are equal
         return Drift(0.0, 1.0)
     change = float(stats.theilslopes(array).slope) * (array.size - 1)
@@ -192,7 +194,7 @@ def rank_test(groups: Sequence[Values]) -> float:
     from scipy import stats
 
     values = np.concatenate([checked(group) for group in groups])
-    if np.ptp(values) == 0:
+    if np.ptp(values) == 0:  # all values are equal: SciPy's test of several groups gives no p
         return 1.0
     if len(groups) == 2:
         return float(stats.mannwhitneyu(*groups).pvalue)
@@ -219,8 +221,10 @@ def changes(
     """Return the change of each row by moderated t tests over rows of one kind [Sm].
 
     Args:
-        first: array of rows x repetitions with logarithms; NaN for a missing repetition.
-        second: second sample. If it has no columns, ``first`` holds differences of pairs.
+        first: first sample of each row: array of rows x repetitions with logarithms; NaN for a missing
+            repetition.
+        second: second sample, an array of as many rows. If it has no columns, ``first`` has the
+            differences of pairs instead of a sample.
         confidence: level of the intervals.
 
     Returns:
@@ -233,6 +237,7 @@ def changes(
         samples.append(second)
     counts = np.array([np.isfinite(values).sum(axis=1) for values in samples])
     freedom = (counts - 1.0).sum(axis=0)
+    # A sample of one value has no spread.
     few = (freedom < FEWEST_FREEDOM) | (counts.min(axis=0) < 2)
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore")  # of rows without values
@@ -245,6 +250,7 @@ def changes(
         change = means[0]
         if len(means) > 1:
             change = means[1] - means[0]
+        # The variance of a mean of n values is that of a value / n; those of two means add up.
         parts = 1.0 / counts
         error = np.sqrt(variance * parts.sum(axis=0))
         half = error * stats.t.isf((1 - confidence) / 2, freedom)
@@ -272,8 +278,9 @@ def _moderated(
     values, certain = variance[known], freedom[known]
     # The median of a sample variance is the true variance x chi2.median(f) / f.
     typical = np.median(values / stats.chi2.median(certain) * certain)
-    # The squared relative spread of sample variances is 2 / f by chance. What exceeds it is a difference of
-    # the true variances, and lowers the weight of the typical one.
+    # The squared relative spread of sample variances is 2 / f by chance, if the true variances are equal. If
+    # they have a squared relative spread d, it is d + 2 / f + d x 2 / f. Solve this for d: the larger it is, the
+    # less the typical variance weighs.
     by_chance = (2 / certain).mean()
     difference = (values.var(ddof=1) / values.mean() ** 2 - by_chance) / (1 + by_chance)
     weight = min(2 / max(difference, 1e-9), certain.sum())
@@ -282,12 +289,12 @@ def _moderated(
 
 
 def discoveries(chances: Sequence[float], level: float) -> list[bool]:
-    """Return for each claim whether it holds at a false discovery rate of ``level`` [BH].
+    """Return for each claim of a difference whether it holds at a false discovery rate of ``level`` [BH].
 
     If nothing differs, the probability that any claim holds is ``level``.
 
     Args:
-        chances: p of each claim.
+        chances: p of each claim: the probability of such a difference if nothing differs.
         level: false discovery rate between 0 and 1.
     """
     from scipy import stats

@@ -29,7 +29,7 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def allowed(words: str, **rules: Any) -> msgspec.Meta:
-    """Return the rules of a value, with a text that describes the allowed values."""
+    """Return the rules of a value (arguments of ``msgspec.Meta``), with a text on what is allowed."""
     return msgspec.Meta(extra={"allowed": words}, **rules)
 
 
@@ -132,9 +132,11 @@ def _keys(kind: Any, value: Mapping[Any, Any]) -> dict[Any, Any] | None:
     """Return each key that a mapping may have -> the type of its value; None for other types."""
     if get_origin(kind) is dict:
         names, part = kind.__args__
+        # A Literal has its words as arguments. Another type, such as str, allows every key.
         return dict.fromkeys(get_args(names) or value, part)
     if not hasattr(kind, "__struct_fields__"):
         return None
+    # A key of a file may have another name in Python, see ``msgspec.field``.
     hints = get_type_hints(kind, include_extras=True)
     fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
     return {key: hints[name] for key, name in fields}
@@ -151,7 +153,7 @@ def _error(value: Any, kind: Any, members: Sequence[Any]) -> str:
     try:
         msgspec.convert({"value": value}, _holder(kind))
     except msgspec.ValidationError as error:
-        message = str(error).partition(" - at ")[0]
+        message = str(error).partition(" - at ")[0]  # without msgspec's words for the place
         words = _words(members)
         if words:
             message += f"; allowed words are {', '.join(words)}"
@@ -164,9 +166,10 @@ _HOLDERS: dict[int, type[msgspec.Struct]] = {}
 
 
 def _holder(kind: Any) -> type[msgspec.Struct]:
-    """Return a Struct with one ``value`` of this type, always the same.
+    """Return a Struct with a field ``value`` of this type. It is made once and kept.
 
-    msgspec frees the pattern of a type that it converts to outside of a Struct.
+    Without a Struct, msgspec frees the type's pattern after a conversion, although the type still has it.
+    The default of the field ``kind`` keeps the type, so that no other type gets its id.
     """
     if id(kind) not in _HOLDERS:
         _HOLDERS[id(kind)] = msgspec.defstruct("Holder", [("value", kind), ("kind", Any, kind)])
@@ -174,7 +177,10 @@ def _holder(kind: Any) -> type[msgspec.Struct]:
 
 
 def _hint(value: Any, members: Sequence[Any]) -> str:
-    """Return a hint on a text that was meant as a number, such as ``2.3e9``, or as an allowed word."""
+    """Return a hint on a text that was meant as a number, such as ``2.3e9``, or as an allowed word.
+
+    The hint is empty if there is none.
+    """
     is_power = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE][0-9]+", value)
     if is_power and float in members:
         return " (YAML reads 2.3e9 as text: write 2.3e+9)"
@@ -182,7 +188,7 @@ def _hint(value: Any, members: Sequence[Any]) -> str:
 
 
 def _words(members: Iterable[Any]) -> list[str]:
-    """Return the values of those types that are a Literal."""
+    """Return the words that the Literals among these types allow, as JSON."""
     words: list[str] = []
     for member in members:
         if get_origin(member) is Literal:
@@ -190,11 +196,11 @@ def _words(members: Iterable[Any]) -> list[str]:
     return words
 
 
-def did_you_mean(word: Any, known: Iterable[Any]) -> str:
+def did_you_mean(word: Any, known: Iterable[str]) -> str:
     """Return a question with the most similar known name, or an empty text."""
     import difflib
 
-    near = difflib.get_close_matches(str(word), [str(name) for name in known], 1)
+    near = difflib.get_close_matches(str(word), known, 1)
     if near:
         return f"; did you mean {near[0]}?"
     return ""

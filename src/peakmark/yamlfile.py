@@ -18,6 +18,12 @@ class _Loader(yaml.SafeLoader):
     """A loader that refuses duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Return a mapping, after a check that no key is in it twice. PyYAML calls this for each mapping.
+
+        Raises:
+            ConstructorError: a key is in it twice.
+        """
+        # Key -> its line, from 1.
         lines: dict[str, int] = {}
         for key, _ in node.value:
             name = str(key.value)
@@ -63,7 +69,7 @@ def parse(text: str, where: str) -> Any:
 
     Args:
         text: the text.
-        where: name of the text's source, for messages.
+        where: file or option that the text comes from, for messages.
     """
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader

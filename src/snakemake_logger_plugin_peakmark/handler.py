@@ -32,15 +32,15 @@ REPEATED = ("Look above for error messages", "At least one job did not complete 
 """Endings of messages that repeat the failures and the list at the end."""
 NOTHING_TO_DO = "nothing to do: every cell is measured and the report is newer than all of them"
 PLAIN_STEP = 0.1
-"""Share of the jobs after which another line is printed if there is no terminal."""
+"""Without a terminal, a line is printed each time that this further share of the jobs has ended."""
 
 
 @dataclass
 class LogHandlerSettings(LogHandlerSettingsBase):
-    """Empty settings, whose creation checks the command line and the folder.
+    """Settings without a key. Creating them checks the command line and the folder.
 
-    Snakemake creates them before it reads configuration files, which print a traceback if they are
-    invalid, and before it writes anything.
+    Snakemake creates them before it reads configuration files and before it writes anything. It would print
+    a traceback for an invalid file.
     """
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 
 def _begin() -> None:
-    """Check the configuration files and the folder for Snakemake's state, and place the caches."""
+    """Check the configuration files and the folder for Snakemake's state, and set the folder of caches."""
     arguments = sys.argv[1:]
     campaign.check_command_line(arguments)
     directories = campaign.named(arguments, ("--directory", "-d")) or ["."]
@@ -64,7 +64,7 @@ def _begin() -> None:
 
 
 class LogHandler(LogHandlerBase):
-    """Handler of ``--logger peakmark``. A dry run uses its default formatter."""
+    """Handler of ``--logger peakmark``. It formats records with Snakemake's default formatter."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -140,7 +140,7 @@ class LogHandler(LogHandlerBase):
 
     def _failure(self, values: Mapping[str, Any]) -> None:
         """Print one line for a failed job, and the end of its log."""
-        # The rule's log comes first; the executor's log has little text.
+        # The rule's log is the first of the job's logs. The executor's log has little text.
         text = ""
         if logs := status.filled(map(Path, values.get("log") or [])):
             text = logs[0].read_text(encoding="utf-8", errors="replace").strip()[-LOG_CHARACTERS:]
@@ -163,7 +163,16 @@ class LogHandler(LogHandlerBase):
 
 
 class Bar:
-    """The number of ended jobs and the time left, as a bar on a terminal, otherwise in lines."""
+    """The number of ended jobs and the time left, as a bar on a terminal, otherwise in lines.
+
+    Attributes:
+        console: where it is shown.
+        progress: the bar.
+        task: the only task of the bar, which stands for all jobs.
+        start: time by ``time.monotonic`` at which the first job was handed over; 0 before.
+        outputs: number of a job that has not ended -> its first output.
+        printed: share of the jobs that had ended when the last line was printed.
+    """
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -218,10 +227,11 @@ def _output(values: Mapping[str, Any]) -> str:
 
 
 def job_name(values: Mapping[str, Any]) -> str:
-    """Return the name of a job: its cell, its node, or its rule."""
+    """Return what a job is called: its rule; for a job that measures, the name of the job or of its cell."""
     rule, output = str(values.get("rule_name", "")), _output(values)
     if rule != "measure":
         return rule
+    # The output of a job of several cells is in the folder ``nodes``, that of one cell is its record.
     if "/nodes/" in output:
         return f"job {output.split('/nodes/')[-1]}"
     return output.split("/cells/")[-1].removesuffix(".json")

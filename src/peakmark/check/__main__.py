@@ -17,6 +17,7 @@ def main() -> int:
         print(f"peakmark: {sys.executable} is older than Python 3.11", file=sys.stderr)
         return ERROR
     sys.dont_write_bytecode = True  # nothing is written into the installation
+    # Python put the folder ``check`` there. The package is importable from the folder that contains it.
     sys.path[0] = str(Path(__file__).resolve().parents[2])
     try:
         from peakmark.check import command

@@ -11,9 +11,9 @@ from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Unavailable, m
 from peakmark.run import build
 
 BY_HAND = (20.0, 3600.0)
-"""Seconds that a check may take unless ``--seconds`` is given, and the most that it may set."""
+"""Seconds that a check may take by default, and the most that ``--seconds`` may allow."""
 CALLERS = {"prolog": (5.0, 60.0), "health": (20.0, 55.0), "nhc": (10.0, 28.0)}
-"""Program that calls the check -> these seconds.
+"""Program that calls the check -> its values instead of ``BY_HAND``.
 
 A job waits for its prolog. slurmd kills HealthCheckProgram after 60 s, and NHC ends itself after 30 s.
 """
@@ -74,6 +74,7 @@ def check(options: argparse.Namespace) -> int:
         code = _failed(sentence(error), ExitCode.ERROR)
     except Exception as error:  # a traceback ends with 1, which would drain the node
         code = _failed(f"defect of peakmark: {error!r}", ExitCode.ERROR)
+    # A prolog that ends with another code than 0 drains its node. Only a slow node deserves that.
     if options.caller and code != ExitCode.DIFFERENT:
         return ExitCode.GOOD
     return code
@@ -86,7 +87,7 @@ def _failed(text: str, code: ExitCode) -> ExitCode:
 
 
 def _verdict(options: argparse.Namespace) -> Verdict:
-    """Check the options, then the node."""
+    """Check the options, then the node, and return the verdict. Errors: PeakmarkError, OSError."""
     usual_s, most_s = CALLERS.get(options.caller, BY_HAND)
     seconds = options.seconds
     if seconds is None:

@@ -1,7 +1,7 @@
 """Measure rows of a campaign on this node, and decide whether it is as good as its class was there.
 
 A row is good if one of its tries reaches the bound of the class. It is slow if none of ``TRIES`` tries does
-and nothing disturbed them. Everything else cannot be told.
+and nothing disturbed them. In all other cases it is uncertain. One slow row makes the node slow.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class ClassRow(NamedTuple):
         name: name in messages and for ``--rows``, such as ``cpu DP xcores``.
         threads: number of threads.
         unit: SI unit of the values; lower values are better if it is s.
-        highest: highest end of the intervals of the nodes' medians.
+        highest: highest upper end of the confidence intervals of the nodes' medians.
         bound: value that every good node reaches.
         is_cpu: whether the row is proportional to the CPU time of its threads.
-        is_private: whether the row uses only the cores of its threads, and no memory of the whole node.
+        is_private: whether the row uses only the cores of its threads, and nothing that other cores share.
         argv: name of the kernel, and its options without the amount of work.
         cpus: CPUs that the threads are pinned to.
         overhead_s: seconds of the command besides measuring.
-        clock_limit_hz: lowest limit of these CPUs' clocks (``scaling_max_freq``), if known.
+        clock_limit_hz: lowest limit of these CPUs' clocks (``scaling_max_freq``) in the campaign, if known.
         is_headline: whether the row is checked by default.
     """
 
@@ -132,7 +132,7 @@ class CheckedRow:
         return any(self.row.is_reached_by(each.value) for each in self.tries)
 
     def uncertainty(self, node: NodeFacts) -> str:
-        """Return why a row that is not good may belong to a good node; empty if it is slow."""
+        """Return why a row that is not good may belong to a good node; empty if the row is slow."""
         # A quota explains the values by itself.
         if self.tries and all(self._is_slow_by_quota(each) for each in self.tries):
             return ""
@@ -158,6 +158,7 @@ class CheckedRow:
         """
         if each.quota is None or not self.row.is_cpu:
             return False
+        # The best node of the class would reach this share of its value with the quota.
         return not self.row.is_reached_by(self.row.highest * each.quota / self.row.threads)
 
 
@@ -181,6 +182,7 @@ def compare_node(campaign: Path, kernels: Path, seconds: float, names: Sequence[
     planned, try_s = plan(checked, seconds)
     for _ in range(TRIES):
         for each in planned:
+            # A good row needs no further try. A row that could not be tried will not be tried later.
             if not each.is_good and not each.reason:
                 _try(each, kernels, try_s, deadline)
             if each.tries and each.tries[-1].wrong_cpu is not None:
@@ -204,8 +206,8 @@ def read_node(host: Host) -> NodeFacts:
 def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRow]]:
     """Return the equipment and the rows of this node's class in a campaign.
 
-    A class has the CPU of this node. Of several classes it is the one that has most in common with the
-    node: other memory or another kernel may be the fault.
+    The class must have the CPU of this node. Of several such classes, the one that has most in common with
+    the node counts. Memory or kernel may differ, because a wrong one may be what makes the node slow.
 
     Raises:
         RecordError: the campaign has no list of classes, or it is damaged.
@@ -230,7 +232,7 @@ def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRo
 
 
 def _class(known: Mapping[str, Any]) -> tuple[Equipment, list[ClassRow]]:
-    """Return the equipment and the rows of a class in check.json."""
+    """Return the equipment and the rows of a class from its entry in check.json."""
     return Equipment(**known["equipment"]), [ClassRow(**row) for row in known["rows"]]
 
 
@@ -277,6 +279,7 @@ def plan(rows: Sequence[CheckedRow], seconds: float) -> tuple[list[CheckedRow], 
     planned = list(rows[:1])
     overhead_s = rows[0].row.overhead_s
     for each in rows[1:]:
+        # The time of a round if this row is added, and each row is measured as briefly as possible.
         needed_s = overhead_s + each.row.overhead_s + LEAST_TRY_S * (len(planned) + 1)
         if needed_s <= round_s:
             planned.append(each)
@@ -286,7 +289,7 @@ def plan(rows: Sequence[CheckedRow], seconds: float) -> tuple[list[CheckedRow], 
 
 
 def _try(each: CheckedRow, kernels: Path, try_s: float, deadline: float) -> None:
-    """Measure a row once more, unless the time is too short."""
+    """Measure a row once more. If that is not possible, or the time is too short, set its ``reason``."""
     left_s = deadline - time.monotonic()
     if left_s < try_s + each.row.overhead_s:
         each.reason = f"the time was too short for {TRIES} tries of {each.row.name}"
@@ -301,7 +304,7 @@ def _try(each: CheckedRow, kernels: Path, try_s: float, deadline: float) -> None
 def _verdict(
     campaign: Path, node: NodeFacts, equipment: Equipment, rows: Sequence[CheckedRow]
 ) -> Verdict:
-    """Return the verdict on a node for which at least one measurement was attempted."""
+    """Return the verdict on a node after all tries of its rows."""
     uncertain = []
     slow = []
     for each in rows:
@@ -360,7 +363,7 @@ def _wrong(node: NodeFacts, each: CheckedRow) -> Verdict:
 
 
 def find_kernel(folder: Path, name: str) -> Path:
-    """Return the path of a kernel that was compiled for this architecture, or in the folder itself.
+    """Return the path of a kernel: in the subfolder for this architecture, or in the folder itself.
 
     Raises:
         Unavailable: the kernel was not compiled.
@@ -396,6 +399,7 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
             capture_output=True,
             text=True,
             timeout=limit_s,
+            # The same environment for every caller, whatever its variables.
             env={"LC_ALL": "C", "PATH": os.defpath},
             cwd="/",
             check=False,
@@ -415,6 +419,7 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
         raise Unavailable(f"{row.name}: {done.stderr.strip() or 'this machine cannot measure it'}")
     value = printed.get("value")
     if done.returncode or not isinstance(value, float | int) or value <= 0:
+        # The last line of the kernel's message.
         said = done.stderr.strip().splitlines()[-1:] or ["no message"]
         raise MeasurementError(
             f"{kernel.name} failed in {row.name} with exit code {done.returncode}: {said[0]}"

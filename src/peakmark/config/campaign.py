@@ -53,12 +53,13 @@ def read(
     Args:
         files: configuration files; later files override earlier files.
         settings: ``KEY=VALUE`` words, which override the files.
-        values: values that the files override.
+        values: values that the files override, such as those that Snakemake has read.
 
     Raises:
         ConfigError: a file or a word is not valid.
     """
     own = merged([values or {}, *map(yamlfile.read, files)])
+    # Read the base file, unless it is missing and not needed.
     base_file = BASE if BASE.exists() else ROOT / BASE
     base: dict[str, Any] = {}
     if base_file.exists() or not files:  # without any file, reading fails and names the missing one
@@ -91,7 +92,7 @@ def shipped(name: str, folder: str) -> str:
 
 
 def site(name: str | None) -> list[str]:
-    """Return the ``KEY=VALUE`` word for a site file; an empty list for None. Errors: ConfigError."""
+    """Return a list with the ``KEY=VALUE`` word for a site file; empty for None. Errors: ConfigError."""
     if not name:
         return []
     return [f"site={shipped(name, 'config/sites')}"]
@@ -127,11 +128,14 @@ def pairs(settings: Iterable[str]) -> dict[str, Any]:
     mappings = []
     for word in settings:
         key, equals, text = word.partition("=")
+        # The keys that Snakemake allows.
         if not equals or not re.fullmatch(r"[a-zA-Z_][\w-]*\w", key):
             raise ConfigError(
                 f"--config has {word!r}: allowed is KEY=VALUE, such as scale=0.1 or disk=[]"
             )
-        mappings.append({key: _value(text.strip("'\""), f"--config {key}")})
+        # Snakemake reads a word as YAML, where quotes around a text do not belong to it.
+        value = _value(text.strip("'\""), f"--config {key}")
+        mappings.append({key: value})
     return merged(mappings)
 
 
@@ -233,19 +237,14 @@ def _check_grid(where: str, grid: AnyGrid) -> None:
     _check_references(where, grid)
     if grid.total is not None:
         parse_total(f"{where}.total", grid.total)
+    # The workloads of ``SHAPES`` measure at all sizes, or have no size.
     needs_blocks = isinstance(grid, MemoryGrid | DiskGrid) and not SHAPES.keys() >= set(
         grid.workloads
     )
     if needs_blocks and not grid.blocks:
         raise ConfigError(f"{where} lacks blocks: give sizes such as [4KiB, 1MiB]")
     if isinstance(grid, MemoryGrid):
-        _check_auto(where, grid.blocks, grid.workloads)
-        for name, changes in grid.references.items():
-            _check_auto(
-                f"{where}.references.{name}",
-                changes.blocks or [],
-                changes.workloads or grid.workloads,
-            )
+        _check_auto(where, grid)
     elif isinstance(grid, GpuGrid):
         _check_gpu(where, grid)
     elif isinstance(grid, NetworkGrid):
@@ -255,7 +254,11 @@ def _check_grid(where: str, grid: AnyGrid) -> None:
 
 
 def _check_sizes(place: str, part: AnyGrid | ReferenceGrid) -> None:
-    """Check the sizes of a grid, or of the changes for one of its references. Errors: ConfigError."""
+    """Check the sizes of a grid, or of the changes for one of its references. Errors: ConfigError.
+
+    ``auto`` is a size only in a memory grid, not in the changes for a reference.
+    """
+    # Size -> the key that has it.
     sizes = dict.fromkeys(part.blocks or [], "blocks")
     for key in ("pool", "size"):
         size = getattr(part, key, None)
@@ -271,8 +274,13 @@ def _check_sizes(place: str, part: AnyGrid | ReferenceGrid) -> None:
 
 
 def _check_references(where: str, grid: AnyGrid) -> None:
-    """Check that the references measure the subsystem, and use their keys. Errors: ConfigError."""
+    """Check that the references measure the subsystem, and use the keys that are set for them.
+
+    Raises:
+        ConfigError: a reference measures another subsystem, or does not use a key.
+    """
     subsystem = where.partition("[")[0]
+    # The tools that measure this subsystem, and key -> the tools that use it.
     fitting = []
     users: dict[str, list[str]] = {}
     for name, tool in references().items():
@@ -293,11 +301,11 @@ def _check_references(where: str, grid: AnyGrid) -> None:
                 )
 
 
-def _check_auto(place: str, blocks: Sequence[str | int], workloads: Sequence[str]) -> None:
-    """Check that a block may be ``auto``, which is allowed only for the area of LAT in memory."""
-    if AUTO in blocks and workloads != ["LAT"]:
+def _check_auto(where: str, grid: MemoryGrid) -> None:
+    """Check that ``auto`` is a block only of LAT, whose area the node can choose. Errors: ConfigError."""
+    if AUTO in grid.blocks and grid.workloads != ["LAT"]:
         raise ConfigError(
-            f"{place}.blocks has {AUTO!r}: only LAT of memory allows it; give sizes, or put LAT into a "
+            f"{where}.blocks has {AUTO!r}: only LAT of memory allows it; give sizes, or put LAT into a "
             "separate grid"
         )
 
@@ -319,7 +327,11 @@ def _check_gpu(where: str, grid: GpuGrid) -> None:
 
 
 def _check_pairs(where: str, grid: NetworkGrid) -> None:
-    """Check ``together`` of a network grid. Errors: ConfigError."""
+    """Check ``together`` of a network grid: it needs rounds, and throughput without variants.
+
+    Raises:
+        ConfigError: ``together`` is set for another grid.
+    """
     is_plain = set(grid.workloads) <= {"TCP", "UDP"} and not grid.variants
     if grid.together and (grid.pairs is None or not is_plain):
         raise ConfigError(
@@ -345,7 +357,11 @@ def _check_nodes_together(where: str, grid: DiskGrid) -> None:
 
 
 def parse_total(where: str, total: str | float) -> int:
-    """Parse a fixed amount of work, such as ``1e12`` or ``100GiB``. Errors: ConfigError."""
+    """Parse a fixed amount of work: a number such as ``1e12``, or a size such as ``100GiB`` in bytes.
+
+    Raises:
+        ConfigError: the amount is not understood, or not between 1 and 1e18.
+    """
     try:
         value = float(total)
     except ValueError:
@@ -395,15 +411,18 @@ def _check_readable(path: Path) -> None:
 
 
 def digest(report: Report) -> str:
-    """Return a digest of the user's files that ``report`` names: layout and chapters."""
+    """Return a digest of the user's files that ``report`` names: the layout and the chapters.
+
+    Snakemake makes tables and report again if the digest changes.
+    """
     paths: list[Path] = []
     if report.tables:
         paths.append(layouts.path_of(report.tables))
     if report.text:
         paths += sorted(of_user(report.text).glob("*.md"))
-    total = hashlib.sha256()
+    content = hashlib.sha256()
     for path in paths:
         if path.is_file():
-            total.update(f"{path.name}\0".encode())
-            total.update(path.read_bytes())
-    return total.hexdigest()
+            content.update(f"{path.name}\0".encode())
+            content.update(path.read_bytes())
+    return content.hexdigest()

@@ -26,6 +26,7 @@ from peakmark.validation import UNIQUE, Keys, allowed, read
 FOLDER = ROOT / "reports" / "layouts"
 Part = Literal["workload", "concurrency", "block"]
 ORDER: tuple[Part, ...] = ("workload", "concurrency", "block")
+"""Keys by which rows are sorted and share a line, unless the layout sets others."""
 _TABLES = tuple(BY_NAME)
 TableName = Literal[_TABLES]  # type: ignore[valid-type]
 Words = Annotated[tuple[str, ...], UNIQUE]
@@ -221,7 +222,8 @@ class Layout(Keys, frozen=True, kw_only=True):
     def called(self, table: Table) -> Table:
         """Return the table with the names of programs and the unit that this layout prints.
 
-        Notes and figures then use the printed names.
+        Notes and figures then use the printed names. If layout tables of ``table`` have several units, its
+        unit is kept.
         """
         printed = [one for one in self.layout_tables if one.of == table.name]
         factor, unit = table.factor, table.shown
@@ -246,9 +248,10 @@ class Layout(Keys, frozen=True, kw_only=True):
         return None
 
     def place(self, table: Table, workload: str, variant: str) -> tuple[int, int]:
-        """Return the sort key of rows with this workload and variant in the layout's order.
+        """Return the sort key of rows with this workload and variant: layout table, place of the workload in it.
 
-        Rows that the layout does not print come last.
+        Rows that the layout does not print come last. A layout table without a list of workloads does not sort
+        by workload.
         """
         printed = self.layout_table_of(table, workload, variant)
         if printed is None:
@@ -272,7 +275,8 @@ def _called(series: Program, printed: Iterable[LayoutTable]) -> Program:
 def name_in(layout_table: LayoutTable, instrument: str) -> str:
     """Return the program's name in the headings of a layout table; empty if no heading names it.
 
-    For example, ``FileIO Measured Throughput (MB/sec)`` names ``FileIO``.
+    For example, ``FileIO Measured Throughput (MB/sec)`` names ``FileIO``. A heading that is the name of the
+    instrument names it too.
     """
     for column in layout_table.columns:
         if column.instrument != instrument or column.value != "measured":
@@ -284,7 +288,10 @@ def name_in(layout_table: LayoutTable, instrument: str) -> str:
 
 
 def written(block: int, sizes: str) -> str:
-    """Return a block size in the layout's notation. ``64KB`` is 65536 bytes, as in published reports."""
+    """Return a block size in a notation of ``LayoutTable.sizes``.
+
+    KB and MB are multiples of 1024 bytes, as in published reports.
+    """
     if sizes == "in B":
         return str(block)
     if sizes == "in KB":
@@ -349,6 +356,7 @@ def _completed(printed: LayoutTable) -> LayoutTable:
     return replace(
         printed,
         columns=tuple(_column(printed, column) for column in printed.columns),
+        # Rows that are equal in the keys of the layout are sorted by the other keys.
         order=tuple(dict.fromkeys((*printed.order, *ORDER))),
         factor=printed.factor or printed.table.factor,
     )
@@ -365,6 +373,7 @@ def _column(printed: LayoutTable, column: LayoutColumn) -> LayoutColumn:
         )
     if (column.text is None) == (column.value is None):
         raise ConfigError(f"{where} is not allowed: a column has either text or value")
+    # Fill the text once: it may have another field.
     try:
         (column.text or "").format(workload="", concurrency="", block="", variant="")
     except (LookupError, ValueError, AttributeError, TypeError) as error:  # such as {block.size}

@@ -22,19 +22,20 @@ _KEY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def schema(name: str, kind: type) -> dict[str, Any]:
-    """Return the JSON schema of a type.
+    """Return the JSON schema of a type, as a mapping.
 
     The text below ``Attributes`` in the docstring of a type becomes the description of its keys.
 
     Args:
-        name: name of the files in the schema's title, such as config.
+        name: name of such files for the schema's title, such as config.
         kind: type that msgspec can convert.
     """
     _, known = msgspec.json.schema_components([kind])
     for title, part in known.items():
         summary, _, keys = inspect.cleandoc(part.get("description", "")).partition("\n\n")
         part["description"] = " ".join(summary.split())
-        # The docstrings of base classes describe the keys that they define.
+        # The docstrings of base classes describe the keys that they define. They precede the type's own text,
+        # whose descriptions replace theirs. Types of other modules, such as layouts, describe all their keys.
         described = getattr(types, title, object)
         for base in described.__mro__[1:]:
             keys = f"{inspect.cleandoc(base.__doc__ or '')}\n{keys}"

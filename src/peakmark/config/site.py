@@ -16,6 +16,7 @@ from peakmark.config.types import Site, SiteValues
 from peakmark.errors import ConfigError
 from peakmark.validation import read
 
+# Options for which the site file has no key.
 _SET_PER_JOB = (
     "job-name", "output", "comment", "parsable", "nodes", "nodelist", "dependency", "ntasks",
     "ntasks-per-node", "cpus-per-task",
@@ -49,9 +50,12 @@ def load(path: Path | str) -> Site:
 
 
 def _check_extra(path: str | Path, extra: str) -> None:
-    """Check that ``extra`` has no option that peakmark sets for each job. Errors: ConfigError.
+    """Check that ``extra`` has no option that is managed or forbidden.
 
     Abbreviated options are refused too, because sbatch accepts abbreviations.
+
+    Raises:
+        ConfigError: it has one. The message names the key to use instead, if there is one.
     """
     for word in extra.split():
         short = word[2:].partition("=")[0]
@@ -72,6 +76,7 @@ def for_host(site: SiteValues, host: str | None) -> SiteValues:
     """
     for entry in site.nodes:
         if host is not None and fnmatchcase(host, entry.match):
+            # The keys that the entry sets. Types with ``omit_defaults`` leave all others out.
             stated = msgspec.to_builtins(entry)
             del stated["match"]
             parts = {}

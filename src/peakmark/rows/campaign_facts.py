@@ -96,6 +96,7 @@ def times_of(results: Results) -> dict[str, Any]:
     times: dict[str, Any] = {"newest": newest(results).isoformat(), "records": len(contexts)}
     if not contexts:
         return times
+    # Seconds since 1970 -> the same start as its record states it.
     starts, ends = {}, []
     for context in contexts:
         begun = datetime.fromisoformat(context["started"]).timestamp()
@@ -198,7 +199,7 @@ def empty_reason(results: Results, instrument: str) -> str:
 
 
 def without_host(record: StoredRecord) -> str:
-    """Return the reason of a failed record without its host's name, so that nodes can have equal reasons."""
+    """Return the reason of a record without a value, but without the host's name: nodes then have equal reasons."""
     return str(record.data["reason"]).replace(f" on {record.data['context']['host']}", "")
 
 
@@ -208,7 +209,9 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
     Its keys are ``cells`` (their name), ``what`` (what went wrong), ``reason``, and ``nodes``, which
     lists a node once for each time that it failed.
     """
+    # (cells, what, reason) -> nodes.
     places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    # Cells that a machine cannot measure: all points of a program with one reason are one failure.
     refused: dict[tuple[str, str], list[StoredRecord]] = defaultdict(list)
     for record in results.refused:
         refused[record.cell.instrument, without_host(record)].append(record)
@@ -217,6 +220,7 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
         name = f"{instrument} {counted(points, NAMED)}"
         hosts = [record.data["context"]["host"] for record in of_reason]
         places[name, "not possible here", reason] = hosts
+    # Failed attempts: each point is one failure.
     answered = {record.cell.id for record in results.records}
     failed = set()
     for record in results.attempts:
@@ -225,6 +229,7 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
         reason = f"{record.data['reason']} ({record.data['context']['host']})"
         name = f"{record.cell.instrument} {record.cell.point}"
         places[name, what, reason].append(record.cell.place)
+    # Cells that were not tried.
     for cell in results.missing:
         if cell.id not in failed:
             places[cell.instrument, "not measured", "no record yet"].append(cell.place)
@@ -233,10 +238,9 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def networks_of(results: Results) -> dict[str, dict[str, Any]]:
-    """Return the network interface of each host.
+    """Return host -> facts of its network interface, with a ``remark`` on whether it was measured.
 
-    This is the interface that was measured, with a ``remark``. If no interface was measured, it is the
-    interface of the default route, from the facts of the host.
+    If no interface was measured, it is the one of the default route.
     """
     seen: dict[str, list[Facts]] = defaultdict(list)
     for record in results.records:
@@ -250,11 +254,11 @@ def networks_of(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def network_of(facts: Facts, seen: list[Facts]) -> dict[str, Any]:
-    """Return the interface of a host.
+    """Return the facts of a host's interface, with a ``remark``. Of several, the first measured one counts.
 
     Args:
-        facts: the interface of the default route.
-        seen: interfaces that the host's records name.
+        facts: facts of the interface of the default route.
+        seen: the part ``network`` of the contexts of the host's records.
     """
     if not seen:
         return {**facts, "remark": "of the default route; not measured"}
@@ -312,6 +316,7 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
     A mapping with a dot in one of its keys is yielded as one value: dotted names would be ambiguous.
     """
+    # Key or position -> value of a mapping, or of a list of mappings; empty for any other value.
     parts: dict[Any, Any] = {}
     if isinstance(value, Mapping) and not any("." in str(key) for key in value):
         parts = dict(value)
@@ -331,6 +336,7 @@ def preset_of(config: Planned) -> str:
 
     The campaign's name is not compared. Return an empty name if there is no such preset.
     """
+    # The default name, which ``settings_of`` leaves out.
     wanted = settings_of(msgspec.structs.replace(config, campaign=Planned().campaign))
     return next((name for name, preset in presets().items() if preset == wanted), "")
 
@@ -351,7 +357,7 @@ def settings_of(config: Planned) -> dict[str, Any]:
 
 
 def without_defaults(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration without the keys that are empty or equal their default."""
+    """Return a configuration without the keys that are empty or have their default value, at all depths."""
     kept = {}
     for key, value in config.items():
         default: Any = defaults.get(key)

@@ -18,7 +18,7 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.storage.results import Results, StoredRecord
 
 LEAST_MARGIN = 1.1
-"""Least factor between the class's interval and the value of a slow node.
+"""Least factor between the worst end of the class's interval and the bound that slow nodes miss.
 
 Other programs may take 5 % of the CPUs unnoticed (``noise.MATTERS``), and good nodes vary by up to 5 %
 from day to day.
@@ -30,7 +30,7 @@ all three of the class with a probability of 1/20; six values make it 1/84.
 INSTRUMENTS = (KERNELS["cpu"], KERNELS["memory"])
 """Programs whose rows are checked. They write no files and use no network."""
 WORK = ("--seconds", "--operations", "--total", "--accesses")
-"""Options of these programs that set the amount of work."""
+"""Options of these programs that set the amount of work. A check sets its own."""
 LEAST_OVERHEAD_S, MOST_OVERHEAD_S = 0.1, 5.0
 """Plausible seconds that a program takes besides measuring: start, warm-up, and filling its memory."""
 PRIVATE_CACHES = ("L1", "L2")
@@ -46,6 +46,7 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
     classes = []
     for _, nodes in frames.nodes.groupby("class", sort=False):
         own = rows[rows["node"].isin(nodes["node"])]
+        # A place is a point on any node, so the lines of a place are those of the class's nodes.
         points = [_row(lines, commands) for _, lines in own.groupby("place", sort=False)]
         known = [point for point in points if point is not None]
         equipment = nodes.iloc[0][EQUIPMENT].fillna("").to_dict()
@@ -54,7 +55,11 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
 
 
 def _usable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the checked kernels, without slow nodes, wrong rows, matrices and curves."""
+    """Return the rows of the checked kernels whose value shows what a good node reaches.
+
+    Slow nodes and wrong rows are left out, and rows that one check of one node cannot measure: matrices,
+    curves, and rows of nodes that measured together.
+    """
     # astype: the mask of a frame without rows is not one of booleans.
     is_together_row = rows["variant"].map(is_together).astype(bool)
     is_point = ~rows["workload"].isin(SHAPES) & ~is_together_row
@@ -63,13 +68,14 @@ def _usable(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:
-    """Return a record with pinned threads of each (instrument, workload, variant, block, concurrency, node)."""
+    """Return (instrument, workload, variant, block, concurrency, node) -> the first record with pinned threads."""
     found: dict[tuple[Any, ...], StoredRecord] = {}
     for record in results.records:
         cell = record.cell
         if not record.ok or cell.instrument not in INSTRUMENTS:
             continue
         if "--cpus" in record.data["context"]["commands"][0]["argv"]:
+            # The measured block: the node may have chosen it.
             block = record.data["measurements"][0]["block"]
             asked = cell.word or str(cell.concurrency)
             key = (cell.instrument, cell.workload, cell.variant, block, asked, cell.node)
@@ -80,7 +86,14 @@ def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:
 def _row(
     lines: pd.DataFrame, commands: Mapping[tuple[Any, ...], StoredRecord]
 ) -> dict[str, Any] | None:
-    """Return the entry of one point of a class for a check; None with too few values or without a command."""
+    """Return the entry of ``check.json`` for one point of a class, with ``point``, by which headlines are found.
+
+    Return None if the class has too few values, or if no record has a command for the point.
+
+    Args:
+        lines: the rows of the point, one for each node of the class.
+        commands: records, as ``_commands`` returns them.
+    """
     first = lines.iloc[0]
     asked = str(first["concurrency_word"] or first["concurrency"])
     block = None if pd.isna(first["block_bytes"]) else int(first["block_bytes"])
@@ -110,8 +123,13 @@ def _row(
 def bound(lowest: float, highest: float, *, is_time: bool) -> float:
     """Return the value that every good node reaches.
 
-    This value is as far beyond the worst end of the class's interval as the interval is wide, and at least
+    It is beyond the worst end of the class's interval by the factor between both ends, but at least by
     ``LEAST_MARGIN``.
+
+    Args:
+        lowest: lower end of the interval.
+        highest: upper end of the interval.
+        is_time: whether lower values are better.
     """
     factor = max(LEAST_MARGIN, highest / lowest)
     if is_time:
@@ -120,7 +138,11 @@ def bound(lowest: float, highest: float, *, is_time: bool) -> float:
 
 
 def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
-    """Return the command of a record without its amount of work, its CPUs, and what it takes besides."""
+    """Return what a check takes from a record.
+
+    This is the command without its amount of work, the CPUs, the seconds besides measuring, and the limit
+    of the clock.
+    """
     command = record.data["context"]["commands"][0]
     words = [instrument]
     arguments = command["argv"][1:]
@@ -139,7 +161,11 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
 
 
 def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with the mark ``is_headline``, the headlines first and in their order."""
+    """Return the rows with ``is_headline`` and without ``point``, the headlines first and in their order.
+
+    If the campaign has none of ``HEADLINES``, its first row is the headline: a check needs one.
+    """
+    # Name of a headline row -> the row.
     chosen: dict[str, dict[str, Any]] = {}
     for headline in HEADLINES:
         row = _row_of_headline(headline, rows)
@@ -157,9 +183,10 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _row_of_headline(headline: Headline, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the row of a headline as the score card chooses it: with the largest block.
+    """Return the row of a headline: the one with the largest block.
 
-    For a rate it is the row with the most threads, for a time the one with the fewest.
+    Of these, it is for a rate the row with the most threads, for a time the one with the fewest. A headline
+    of another program has none.
     """
     chosen = None
     best = (0, 0)

@@ -21,7 +21,7 @@ OF_GPU = {
     "both": "in both directions",
     "peer": "between GPUs",
 }
-"""Variant of a GPU row -> what sentences call it."""
+"""Variant of a GPU row -> phrase for it in sentences."""
 WHERE = {
     "numa": ("core", " of a NUMA node"),
     "socket": ("core", " of a socket"),
@@ -29,7 +29,7 @@ WHERE = {
     "cpus": ("CPU", ""),
     "gpus": ("GPU", ""),
 }
-"""Word for a concurrency -> what runs one thread each, and the part of the node to which it belongs."""
+"""Word for a concurrency -> noun for what runs one thread each, and phrase for the part of the node that has it."""
 USUAL = ("", "psync", "sustained")
 """Default variants, which sentences do not name."""
 
@@ -71,15 +71,15 @@ class Labels:
         word = row.concurrency_word
         if not word:
             return self.many(row.concurrency)
-        if not row.concurrency:
+        if not row.concurrency:  # no node has said yet how many the word means
             return str(word)
         noun, part = WHERE[word]
         return f"on {plural(row.concurrency, noun)}{part}"
 
     def quantity(self, value: float) -> str:
-        """Return a value, given in SI units, with the unit of the table: ``38.4 GOP/s``.
+        """Return a value, given in SI units, in the unit of the table: ``38.4 GOP/s``.
 
-        The rate of a network has the largest fitting unit: ``33.3 Gb/s``.
+        The rate of a network is in the largest fitting unit instead: ``33.3 Gb/s``.
         """
         if self.table.unit == "bit/s":
             return quantity(value, "bit/s")
@@ -101,14 +101,15 @@ class Labels:
             text += f" of {self.block(row)}"
         text += f", {self.threads(row)}"
         if node and row.node != "any":
+            # "on 8 cores of node1", but "8 threads on node1".
             preposition = "of" if row.concurrency_word else "on"
             text += f" {preposition} {row.node}"
         return text
 
     def working_set(self, row: Line) -> str:
-        """Return a phrase for the variant of a row; empty for the default.
+        """Return a phrase for the variant of a row, such as ``in caches``; empty for the default.
 
-        It is ``in caches`` or ``in DRAM`` for memory, and names the I/O engine for a disk.
+        For memory, the variant is the working set. For a disk, the phrase names the I/O engine.
         """
         if self.table.name == "memory_throughput":
             return WORKING_SETS.get(row.variant, "")

@@ -33,7 +33,7 @@ SLOWER = 0.3
 READ = 3
 """Fewest readings of DRAM from which the usual rate is known."""
 UNCHANGED = 0.02
-"""Largest difference from the median of other runs of its row at which nothing changed a run's value."""
+"""Largest relative difference from the median of a row's other runs at which a run counts as unchanged."""
 DISTANCES = {15e-9: "same-core", 80e-9: "same-cache", np.inf: "no-cache"}
 """Core-to-core time in s, up to which two CPUs usually have this distance -> case of message ``distance``.
 
@@ -50,14 +50,14 @@ ROW_ON_HOST = ["point", "instrument", "host"]
 
 
 def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Add the band of each run, whether it is its row's, and the causes of disturbance inferred within it.
+    """Add ``band`` and ``memory_load``, inferred disturbances to ``causes``, and ``is_usual``.
 
     Args:
         runs: frame ``runs`` with the readings of each run.
-        facts: host -> its facts. Bands are those of virtual machines: elsewhere, pinned threads stay.
+        facts: host -> its facts. Only virtual machines have bands: elsewhere, pinned threads stay.
     """
     virtual = [host for host in facts if (facts[host].get("cpu") or {}).get("virtualised")]
-    return mark_usual(add_neighbours(add_memory_load(add_bands(runs, virtual))))
+    return runs.pipe(add_bands, virtual).pipe(add_memory_load).pipe(add_neighbours).pipe(mark_usual)
 
 
 # -- bands
@@ -66,7 +66,7 @@ def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -
 def add_bands(runs: pd.DataFrame, virtual: Collection[str]) -> pd.DataFrame:
     """Add ``band``: median core-to-core time of the band in which a run began and ended, s.
 
-    It is empty if the run moved to another band, or if the times of its two CPUs form one band.
+    It is empty if the run moved to another band, or if all times between its two CPUs form one band.
     """
     bands = pd.Series(np.nan, runs.index)
     probed = runs[runs["host"].isin(virtual)].dropna(subset=READINGS)
@@ -78,17 +78,23 @@ def add_bands(runs: pd.DataFrame, virtual: Collection[str]) -> pd.DataFrame:
 
 
 def find_bands(runs: pd.DataFrame) -> pd.Series:
-    """Return the band of the runs that stayed in one.
+    """Return for each run that began and ended in one band the median time of this band, s.
 
     It is empty if the band has few runs, or if it is neither narrow nor the most frequent one: then
     something else made the times longer.
+
+    Args:
+        runs: the runs of two CPUs of a host.
     """
     before, after = runs[READINGS].to_numpy().T
+    # The times at which a band begins, except the first band.
     ordered = np.sort([*before, *after])
     starts = ordered[1:][ordered[1:] >= GAP * ordered[:-1]]
+    # The number of the band in which each run began, and the runs that ended in the same band.
     number = np.searchsorted(starts, before, side="right")
     stayed = runs[number == np.searchsorted(starts, after, side="right")]
     of_band = stayed.groupby(pd.Series(number, runs.index))
+    # The extremes and the number of runs of each run's band. T: then max and min are those of both times.
     longest, shortest = (of_band[READINGS].transform(name).T for name in ("max", "min"))
     count = of_band["record"].transform("nunique")
     is_narrow = longest.max() < GAP * shortest.min()
@@ -102,13 +108,14 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
 def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     """Add ``is_usual``: an undisturbed value in the band that has most runs of its row on its host.
 
-    Of bands with equally many, the one with most runs on the host counts. All runs of a row are usual if
-    none has a band, or if none is more than ``UNCHANGED`` beside the median of that band.
+    Of bands with equally many, the one with most runs on the host counts. All undisturbed values of a row
+    on a host are usual if none has a band, or if none is more than ``UNCHANGED`` off the median of that band.
     """
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     row = [valid[name] for name in ROW_ON_HOST]
     of_row = valid.groupby([*ROW_ON_HOST, "band"])["value"].transform("size")
     of_host = valid.groupby(["host", "band"])["value"].transform("size")
+    # The second term is below 1, so that it decides only between bands with equally many runs of the row.
     often = of_row + of_host / len(runs)
     is_usual = often.eq(often.groupby(row).transform("max"))
     median = valid["value"].where(is_usual).groupby(row).transform("median")
@@ -121,7 +128,11 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add ``memory_load``: share by which DRAM was slower than the median of the host, threads and band."""
+    """Add ``memory_load``: share by which DRAM was slower than usual when a run read it.
+
+    The usual rate is the median of the runs with as many threads on this host in this band. The load is
+    empty if these are fewer than ``READ``.
+    """
     rate = runs[PROBES].min(axis=1)
     alike = rate.groupby(
         [runs[name] for name in ("host", "measured_concurrency", "band")], dropna=False
@@ -131,9 +142,10 @@ def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add to ``causes`` what another guest or program took: pipes of a core, or bandwidth of DRAM.
+    """Add to ``causes`` what another guest or program took: execution pipes of a core, or bandwidth of DRAM.
 
-    A run whose value is that of the undisturbed runs of its row and band was not disturbed.
+    A run was not disturbed if its value differs by at most ``UNCHANGED`` from the median of the undisturbed
+    runs of its row in its band.
     """
     is_found = runs["held_up_cores"].gt(0) | runs["memory_load"].gt(SLOWER)
     is_clean = runs["causes"].eq("") & runs["disturbed"].eq("") & ~is_found
@@ -148,7 +160,10 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a sentence on the placements of a host that had several; of many hosts, on the first and their number."""
+    """Yield a sentence on the placements of the first host that had several, and the number of such hosts.
+
+    Yield nothing if no host had several.
+    """
     runs = frames.runs[frames.runs["attempt"].eq(0) & frames.runs["core_to_core_before"].notna()]
     hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
     if not hosts:
@@ -156,6 +171,7 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
     of_host = runs[runs["host"].eq(hosts[0])].drop_duplicates("record")
     row = ROW_ON_HOST[:2]
     of_row = of_host[row].join(frames.rows.set_index(row)["median"], on=row)["median"]
+    # Twice the time is half the speed. Empty for runs that count: their speed is the row's.
     speed = of_host["value"] / of_row
     speed = speed.mask(of_host["unit"].eq("s"), 1 / speed).mask(of_host["kept"])
     bands = [describe_band(of_band, speed) for _, of_band in of_host.groupby("band")]
@@ -172,6 +188,7 @@ def describe_band(runs: pd.DataFrame, speed: pd.Series) -> str:
         runs: the runs of the band.
         speed: speed of runs that do not count as a share of their row's median; empty for others.
     """
+    # Both readings of each run in one column.
     times, rates = runs[READINGS].melt()["value"], runs[PROBES].melt()["value"].dropna()
     distance = next(case for most, case in DISTANCES.items() if times.median() <= most)
     seen = [words(f"distance {distance}")]

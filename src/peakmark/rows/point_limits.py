@@ -59,9 +59,9 @@ _COLUMNS = [
 def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
-    They are taken from the runs of peakmark's kernel. At a point where the kernel has no runs, they are
-    taken from the runs of the first other program. The clock is the median of the runs, as the value is:
-    a clock drifts between runs, and the rate with it.
+    They are those of the usual runs of peakmark's kernel. At a point where the kernel has none, they are
+    those of the first other program. The clock is the median of the runs, as the value is: a clock drifts
+    between runs, and the rate with it.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
@@ -71,7 +71,8 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     first = counted[is_own | ~has_own].drop_duplicates("point")[ROW]
     chosen = counted.merge(first, on=ROW)
     texts = chosen[["store", "isa", "link"]]
-    # A clock during the work that was misread is replaced, one that is unknown is not.
+    # ``clock_hz`` replaces a clock during the work that was misread. An unknown one stays unknown. An empty
+    # text becomes unknown too, so that the first known one is taken.
     seen = chosen.assign(
         clock_work_hz=chosen["clock_hz"].where(chosen["clock_work_hz"].gt(0)),
         **texts.where(texts != ""),
@@ -97,6 +98,7 @@ def best_places(runs: pd.DataFrame) -> pd.DataFrame:
     a limit may be too high, but never too low.
     """
     placed = runs[runs["placed_cores"].notna()]
+    # The NUMA nodes are a JSON list: one with more commas has more nodes.
     most_first = placed.assign(nodes=placed["placed_numa_nodes"].str.count(",")).sort_values(
         ["placed_cores", "placed_sockets", "nodes"], ascending=False, kind="stable"
     )
@@ -151,17 +153,16 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
 
 
 def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Question]:
-    """Return host, limit and question for the host with the highest limit.
+    """Return host, limit and question for the host with the best limit: the highest rate or the lowest time.
 
-    The limits of the hosts may differ. The highest is taken, so that no host is compared with a limit
-    that is too low for it. An unknown limit counts as the highest.
+    The limits of the hosts may differ. The best is taken, so that no host can exceed the limit. An unknown
+    limit counts as the best.
     """
 
     def share_of_one(answer: tuple[str | None, Limit, Question]) -> float:
-        """Return the key for sorting answers, which is smallest for the best limit.
+        """Return the share of its limit that a value of 1 reaches in an answer (host, limit, question).
 
-        An answer is (host, limit, question). The best limit is the highest rate or the lowest time. In
-        both cases, the value 1 reaches the smallest share of the best limit.
+        It is smallest for the best limit.
         """
         return answer[1].share(1.0) or 0.0
 
@@ -179,7 +180,7 @@ def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Qu
     for host in known or [None]:
         question = question_of(point, host, results)
         limit = answer(question, point)
-        # A rate proves a clock: the clock during the work was misread.
+        # No value can be above its limit, so the clock during the work was misread. Use the one before or after.
         is_above = question.clock_loaded and (limit.share(point.median) or 0) > ABOVE
         if is_above and (point.clock_idle_hz or 0) > point.clock_work_hz:
             question = replace(question, clock_hz=point.clock_idle_hz, clock_loaded=False)
@@ -221,7 +222,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
 
 
 def answer(question: Question, point: Any) -> Limit:
-    """Return the limit of a point. Without a number of threads for the word ``cores``, it is unknown."""
+    """Return the limit of a point. It is unknown if no node has said yet how many threads a word means."""
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)
     return for_row(question)
@@ -248,7 +249,10 @@ def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.D
 
 
 def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the median clock of the undisturbed runs of each CPU point on each host."""
+    """Return the median clock of each CPU point on each host, with the columns ``WORK``.
+
+    Only undisturbed runs of peakmark's kernel on hosts with facts count.
+    """
     is_clean = kept["causes"].eq("") & kept["clock_hz"].gt(0) & kept["host"].isin([*results.facts])
     clean = kept[is_clean & kept["table"].eq("cpu")].merge(rows.loc[rows["is_own"], ROW], on=ROW)
     classes = {host: equipment_of(facts).cpu for host, facts in results.facts.items()}
@@ -267,11 +271,12 @@ def best_clocks(by_host: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     frame = pd.DataFrame(clocks, columns=["point", "best_hz", "source"])
     ordered = frame.sort_values("best_hz", ascending=False, kind="stable")
     highest = ordered.drop_duplicates("point").set_index("point")
+    # A frame without lines has no types of its own.
     return highest.astype({"best_hz": float, "source": object})
 
 
 def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, str]]:
-    """Yield for each point the clocks that the same work reached on other nodes with an equal CPU."""
+    """Yield (point, clock in Hz, source) for each other node with an equal CPU that did the same work."""
     pairs = by_host.merge(by_host, on=WORK, suffixes=("", "_other"))
     is_other = pairs["host"].ne(pairs["host_other"]) & pairs["cpu_class"].ne("")
     for other in schema.lines(pairs[is_other]):
@@ -282,7 +287,7 @@ def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, str]]:
 def clocks_of_datasheet(
     by_host: pd.DataFrame, rows: pd.DataFrame
 ) -> Iterator[tuple[str, float, str]]:
-    """Yield the CPU's maximum clock for each point with at most ``BOOSTED`` threads."""
+    """Yield (point, the CPU's maximum clock in Hz, source) for each point with at most ``BOOSTED`` threads."""
     few = rows["is_own"] & rows["concurrency"].le(BOOSTED) & rows["maximum_hz"].gt(0)
     for row in schema.lines(rows[few & rows["point"].isin(by_host["point"])]):
         yield row.point, row.maximum_hz, words("clock-of-datasheet", best=row.maximum_hz)

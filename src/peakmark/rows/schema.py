@@ -6,7 +6,6 @@ base units. A missing number is an empty field; a missing text is an empty text.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict, namedtuple
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -506,6 +505,7 @@ def typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
         if values is None:
             columns[column.name] = pd.Series(EMPTY[column.kind], index=frame.index, dtype=dtype)
             continue
+        # A missing text is empty, and a missing flag is False.
         if column.kind in ("text", "json") and values.hasnans:
             values = values.astype(object).where(values.notna(), "")
         elif column.kind == "flag" and values.dtype != "bool":
@@ -564,7 +564,6 @@ def _read_frame(path: Path, name: str) -> pd.DataFrame:
             dtype=dtypes,
             keep_default_na=False,
             na_values=numbers,
-            quoting=csv.QUOTE_MINIMAL,
         )
     except (OSError, ValueError, TypeError) as error:
         raise _damaged(path, _unreadable(path, numbers) or str(error)) from error
@@ -581,7 +580,11 @@ def _read_frame(path: Path, name: str) -> pd.DataFrame:
 def _unreadable(path: Path, numbers: Iterable[str]) -> str:
     """Return where a file has a text in place of a number, such as ``line 3, column n: 'x' is no number``.
 
-    The text is empty if there is no such place.
+    The result is empty if there is no such place.
+
+    Args:
+        path: the file.
+        numbers: names of the columns with numbers.
     """
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
@@ -597,14 +600,14 @@ def _unreadable(path: Path, numbers: Iterable[str]) -> str:
 
 
 def _first_wrong(values: pd.Series, column: SchemaColumn) -> tuple[int, str]:
-    """Return the first value of a column that no peakmark writes: (index of its line, what is wrong).
+    """Return the first value of a column that peakmark never writes: (index of its line, what is wrong).
 
-    The text is empty if there is none.
+    The text is empty if all values are right.
     """
     if column.kind in ("int", "float"):
         known = values.dropna()
         possible = known.abs().le(MAXIMUM)
-        if column.kind == "int":
+        if column.kind == "int":  # a count, a size or a position
             possible &= known.ge(0)
         elif column.name in POSITIVE:
             possible &= known.gt(0)
@@ -619,7 +622,7 @@ def _first_wrong(values: pd.Series, column: SchemaColumn) -> tuple[int, str]:
                 wrong.index[0]
             ), f"{wrong.iloc[0]!r} is not one of {', '.join(sorted(allowed))}"
     if column.kind == "json":
-        # Most lines of a column have the same text.
+        # Most lines of a column have the same text, which is decoded once. Its first line is reported.
         for text in values.unique():
             try:
                 msgspec.json.decode(text or "null", type=SHAPES[column.name] | None)
@@ -640,8 +643,8 @@ def _damaged(path: Path, why: str) -> RecordError:
 def lines(frame: pd.DataFrame) -> Iterator[Any]:
     """Yield the lines of a frame as named tuples, with None for a missing number.
 
-    A frame of ``FILES`` has dozens of columns: ``DataFrame.itertuples`` converts one after the other and
-    takes 40 times as long for a few lines.
+    A frame of ``FILES`` has dozens of columns: ``DataFrame.itertuples`` converts them one after the other, and
+    takes 40 times as long for a few lines. ``PART`` lines are converted at a time, to save memory.
     """
     line_type = _line_type(tuple(frame.columns))
     for first in range(0, len(frame), PART):
@@ -653,7 +656,10 @@ def lines(frame: pd.DataFrame) -> Iterator[Any]:
 
 @cache
 def _line_type(columns: tuple[str, ...]) -> Any:
-    """Return the type of a line, with the fields that ``DataFrame.itertuples`` would give it."""
+    """Return the type of a line, with the fields that ``DataFrame.itertuples`` would give it.
+
+    As there, ``rename`` replaces names that Python does not allow for a field, such as ``class``.
+    """
     return namedtuple("Line", ["Index", *columns], rename=True)
 
 
@@ -666,22 +672,23 @@ def is_pair(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_right(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows, of any program, that have a value that is not known to be wrong."""
+    """Return a mask of the rows of any program that have a value, and no warning that it is wrong."""
     return rows["n"].gt(0) & rows["wrong_codes"].eq("")
 
 
 def is_usable(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows of peakmark's kernel whose value is not known to be wrong."""
+    """Return a mask of the rows of peakmark's kernel that have a value, and no warning that it is wrong.
+
+    The interval of the median must be above 0, because comparisons use ratios.
+    """
     return rows["is_own"] & is_right(rows) & rows["low"].gt(0)
 
 
 def shows_link(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of pairs of nodes whose value is that of their link.
 
-    Pairs that were measured together are left out, because they may share an uplink.
-
-    A value that ``tc`` slows down (``rate-limit``) is marked wrong, because it is not the hardware's rate.
-    It still shows correctly that the link is slow.
+    Pairs that were measured together are left out, because they may share an uplink. A value that ``tc``
+    slows down (``rate-limit``) counts, although it is marked as wrong for the hardware: the link is slow.
     """
     has_value = rows["is_own"] & rows["n"].gt(0) & is_pair(rows)
     has_value &= rows["variant"].ne(TOGETHER)
@@ -736,6 +743,7 @@ def curve_of(rows_of_runs: Iterable[Sequence[Line]]) -> list[NDArray[np.float64]
     curve = []
     for runs in rows_of_runs:
         points_of_runs = [points_of(run) for run in runs]
+        # If a run has fewer points than another, only those that all runs have count.
         curve += [np.array(point) for point in zip(*points_of_runs, strict=False)]
     return curve
 

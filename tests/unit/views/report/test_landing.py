@@ -5,7 +5,8 @@ import subprocess
 
 from tests.unit import campaign_data as make
 
-from peakmark.resources import ROOT, code_digest
+from peakmark import resources
+from peakmark.resources import ROOT
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
@@ -49,11 +50,14 @@ def test_fleet_only_asks(peakmark, tmp_path, golden, own_mounts):
     assert done.stdout and "Read-only" not in done.stderr, done.stderr
 
 
-def test_the_digest_of_what_judges_changes_with_code_data_and_templates(tmp_path):
+def test_the_digest_of_what_judges_changes_with_code_data_and_templates(tmp_path, monkeypatch):
     root = tmp_path / "checkout"
     for folder in ("src/peakmark", "reports"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    digests = {code_digest(root), code_digest(shutil.copytree(root, tmp_path / "moved"))}
+    digests = {resources.code_digest()}
+    monkeypatch.setattr(resources, "ROOT", root)
+    monkeypatch.setattr(resources, "PACKAGE", root / "src/peakmark")
+    digests.add(resources.code_digest())
     assert len(digests) == 1, "a moved checkout is the same"
     for name in (
         "src/peakmark/rows/rows.py",
@@ -62,5 +66,5 @@ def test_the_digest_of_what_judges_changes_with_code_data_and_templates(tmp_path
     ):
         path = root / name
         path.write_text(path.read_text() + "\n")
-        digests.add(code_digest(root))
+        digests.add(resources.code_digest())
     assert len(digests) == 4
