@@ -22,7 +22,7 @@ class Subsystem:
     """One part of a node.
 
     Attributes:
-        name: name in code and configuration: cpu, memory, disk, network or gpu.
+        name: name in code and configuration: cpu, memory, disk, network, mpi or gpu.
         title: name in headings.
         resource: name in sentences.
         kernel: peakmark's kernel that measures it.
@@ -33,7 +33,7 @@ class Subsystem:
         default: variant of a grid that sets none.
         allowed: pattern of all variants that a grid may set, and a text that describes them.
         differs: reasons why the values of two instruments may disagree, as text.
-        counted: noun for the units of concurrency: thread, process, stream or GPU.
+        counted: noun for the units of concurrency: thread, process, stream, rank or GPU.
         pinned: whether threads are pinned to CPUs, so that concurrency may be a word such as cores.
         total: option of a cell that sets a fixed amount of work.
     """
@@ -106,6 +106,10 @@ GPU_RATES = ("sustained", "burst")
 """Variants of a GPU's rates: steady power, or the first 20 ms before the power cap acts."""
 GPU_LINKS = ("to", "from", "both", "peer")
 """Variants of LINK: to the GPUs, from the GPUs, in both directions at once, from each GPU to the next."""
+ON_ONE_NODE = ("same-socket", "other-socket")
+"""Variants of MPI rows whose two ranks run on one node: in one socket, or in two."""
+RANKS_ON_NODES = re.compile(r"([1-9][0-9]*)-nodes")
+"""Variant of MPI rows whose ranks run on several nodes."""
 GPUS = "gpus"
 """Word of ``concurrency`` for all GPUs of the node."""
 
@@ -180,6 +184,12 @@ def count_of_nodes(variant: str) -> int:
     return disk_variant(variant).nodes
 
 
+def nodes_of_ranks(variant: str) -> int:
+    """Return the number of nodes on which the ranks of an MPI row run, such as 2 for ``2-nodes``."""
+    found = RANKS_ON_NODES.fullmatch(variant)
+    return int(found[1]) if found else 1
+
+
 def is_together(variant: str) -> bool:
     """Return whether a row's nodes or pairs of nodes were measured at one moment."""
     return variant == TOGETHER or SEVERAL_NODES.search(variant) is not None
@@ -190,6 +200,8 @@ _METRICS = {
     **dict.fromkeys(SWEEPS, "throughput"),
     "LINK": "link_throughput",
     "LAUNCH": "latency",
+    "PINGPONG": "latency",
+    "MSGRATE": "message_rate",
 }
 """Workload -> metric of its rows, if that is not the usual one of its subsystem."""
 

@@ -26,7 +26,7 @@ NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
 class CellKeys(Struct, kw_only=True):
     """Keys of a cell in a plan or a record. Names are parts of a path, so they have no slash and no space."""
 
-    subsystem: Literal["cpu", "memory", "disk", "network", "gpu"]
+    subsystem: Literal["cpu", "memory", "disk", "network", "mpi", "gpu"]
     instrument: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z")]
     workload: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*\Z")]
     variant: Annotated[
@@ -47,16 +47,16 @@ class Cell:
     """One measurement: one run of one instrument at one point.
 
     Attributes:
-        subsystem: cpu, memory, disk, network or gpu.
+        subsystem: cpu, memory, disk, network, mpi or gpu.
         instrument: name in ``peakmark.tools.REGISTRY``, such as ``cpubench`` or ``fio``.
         workload: workload of the subsystem, see ``catalogue.WORKLOADS``; ``ALL`` for a reference tool
             that measures several workloads in one execution.
         variant: kind of access with separate rows: ``block`` or ``pool`` for memory, ``psync`` or
-            ``io_uring-qd8`` for disk, ``gso`` or ``busy-poll`` for network, ``sustained`` or ``burst``
-            for gpu, ``to``, ``from``, ``both`` or ``peer`` for LINK; empty without variants.
+            ``io_uring-qd8`` for disk, ``gso`` or ``busy-poll`` for network, ``2-nodes`` or
+            ``same-socket`` for mpi, ``sustained`` or ``burst`` for gpu, ``to``, ``from``, ``both`` or ``peer`` for LINK; empty without variants.
         block: bytes of a block, record or message. None for cpu, and for LAT of the memory if the node
             that measures chooses the area.
-        concurrency: number of threads, processes, streams or GPUs. If ``word`` is set, it is 1
+        concurrency: number of threads, processes, streams or GPUs, or of ranks on each node. If ``word`` is set, it is 1
             until the node that measures replaces it.
         node: name of the node that measures, or ``any``.
         repetition: number of the repetition, from 0.

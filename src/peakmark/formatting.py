@@ -24,6 +24,7 @@ _SCALED = {
     "Hz": ((1e9, "GHz"), (1e6, "MHz"), (1.0, "Hz")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
     "1/s": ((1.0, "IOPS"),),
+    "message/s": ((1e6, "M messages/s"), (1e3, "k messages/s"), (1.0, "messages/s")),
     "IOPS": ((1e6, "MIOPS"), (1e3, "kIOPS"), (1.0, "IOPS")),
 }
 """Unit of a value -> (factor, printed unit), the largest first.
@@ -97,7 +98,7 @@ def parse_duration(value: str | float) -> float:
 
 
 LOWERCASE = {
-    "peakmark", "cpubench", "rambench", "diskbench", "netbench", "gpubench", "likwid-bench", "pmbw",
+    "peakmark", "cpubench", "rambench", "diskbench", "netbench", "mpibench", "gpubench", "likwid-bench", "pmbw",
     "hpcc", "fio", "iperf", "iperf3", "qperf", "ping", "n",
 }  # fmt: skip
 """Names and symbols that have no capital letter at the beginning of a sentence."""

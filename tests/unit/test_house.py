@@ -11,20 +11,20 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_000,
+    "": 9_030,
     "check": 2_080,
-    "config": 4_930,
+    "config": 5_030,
     "data": 330,
-    "limits": 5_390,
-    "machine": 8_920,
-    "plan": 7_020,
-    "rows": 22_430,
+    "limits": 5_550,
+    "machine": 9_170,
+    "plan": 7_130,
+    "rows": 22_440,
     "slurm": 4_430,
-    "run": 9_790,
+    "run": 11_340,
     "storage": 2_540,
-    "tools": 13_950,
+    "tools": 14_360,
     "views": 26_820,
-    "workflow": 6_080,
+    "workflow": 6_100,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
 

@@ -213,7 +213,7 @@ def complete(config: Mapping[str, Any]) -> Campaign:
             _check_grid(f"{subsystem}[{index}]", grid)
     if not any(grids.values()):
         raise ConfigError(
-            "the configuration measures nothing: cpu, memory, disk, network and gpu are all empty; "
+            "the configuration measures nothing: cpu, memory, disk, network, mpi and gpu are all empty; "
             "start with peakmark run quick"
         )
     tools = dict(campaign.tools)

@@ -69,18 +69,20 @@ Concurrency = Annotated[
 NodeCount = Annotated[int, Meta(ge=1, le=100000)] | Literal["all"]
 InstructionSet = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
 ReferenceTool = Literal[REFERENCES]  # type: ignore[valid-type] # a type for each module in tools/programs
-_CPU, _MEMORY, _DISK, _NETWORK, _GPU = WORKLOADS.values()
+_CPU, _MEMORY, _DISK, _NETWORK, _MPI, _GPU = WORKLOADS.values()
 CpuWorkloads = Annotated[list[Literal[_CPU]], UNIQUE]  # type: ignore[valid-type]
 MemoryWorkloads = Annotated[list[Literal[_MEMORY]], UNIQUE]  # type: ignore[valid-type]
 DiskWorkloads = Annotated[list[Literal[_DISK]], UNIQUE]  # type: ignore[valid-type]
 NetworkWorkloads = Annotated[list[Literal[_NETWORK]], UNIQUE]  # type: ignore[valid-type]
+MpiWorkloads = Annotated[list[Literal[_MPI]], UNIQUE]  # type: ignore[valid-type]
 GpuWorkloads = Annotated[list[Literal[_GPU]], UNIQUE]  # type: ignore[valid-type]
-Subsystem = Literal["cpu", "memory", "disk", "network", "gpu"]
+Subsystem = Literal["cpu", "memory", "disk", "network", "mpi", "gpu"]
 Metric = Literal[
     "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",
     "ladder_throughput", "ladder_latency", "loaded_latency", "link_throughput", "metadata",
+    "message_rate",
 ]  # fmt: skip
-Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s"]
+Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s", "message/s"]
 
 
 def _variant(subsystem: str) -> Meta:
@@ -279,6 +281,21 @@ class NetworkGrid(AnyGrid, frozen=True, kw_only=True):
     together: bool = False
 
 
+class MpiGrid(AnyGrid, frozen=True, kw_only=True):
+    """Workloads of MPI, measured at all combinations of the other keys.
+
+    Attributes:
+        concurrency: Ranks on each node: a number, or cores.
+        variants: same-socket and other-socket place two ranks on one node, with concurrency: [2].
+            Default: the ranks are on two nodes.
+    """
+
+    workloads: MpiWorkloads
+    concurrency: Annotated[list[Pinned], UNIQUE]
+    blocks: Sizes
+    variants: Annotated[list[Annotated[str, _variant("mpi")]], UNIQUE] = []
+
+
 class GpuGrid(AnyGrid, frozen=True, kw_only=True):
     """Workloads of the GPUs, measured at all combinations of the other keys.
 
@@ -314,8 +331,8 @@ class Report(Keys, frozen=True):
         author: Author on the first page.
         authors: Authors with their affiliation, id and email, instead of author.
         text: Folder of the author's chapters, Markdown files such as introduction.md. Introduction
-            and design are printed before the results. cpu, memory, disk, network and gpu are printed
-            at the end of the chapter of their resource; a section whose heading is the title of a
+            and design are printed before the results. cpu, memory, disk, network, mpi and gpu are
+            printed at the end of the chapter of their resource; a section whose heading is the title of a
             table is printed below that table. All others follow the results.
         course: Course or project on the first page.
         team: Team on the first page.
@@ -376,6 +393,8 @@ class Campaign(Keys, frozen=True):
             ordinary stores); those of ladders are small and huge (pages).
         disk: Grids of WS RS WR RR META. Variants are psync and io_uring-qdN; META has none.
         network: Grids of TCP UDP LAT-TCP LAT-UDP.
+        mpi: Grids of PINGPONG RATE BIRATE MSGRATE. Without a compiler for MPI the campaign has no such
+            rows, and says so.
         gpu: Grids of FP64 FP32 FP16 INT32 TC-FP64 TC-TF32 TC-FP16 TC-BF16 TC-INT8 TC-FP8 RS WS RWS RWR LINK LAUNCH LADDER-LAT.
             TC run on the matrix units. A machine without NVIDIA's driver has no such rows; a
             cluster has them if the site file has gpus.
@@ -411,6 +430,7 @@ class Campaign(Keys, frozen=True):
     memory: list[MemoryGrid] = []
     disk: list[DiskGrid] = []
     network: list[NetworkGrid] = []
+    mpi: list[MpiGrid] = []
     gpu: list[GpuGrid] = []
     report: Report = field(default_factory=Report)
 
@@ -574,6 +594,27 @@ class SiteGpus(Keys, frozen=True, omit_defaults=True):
     ] = ""
 
 
+class SiteMpi(Keys, frozen=True, omit_defaults=True):
+    """How MPI programs are compiled and started on this cluster.
+
+    Attributes:
+        launch: srun, or mpirun within the job's nodes. Default: srun, or mpirun if no type of srun
+            starts two ranks.
+        type: Type of srun --mpi, such as pmix. Default: the first of pmix, pmi2, cray_shasta and none
+            that starts two ranks.
+        modules: Environment modules with the MPI library and its mpicc.
+        environment: Variables of the environment in which MPI programs are compiled and run.
+    """
+
+    launch: Literal["srun", "mpirun"] | None = None
+    type: Annotated[
+        str,
+        allowed("a type of srun --mpi, such as pmix", pattern=r"^[a-z0-9][a-z0-9_]*\Z"),
+    ] = ""
+    modules: list[ModuleName] = []
+    environment: dict[str, str] = {}
+
+
 class NodeKind(Keys, frozen=True, omit_defaults=True):
     """Values for some nodes, which override those of the site.
 
@@ -654,6 +695,7 @@ class SiteValues(Keys, frozen=True, kw_only=True, omit_defaults=True):
     disk: SiteDisk = SiteDisk()
     network: SiteNetwork = SiteNetwork()
     gpus: SiteGpus = SiteGpus()
+    mpi: SiteMpi = SiteMpi()
     nodes: list[NodeKind] = []
     slurm: SiteSlurm = SiteSlurm()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import attrgetter
 
-from peakmark.limits import cpu, disk, gpu, memory, network
+from peakmark.limits import cpu, disk, gpu, memory, mpi, network
 from peakmark.limits.base import Limit, Question
 
 __all__ = ["Limit", "Question", "for_row"]
@@ -19,6 +19,7 @@ _PARTS = {
     "memory": memory.limit,
     "disk": disk.limit,
     "network": network.limit,
+    "mpi": mpi.limit,
     "gpu": gpu.limit,
 }
 _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.bounds}

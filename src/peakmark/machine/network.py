@@ -216,6 +216,15 @@ def _infiniband(host: Host, name: str) -> _Speed:
     return None, f"no InfiniBand port of {name} reports its rate"
 
 
+def interface_of_transport(host: Host, transport: str) -> str | None:
+    """Return the interface of the InfiniBand or RoCE device in a transport such as ``rc_mlx5/mlx5_0:1``."""
+    device = re.search(r"/(\w+):\d+", transport)
+    if device is None:
+        return None
+    names = host.glob(f"/sys/class/infiniband/{device[1]}/device/net/*")
+    return names[0].rpartition("/")[2] if names else None
+
+
 def address_of(interface: str) -> str:
     """Return the IPv4 address of an interface.
 

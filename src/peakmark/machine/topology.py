@@ -189,3 +189,14 @@ def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
         "numa_nodes": sorted(nodes),
         "last_level_bytes": sum(caches.values()),
     }
+
+
+def cpus_of_two(topology: Topology, cpus: Iterable[int], same_socket: bool) -> list[int]:
+    """Return two CPUs on two cores, in one socket or in two; an empty list if there are none."""
+    first, *others = order(topology, cpus)
+    here = topology[first]
+    for cpu in others:
+        other = topology[cpu]
+        if other.core != here.core and (other.socket == here.socket) == same_socket:
+            return [first, cpu]
+    return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, product
 from operator import attrgetter
@@ -20,6 +20,7 @@ from peakmark.catalogue import (
     KERNELS,
     LADDERS,
     NUMA,
+    ON_ONE_NODE,
     PAGES,
     POOLS,
     SHAPES,
@@ -62,7 +63,7 @@ def cells(
     config: Planned,
     node: str,
     on_this_machine: bool,
-    has_gpus: bool,
+    left_out: Collection[str],
 ) -> Iterator[Cell]:
     """Yield the cells of a completed configuration on one node, except cells of several nodes.
 
@@ -70,13 +71,13 @@ def cells(
         config: the completed configuration.
         node: name of the node, or ``any``.
         on_this_machine: whether this machine resolves the words of ``concurrency``.
-        has_gpus: whether GPUs of the node are measured.
+        left_out: subsystems that are not measured on the node.
 
     Raises:
         ConfigError: a cell is possible on no machine, or a reference can measure no row of its grid.
     """
     for subsystem, several in config.grids().items():
-        if subsystem == "gpu" and not has_gpus:
+        if subsystem in left_out:
             continue
         for index, keys in enumerate(several):
             has_pairs = isinstance(keys, NetworkGrid) and keys.pairs is not None
@@ -212,12 +213,23 @@ def concurrency_aliases(
 
 
 def _has_distance(cell: Cell) -> bool:
-    """Return whether this machine has two NUMA nodes, CPUs or GPUs, if the cell measures between them."""
+    """Return whether this machine has two NUMA nodes, sockets, CPUs or GPUs, if the cell measures between them."""
+    if cell.subsystem == "mpi":
+        return _has_ranks(cell)
     if cell.workload in NUMA:
         return len(topology.numa(Host())) > 1
     if cell.word and (cell.variant == "peer" or cell.workload in ("C2C", "LOADED")):
         return threads_of(cell.word) > 1
     return True
+
+
+def _has_ranks(cell: Cell) -> bool:
+    """Return whether this machine alone has CPUs for the ranks of a cell."""
+    if cell.variant not in ON_ONE_NODE:
+        return False
+    cpus = os.sched_getaffinity(0)
+    locations = topology.read(Host(), cpus)
+    return bool(topology.cpus_of_two(locations, cpus, cell.variant == "same-socket"))
 
 
 def _check_possible(place: str, cell: Cell) -> None:

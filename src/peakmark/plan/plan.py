@@ -17,7 +17,7 @@ from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site
 from peakmark.config.types import Batch, Planned, SiteSlurm, SiteValues
 from peakmark.errors import ConfigError
-from peakmark.machine import gpu
+from peakmark.machine import gpu, mpi
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
     Cluster,
@@ -173,8 +173,10 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     cells: dict[str, Cell] = {}
     planned = []
     for node in nodes:
-        has_gpus = not left_out and (cluster is None or cluster.gpus_of(node) > 0)
-        planned.append(grids.cells(completed, node, cluster is None, has_gpus))
+        skipped = set(left_out)
+        if cluster is not None and not cluster.gpus_of(node):
+            skipped.add("gpu")
+        planned.append(grids.cells(completed, node, cluster is None, skipped))
     planned.append(grids.group_cells(completed, groups))
     planned.append(grids.pair_cells(completed, rounds))
     for cell in chain(*planned):
@@ -188,7 +190,7 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
                 "repetitions or nodes"
             )
     if left_out and not cells:
-        raise ConfigError(f"there is nothing to measure: {left_out['gpu']}")
+        raise ConfigError(f"there is nothing to measure: {'; '.join(left_out.values())}")
     # Order the cells, and choose the class of nodes.
     ordered = grids.interleaved(cells.values(), completed.seed)
     if cluster is not None:
@@ -209,9 +211,19 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
 
 
 def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
-    """Return ``{"gpu": reason}`` if no GPU can be measured for the configured grids; otherwise {}."""
-    if not config.gpu:
-        return {}
+    """Return subsystem -> reason for GPUs and MPI, if grids ask for them and they cannot be measured."""
+    reasons = {}
+    if config.gpu and (reason := _no_gpu(config, cluster)):
+        reasons["gpu"] = f"no GPU is measured: {reason}"
+    # The modules are loaded when the campaign begins.
+    needs_mpi = config.mpi and not config.site_facts.mpi.modules
+    if needs_mpi and (reason := mpi.why_not(config.site_facts.mpi.environment)):
+        reasons["mpi"] = f"no MPI is measured: {reason}"
+    return reasons
+
+
+def _no_gpu(config: Planned, cluster: Cluster | None) -> str:
+    """Return why no GPU can be measured; empty if some can."""
     if cluster is None:
         count, reason = gpu.survey()
     elif not config.site_facts.gpus.gres:
@@ -219,9 +231,7 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     else:
         count = max(map(cluster.gpus_of, cluster.nodes))
         reason = f"no node of partition {cluster.partition} has a GPU in Slurm"
-    if count:
-        return {}
-    return {"gpu": f"no GPU is measured: {reason}"}
+    return "" if count else reason
 
 
 def _order(cell: Cell) -> tuple[bool, bool, bool]:
@@ -272,7 +282,7 @@ def _reference(config: Planned, name: str) -> Reference:
 
 def two_nodes(cell: Cell) -> bool:
     """Return whether the cell needs a second node on a cluster."""
-    return REGISTRY[cell.instrument].two_nodes
+    return REGISTRY[cell.instrument].nodes(cell) > 1
 
 
 def uses_shared_resource(cell: Cell, settings: SiteSlurm) -> bool:

@@ -42,6 +42,7 @@ WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
     "memory": (("RS", "RR"), ("WS", "WR"), ("RWS", "RWR"), ("RS", "WS")),
     "disk": (("RS", "RR"), ("WS", "WR"), ("RS", "WS"), ("RR", "WR")),
     "network": (("TCP", "UDP"), ("LAT-TCP", "LAT-UDP")),
+    "mpi": (("BIRATE", "RATE"),),
     "gpu": (("FP32", "FP64"), ("TC-FP64", "FP64"), ("TC-FP8", "TC-FP16"), ("RWS", "RWR")),
 }
 """Subsystem -> pairs of workloads that are compared."""

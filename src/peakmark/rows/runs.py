@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from peakmark.catalogue import KERNELS, MATRIX, NUMA, SHAPES, UNITS, count_of_nodes, metrics
+from peakmark.catalogue import (
+    KERNELS,
+    MATRIX,
+    NUMA,
+    ON_ONE_NODE,
+    SHAPES,
+    UNITS,
+    count_of_nodes,
+    metrics,
+)
 from peakmark.cell import Cell
 from peakmark.rows import schema
 from peakmark.rows.placements import READINGS, SAME_CORE, add_placements
@@ -120,7 +129,7 @@ def lines_without_value(results: Results) -> Iterator[Line]:
     impossible = set()
     for refused in results.refused:
         lacks_unit = refused.cell.workload in (*UNITS, *NUMA, *MATRIX)
-        if lacks_unit or refused.cell.variant == "peer":
+        if lacks_unit or refused.cell.variant in ("peer", *ON_ONE_NODE):
             impossible.add(refused.cell.row)
     for cell, status, record in gaps(results):
         is_kernel = cell.instrument in KERNELS.values()

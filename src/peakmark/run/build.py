@@ -16,9 +16,11 @@ from itertools import chain
 from pathlib import Path
 
 from peakmark import __version__, files
-from peakmark.catalogue import KERNELS
+from peakmark.catalogue import KERNELS as EVERY_KERNEL
 from peakmark.resources import CACHE, IS_CHECKOUT, PACKAGE, ROOT, of_checkout, version
 
+KERNELS = {name: kernel for name, kernel in EVERY_KERNEL.items() if name != "mpi"}
+"""Subsystem -> its kernel, except MPI's, which ``run.mpi`` compiles with the site's library."""
 SOURCES = of_checkout("src/kernels")
 VERSION_FILE = "code.json"
 """File of a campaign's folder that holds the version of the code."""

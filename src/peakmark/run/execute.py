@@ -340,19 +340,26 @@ def _text(path: Path) -> str:
 
 
 @contextmanager
-def modules_loaded(names: Sequence[str]) -> Iterator[None]:
+def modules_loaded(
+    names: Sequence[str], variables: Mapping[str, str] | None = None
+) -> Iterator[None]:
     """Load environment modules into this process's environment while the block runs.
+
+    Args:
+        names: names of the modules.
+        variables: variables to set after the modules are loaded.
 
     Raises:
         MeasurementError: loading took too long.
         Unavailable: a module cannot be loaded. The message has the output of the module command.
     """
-    if not names:
+    if not names and not variables:
         yield
         return
-    before, loaded = dict(os.environ), _module_environment(names)
+    before = dict(os.environ)
+    loaded = _module_environment(names) if names else before
     try:
-        _set_environment(loaded)
+        _set_environment({**loaded, **(variables or {})})
         yield
     finally:
         _set_environment(before)

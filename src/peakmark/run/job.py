@@ -23,6 +23,7 @@ from typing import Any
 
 from peakmark import files, resources
 from peakmark.cell import Cell
+from peakmark.config.types import Planned
 from peakmark.errors import MeasurementError, PeakmarkError, tell
 from peakmark.run import cleanup, execute
 from peakmark.run.measure import Request, measure
@@ -63,11 +64,18 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         part.directory,
         kernels,
         tool=str(tool) if tool else None,
-        pair=part.plan.cluster is not None and REGISTRY[cell.instrument].two_nodes,
-        modules=tuple(config.modules.get(cell.instrument, ())),
+        pair=part.plan.cluster is not None and REGISTRY[cell.instrument].nodes(cell) > 1,
+        modules=_modules(config, cell),
+        mpi=config.site_facts.mpi,
         node_bytes=_node_bytes(part.plan),
         repeats=repeats,
     )
+
+
+def _modules(config: Planned, cell: Cell) -> tuple[str, ...]:
+    """Return the environment modules of a cell: those of the MPI library, then those of its tool."""
+    library = config.site_facts.mpi.modules if cell.subsystem == "mpi" else []
+    return (*library, *config.modules.get(cell.instrument, ()))
 
 
 def _record_path(part: Part, cell: Cell) -> Path:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from peakmark import files
 from peakmark.catalogue import KERNELS, NOT_POSSIBLE, SUBSYSTEMS
 from peakmark.cell import Cell
+from peakmark.config.types import SiteMpi
 from peakmark.errors import (
     MORE_MEMORY,
     OUT_OF_MEMORY,
@@ -88,6 +89,7 @@ class Request:
         pair: whether the server runs on the second node of this job instead of this machine.
         modules: environment modules that provide the tool.
         node_bytes: memory of this node as Slurm reports it, if the plan holds it.
+        mpi: section ``mpi`` of the site file.
         far_end: function that starts the server on another machine; None to start it on this machine.
         repeats: largest number of times that a disturbed measurement is repeated.
         wait: function that waits until other nodes may start too, called right before the program.
@@ -104,6 +106,7 @@ class Request:
     pair: bool = False
     modules: tuple[str, ...] = ()
     node_bytes: int | None = None
+    mpi: SiteMpi = field(default_factory=SiteMpi)
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
     repeats: int = 0
     wait: Callable[[], None] = lambda: None
@@ -151,7 +154,8 @@ def measure(request: Request) -> Facts:
     failure: PeakmarkError | None = None
     try:
         # The lock is entered first and released last, so that the next measurement starts after cleanup.
-        with lock.held(_lock_name()), execute.modules_loaded(request.modules):
+        variables = request.mpi.environment if cell.subsystem == "mpi" else {}
+        with lock.held(_lock_name()), execute.modules_loaded(request.modules, variables):
             _try(request, attempts[0])
             # Repeat a disturbed measurement when other programs have released the CPUs.
             patience = planfile.WAIT_S
@@ -280,7 +284,7 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
     """Run the instrument of the cell in a private directory, and parse its output."""
     cell, context = request.cell, attempt.context
     instrument = REGISTRY[cell.instrument]
-    tool = instrument.find(instrument.locate(request.kernels, request.tool))
+    tool = instrument.find(instrument.locate(_kernels(request), request.tool))
     context["tool"] = asdict(tool)
     with workspace(request, instrument) as space:
         request = _resolve(request, space, context)
@@ -293,6 +297,15 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
         context["core_to_core_after"] = _core_to_core(request, space, context)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
+
+
+def _kernels(request: Request) -> Path:
+    """Return the folder of the compiled kernels. mpibench is in the folder of its MPI library."""
+    if request.cell.subsystem != "mpi":
+        return request.kernels
+    from peakmark.run import mpi  # late: most cells need no MPI
+
+    return Path(mpi.compiled(request.campaign).folder)
 
 
 def _core_to_core(request: Request, space: Workspace, context: Facts) -> float | None:
@@ -333,7 +346,7 @@ def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
     """Write the tool's version, libraries and clocks from its output into the record's context."""
     if parsed.version and tool.version in ("", "unknown"):
         context["tool"]["version"] = parsed.version
-    context["library"] = dict(parsed.library)
+    context["library"] |= parsed.library
     if parsed.measurements:
         for name in ("clock_hz_before", "clock_hz_after"):
             context[name] = parsed.measurements[0].details.get(name)
@@ -393,14 +406,23 @@ def _bring_up_peer(
     return stack.enter_context(pair.serving(server, space.directory))
 
 
-def _describe_network(peer: Peer) -> Facts:
-    """Return the ``network`` part of the record's context."""
-    name = peer.interface
+def _describe_network(peer: Peer, transport: str | None) -> Facts:
+    """Return the ``network`` part of the record's context.
+
+    Args:
+        peer: peer of the cell.
+        transport: transport of the MPI library, if the cell measures MPI. It may name another interface than
+            that on the route to the peer.
+    """
     host = Host()
+    name = network.interface_of_transport(host, transport or "") or peer.interface
     link = None
     if name != "lo":
         link = network.collect(host, name)
-    return {**peer.to_json(), "shaping": network.shaping(host, name), "link": link}
+        if transport:
+            link["transport"] = transport
+    known = peer.to_json() | {"interface": name}
+    return {**known, "shaping": network.shaping(host, name), "link": link}
 
 
 def _execute(request: Request, command: Command, space: Workspace, attempt: _Attempt) -> None:
@@ -415,6 +437,8 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
     cell, context = request.cell, attempt.context
     cost = REGISTRY[cell.instrument].estimate(cell)
     command = pinning.pinned(cell, command, space.cpus)
+    if command.ranks:
+        command = _started(request, command, space, context)
     if cell.subsystem == "gpu":
         near = pinning.cpus_near_gpus(cell, space.facts, _cpu_locations(), space.cpus)
         command = replace(command, cpus=near)
@@ -424,11 +448,12 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
         # Start the server of a network cell.
         values: Mapping[str, str] = {}
         peer: Peer | None = None
-        if cell.subsystem == "network":
+        if cell.subsystem == "network" or (request.pair and cell.subsystem == "mpi"):
             peer = _bring_up_peer(request, command.server, space, stack)
             values = peer.values
             context |= {"server_host": peer.host, "server_noise": peer.noise}
-            context["network"] = _describe_network(peer)
+            transport = context["library"].get("transport")
+            context["network"] = _describe_network(peer, transport)
         watch = _Watch(request, command, folder, cost, peer)
         limits = _limits(cost, cell.concurrency)
         if command.preparation is not None:
@@ -446,6 +471,18 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
         attempt.completed.append(done)
         context["commands"].append(_describe_command(command, done))
         _check_exit_code(done, watch, kills, context)
+
+
+def _started(request: Request, command: Command, space: Workspace, context: Facts) -> Command:
+    """Return the command that starts the ranks of an MPI program, and describe it in the record's context."""
+    from peakmark.run import mpi  # late: most cells need no MPI
+
+    cell = request.cell
+    count = REGISTRY[cell.instrument].nodes(cell)
+    starter = mpi.starter(request.campaign, request.mpi, count, cell.peer)
+    launch = starter.launch(space.directory / "launch")
+    context["library"] |= {"launch": launch.text, "transport": launch.transport or None}
+    return starter.start(command, launch)
 
 
 @dataclass

@@ -240,14 +240,19 @@ def _both_nodes(number: str, peer: str) -> tuple[str, str]:
 
 def step(node: str, cpus: int) -> list[str]:
     """Return the srun command that starts a step on one node of this job, next to its other steps."""
+    return [*step_of_ranks([node], 1), f"--cpus-per-task={cpus}"]
+
+
+def step_of_ranks(nodes: Sequence[str], ranks: int) -> list[str]:
+    """Return the srun command that starts so many processes on each of these nodes of this job."""
     return [
         "srun",
         f"--jobid={os.environ['SLURM_JOB_ID']}",
         "--overlap",
-        "--nodes=1",
-        "--ntasks=1",
-        f"--nodelist={node}",
-        f"--cpus-per-task={cpus}",
+        f"--nodes={len(nodes)}",
+        f"--ntasks={ranks * len(nodes)}",
+        f"--ntasks-per-node={ranks}",
+        f"--nodelist={','.join(nodes)}",
         "--mem=0",
         "--unbuffered",
         "--kill-on-bad-exit=1",

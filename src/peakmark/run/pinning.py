@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from peakmark.catalogue import ARRAYS, AUTO, GPUS, NUMA, POOLS
+from peakmark.catalogue import ARRAYS, AUTO, GPUS, NUMA, ON_ONE_NODE, POOLS
 from peakmark.cell import Cell
+from peakmark.errors import Unavailable
 from peakmark.machine import gpu, topology
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
@@ -90,6 +91,12 @@ def resolve_cell(
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
+    # Choose the CPUs of two ranks on one node.
+    if cell.variant in ON_ONE_NODE:
+        used = topology.cpus_of_two(cpu_locations, cpus, cell.variant == "same-socket")
+        if not used:
+            raise Unavailable(f"the job has no two cores in the {cell.variant.replace('-', ' ')}")
+        cell = replace(cell, options={**cell.options, "cpus": ",".join(map(str, used))})
     # Choose the size of the pool.
     is_loaded = cell.workload == "LOADED"
     walks_pool = is_loaded or cell.workload in NUMA or cell.variant in POOLS

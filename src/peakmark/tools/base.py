@@ -121,6 +121,8 @@ class Command:
         cpus: CPUs to pin the program to, if it has no option for that; empty for all CPUs of the job.
         is_held: whether the program prints ``ready`` on standard error when its preparation has ended, and waits
             for a line on standard input before it measures.
+        ranks: number of processes on each node of an MPI program, which srun or mpirun starts; 0 for any
+            other program.
         server: the server that must run during the command, if any. In a Slurm job it runs on the
             second node. On one machine, command and server communicate over loopback. The server is
             ready when it listens on TCP port ``{port}``.
@@ -136,6 +138,7 @@ class Command:
     ok_codes: tuple[int, ...] = (0,)
     cpus: tuple[int, ...] = ()
     is_held: bool = False
+    ranks: int = 0
     server: Command | None = None
     preparation: Command | None = None
 
@@ -345,6 +348,10 @@ class Instrument:
                 f" asked for its version it printed {first_line(answer)!r}"
             )
         return Tool(self.name, path, match.group(1))
+
+    def nodes(self, cell: Cell) -> int:
+        """Return the number of nodes that the cell needs on a cluster."""
+        return 2 if self.two_nodes else 1
 
     def check(self, cell: Cell) -> None:
         """Check whether the program can measure a cell on some machine.

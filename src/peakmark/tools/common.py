@@ -448,7 +448,7 @@ class Kernel(Instrument):
         output = Output.of_json(self.name, done.stdout)
         unit = next(iter(metrics(cell.subsystem, cell.workload).values()))
         wanted = {"instrument": self.name, "workload": cell.workload, "unit": unit}
-        output.expect({**wanted, "threads": cell.concurrency})
+        output.expect({**wanted, "threads": self.threads(cell)})
         # A single rate must be the work divided by the time. Times, matrices and curves are no such rate.
         value, work, seconds = map(output.number, ("value", "work", "seconds"))
         if unit != "s" and cell.workload not in SHAPES:
@@ -456,6 +456,10 @@ class Kernel(Instrument):
                 work *= 8  # the work is in bytes
             self.check_rate(output, value, work / seconds)
         return output
+
+    def threads(self, cell: Cell) -> int:
+        """Return the number of threads or ranks that the kernel reports."""
+        return cell.concurrency
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
         """Check that the value equals the work divided by the time.

@@ -37,6 +37,9 @@ UNITS = {
     ("op/s", 1e-9): "GOP/s",
     ("op/s", 1e-12): "TOP/s",
     ("1/s", 1.0): "IOPS",
+    ("message/s", 1.0): "messages/s",
+    ("message/s", 1e-3): "k messages/s",
+    ("message/s", 1e-6): "M messages/s",
 }
 """(SI unit, factor from the SI value to the printed value) -> printed unit."""
 
@@ -139,6 +142,8 @@ class Table:
         """Return the printed variant, such as ``psync, 4 nodes``; ``plain`` for a network row without one."""
         if not variant and self.subsystem == "network":
             return "plain"
+        if self.subsystem == "mpi":
+            return variant.replace("-", " ")
         base, nodes, one_file = disk_variant(variant)
         if not nodes:
             return variant

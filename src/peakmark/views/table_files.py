@@ -307,6 +307,7 @@ METRICS = {
     "bit/s": "bits_per_second",
     "s": "seconds",
     "1/s": "accesses_per_second",
+    "message/s": "messages_per_second",
 }
 """SI unit -> unit in the name of a metric of OpenMetrics."""
 RATIO = "peakmark_efficiency_ratio"

@@ -29,7 +29,7 @@ from peakmark.plan.cluster import Cluster
 from peakmark.plan.plan import RESULTS, Plan, complete, make_completed
 from peakmark.plan.plan_text import node_names
 from peakmark.rows import FOLDER as ROWS
-from peakmark.run import build, cleanup, job, lock
+from peakmark.run import build, cleanup, job, lock, mpi
 from peakmark.slurm.queue import Queue, Task, modified
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
@@ -337,6 +337,8 @@ class Run:
             if self.opened is None:
                 tell(OTHER_EXECUTOR)
             startup.ignore_sighup(directory / "logs" / "hangup.log")
+        if any(cell.subsystem == "mpi" for cell in self.missing_cells):
+            mpi.compile_for(directory, self.plan.config.site_facts.mpi)
         build.keep_version(directory)
         # Write everything that a cell needs. The plan is last, because it shows that the rest exists.
         config = json.dumps(self.config, indent=1, sort_keys=True)

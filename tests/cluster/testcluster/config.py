@@ -10,6 +10,7 @@ LOGIN = "login"
 ACCOUNT = "tests"
 BRIDGE = "cluster0"
 NETWORK = "10.77.0"
+PMIX = Path("/usr/lib/x86_64-linux-gnu/pmix2/lib")
 # sun_path holds 108 bytes, and the longest socket is SLURMD_SPOOL/nodeNN_4294967295.4294967294.
 LONGEST_DIRECTORY = 50
 MOST_NODES = 64
@@ -147,6 +148,8 @@ AuthInfo=socket={at("run/munge.socket")}
 
 StateSaveLocation={at("state")}
 SlurmdSpoolDir={at("spool")}/%n
+# PMIx names its folder by job and step alone, which are equal on all nodes of one machine.
+TmpFS={at("tmp")}/%n
 SlurmctldPidFile={at("run/slurmctld.pid")}
 SlurmdPidFile={at("run")}/slurmd-%n.pid
 SlurmctldLogFile={at("log/slurmctld.log")}

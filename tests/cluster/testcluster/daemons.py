@@ -1,6 +1,7 @@
 """Starting the daemons of a cluster, each with a condition that says when it is ready."""
 
 import os
+import shutil
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,13 @@ def write_files(layout: Layout) -> None:
     layout.directory.chmod(0o755)  # munge asks that everybody can reach its socket
     for name in ("slurm", "run", "log", "state", "spool"):
         layout.path(name).mkdir()
+    for name in layout.names:
+        layout.path(f"tmp/{name}").mkdir(parents=True)
+    # Slurm loads PMIx by a name that only Debian's package for developers brings.
+    if config.PMIX.is_dir():
+        shutil.copytree(config.PMIX, layout.path("pmix"))
+        layout.path("pmix/libpmix.so").unlink(missing_ok=True)
+        layout.path("pmix/libpmix.so").symlink_to("libpmix.so.2")
     files = {
         "hosts": config.hosts(layout),
         "slurm/slurm.conf": config.slurm_conf(layout),

@@ -91,6 +91,8 @@ def make_login_side(directory: Path) -> None:
     # standard place will do.
     mount(str(directory / "slurm"), "/etc/slurm", flags=MS_BIND)
     mount(str(directory / "hosts"), "/etc/hosts", flags=MS_BIND)
+    if (directory / "pmix").is_dir():
+        mount(str(directory / "pmix"), str(config.PMIX), flags=MS_BIND)
     mount_sys()
     socket.sethostname(config.LOGIN)
     subprocess.run(["ip", "-batch", "-"], input=config.bridge_commands(), text=True, check=True)

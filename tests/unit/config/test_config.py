@@ -18,6 +18,7 @@ from peakmark.config.types import (
     DiskGrid,
     GpuGrid,
     MemoryGrid,
+    MpiGrid,
     NetworkGrid,
     ReferenceGrid,
     Report,
@@ -144,7 +145,7 @@ def test_the_configuration_holds_every_key():
     assert EVERY_KEY.keys() == set(Campaign.__struct_fields__)
     assert EVERY_KEY["report"].keys() == set(Report.__struct_fields__)
     grids = [one for name in WORKLOADS for one in EVERY_KEY[name]]
-    kinds = (CpuGrid, MemoryGrid, DiskGrid, NetworkGrid, GpuGrid)
+    kinds = (CpuGrid, MemoryGrid, DiskGrid, NetworkGrid, MpiGrid, GpuGrid)
     keys = {key for one in grids for key in one}
     assert keys == {key for kind in kinds for key in kind.__struct_fields__}
     tools = {key for one in grids for tool in one["references"].values() for key in tool}

@@ -10,6 +10,7 @@ from tests.unit.campaign_data import DATA, VM, ZEN3
 from tests.unit.cases import cases
 
 from peakmark import limits
+from peakmark.catalogue import metrics
 from peakmark.config.types import SiteValues
 from peakmark.formatting import parse_size
 
@@ -416,3 +417,22 @@ def test_limits_of_ladders_are_those_of_the_plain_workloads():
     for workload, metric, value in (("RS", "throughput", 4e10), ("LAT", "latency", 1e-7)):
         row = (f"LADDER-{workload}", "dram-huge", 1 << 27, 1, f"ladder_{metric}")
         assert limit_of("memory", *row, facts, site=stated).value == value
+
+
+@pytest.mark.parametrize(
+    ("workload", "transport", "most"),
+    [
+        ("RATE", "tcp/ib0", 12.5e9 * 1448 / 1538),
+        ("BIRATE", "tcp/ib0", 25e9 * 1448 / 1538),
+        ("RATE", "rc_mlx5/mlx5_0:1", 12.5e9),
+        ("PINGPONG", "tcp/ib0", None),
+        ("MSGRATE", "tcp/ib0", None),
+    ],
+)
+def test_mpi_has_the_line_rate_of_its_link(workload, transport, most):
+    link = {"interface": "ib0", "speed_bps": 100e9, "mtu": 1500, "transport": transport}
+    (metric,) = metrics("mpi", workload)
+    row = ("mpi", workload, "2-nodes", MIB, 1, metric, {"network": link})
+    assert limit_of(*row).value == (most and pytest.approx(most))
+    alone = limit_of("mpi", workload, "same-socket", *row[3:])
+    assert alone.value is None and alone.reason

@@ -22,7 +22,13 @@ GOOD = {
     for case, values in tables("tools")["values"][1:]
 }
 """Case -> (workload, metric) -> value."""
-UNITS = {"rate": "op/s", "iops": "1/s", "latency": "s", "core_to_core": "s"}
+UNITS = {
+    "rate": "op/s",
+    "iops": "1/s",
+    "latency": "s",
+    "core_to_core": "s",
+    "message_rate": "message/s",
+}
 LISTS = ("points", "order")
 KERNEL_CASES = [case for case in GOOD if not REGISTRY[case.partition("/")[0]].reference]
 REFERENCE_CASES = [

@@ -1,0 +1,41 @@
+"""Limits of MPI: the line rate of the link; over TCP without the share of its headers.
+
+The headers of InfiniBand and RoCE, below 2 % of the packets of large messages, are not subtracted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from peakmark.catalogue import ON_ONE_NODE
+from peakmark.formatting import quantity
+from peakmark.limits import network
+from peakmark.limits.base import Limit, Question
+
+DIRECTIONS = {"RATE": 1, "BIRATE": 2}
+"""Workload that moves bytes -> directions in which it moves them."""
+
+
+def limit(question: Question) -> Limit:
+    """Return the limit in B/s of messages between two nodes. Latencies and message rates have none."""
+    if question.metric == "latency":
+        return question.unknown("mpi-latency")
+    if question.metric == "message_rate":
+        return question.unknown("message-rate")
+    if question.variant in ON_ONE_NODE:
+        return question.unknown("one-node")
+    # One stream of messages is one stream of bytes.
+    stream = replace(question, subsystem="network", workload="TCP", concurrency=1)
+    line = network.limit(stream)
+    if line.value is None:
+        return replace(line, unit=question.unit)
+    bits, text = line.value, line.formula
+    transport = question.fact("network", "transport")
+    if transport and "tcp" not in transport:
+        bits = float(question.known("network", "speed_bps"))
+        text = f"{quantity(bits, 'bit/s')} line rate"
+    directions = DIRECTIONS[question.workload]
+    value = bits / 8 * directions
+    both = " x 2 directions" if directions == 2 else ""
+    formula = f"{text} / 8 bit{both} = {quantity(value, question.unit)}"
+    return replace(line, value=value, unit=question.unit, formula=formula)

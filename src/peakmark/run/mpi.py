@@ -1,0 +1,338 @@
+"""Compile mpibench with the MPI library of the site, and start MPI programs on the nodes of a job.
+
+``srun`` starts the ranks as a step of the job, or ``mpirun`` does. Which of them works with a library is
+tried once for each campaign: on one node, and on two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from peakmark import __version__, files, slurm
+from peakmark.catalogue import KERNELS
+from peakmark.config.types import SiteMpi
+from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
+from peakmark.formatting import listed
+from peakmark.machine import mpi
+from peakmark.run import build, execute, pair
+from peakmark.tools.base import Command, Completed, ask
+
+FOLDER = "mpi"
+"""Folder of a campaign that holds what is known of its MPI library and of how its ranks start."""
+TYPES = ("pmix", "pmi2", "cray_shasta", "none")
+"""Types of ``srun --mpi`` that are tried, the best one first."""
+PROBE_S = 20
+"""Longest time, in seconds, that two ranks may take to start and to exchange a message."""
+_COMPILE_S = 300.0
+"""Longest time, in seconds, that mpibench may take to compile."""
+_VERBOSE = {
+    "OMPI_MCA_pml_base_verbose": "10",
+    "OMPI_MCA_btl_base_verbose": "10",
+    "UCX_LOG_LEVEL": "info",
+    "UCX_LOG_FILE": "stderr",
+    "MPIR_CVAR_DEBUG_SUMMARY": "1",
+}
+"""Variables with which Open MPI, UCX and MPICH report the transport that they chose."""
+_REPORTS = (
+    r"ep_cfg\[\d+\]: tag\(((?!self)[^)]+)\)",
+    r"cfg#\d+ tag\(((?!self)[^)]+)\)",
+    r"Using (?!self)(\w+) btl for send",
+    r"provider: ([\w;]+)",
+    r"select: component (\w+) selected",
+)
+"""Patterns of a transport in these reports: UCX, a newer UCX, Open MPI's BTLs, OFI, Open MPI's PML."""
+_ALONE = "was started with 1:"
+"""Words of mpibench in a rank that found no other, because launcher and library do not fit."""
+_REASON = re.compile(r"^(?:mpibench|srun: error|Abort|Fatal)|(?:ERROR|error|not found|cannot)")
+"""Line of output that says why no rank started."""
+
+
+class Compiled(msgspec.Struct):
+    """An mpibench that was compiled for a campaign.
+
+    Attributes:
+        folder: folder of the program.
+        mpicc: the compiler of its MPI library.
+    """
+
+    folder: str
+    mpicc: str
+
+
+class Launch(msgspec.Struct):
+    """How the ranks of a campaign start on one node, or on several.
+
+    Attributes:
+        way: ``srun`` or ``mpirun``.
+        type: type of ``srun --mpi``; empty for mpirun.
+        transport: transport that the MPI library reported, such as ``tcp``; empty if it reported none.
+    """
+
+    way: str
+    type: str = ""
+    transport: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the command that starts the ranks."""
+        return f"srun --mpi={self.type}" if self.type else self.way
+
+
+# -- compiling
+
+
+def compile_for(campaign: Path, settings: SiteMpi) -> None:
+    """Compile mpibench with the MPI library of the site, once for each library.
+
+    Args:
+        campaign: folder of the campaign, in which the folder of the program is noted.
+        settings: section ``mpi`` of the site file.
+
+    Raises:
+        Unavailable: there is no compiler for MPI programs, or the modules cannot be loaded.
+        MeasurementError: mpibench does not compile.
+    """
+    with execute.modules_loaded(settings.modules, settings.environment):
+        reason, mpicc = mpi.why_not({}), mpi.compiler({})
+        if reason or mpicc is None:
+            raise Unavailable(reason)
+        folder = build.folder() / f"mpi-{_key(mpicc)}"
+        if not (folder / KERNELS["mpi"]).is_file():
+            _compile(folder, mpicc)
+    text = msgspec.json.encode(Compiled(str(folder.resolve()), mpicc)).decode()
+    # Another library may start its ranks in another way.
+    if _read(campaign, "compiled.json") != text:
+        shutil.rmtree(campaign / FOLDER, ignore_errors=True)
+        files.write_text(campaign / FOLDER / "compiled.json", text)
+
+
+def _key(mpicc: str) -> str:
+    """Return a digest of the kernels' sources and of the MPI library."""
+    digest = hashlib.sha256(ask(mpicc, "-show").encode())
+    digest.update(f"{mpicc} {Path(mpicc).resolve().stat().st_mtime_ns}".encode())
+    for source in build.sources():
+        digest.update(Path(source).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _compile(folder: Path, mpicc: str) -> None:
+    """Compile mpibench into a folder. Errors: MeasurementError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # The sources are copied because make accepts no path with a space. Another run may compile too, so
+    # that the finished program is moved.
+    script = (
+        'new=$(mktemp -d -p .); trap \'rm -rf "$new"\' EXIT; cp -r --no-preserve=mode "$1" "$new/src"; '
+        f'{build.MAKE} -C "$new/src" BUILD=.. PROBE= VERSION={__version__} MPICC="$2" ../mpibench '
+        '&& mv "$new/mpibench" mpibench'
+    )
+    sources = str(build.SOURCES.resolve())
+    try:
+        done = subprocess.run(
+            ["bash", "-c", script, "compile", sources, mpicc],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_COMPILE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise MeasurementError(f"mpibench did not compile within {_COMPILE_S:.0f} s") from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+        reason = lines[0].strip() if lines else f"exit code {done.returncode}"
+        raise MeasurementError(f"mpibench does not compile with {mpicc}: {reason}")
+
+
+def _read(campaign: Path, name: str) -> str:
+    """Return the text of a file in the campaign's folder ``mpi``; empty if it is not there."""
+    try:
+        return (campaign / FOLDER / name).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def compiled(campaign: Path) -> Compiled:
+    """Return what was compiled for a campaign. Errors: MeasurementError if nothing was."""
+    text = _read(campaign, "compiled.json")
+    if not text:
+        raise MeasurementError(
+            f"mpibench was not compiled for {campaign}", "start the campaign again"
+        )
+    return msgspec.json.decode(text, type=Compiled)
+
+
+# -- starting ranks
+
+
+@dataclass(frozen=True)
+class Starter:
+    """Starts the ranks of one cell.
+
+    Attributes:
+        campaign: folder of the campaign.
+        settings: section ``mpi`` of the site file.
+        nodes: nodes of the ranks, this one first; empty outside of a Slurm job.
+    """
+
+    campaign: Path
+    settings: SiteMpi
+    nodes: Sequence[str]
+
+    @property
+    def _file(self) -> str:
+        """Return the name of the file that holds the launch: nodes need a network, one node does not."""
+        return f"launch-on-{'nodes' if len(self.nodes) > 1 else 'node'}.json"
+
+    def launch(self, folder: Path) -> Launch:
+        """Return how ranks start on these nodes. It is tried when the campaign has not tried it.
+
+        Args:
+            folder: empty folder for the output of the trials.
+
+        Raises:
+            MeasurementError: ranks start in no way.
+        """
+        known = _read(self.campaign, self._file)
+        if known:
+            return msgspec.json.decode(known, type=Launch)
+        reasons: dict[str, list[str]] = {}
+        for number, launch in enumerate(self._ways()):
+            try:
+                found = self._try(launch, folder / str(number))
+            except PeakmarkError as error:
+                reasons.setdefault(str(error), []).append(launch.text)
+                continue
+            files.write_text(self.campaign / FOLDER / self._file, _text(found))
+            return found
+        where = " and ".join(self.nodes[:2]) or "this machine"
+        tried = [f"{listed(ways)}: {reason}" for reason, ways in reasons.items()]
+        raise MeasurementError(
+            f"two ranks of MPI do not start on {where}: {'; '.join(tried) or 'mpirun not found'}",
+            "set mpi: {launch: mpirun} or another type in the site file",
+        )
+
+    def _ways(self) -> Iterator[Launch]:
+        """Yield the ways that the site file allows, the best one first."""
+        settings = self.settings
+        if self.nodes and settings.launch != "mpirun":
+            present = ask("srun", "--mpi=list").split()
+            types = [name for name in TYPES if name in present]
+            if settings.type:
+                types = [settings.type]
+            for name in types:
+                yield Launch("srun", name)
+        if settings.launch != "srun" and not settings.type and self._mpirun() is not None:
+            yield Launch("mpirun")
+
+    def _try(self, launch: Launch, folder: Path) -> Launch:
+        """Let two ranks exchange messages, and return the launch with its transport.
+
+        Raises:
+            MeasurementError: the ranks do not start, or not together.
+        """
+        program = str(Path(compiled(self.campaign).folder) / KERNELS["mpi"])
+        words = f"--workload PINGPONG --seconds 0.01 --warmup 0 --timeout {PROBE_S}"
+        argv = (program, *words.split())
+        ranks = 1 if len(self.nodes) > 1 else 2
+        two = replace(self, nodes=self.nodes[:2])
+        command = two.start(Command(argv, PROBE_S + 10.0, ranks=ranks), launch)
+        done = _run(command, folder / "plain")
+        if done.returncode:
+            raise MeasurementError(_reason(done))
+        # The reports would hide the reason of a failure, so that they are asked for now.
+        verbose = replace(command, env={**command.env, **_VERBOSE})
+        return msgspec.structs.replace(
+            launch, transport=_transport(_run(verbose, folder / "verbose"))
+        )
+
+    def start(self, command: Command, launch: Launch) -> Command:
+        """Return the command that starts a program's ranks on the nodes."""
+        if launch.way == "srun":
+            argv = [*pair.step_of_ranks(self.nodes, command.ranks), f"--mpi={launch.type}"]
+            if len(self.nodes) == 1:
+                argv.append("--cpu-bind=none")  # mpibench places two ranks on one node by itself
+        else:
+            argv = self._mpirun_words(command.ranks)
+        variables = _job_variables(launch, command.ranks) if self.nodes else {}
+        return replace(command, argv=(*argv, *command.argv), env={**command.env, **variables})
+
+    def _mpirun(self) -> str | None:
+        """Return the path of the library's mpirun, or None."""
+        near = Path(compiled(self.campaign).mpicc).with_name("mpirun")
+        return str(near) if near.is_file() else shutil.which("mpirun")
+
+    def _mpirun_words(self, ranks: int) -> list[str]:
+        """Return the command of mpirun that starts so many ranks on each node."""
+        path, count = str(self._mpirun()), ranks * max(1, len(self.nodes))
+        if re.search("Open MPI|OpenRTE|PRRTE", ask(path, "--version")):
+            words = ["-np", str(count), "--map-by", f"ppr:{ranks}:node", "--bind-to"]
+            words += ["none" if len(self.nodes) < 2 else "core:overload-allowed"]
+            if self.nodes:
+                words += ["--host", ",".join(f"{node}:{ranks}" for node in self.nodes)]
+            return [path, *words]
+        # The others have Hydra: MPICH, MVAPICH, Intel MPI.
+        words = ["-n", str(count), "-ppn", str(ranks)]
+        if self.nodes:
+            words += ["-hosts", ",".join(self.nodes)]
+        return [path, *words]
+
+
+def starter(campaign: Path, settings: SiteMpi, count: int, peer: str) -> Starter:
+    """Return the starter for ranks on ``count`` nodes of this job, one of them ``peer`` unless it is empty."""
+    number = os.environ.get("SLURM_JOB_ID")
+    if not number:
+        return Starter(campaign, settings, ())
+    names = slurm.job_nodes(number)
+    here = [name for name in names if slurm.is_here(name)]
+    others = [name for name in names if name not in here and peer in ("", name)]
+    return Starter(campaign, settings, [*here, *others][:count])
+
+
+def _job_variables(launch: Launch, ranks: int) -> dict[str, str]:
+    """Return the variables by which a launcher finds its job. Programs do not inherit them otherwise."""
+    if launch.way == "srun":
+        known: Mapping[str, str] = pair.environment()
+    else:
+        # Open MPI would take the tasks of the job, one on each node, for the most ranks.
+        tasks = f"{ranks}(x{os.environ.get('SLURM_JOB_NUM_NODES', '1')})"
+        known = {**os.environ, "SLURM_OVERLAP": "1", "SLURM_TASKS_PER_NODE": tasks}
+    return {name: value for name, value in known.items() if name.startswith("SLURM_")}
+
+
+def _run(command: Command, folder: Path) -> Completed:
+    folder.mkdir(parents=True)
+    return execute.run(command, folder)
+
+
+def _reason(done: Completed) -> str:
+    """Return the line of output that says why the ranks did not start."""
+    if _ALONE in done.stderr:
+        return "each rank is alone"
+    lines = [line.strip("- ") for line in (done.stderr + done.stdout).splitlines()]
+    lines = [line for line in lines if line]
+    telling = [line for line in lines if _REASON.search(line)]
+    return [*telling, *lines, f"exit code {done.returncode}"][0][:200]
+
+
+def _transport(done: Completed) -> str:
+    """Return the transport in the reports of an MPI library; empty if there is none."""
+    for pattern in _REPORTS:
+        found = re.findall(pattern, done.stderr + done.stdout)
+        if found:
+            return str(found[0]).strip()
+    return ""
+
+
+def _text(launch: Launch) -> str:
+    return json.dumps(msgspec.to_builtins(launch))

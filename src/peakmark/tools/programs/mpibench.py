@@ -1,0 +1,94 @@
+"""mpibench, peakmark's kernel that measures MPI between ranks."""
+
+from __future__ import annotations
+
+from peakmark.catalogue import ON_ONE_NODE, RANKS_ON_NODES, WORKLOADS, nodes_of_ranks
+from peakmark.cell import Cell
+from peakmark.errors import Unavailable
+from peakmark.tools import common
+from peakmark.tools.base import (
+    Command,
+    Completed,
+    Cost,
+    Coverage,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+    no_variant,
+)
+from peakmark.tools.common import Output
+
+BETWEEN_TWO = ("PINGPONG", "RATE", "BIRATE")
+"""Workloads between two ranks, whatever the number of nodes."""
+BLOCK_MAX = 1 << 30
+"""Largest message, in bytes (src/kernels/mpi/exchange.h)."""
+START_S = 6.0
+"""Seconds in which the ranks start and end on a slow cluster, and the start is tried before the first cell."""
+
+
+class MpiBench(common.Kernel):
+    """mpibench, whose ranks srun or mpirun starts.
+
+    - PINGPONG: seconds of half a round trip.
+    - RATE and BIRATE: B/s of one direction, and of both, with 64 messages under way.
+    - MSGRATE: messages/s between the ranks of one half of the nodes and those of the other.
+    """
+
+    name = "mpibench"
+    rows = (Coverage("mpi", WORKLOADS["mpi"], variants=()),)
+
+    def nodes(self, cell: Cell) -> int:
+        return nodes_of_ranks(cell.variant)
+
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        if cell.variant not in ON_ONE_NODE and not RANKS_ON_NODES.fullmatch(cell.variant):
+            raise no_variant(cell, ["2-nodes", *ON_ONE_NODE])
+        message = common.needed_block(cell)
+        common.need_between(cell, "messages", message, 1, BLOCK_MAX, size=True)
+        if cell.workload in BETWEEN_TWO and self.threads(cell) != 2 and not cell.word:
+            raise Unavailable(
+                f"{cell.workload} is between two ranks, the cell asks for {self.threads(cell)}",
+                "set concurrency: [1], or [2] with variants, whose ranks are on one node",
+            )
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]
+        argv += ["--seconds", common.plain(common.seconds_of(cell)), *self.warmup_option(cell)]
+        argv += common.flags(cell, "seed", "cpus")
+        # The ranks give up before the launcher is ended.
+        limit = common.plain(self.command(cell, argv).timeout_s - 10.0)
+        argv += ["--timeout", limit]
+        return self.command(cell, argv, ranks=cell.concurrency)
+
+    def threads(self, cell: Cell) -> int:
+        return cell.concurrency * self.nodes(cell)
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        output = self.read(cell, done)
+        details = common.details(output) | {"rank_cpus": _places(output)}
+        details.pop("mpi_library", None)
+        metric = "throughput"
+        if cell.workload == "PINGPONG":
+            metric = "latency"
+            details |= common.percentiles(output, "timed_calls")
+        elif cell.workload == "MSGRATE":
+            metric = "message_rate"
+        row = Measurement.of(cell, metric, output.number("value"), details)
+        library = {"mpi": output["mpi_library"]}
+        return Parsed((row,), output["version"], library, tuple(output["warnings"]))
+
+    def estimate(self, cell: Cell) -> Cost:
+        # The times of single calls take a tenth of the time more.
+        seconds = 1.1 * common.clock_s(cell, "total", 0.1)
+        memory = cell.concurrency * (2 * common.needed_block(cell) + (64 << 20))
+        return Cost(fixed_s=START_S + seconds, memory_bytes=memory)
+
+
+def _places(output: Output) -> str:
+    """Return host and CPU of each rank, such as ``node1:0 node2:0``."""
+    return " ".join(f"{rank['host']}:{rank['cpu']}" for rank in output["per_rank"])
+
+
+INSTRUMENT = MpiBench()

@@ -1,0 +1,75 @@
+"""MPI between two nodes and on one, started by srun and by mpirun."""
+
+import json
+
+import pytest
+import yaml
+from tests.checkout import TO_TABLES
+
+from peakmark.machine import mpi
+from peakmark.rows import build
+
+# Ranks of one machine would take the memory that all nodes share for their own.
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_btl": "tcp,vader,self",
+    "UCX_TLS": "tcp,self",
+}
+BETWEEN = {"workloads": ["PINGPONG", "RATE"], "concurrency": [1], "blocks": ["8B", "64KiB"]}
+WITHIN = {"workloads": ["PINGPONG"], "variants": ["same-socket"], "concurrency": [2], "blocks": ["8B"]}  # fmt: skip
+MANY = {"workloads": ["MSGRATE"], "concurrency": [2], "blocks": ["8B"]}
+
+
+@pytest.fixture(autouse=True)
+def with_library():
+    if reason := mpi.why_not({}):
+        pytest.skip(reason)
+
+
+def measure(workflow, settings, code=0, **more):
+    """Run a campaign with these ``settings`` as the section ``mpi`` of the site file, and return what it prints."""
+    path = workflow.directory / "site.yaml"
+    facts = {"environment": ENVIRONMENT, **settings}
+    path.write_text(yaml.safe_dump({"schema": 1, "name": "here", "mpi": facts}))
+    workflow.configure(**{"mpi": [BETWEEN], "site": str(path), "fan_out": "node", **more})
+    return workflow.snakemake(*TO_TABLES, code=code)
+
+
+@pytest.mark.parametrize("settings", [{}, {"launch": "mpirun"}], ids=["srun", "mpirun"])
+def test_ranks_measure_between_two_nodes_and_on_one(equal_workflow, settings):
+    measure(equal_workflow, settings, mpi=[BETWEEN, WITHIN, MANY])
+    way = {"mpirun": "mpirun"}.get(settings.get("launch"), "srun --mpi=")
+    for record in equal_workflow.records().values():
+        assert record["status"] == "ok", record["reason"]
+        context, (value,) = record["context"], record["measurements"]
+        assert context["library"]["launch"].startswith(way) and "MPI" in context["library"]["mpi"]
+        hosts = [place.partition(":")[0] for place in value["details"]["rank_cpus"].split()]
+        is_between = record["cell"]["variant"] == "2-nodes"
+        assert len(set(hosts)) == 1 + is_between and hosts == sorted(hosts)
+        if is_between:
+            assert context["library"]["transport"].startswith("tcp")
+            assert context["network"]["interface"] == "eth0" and context["server_host"] in hosts
+    frames = build.load(equal_workflow.results)
+    assert frames.rows.groupby("table").size().to_dict() == {
+        "mpi_latency": 3,
+        "mpi_message_rate": 1,
+        "mpi_throughput": 2,
+    }
+    assert equal_workflow.planned() == set()
+
+
+def test_a_type_that_does_not_fit_is_one_sentence(equal_workflow):
+    said = measure(equal_workflow, {"launch": "srun", "type": "none"}, code=1)
+    assert "two ranks of MPI do not start on node1 and node2: srun --mpi=none: " in said
+    reasons = equal_workflow.attempts().values()
+    assert all("launch: mpirun" in reason and "\n" not in reason for reason in reasons)
+
+
+def test_a_library_without_compiler_is_one_line(equal_workflow):
+    lacking = {"environment": {"PATH": "/usr/sbin"}}
+    cpu = {"workloads": ["DP"], "concurrency": [1]}
+    measure(equal_workflow, lacking, cpu=[cpu])
+    plan = json.loads((equal_workflow.results / "plan.json").read_text())
+    assert plan["left_out"]["mpi"].startswith("no MPI is measured: mpicc not found;")
+    assert {record["cell"]["subsystem"] for record in equal_workflow.records().values()} == {"cpu"}

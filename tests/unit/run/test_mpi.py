@@ -1,0 +1,96 @@
+"""How ranks start: which ways are tried, and what is told of those that fail."""
+
+import msgspec
+import pytest
+from tests.programs import executable
+
+from peakmark.config.types import SiteMpi
+from peakmark.errors import MeasurementError
+from peakmark.run import mpi
+from peakmark.tools.base import Completed
+
+# srun that knows two types, of which only pmi2 starts two ranks: it exchanges messages over TCP.
+SRUN = """#!/bin/sh
+case "$*" in
+  --mpi=list) printf 'MPI plugin types are...\\n\\tpmi2\\n\\tpmix\\n' ;;
+  *--mpi=pmi2*) echo '[n1:7] mca: bml: Using tcp btl for send to [[1,2],1] on node n2' >&2; echo '{}' ;;
+  *) echo 'mpibench: PINGPONG needs 2 ranks, and was started with 1: mpirun' >&2; exit 2 ;;
+esac
+"""
+
+
+@pytest.fixture
+def campaign(tmp_path, monkeypatch):
+    """A campaign with an mpibench, in a job; srun and mpirun are looked for in the folder ``bin``."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    executable(programs / "srun", SRUN)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr(mpi.shutil, "which", lambda _name: None)
+    folder = tmp_path / "results" / "mpi"
+    folder.mkdir(parents=True)
+    compiled = mpi.Compiled(str(programs), str(programs / "mpicc"))
+    (folder / "compiled.json").write_bytes(msgspec.json.encode(compiled))
+    return folder.parent
+
+
+def starter(campaign, **settings):
+    return mpi.Starter(campaign, SiteMpi(**settings), ["n1", "n2"])
+
+
+def test_the_first_type_that_starts_two_ranks_is_kept(campaign, tmp_path):
+    launch = starter(campaign).launch(tmp_path / "tried")
+    assert (launch.text, launch.transport) == ("srun --mpi=pmi2", "tcp")
+    (tmp_path / "bin" / "srun").unlink()
+    assert starter(campaign).launch(tmp_path / "again") == launch
+
+
+def test_ranks_that_start_in_no_way_are_one_sentence(campaign, tmp_path):
+    with pytest.raises(MeasurementError) as told:
+        starter(campaign, type="pmix").launch(tmp_path / "tried")
+    words = (
+        "two ranks of MPI do not start on n1 and n2: srun --mpi=pmix: each rank is alone: set mpi:"
+    )
+    assert str(told.value).startswith(words)
+
+
+def test_a_launcher_that_hangs_is_ended(campaign, tmp_path, monkeypatch):
+    monkeypatch.setattr(mpi, "PROBE_S", -9.5)
+    executable(tmp_path / "bin" / "mpirun", '#!/bin/sh\n[ "$1" = --version ] || exec sleep 60\n')
+    with pytest.raises(MeasurementError, match="mpirun did not end within"):
+        starter(campaign, launch="mpirun").launch(tmp_path / "tried")
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("mpirun (Open MPI) 4.1.4", "-np 4 --map-by ppr:2:node --bind-to core:overload-allowed"),
+        ("HYDRA build details:", "-n 4 -ppn 2 -hosts n1,n2"),
+    ],
+)
+def test_each_mpirun_gets_its_own_options(campaign, tmp_path, version, words):
+    mpirun = executable(tmp_path / "bin" / "mpirun", f"#!/bin/sh\necho '{version}'\n")
+    command = mpi.Command(("mpibench",), 60.0, ranks=2)
+    started = starter(campaign).start(command, mpi.Launch("mpirun"))
+    assert " ".join(started.argv).startswith(f"{mpirun} {words}")
+    assert started.argv[-1] == "mpibench" and started.env["SLURM_OVERLAP"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "transport"),
+    [
+        ("UCX  INFO  ep_cfg[0]: tag(self/memory0)\nep_cfg[1]: tag(tcp/eth0) rma_am", "tcp/eth0"),
+        ("inter-node cfg#1 tag(rc_mlx5/mlx5_0:1)", "rc_mlx5/mlx5_0:1"),
+        ("provider: verbs;ofi_rxm, score", "verbs;ofi_rxm"),
+        ("[n:1] select: component ucx selected", "ucx"),
+        ("nothing", ""),
+    ],
+)
+def test_the_transport_is_read_from_the_librarys_report(text, transport):
+    assert mpi._transport(Completed((), 0, "", text)) == transport
+
+
+def test_outside_of_a_job_the_ranks_are_on_this_machine(campaign, monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID")
+    assert mpi.starter(campaign, SiteMpi(), 1, "").nodes == ()
