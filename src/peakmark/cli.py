@@ -408,7 +408,9 @@ def _dataset(path: Path) -> Dataset:
 def _fleet_arguments(command: ArgumentParser) -> None:
     _bundle_argument(command)
     command.add_argument(
-        "--fail-on", choices=["slow"], help="exit with 1 (for cron) if a node is slow"
+        "--fail-on",
+        choices=["slow", "promise"],
+        help="exit with 1 (for cron) if a node is slow or misses a promise of the site file, or only if it misses one",
     )
 
 
@@ -428,6 +430,8 @@ def fleet(options: argparse.Namespace) -> int:
         if slow:
             lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
     print("\n".join(lines))
+    if options.fail_on == "promise":
+        return fleet_report.promises_code(frames)
     return fleet_report.exit_code(frames) if options.fail_on else ExitCode.GOOD
 
 

@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_030,
-    "check": 2_080,
-    "config": 5_030,
+    "": 9_340,
+    "check": 2_130,
+    "config": 5_080,
     "data": 330,
     "limits": 5_550,
     "machine": 9_170,
     "plan": 7_130,
-    "rows": 22_440,
+    "rows": 22_880,
     "slurm": 4_430,
     "run": 11_340,
     "storage": 2_540,
     "tools": 14_360,
-    "views": 26_820,
+    "views": 27_060,
     "workflow": 6_100,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

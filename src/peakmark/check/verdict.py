@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from peakmark import promises
 from peakmark.catalogue import NOT_POSSIBLE
 from peakmark.comparability import Equipment, equipment_of
 from peakmark.errors import ConfigError, ExitCode, MeasurementError, RecordError, Unavailable
@@ -54,6 +55,7 @@ class ClassRow(NamedTuple):
         overhead_s: seconds of the command besides measuring.
         clock_limit_hz: lowest limit of these CPUs' clocks (``scaling_max_freq``) in the campaign, if known.
         is_headline: whether the row is checked by default.
+        promised: value that the site file promises; None without a promise.
     """
 
     name: str
@@ -68,12 +70,13 @@ class ClassRow(NamedTuple):
     overhead_s: float
     clock_limit_hz: float | None
     is_headline: bool
+    promised: float | None = None
 
     def is_reached_by(self, value: float) -> bool:
-        """Return whether a value is at least as good as ``bound``."""
-        if self.unit == "s":
-            return value <= self.bound
-        return value >= self.bound
+        """Return whether a value is at least as good as ``bound`` and the promised value."""
+        if self.promised and promises.shortfall(value, self.promised, self.unit) > 0:
+            return False
+        return promises.shortfall(value, self.bound, self.unit) <= 0
 
 
 class Try(NamedTuple):
@@ -338,6 +341,9 @@ def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[
         f"slow: {node.name} in {row.name}: {quantity(best, row.unit)}, expected {word}"
         f" {quantity(row.bound, row.unit)} as in {campaign} (tries: {tries})"
     )
+    if row.promised:
+        kept = promises.verdict(best, min(values), max(values), row.promised, row.unit)
+        text += f"; promised {quantity(row.promised, row.unit)}: {kept}"
     if len(slow) > 1:
         text += f"; also slow: {', '.join(each.row.name for each in slow[1:])}"
     quota = first.tries[-1].quota

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from peakmark import yamlfile
+from peakmark import promises, yamlfile
 from peakmark.config.types import Site, SiteValues
 from peakmark.errors import ConfigError
 from peakmark.validation import read
@@ -46,6 +47,12 @@ def load(path: Path | str) -> Site:
     """
     site = read(yamlfile.read(path, "site file"), Site, f"site file {path}: ")
     _check_extra(path, site.slurm.extra)
+    for key in site.promise:
+        if not re.match(promises.KEY, key):
+            raise ConfigError(
+                f"site file {path}: promise has {key!r}: allowed are subsystem, workload, and words of variant, "
+                "block size or concurrency, such as memory/TRIAD/pool/xcores"
+            )
     return site
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
+from peakmark import promises
 from peakmark.catalogue import AUTO, SUBSYSTEMS, WORKLOADS
 from peakmark.tools import REFERENCES
 from peakmark.validation import UNIQUE, Keys, allowed
@@ -684,6 +685,15 @@ class SiteSlurm(Keys, frozen=True, omit_defaults=True):
     scratch_shared: bool = False
 
 
+PromisedValue = Annotated[
+    str,
+    allowed(
+        "a value with its unit, such as 380 GB/s (at least) or 95 ns (at most)",
+        pattern=promises.AMOUNT,
+    ),
+]
+
+
 class SiteValues(Keys, frozen=True, kw_only=True, omit_defaults=True):
     """Values of a site file as a plan holds them; empty without a site file."""
 
@@ -698,6 +708,7 @@ class SiteValues(Keys, frozen=True, kw_only=True, omit_defaults=True):
     mpi: SiteMpi = SiteMpi()
     nodes: list[NodeKind] = []
     slurm: SiteSlurm = SiteSlurm()
+    promise: dict[str, PromisedValue] = {}
 
 
 class Site(SiteValues, frozen=True, kw_only=True):
@@ -709,6 +720,7 @@ class Site(SiteValues, frozen=True, kw_only=True):
             the values above.
         slurm: Options of jobs on this cluster. --default-resources on the command line does the
             same.
+        promise: Rows -> value that each node was promised to reach. Of several rows the best counts.
     """
 
     schema: Literal[1]

@@ -44,6 +44,8 @@ def judge(results: Results) -> CampaignFrames:
     rows = add_verdicts(rows, runs, nodes)
     nodes = count_judged(nodes, rows, warnings)
     campaign = campaign_of(results)
+    campaign["promises"] = expectations.judge_promises(rows, results.config.site_facts.promise)
+    warnings = expectations.add_promises(warnings, campaign["promises"])
     slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, campaign["behind"])]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, warnings, nodes, results)
     frames = CampaignFrames(

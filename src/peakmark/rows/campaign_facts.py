@@ -52,6 +52,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``left_out``: sentences on records and on hosts' facts that were left out.
     - ``tables``: names of the tables that the plan fills.
     - ``unplanned``: subsystem -> why its grids planned no cells, in a sentence.
+    - ``promises``: verdict on each promised value of the site file, by node; see ``judge_promises``.
     - ``rule``: a node is slow if it is behind by more than the share ``beyond``. The test needs at
       least ``nodes`` nodes of a class and ``repetitions`` repetitions of a row.
     """

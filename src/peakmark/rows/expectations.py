@@ -1,6 +1,6 @@
-"""List for ``peakmark check`` what good nodes of each class reach: ``rows/check.json``.
+"""Compare nodes with the promised values of the site file, and list for ``peakmark check`` what nodes reach.
 
-The check itself runs in a prolog, where Python has its standard library alone.
+The list is ``rows/check.json``. The check itself runs in a prolog, where Python has its standard library alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import pandas as pd
 from peakmark.catalogue import HEADLINES, KERNELS, SHAPES, Headline, is_together
 from peakmark.formatting import format_size
 from peakmark.machine.host import parse_cpu_list
+from peakmark.messages import message
+from peakmark.promises import Promise, verdict
 from peakmark.rows import schema
+from peakmark.rows.row_warnings import line_of
 from peakmark.rows.schema import CampaignFrames
 from peakmark.storage.results import Results, StoredRecord
 
@@ -42,12 +45,13 @@ EQUIPMENT = ["cpu", "memory", "network", "kernel", "clock"]
 def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any]]:
     """Return each class of equal nodes with its rows: their commands, and the values of good nodes."""
     commands = _commands(results)
+    promised = {entry["point"]: entry["amount"] for entry in frames.campaign["promises"]}
     rows = _usable(frames.rows)
     classes = []
     for _, nodes in frames.nodes.groupby("class", sort=False):
         own = rows[rows["node"].isin(nodes["node"])]
         # A place is a point on any node, so the lines of a place are those of the class's nodes.
-        points = [_row(lines, commands) for _, lines in own.groupby("place", sort=False)]
+        points = [_row(lines, commands, promised) for _, lines in own.groupby("place", sort=False)]
         known = [point for point in points if point is not None]
         equipment = nodes.iloc[0][EQUIPMENT].fillna("").to_dict()
         classes.append({"equipment": equipment, "rows": _headlines_first(known)})
@@ -84,7 +88,9 @@ def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:
 
 
 def _row(
-    lines: pd.DataFrame, commands: Mapping[tuple[Any, ...], StoredRecord]
+    lines: pd.DataFrame,
+    commands: Mapping[tuple[Any, ...], StoredRecord],
+    promised: Mapping[str, float],
 ) -> dict[str, Any] | None:
     """Return the entry of ``check.json`` for one point of a class, with ``point``, by which headlines are found.
 
@@ -93,6 +99,7 @@ def _row(
     Args:
         lines: the rows of the point, one for each node of the class.
         commands: records, as ``_commands`` returns them.
+        promised: point -> value that the site file promises.
     """
     first = lines.iloc[0]
     asked = str(first["concurrency_word"] or first["concurrency"])
@@ -114,6 +121,7 @@ def _row(
         "unit": first["unit"],
         "highest": highest,
         "bound": bound(lowest, highest, is_time=first["unit"] == "s"),
+        "promised": next((promised[point] for point in lines["point"] if point in promised), None),
         "is_cpu": is_cpu,
         "is_private": is_cpu or first["cache_level"] in PRIVATE_CACHES,
         **_recipe(first["instrument"], record),
@@ -176,7 +184,8 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     others = [row for row in rows if row["name"] not in chosen]
     listed = []
     for row in (*chosen.values(), *others):
-        known = {**row, "is_headline": row["name"] in chosen}
+        is_headline = row["name"] in chosen or row["promised"] is not None
+        known = {**row, "is_headline": is_headline}
         del known["point"]
         listed.append(known)
     return listed
@@ -202,3 +211,63 @@ def _row_of_headline(headline: Headline, rows: Sequence[dict[str, Any]]) -> dict
         if chosen is None or (block, threads) > best:
             chosen, best = row, (block, threads)
     return chosen
+
+
+# -- promised values
+
+
+def judge_promises(rows: pd.DataFrame, promised: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the verdict on each promised value on each node that was to measure it.
+
+    Of several rows of a node the best counts. A value that is known to be wrong does not.
+
+    Args:
+        rows: frame ``rows`` with the codes of its warnings.
+        promised: the site file's key ``promise``.
+    """
+    verdicts = []
+    for key, text in promised.items():
+        promise = Promise.parse(key, text)
+        matching = rows[rows["is_own"] & is_of(rows, promise)]
+        nodes = dict.fromkeys(matching["node"]) or [""]
+        usable = matching[schema.is_usable(matching) & matching["unit"].eq(promise.unit)]
+        for node in nodes:
+            entry = {"promise": promise.text, "node": node, "point": "", "amount": promise.amount}
+            entry["verdict"] = "not measured"
+            of_node = usable[usable["node"].eq(node)].sort_values("value")
+            if len(of_node):
+                best = of_node.iloc[0 if promise.unit == "s" else -1]
+                value, low, high = (float(best[name]) for name in ("value", "low", "high"))
+                entry["point"] = best["point"]
+                entry["verdict"] = verdict(value, low, high, promise.amount, promise.unit)
+            verdicts.append(entry)
+    return verdicts
+
+
+def is_of(rows: pd.DataFrame, promise: Promise) -> pd.Series:
+    """Return a mask of the rows that have all words of a promise, measured or not."""
+    subsystem, workload, *words = promise.words
+    found = rows["subsystem"].eq(subsystem) & rows["workload"].eq(workload)
+    found &= rows["unit"].fillna("").isin(["", promise.unit])
+    asked = rows["concurrency_word"].where(
+        rows["concurrency_word"].ne(""), rows["concurrency"].astype("str")
+    )
+    sizes = rows["block_bytes"].map(format_size, na_action="ignore")
+    for word in words:
+        found &= rows["variant"].eq(word) | sizes.eq(word) | ("x" + asked).eq(word)
+    return found
+
+
+def add_promises(warnings: pd.DataFrame, verdicts: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Add to the frame ``warnings`` a note on each row that a promise was compared with."""
+    lines = []
+    for entry in verdicts:
+        if entry["point"]:
+            brief = entry["verdict"].partition(" (")[0]
+            interval = entry["verdict"].removeprefix(brief)
+            note = message("promise", promise=entry["promise"], verdict=brief, interval=interval)
+            lines.append(line_of(note, entry["point"]))
+    if not lines:
+        return warnings
+    notes = schema.typed("warnings", pd.DataFrame(lines))
+    return pd.concat([warnings, notes], ignore_index=True)

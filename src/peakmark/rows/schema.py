@@ -430,6 +430,24 @@ class Checksums(TypedDict):
     digest: str
 
 
+class PromiseContent(TypedDict):
+    """The verdict on a promised value.
+
+    Attributes:
+        promise: the promise, such as ``memory/TRIAD/pool, at least 380 GB/s``.
+        node: node as planned; empty if the campaign has no such row.
+        point: point of the best row; empty if it was not measured.
+        amount: promised value, in the SI unit of the row.
+        verdict: kept, ``missed by 3.1 % (2.2 to 4.0)`` or not measured.
+    """
+
+    promise: str
+    node: str
+    point: str
+    amount: float
+    verdict: str
+
+
 class Rule(TypedDict):
     """When a node is slow."""
 
@@ -463,6 +481,7 @@ class CampaignContent(TypedDict):
     left_out: list[str]
     tables: list[str]
     unplanned: dict[str, str]
+    promises: list[PromiseContent]
     rule: Rule
 
 

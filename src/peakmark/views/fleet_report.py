@@ -64,7 +64,7 @@ def headline(frames: CampaignFrames) -> str:
 
 def exit_code(frames: CampaignFrames) -> ExitCode:
     """Return the exit code of ``fleet --fail-on slow``."""
-    if slow_nodes(frames):
+    if slow_nodes(frames) or promises_code(frames) == ExitCode.DIFFERENT:
         return ExitCode.DIFFERENT
     if why_unknown(frames):
         return ExitCode.CANNOT_TELL
@@ -87,6 +87,40 @@ def why_unknown(frames: CampaignFrames) -> str:
             f" {math.ceil(100 * distance)} % behind on"
         )
     return ""
+
+
+def promise_lines(frames: CampaignFrames) -> list[str]:
+    """Return whether all promises are kept, then a line on each promise; nothing without promises."""
+    nodes_of: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for entry in frames.campaign["promises"]:
+        nodes_of[entry["promise"]][entry["verdict"]].append(entry["node"] or "any node")
+    lines = []
+    for promise, verdicts in nodes_of.items():
+        parts = [f"{text} on {counted(nodes, NAMED)}" for text, nodes in verdicts.items()]
+        lines.append(f"{promise}: {'; '.join(parts)}.")
+    if lines:
+        lines.insert(0, f"Promises: {promise_verdict(frames)}.")
+    return [typeset(line) for line in lines]
+
+
+def promise_verdict(frames: CampaignFrames) -> str:
+    """Return ``passed``, ``failed`` or ``cannot tell`` with the number of promised values."""
+    verdicts = [entry["verdict"] for entry in frames.campaign["promises"]]
+    values = plural(len(verdicts), "value")
+    missed = sum(text.startswith("missed") for text in verdicts)
+    if missed:
+        return f"failed, {missed} of {values} missed"
+    if unknown := verdicts.count("not measured"):
+        return f"cannot tell, {unknown} of {values} not measured"
+    return f"passed, {values} kept"
+
+
+def promises_code(frames: CampaignFrames) -> ExitCode:
+    """Return the exit code of ``fleet --fail-on promise``."""
+    verdict = promise_verdict(frames)
+    if verdict.startswith("failed"):
+        return ExitCode.DIFFERENT
+    return ExitCode.CANNOT_TELL if verdict.startswith("cannot") else ExitCode.GOOD
 
 
 def lone_limits(frames: CampaignFrames) -> list[str]:
@@ -112,10 +146,11 @@ def lines_of_nodes(frames: CampaignFrames) -> pd.DataFrame:
 
 def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     """Return the paragraphs of page one on the slow nodes of a campaign."""
+    promised = promise_lines(frames)
     if len(frames.nodes) < 2:
-        return []
+        return promised
     groups = alike(frames)
-    paragraphs = [*lone_limits(frames), *slow_gpus(frames)]
+    paragraphs = [*promised, *lone_limits(frames), *slow_gpus(frames)]
     for reason, nodes in groups[:SENTENCES]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
     rest = []

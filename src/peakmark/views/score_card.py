@@ -40,6 +40,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import DISTURBANCES, CampaignFrames
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import appendix
+from peakmark.views.fleet_report import promise_verdict
 
 DIGITS = 3
 """Significant digits of the numbers on the card: repetitions differ in the third digit."""
@@ -351,6 +352,8 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
     """
     card = card_lines(frames)
     box = [*appendix.box(frames), ["Measured", measured_when(frames)]]
+    if frames.campaign["promises"]:
+        box.append(["Promises", promise_verdict(frames)])
     return {
         "title": frames.campaign["name"],
         "machine": dict(box).get("Processor", "unknown processor"),

@@ -67,6 +67,18 @@ def test_a_node_that_reaches_its_class_is_good(words, tmp_path, capsys):
     assert code == 0 and line.startswith("good: ") and "cpu DP x1" in line
 
 
+@pytest.mark.parametrize(("promised", "code"), [(LEAST, 0), (MOST, 1), (None, 0)])
+def test_a_promised_value_must_be_reached_too(promised, code, quiet, tmp_path, capsys):
+    folder = made.write(tmp_path, {DP: LEAST})
+    path = folder / "rows" / "check.json"
+    classes = json.loads(path.read_text())
+    classes[0]["rows"][0]["promised"] = promised
+    path.write_text(json.dumps(classes))
+    found, line = checked(capsys, folder)
+    assert found == code
+    assert ("; promised 100000 GOP/s: missed by " in line) == bool(code), line
+
+
 @pytest.mark.parametrize(("words", "code"), [((), 3), (("--for", "prolog"), 0)])
 def test_a_busy_node_cannot_be_told(words, code, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(verdict.noise, "find", lambda *_: {"other-load": 1.3})

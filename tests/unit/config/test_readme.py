@@ -25,7 +25,7 @@ disk: [{variants: [psync], together: [1, all]}], network: [{variants: [gso]}], g
 mpi: [{workloads: [PINGPONG], concurrency: [2], blocks: [8B], variants: [same-socket]}],
 interface: ib0, memory: [{pairs: all}], modules: {fio: [fio/3.36]}, mtu: 9000, nb: 192,
 nodes: all, pairs: {rounds: 5}, pool: 1GiB,
-report: {title: A node}, sample: 3,
+promise: {memory/LAT: 95 ns}, report: {title: A node}, sample: 3,
 scratch: /scratch, site: config/sites/mine.yaml, slurm: {partition: compute},
 one_file: true, text: text, together: true,
 tools: {fio: /opt/fio/bin/fio}, type: DDR4}

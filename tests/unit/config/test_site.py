@@ -115,3 +115,11 @@ def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path, key, val
     for keys in (part, {"nodes": [{"match": "n1", **part}]}):
         path = written(tmp_path / "site.yaml", **keys)
         refuses(lambda path=path: site.load(path), f"{key} is ", "allowed is", *words)
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("memory", "3 GB/s"), ("ram/RS", "3 GB/s"), ("memory/RS", "3 GiB/s"), ("memory/RS", "at most 3 GB/s"),
+    ("memory/LAT", "at least 3 ns"), ("memory/LAT", "3"),
+])  # fmt: skip
+def test_a_promise_that_cannot_be_compared_is_refused(key, value, tmp_path):
+    refuses(lambda: site.load(written(tmp_path / "s.yaml", promise={key: value})), "promise")

@@ -3,9 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.unit import campaign_data as make
 from tests.unit.campaign_data import SLOW, fleet_frames, node_facts
 
+from peakmark.formatting import typeset
 from peakmark.rows import fleet, node_classes
+from peakmark.views import fleet_report
 
 
 def test_slow_nodes_are_told(tmp_path):
@@ -138,3 +141,28 @@ def test_the_typical_node_is_nearest_to_the_medians(tmp_path):
     pd.testing.assert_frame_equal(
         fleet.typical_rows(rows[rows["node"].eq("node1")]), rows[rows["node"].eq("node1")]
     )
+
+
+def test_promises_are_judged_by_the_best_row_of_each_node(tmp_path):
+    records = []
+    for node, share in (("n1", 1.0), ("n2", 0.95)):
+        for threads, part in ((1, 0.3), (2, 1.0)):
+            rates = make.near(4e11 * share * part)
+            place = {"node": node, "host": node, "concurrency": threads}
+            records += make.runs("rambench", "TRIAD", *rates, **place)
+        records += make.runs("rambench", "LAT", *make.near(9e-8), node=node, host=node, block=2**30)
+    promise = {
+        "memory/TRIAD/pool": "390 GB/s", "memory/TRIAD/x1": "at least 100 GB/s",
+        "memory/LAT": "at most 80 ns", "disk/RS": "3 GB/s",
+    }  # fmt: skip
+    frames = make.frames(tmp_path / "c", records, config={"site_facts": {"promise": promise}})
+    assert fleet_report.promise_lines(frames) == [typeset(line) for line in (
+        "Promises: failed, 3 of 7 values missed.",
+        "memory/TRIAD/pool, at least 390 GB/s: kept on n1; missed by 2.5 % (1.6 to 3.5) on n2.",
+        "memory/TRIAD/x1, at least 100 GB/s: kept on n1 and n2.",
+        "memory/LAT, at most 80 ns: missed by 12.6 % (11.4 to 13.6) on n1 and n2.",
+        "disk/RS, at least 3 GB/s: not measured on any node.",
+    )]  # fmt: skip
+    assert fleet_report.promises_code(frames) == 1
+    notes = frames.warnings[frames.warnings["code"].eq("promise")]
+    assert notes["short"].str.startswith("promise kept").sum() == 3 and len(notes) == 6
