@@ -5,12 +5,12 @@ The id of a cell is the path of its record below ``results/<campaign>/cells/``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from peakmark.catalogue import SHAPES, is_together
@@ -18,12 +18,10 @@ from peakmark.formatting import format_size
 from peakmark.validation import convert
 
 Scalar = str | int | float | bool | None
-# Write equal values as equal texts, whatever the order of their keys.
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
 
 
-class CellKeys(Struct, kw_only=True):
+class CellKeys(Struct, kw_only=True, omit_defaults=True):
     """Keys of a cell in a plan or a record. Names are parts of a path, so they have no slash and no space."""
 
     subsystem: Literal["cpu", "memory", "disk", "network", "mpi", "gpu"]
@@ -40,6 +38,13 @@ class CellKeys(Struct, kw_only=True):
     repetition: Annotated[int, Meta(ge=0)]
     # The bounds exclude NaN and infinity, which JSON does not have.
     options: dict[str, str | int | Annotated[float, Meta(ge=-1e300, le=1e300)] | bool | None]
+
+    def spec(self) -> str:
+        """Return the cell as canonical JSON.
+
+        A record counts only if the cell in it has the same text as the cell in the plan.
+        """
+        return msgspec.json.encode(self, order="sorted").decode()
 
 
 @dataclass(frozen=True)
@@ -132,19 +137,21 @@ class Cell:
         """Return the node; for a pair, client and server as ``node1+node2``."""
         return f"{self.node}+{self.peer}" if self.peer else self.node
 
+    @property
+    def keys(self) -> CellKeys:
+        """Return the cell as a plan or a record holds it."""
+        fields = {name: getattr(self, name) for name in CellKeys.__struct_fields__}
+        options = dict(sorted(self.options.items()))
+        return CellKeys(**fields | {"concurrency": self.asked, "options": options})
+
     def to_json(self) -> dict[str, Any]:
         """Return the cell as JSON values, with the keys of ``CellKeys``."""
-        fields = {name: getattr(self, name) for name in CellKeys.__struct_fields__}
-        if not self.peer:
-            del fields["peer"]
-        return fields | {"concurrency": self.asked, "options": dict(sorted(self.options.items()))}
+        values: dict[str, Any] = msgspec.to_builtins(self.keys)
+        return values
 
     def spec(self) -> str:
-        """Return the cell as canonical JSON.
-
-        A record counts only if the cell in it has the same text as the cell in the plan.
-        """
-        return _canonical(self.to_json())
+        """Return the cell as canonical JSON, see ``CellKeys.spec``."""
+        return self.keys.spec()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:

@@ -7,7 +7,6 @@ so that commands start fast.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import signal
@@ -522,6 +521,8 @@ def _measure_arguments(command: ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> None:
     """Measure one cell of a plan, or the cells of one job."""
+    import msgspec
+
     from peakmark.run import job
     from peakmark.run.measure import measure as measure_cell
     from peakmark.storage import planfile
@@ -530,7 +531,7 @@ def measure(options: argparse.Namespace) -> None:
     # --tools: measure nothing, and print [name of this node, the tools that it has].
     if options.tools:
         tools = job.tools_here(planfile.read(options.plan), options.tools, kernels)
-        print(json.dumps([os.environ.get("SLURMD_NODENAME"), tools]))
+        print(msgspec.json.encode([os.environ.get("SLURMD_NODENAME"), tools]).decode())
         return
     # Read only the part of the plan that is measured: a job or a cell.
     if options.cell is None:
@@ -551,8 +552,8 @@ def measure(options: argparse.Namespace) -> None:
     if options.wait:
         request = job.waiting(request, options.shared)
     record = measure_cell(request)
-    if record["status"] != "ok":
-        tell(f"{options.cell} is {record['status']}: {record['reason']}")
+    if record.status != "ok":
+        tell(f"{options.cell} is {record.status}: {record.reason}")
 
 
 def _move_to(node: str) -> None:

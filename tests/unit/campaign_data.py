@@ -9,12 +9,15 @@ from collections import defaultdict
 from functools import cache, partial
 from pathlib import Path
 
+import msgspec
+
 from peakmark import plan
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.resources import ROOT
 from peakmark.rows import build, schema
+from peakmark.storage.record_types import Record
 from peakmark.storage.records import text_of
 from peakmark.storage.results import Results
 from peakmark.tools import REGISTRY
@@ -96,6 +99,11 @@ def record(
     }  # fmt: skip
 
 
+def struct(of, measurements=(), **more):
+    """The record of ``of`` as it is read; ``more`` as for ``record``."""
+    return msgspec.convert(record(of, measurements, **more), Record)
+
+
 OF = {
     "cpu": ("cpubench", "hpl", "likwid-bench"),
     "memory": ("rambench", "pmbw"),
@@ -139,7 +147,7 @@ def near(value, n=6):
     return [value * factor for factor in (1.0, 1.01, 0.99, 1.004, 0.996, 1.002)[:n]]
 
 
-def placed(cores, of):
+def placed(cores, of, quota=None):
     """Context of a run whose threads had ``cores`` of the ``of`` cores of a node, all its job's."""
     cpus = list(range(cores))
     return {
@@ -148,10 +156,17 @@ def placed(cores, of):
             "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20,
         },
         "allowed": {
-            "cpus": list(range(of)), "cores": of, "cpu_quota": None, "memory_bytes": 1 << 38,
+            "cpus": list(range(of or 0)), "cores": of, "cpu_quota": quota, "memory_bytes": 1 << 38,
             "memory_limited_by": None, "memory_nodes": None, "node_cores": of,
         },
     }  # fmt: skip
+
+
+def reached(interface="eth0", **known):
+    """Context of a network run: the interface through which it reached its server."""
+    unknown = dict.fromkeys(("address", "server_interface"), "") | {"shaping": None, "link": None}
+    network = {"interface": interface, "loopback": interface == "lo"} | unknown | known
+    return {"network": network}
 
 
 def frames(folder, records, **more):
@@ -354,7 +369,7 @@ def ladders():
         place = {"subsystem": "memory", "variant": pages, "repetition": number // 4}
         of = cell("rambench", output["workload"], **place)
         parsed = REGISTRY["rambench"].parse(of, Completed((), 0, json.dumps(output), ""))
-        records.append(record(of, [vars(one) for one in parsed.measurements]))
+        records.append(record(of, msgspec.to_builtins(parsed.measurements)))
     return records
 
 
@@ -365,7 +380,7 @@ def loaded(repetitions):
     for repetition in range(repetitions):
         of = cell("rambench", "LOADED", subsystem="memory", concurrency=2, repetition=repetition)
         parsed = REGISTRY["rambench"].parse(of, Completed((), 0, output, ""))
-        records.append(record(of, [vars(one) for one in parsed.measurements]))
+        records.append(record(of, msgspec.to_builtins(parsed.measurements)))
     return records
 
 

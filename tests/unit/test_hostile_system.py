@@ -174,7 +174,7 @@ def test_a_full_disk_is_said_before_a_cell_is_measured_and_by_status(full_disk, 
     assert NO_SPACE in peakmark("status", folder).stdout
     assert "1 cell" in peakmark("status", folder, "--failed").stdout
     (full_disk / "neighbour").unlink()
-    assert measure(Request(CELL, output, folder, KERNELS))["status"] == "ok"
+    assert measure(Request(CELL, output, folder, KERNELS)).status == "ok"
     assert peakmark("status", folder).stdout.splitlines()[-1] == "complete"
 
 

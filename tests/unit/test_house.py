@@ -11,18 +11,18 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_340,
-    "check": 2_130,
-    "config": 5_080,
+    "": 9_360,
+    "check": 2_120,
+    "config": 5_050,
     "data": 330,
     "limits": 5_550,
     "machine": 9_170,
     "plan": 7_130,
-    "rows": 22_880,
-    "slurm": 4_430,
-    "run": 11_340,
-    "storage": 2_540,
-    "tools": 14_360,
+    "rows": 22_740,
+    "slurm": 4_400,
+    "run": 11_190,
+    "storage": 2_680,
+    "tools": 14_460,
     "views": 27_060,
     "workflow": 6_100,
 }

@@ -125,7 +125,7 @@ def main(path: str) -> int:
         )
         try:
             record = measure(request)
-            print(cell.id, record["status"], record["reason"] or "", flush=True)
+            print(cell.id, record.status, record.reason or "", flush=True)
         except PeakmarkError as error:
             failed = True
             print(cell.id, "failed", error, flush=True)

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from benchmarks.results import Line
 from benchmarks.workflow.checkout import TimedCheckout
 from peakmark.cell import Cell
@@ -148,7 +150,7 @@ def _measured(
     finding = records.look(path, cell)
     if finding.state != records.GOOD or finding.data is None:
         raise PeakmarkError(f"{cell.id} was not measured: {finding.reason or finding.state}")
-    return dict(finding.data), path
+    return msgspec.to_builtins(finding.data), path
 
 
 def _varied(value: Any, factor: float) -> Any:

@@ -24,6 +24,7 @@ from peakmark.machine import hardware, job_limits
 from peakmark.machine.host import Host
 from peakmark.rows import CHECK, FOLDER
 from peakmark.run import noise
+from peakmark.storage.activity import Activity
 
 TRIES = 3
 """Most tries of a row. A short disturbance does not last for all of them."""
@@ -431,9 +432,9 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
             f"{kernel.name} failed in {row.name} with exit code {done.returncode}: {said[0]}"
         )
     quota = _quota(row)
-    during = noise.between(before, after) or {}
+    during = noise.between(before, after)
     disturbances = _disturbances(row, printed, during, quota)
-    cap = _lowered_clock(before.state["clock_limit_hz"], row.clock_limit_hz)
+    cap = _lowered_clock(before.clock_limit_hz, row.clock_limit_hz)
     return Try(float(value), " and ".join(filter(None, [*disturbances, cap])), quota)
 
 
@@ -446,19 +447,15 @@ def _quota(row: ClassRow) -> float | None:
 
 
 def _disturbances(
-    row: ClassRow, printed: Mapping[str, Any], during: Mapping[str, Any], quota: float | None
+    row: ClassRow, printed: Mapping[str, Any], during: Activity | None, quota: float | None
 ) -> list[str]:
     """Return in words how other programs and the hypervisor disturbed a try.
 
     The time for which a quota of the control group holds the threads back is no disturbance.
     """
-    # The parts of a record's context by which disturbances are found.
-    context = {
-        "noise": {"during": during},
-        "placed": {"threads": row.threads, "cpus": row.cpus},
-        "allowed": {"cpu_quota": quota},
-    }
-    amounts = noise.find("cpu" if row.is_cpu else "memory", context, printed)
+    subsystem = "cpu" if row.is_cpu else "memory"
+    is_crowded = quota is not None or row.threads > len(row.cpus)
+    amounts = noise.find(subsystem, during, None, printed, is_crowded=is_crowded)
     disturbances = []
     if "other-load" in amounts:
         disturbances.append(f"other programs used {amounts['other-load']:.1f} CPUs")

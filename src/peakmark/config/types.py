@@ -78,12 +78,6 @@ NetworkWorkloads = Annotated[list[Literal[_NETWORK]], UNIQUE]  # type: ignore[va
 MpiWorkloads = Annotated[list[Literal[_MPI]], UNIQUE]  # type: ignore[valid-type]
 GpuWorkloads = Annotated[list[Literal[_GPU]], UNIQUE]  # type: ignore[valid-type]
 Subsystem = Literal["cpu", "memory", "disk", "network", "mpi", "gpu"]
-Metric = Literal[
-    "rate", "throughput", "latency", "iops", "core_to_core", "numa_throughput", "numa_latency",
-    "ladder_throughput", "ladder_latency", "loaded_latency", "link_throughput", "metadata",
-    "message_rate",
-]  # fmt: skip
-Unit = Literal["op/s", "B/s", "bit/s", "s", "1/s", "message/s"]
 
 
 def _variant(subsystem: str) -> Meta:

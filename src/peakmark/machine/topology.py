@@ -186,7 +186,7 @@ def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
     return {
         "cores": len(cores),
         "sockets": len(sockets),
-        "numa_nodes": sorted(nodes),
+        "numa_nodes": tuple(sorted(nodes)),
         "last_level_bytes": sum(caches.values()),
     }
 

@@ -22,6 +22,7 @@ from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, LEAST_REPETITIONS
 from peakmark.rows.node_classes import LEAST_NODES
 from peakmark.rows.schema import NOT_PLANNED
+from peakmark.storage.record_types import CommandRun, NetworkUsed
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools.tables import TABLES, tables_of
 
@@ -93,16 +94,16 @@ def times_of(results: Results) -> dict[str, Any]:
 
     Without records only ``newest`` and ``records`` are present.
     """
-    contexts = [record.data["context"] for record in results.records]
+    contexts = [record.data.context for record in results.records]
     times: dict[str, Any] = {"newest": newest(results).isoformat(), "records": len(contexts)}
     if not contexts:
         return times
     # Seconds since 1970 -> the same start as its record states it.
     starts, ends = {}, []
     for context in contexts:
-        begun = datetime.fromisoformat(context["started"]).timestamp()
-        starts[begun] = context["started"]
-        ends.append(begun + float(context["seconds"] or 0))
+        begun = datetime.fromisoformat(context.started).timestamp()
+        starts[begun] = context.started
+        ends.append(begun + context.seconds)
     first, last = min(starts), max(starts)
     return times | {
         "first": starts[first],
@@ -115,35 +116,33 @@ def newest(results: Results) -> datetime:
     """Return the start of the newest record or failed attempt, to the second; without any, the epoch."""
     times = [datetime.fromtimestamp(0, UTC)]
     for record in (*results.records, *results.attempts):
-        times.append(datetime.fromisoformat(record.data["context"]["started"]).astimezone(UTC))
+        times.append(datetime.fromisoformat(record.data.context.started).astimezone(UTC))
     return max(times).replace(microsecond=0)
 
 
 def jobs_of(results: Results) -> list[str]:
     """Return the IDs of the Slurm jobs that measured, in ascending order."""
-    numbers = {record.data["context"].get("job_id") for record in results.records}
+    numbers = {record.data.context.job_id for record in results.records}
     return sorted((str(number) for number in numbers if number), key=natural)
 
 
 def versions_of(results: Results) -> list[str]:
     """Return the versions of peakmark that measured, in the order of the records."""
-    contexts = [record.data["context"] for record in results.records]
-    return list(dict.fromkeys(str(context.get("peakmark", "unknown")) for context in contexts))
+    return list(dict.fromkeys(record.data.context.peakmark for record in results.records))
 
 
 def programs_of(results: Results) -> list[dict[str, str]]:
     """Return instrument, version and path of each program that measured, without duplicates."""
     found = {}
     for record in results.records:
-        context = record.data["context"]
-        tool, library = context["tool"], context.get("library") or {}
+        tool, library = record.data.context.tool, record.data.context.library
         if not record.ok or tool is None:
             continue
         extra = [f"{name} {value}" for name, value in sorted(library.items()) if value is not None]
-        version = str(tool["version"])
+        version = tool.version
         if extra:
             version += f" ({'; '.join(extra)})"
-        program = {"instrument": record.cell.instrument, "version": version, "path": tool["path"]}
+        program = {"instrument": record.cell.instrument, "version": version, "path": tool.path}
         found[tuple(program.values())] = program
     return [found[key] for key in sorted(found)]
 
@@ -152,7 +151,7 @@ def commands_of(results: Results) -> dict[str, list[str]]:
     """Return for each instrument one command line per workload: the first that was recorded."""
     lines: dict[str, dict[str, str]] = defaultdict(dict)
     for record in results.records:
-        executed = record.data["context"]["commands"]
+        executed = record.data.context.commands
         if record.ok and executed:
             by_workload = lines[record.cell.instrument]
             if record.cell.workload not in by_workload:
@@ -160,11 +159,10 @@ def commands_of(results: Results) -> dict[str, list[str]]:
     return {instrument: list(by_workload.values()) for instrument, by_workload in lines.items()}
 
 
-def shell_line(command: Facts) -> str:
+def shell_line(command: CommandRun) -> str:
     """Return a recorded command as a line for the shell."""
-    environment = sorted(command.get("env", {}).items())
-    settings = [f"{name}={shlex.quote(str(value))}" for name, value in environment]
-    return " ".join([*settings, shlex.join(command["argv"])])
+    settings = [f"{name}={shlex.quote(value)}" for name, value in sorted(command.env.items())]
+    return " ".join([*settings, shlex.join(command.argv)])
 
 
 def empty_reasons(results: Results) -> dict[str, str]:
@@ -187,7 +185,7 @@ def empty_reason(results: Results, instrument: str) -> str:
     hosts: dict[str, set[str]] = defaultdict(set)
     for record in (*results.refused, *results.attempts):
         if record.cell.instrument == instrument:
-            hosts[without_host(record)].add(record.data["context"]["host"])
+            hosts[without_host(record)].add(record.data.context.host)
     if hosts:
         reasons = []
         for reason, names in hosts.items():
@@ -201,7 +199,7 @@ def empty_reason(results: Results, instrument: str) -> str:
 
 def without_host(record: StoredRecord) -> str:
     """Return the reason of a record without a value, but without the host's name: nodes then have equal reasons."""
-    return str(record.data["reason"]).replace(f" on {record.data['context']['host']}", "")
+    return str(record.data.reason).replace(f" on {record.data.context.host}", "")
 
 
 def failures_of(results: Results) -> Iterator[dict[str, Any]]:
@@ -219,7 +217,7 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
     for (instrument, reason), of_reason in refused.items():
         points = list(dict.fromkeys(record.cell.point for record in of_reason))
         name = f"{instrument} {counted(points, NAMED)}"
-        hosts = [record.data["context"]["host"] for record in of_reason]
+        hosts = [record.data.context.host for record in of_reason]
         places[name, "not possible here", reason] = hosts
     # Failed attempts: each point is one failure.
     answered = {record.cell.id for record in results.records}
@@ -227,7 +225,7 @@ def failures_of(results: Results) -> Iterator[dict[str, Any]]:
     for record in results.attempts:
         failed.add(record.cell.id)
         what = "failed, repeated later" if record.cell.id in answered else "failed"
-        reason = f"{record.data['reason']} ({record.data['context']['host']})"
+        reason = f"{record.data.reason} ({record.data.context.host})"
         name = f"{record.cell.instrument} {record.cell.point}"
         places[name, what, reason].append(record.cell.place)
     # Cells that were not tried.
@@ -243,18 +241,18 @@ def networks_of(results: Results) -> dict[str, dict[str, Any]]:
 
     If no interface was measured, it is the one of the default route.
     """
-    seen: dict[str, list[Facts]] = defaultdict(list)
+    seen: dict[str, list[NetworkUsed]] = defaultdict(list)
     for record in results.records:
-        context = record.data["context"]
-        if context.get("network"):
-            seen[context["host"]].append(context["network"])
+        context = record.data.context
+        if context.network:
+            seen[context.host].append(context.network)
     return {
         host: network_of(facts.get("network") or {}, seen[host])
         for host, facts in results.facts.items()
     }
 
 
-def network_of(facts: Facts, seen: list[Facts]) -> dict[str, Any]:
+def network_of(facts: Facts, seen: list[NetworkUsed]) -> dict[str, Any]:
     """Return the facts of a host's interface, with a ``remark``. Of several, the first measured one counts.
 
     Args:
@@ -264,13 +262,13 @@ def network_of(facts: Facts, seen: list[Facts]) -> dict[str, Any]:
     if not seen:
         return {**facts, "remark": "of the default route; not measured"}
     first = seen[0]
-    name = str(first["interface"])
-    others = sorted({str(entry["interface"]) for entry in seen} - {name})
+    name = first.interface
+    others = sorted({entry.interface for entry in seen} - {name})
     remark = "measured"
     if others:
         remark += f"; others too: {', '.join(others)}"
-    link = first.get("link") or {"interface": name}
-    if first.get("loopback"):
+    link = first.link or {"interface": name}
+    if first.loopback:
         note = "loopback has no line rate: no network was crossed"
         link = {"interface": name, "kind": "loopback", "speed_note": note}
     return {**link, "remark": remark}
@@ -280,10 +278,10 @@ def core_types_of(results: Results) -> dict[str, list[str]]:
     """Return for each host the core types whose kernels HPL's BLAS used."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for record in results.records:
-        context = record.data["context"]
-        core_type = (context.get("library") or {}).get("core_type")
+        context = record.data.context
+        core_type = context.library.get("core_type")
         if core_type:
-            found[context["host"]][str(core_type)] = None
+            found[context.host][str(core_type)] = None
     return {host: list(names) for host, names in found.items()}
 
 

@@ -78,9 +78,9 @@ def _commands(results: Results) -> dict[tuple[Any, ...], StoredRecord]:
         cell = record.cell
         if not record.ok or cell.instrument not in INSTRUMENTS:
             continue
-        if "--cpus" in record.data["context"]["commands"][0]["argv"]:
+        if "--cpus" in record.data.context.commands[0].argv:
             # The measured block: the node may have chosen it.
-            block = record.data["measurements"][0]["block"]
+            block = record.data.measurements[0].block
             asked = cell.word or str(cell.concurrency)
             key = (cell.instrument, cell.workload, cell.variant, block, asked, cell.node)
             found.setdefault(key, record)
@@ -151,20 +151,20 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
     This is the command without its amount of work, the CPUs, the seconds besides measuring, and the limit
     of the clock.
     """
-    command = record.data["context"]["commands"][0]
+    command = record.data.context.commands[0]
     words = [instrument]
-    arguments = command["argv"][1:]
+    arguments = command.argv[1:]
     for option, value in zip(arguments[::2], arguments[1::2], strict=True):  # each has a value
         if option not in WORK:
             words += [option, value]
-    measured_s = record.data["measurements"][0]["details"].get("seconds", 0.0)
-    overhead_s = command["seconds"] - measured_s
-    before = (record.data["context"].get("noise") or {}).get("before") or {}
+    measured_s: Any = record.data.measurements[0].details.get("seconds", 0.0)
+    overhead_s = command.seconds - measured_s
+    noise = record.data.context.noise
     return {
         "argv": words,
         "cpus": parse_cpu_list(words[words.index("--cpus") + 1]),
         "overhead_s": min(MOST_OVERHEAD_S, max(LEAST_OVERHEAD_S, overhead_s)),
-        "clock_limit_hz": before.get("clock_limit_hz"),
+        "clock_limit_hz": noise.before.clock_limit_hz if noise else None,
     }
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from peakmark.catalogue import SHAPES
@@ -18,6 +19,7 @@ from peakmark.cell import Cell
 from peakmark.comparability import fact, flat, is_listed, matters
 from peakmark.messages import Message, message
 from peakmark.rows import schema
+from peakmark.storage.record_types import RecordContext
 from peakmark.storage.results import Results
 
 WRITTEN = ("instruction set", "stores", "sync", "fill")
@@ -67,12 +69,11 @@ def access_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict
     return access
 
 
-def recorded_of(
-    cell: Cell, context: Mapping[str, Any], details: Mapping[str, Any]
-) -> dict[str, str]:
+def recorded_of(cell: Cell, context: RecordContext, details: Mapping[str, Any]) -> dict[str, str]:
     """Return the recorded facts of a value that matter to a comparison, by title."""
     known = {}
-    for part, values in (("context", context), ("details", details)):
+    by_name = msgspec.to_builtins(context, order="sorted")
+    for part, values in (("context", by_name), ("details", details)):
         for key, value in values.items():
             name = f"{part}.{key}"
             if not is_listed(name):

@@ -291,10 +291,9 @@ def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
     first = kept.drop_duplicates(ROW)[[*ROW, "record", "measurement", "workload"]]
     for run in schema.lines(first):
         record = records[run.record]
-        measurement = record.data["measurements"][run.measurement]
-        details, context = measurement["details"], record.data["context"]
+        details = record.data.measurements[run.measurement].details
         settings = settings_of(record.cell, run.workload, details)
-        recorded = recorded_of(record.cell, context, details)
+        recorded = recorded_of(record.cell, record.data.context, details)
         lines[run.point, run.instrument] = {
             "settings": json.dumps(settings, ensure_ascii=False),
             "recorded": json.dumps(recorded, ensure_ascii=False),

@@ -7,6 +7,7 @@ the steps.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cache
@@ -30,8 +31,11 @@ from peakmark.cell import Cell
 from peakmark.rows import schema
 from peakmark.rows.placements import READINGS, SAME_CORE, add_placements
 from peakmark.run import noise
+from peakmark.storage.activity import Noise
+from peakmark.storage.record_types import NetworkUsed, RecordContext
 from peakmark.storage.results import Results, StoredRecord
 from peakmark.tools import common
+from peakmark.tools.base import Measurement
 from peakmark.tools.tables import subsystem_tables
 
 ECHO = "LAT-ICMP"
@@ -62,7 +66,9 @@ COPIED = [
 Line = dict[str, Any]
 """Columns of one line of ``runs``, by name."""
 Known = Mapping[str, Any]
-"""Recorded facts about one value, by name: the context of its record, overridden by its details."""
+"""Details of one value that are known, by name."""
+OF_CONTEXT = ("clock_hz_before", "clock_hz_after", *READINGS)
+"""Details that references lack: they are measured beside a reference, and stand in the record's context."""
 
 
 def read_runs(results: Results) -> pd.DataFrame:
@@ -104,7 +110,7 @@ def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
 def lines_with_value(results: Results) -> Iterator[Line]:
     """Yield a line for each value of each execution, disturbed executions included."""
     for record in results.records:
-        warnings = json.dumps(record.data["warnings"], ensure_ascii=False)
+        warnings = json.dumps(record.data.warnings, ensure_ascii=False)
         for attempt, execution in enumerate(record.attempts):
             for index, measurement in enumerate(execution.measurements):
                 line = line_of(results, record.cell, measurement, execution.context)
@@ -114,7 +120,7 @@ def lines_with_value(results: Results) -> Iterator[Line]:
                     "attempt": attempt,
                     "measurement": index,
                     "status": "ok",
-                    "value": float(measurement["value"]),
+                    "value": measurement.value,
                     "disturbed": " ".join(execution.left_out),
                     "program_warnings": warnings,
                 }
@@ -136,26 +142,18 @@ def lines_without_value(results: Results) -> Iterator[Line]:
         if not is_kernel or cell.row in impossible:
             continue
         for metric, unit in metrics(cell.subsystem, cell.workload).items():
-            measurement: Known = {
-                "workload": cell.workload,
-                "variant": cell.variant,
-                "block": cell.block,
-                "concurrency": 0 if cell.word else cell.concurrency,
-                "metric": metric,
-                "unit": unit,
-                "details": {},
-            }
-            line = line_of(results, cell, measurement, {})
+            threads = 0 if cell.word else cell.concurrency
+            place = (cell.workload, cell.variant, cell.block, threads)
+            line = identity(cell, Measurement(*place, metric, math.nan, unit))
             if not line["table"]:
                 continue
-            line["cell"] = cell.id
-            line["record"] = record.path if record else ""
-            line["attempt"] = 0
-            line["status"] = status
+            line |= {"cell": cell.id, "attempt": 0, "status": status}
+            line |= {"resolution": 0.0, "held_up_cores": 0}
             if record:
-                line["reason"] = record.data["reason"]
-                line["host"] = record.data["context"]["host"]
-                line["wrong_core"] = record.data["context"].get("wrong_core")
+                line["record"] = record.path
+                line["reason"] = record.data.reason
+                line["host"] = record.data.context.host
+                line["wrong_core"] = record.data.context.wrong_core
             yield line
 
 
@@ -169,48 +167,53 @@ def gaps(results: Results) -> Iterator[tuple[Cell, str, StoredRecord | None]]:
         yield record.cell, "failed", record
 
 
-def line_of(results: Results, cell: Cell, measurement: Known, context: Known) -> Line:
+def line_of(results: Results, cell: Cell, measurement: Measurement, context: RecordContext) -> Line:
     """Return the columns of one value that its record determines.
 
     Args:
         results: plan and host facts of the campaign.
         cell: cell of the value.
         measurement: the value, as in the record.
-        context: when, where and how the value was measured; empty for a missing value.
+        context: when, where and how the value was measured.
     """
-    details = {name: value for name, value in measurement["details"].items() if value is not None}
-    known = {**context, **details}
+    known = {name: getattr(context, name) for name in OF_CONTEXT}
+    for name, value in measurement.details.items():
+        if value is not None:
+            known[name] = value
     copied = {name: known.get(name) for name in COPIED}
     return {
         **identity(cell, measurement),
-        **execution(cell.instrument, context, details),
-        **clocks_and_places(known),
-        **other_load(context, "noise", ""),
-        **other_load(context, "server_noise", "server_"),
-        **disturbances(results, cell, measurement["concurrency"], known),
+        **execution(cell.instrument, context, known),
+        **clocks(known),
+        **places(context),
+        **other_load(context.noise, ""),
+        **other_load(context.server_noise, "server_"),
+        **disturbances(results, cell, measurement.concurrency, known, context),
         **subsystem_columns(known),
-        "longest": details.get("max"),
-        "points": json_text(details.get("points")),
-        "order": json_text(details.get("order")),
+        **network_columns(context.network),
+        "io_limits": json_text(context.io_limits),
+        "longest": known.get("max"),
+        "points": json_text(known.get("points")),
+        "order": json_text(known.get("order")),
         **copied,
     }
 
 
-def identity(cell: Cell, measurement: Known) -> Line:
+def identity(cell: Cell, measurement: Measurement) -> Line:
     """Return the columns that say what was measured: the point of a value, and the program.
 
     The columns ``measured_*`` keep the recorded values. Their counterparts without the prefix change
     later: ``replace_words_by_threads`` and ``replace_chosen_areas`` make them equal on all hosts.
     """
-    workload, block = measurement["workload"], measurement["block"]
-    concurrency, metric = measurement["concurrency"], measurement["metric"]
+    workload, block = measurement.workload, measurement.block
+    concurrency, metric = measurement.concurrency, measurement.metric
     return {
         "table": table_of(cell.subsystem, cell.instrument, workload, block, metric),
         "subsystem": cell.subsystem,
         "node": cell.place,
         "instrument": cell.instrument,
         "workload": workload,
-        "variant": measurement["variant"],
+        "variant": measurement.variant,
         "block_bytes": block,
         "concurrency": concurrency,
         "concurrency_word": cell.word,
@@ -221,7 +224,7 @@ def identity(cell: Cell, measurement: Known) -> Line:
         "repetition": cell.repetition,
         "first_node": cell.options.get("first") or "",
         "metric": metric,
-        "unit": measurement["unit"],
+        "unit": measurement.unit,
         "chosen_isa": cell.options.get("isa"),
     }
 
@@ -236,13 +239,12 @@ def table_of(subsystem: str, instrument: str, workload: str, block: int | None, 
     return ""
 
 
-def held_up_cores(known: Known, threads: int) -> int:
+def held_up_cores(known: Known, cores: int, threads: int) -> int:
     """Return on how many cores another program held up the threads.
 
     It is 0 if the threads may have held each other up: they waited for their CPUs, or they share a core.
     They share one by request, or because the host of a virtual machine placed them there.
     """
-    cores = (known.get("placed") or {}).get("cores", threads)
     lost_time = 1 - known.get("cpu_share", 1.0)
     times = [known[name] for name in READINGS if known.get(name)]
     if cores < threads or lost_time > WAITED or min(times, default=1.0) < SAME_CORE:
@@ -253,93 +255,112 @@ def held_up_cores(known: Known, threads: int) -> int:
 # -- columns of one line
 
 
-def disturbances(results: Results, cell: Cell, threads: int, known: Known) -> Line:
+def disturbances(
+    results: Results, cell: Cell, threads: int, known: Known, context: RecordContext
+) -> Line:
     """Return the columns on disturbances; ``add_placements`` adds the causes that it infers."""
-    cpu = results.facts_for(cell.place, known.get("host")).get("cpu") or {}
+    cpu = results.facts_for(cell.place, context.host).get("cpu") or {}
     spare = noise.spare_cpus(cell.subsystem, threads, cpu.get("threads"))
+    causes = noise.find(
+        cell.subsystem, *context.activity, known, is_crowded=context.is_crowded, spare=spare
+    )
+    cores = context.placed.cores if context.placed else threads
     return {
-        "causes": " ".join(noise.find(cell.subsystem, known, known, spare)),
+        "causes": " ".join(causes),
         "held_up_known": known.get("held_up") is not None,
-        "held_up_cores": held_up_cores(known, threads),
+        "held_up_cores": held_up_cores(known, cores, threads),
     }
 
 
-def execution(instrument: str, context: Known, details: Known) -> Line:
+def execution(instrument: str, context: RecordContext, known: Known) -> Line:
     """Return the columns that say when, where and by which program a value was measured."""
-    started = context.get("started")
     return {
-        "host": context.get("host"),
-        "server_host": context.get("server_host"),
-        "started": started,
-        "time": datetime.fromisoformat(started).timestamp() if started else None,
-        "cell_seconds": context.get("seconds"),
-        "run_seconds": details.get("seconds"),
-        "job_id": context.get("job_id"),
-        "tool_version": (context.get("tool") or {}).get("version"),
-        "resolution": details.get("resolution", 0.0),
-        "estimated": bool(details.get("estimate")),
-        "derived": bool(details.get("derived")),
-        "too_small": instrument == "hpl" and common.is_too_small(details),
+        "host": context.host,
+        "server_host": context.server_host,
+        "started": context.started,
+        "time": datetime.fromisoformat(context.started).timestamp(),
+        "cell_seconds": context.seconds,
+        "run_seconds": known.get("seconds"),
+        "job_id": context.job_id,
+        "tool_version": context.tool.version if context.tool else None,
+        "resolution": known.get("resolution", 0.0),
+        "estimated": bool(known.get("estimate")),
+        "derived": bool(known.get("derived")),
+        "too_small": instrument == "hpl" and common.is_too_small(known),
     }
 
 
-def clocks_and_places(known: Known) -> Line:
-    """Return the columns on the clocks of a run, and on its cores."""
-    placed, allowed = known.get("placed") or {}, known.get("allowed") or {}
-    cpus = known.get("cpus")
+def clocks(known: Known) -> Line:
+    """Return the columns on the clocks of a run."""
     return {
         "clock_work_hz": known.get("clock_hz_loaded"),
-        "clock_before_hz": known.get("clock_hz_before"),
-        "clock_after_hz": known.get("clock_hz_after"),
-        "placed_threads": placed.get("threads"),
-        # Only the first two: core-to-core times are those of this pair.
-        "first_cpus": json_text(placed.get("cpus", ())[:2]),
-        "placed_cores": placed.get("cores"),
-        "placed_sockets": placed.get("sockets"),
-        "placed_numa_nodes": json_text(placed.get("numa_nodes")),
-        "placed_cache_bytes": placed.get("last_level_bytes"),
-        "allowed_cores": allowed.get("cores"),
-        "node_cores": allowed.get("node_cores"),
-        "job_cpus": None if cpus is None else len(cpus),
-        "cpu_quota": allowed.get("cpu_quota"),
+        "clock_before_hz": known["clock_hz_before"],
+        "clock_after_hz": known["clock_hz_after"],
     }
 
 
-def other_load(context: Known, name: str, prefix: str) -> Line:
+def places(context: RecordContext) -> Line:
+    """Return the columns on the cores of a run, and on those that its job has."""
+    line: Line = {"job_cpus": len(context.cpus)}
+    if placed := context.placed:
+        line |= {
+            "placed_threads": placed.threads,
+            # Only the first two: core-to-core times are those of this pair.
+            "first_cpus": json_text(placed.cpus[:2]),
+            "placed_cores": placed.cores,
+            "placed_sockets": placed.sockets,
+            "placed_numa_nodes": json_text(placed.numa_nodes),
+            "placed_cache_bytes": placed.last_level_bytes,
+        }
+    if allowed := context.allowed:
+        line |= {
+            "allowed_cores": allowed.cores,
+            "node_cores": allowed.node_cores,
+            "cpu_quota": allowed.cpu_quota,
+        }
+    return line
+
+
+def other_load(load: Noise | None, prefix: str) -> Line:
     """Return the columns on other activity during a run.
 
     Args:
-        context: context of the record.
-        name: key of the context: ``noise`` for the node, ``server_noise`` for the server's node.
+        load: activity on the node, or on the server's node.
         prefix: prefix of the columns.
     """
-    noise_of_node = context.get(name)
-    during = (noise_of_node or {}).get("during") or {}
+    if load is None or load.during is None:
+        return {f"{prefix}noise_known": load is not None}
+    activity = load.during
     equal_names = ("steal", "others", "busy", "users", "hot")
     return {
-        f"{prefix}noise_known": bool(noise_of_node),
-        f"{prefix}noise_seconds": during.get("seconds"),
-        f"{prefix}throttled_seconds": during.get("throttled_s"),
-        f"{prefix}counters": json_text(during.get("moved")),
-        **{f"{prefix}{key}": during.get(key) for key in equal_names},
+        f"{prefix}noise_known": True,
+        f"{prefix}noise_seconds": activity.seconds,
+        f"{prefix}throttled_seconds": activity.throttled_s,
+        f"{prefix}counters": json_text(activity.moved),
+        **{f"{prefix}{name}": getattr(activity, name) for name in equal_names},
+    }
+
+
+def network_columns(network: NetworkUsed | None) -> Line:
+    """Return the columns on the interface of a network cell."""
+    if network is None:
+        return {}
+    return {
+        "loopback": network.loopback,
+        "interface": network.interface,
+        "link": json_text(network.link),
+        "shaping": network.shaping,
     }
 
 
 def subsystem_columns(known: Known) -> Line:
-    """Return the columns that only one subsystem has: memory, then disk and network."""
-    network = known.get("network") or {}
-    link = network.get("link") or {}
+    """Return the columns that only memory and disk have."""
     direct = known.get("direct")
     pool_bytes = known.get("working_set_bytes") or known.get("working_set")
     return {
         "working_set_bytes": pool_bytes,
         "cache_bytes": known.get("cache"),
         "direct": {True: "yes", False: "no"}.get(direct) if isinstance(direct, bool) else None,
-        "io_limits": json_text(known.get("io_limits")),
-        "loopback": bool(network.get("loopback")),
-        "interface": network.get("interface"),
-        "link": json_text(link),
-        "shaping": network.get("shaping"),
     }
 
 

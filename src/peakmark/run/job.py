@@ -14,12 +14,11 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from socket import gethostname
 from subprocess import Popen
-from typing import Any
 
 from peakmark import files, resources
 from peakmark.cell import Cell
@@ -31,6 +30,7 @@ from peakmark.storage import records
 from peakmark.storage.planfile import Part
 from peakmark.storage.record_types import PlanFile
 from peakmark.tools import REGISTRY
+from peakmark.tools.base import Tool
 
 NODES = "nodes"
 """Folder of a campaign that holds the outputs of jobs with several cells."""
@@ -129,7 +129,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
 def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
     """Return whether a valid record has the cell's values, by the program that the plan names now."""
     finding = records.look(_record_path(part, cell), cell)
-    if finding.state != records.GOOD or finding.data is None or finding.data["status"] != "ok":
+    if finding.state != records.GOOD or finding.data is None or finding.data.status != "ok":
         return False
     wanted = request(part, cell, kernels).tool
     if wanted is None:
@@ -138,12 +138,13 @@ def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
         path = REGISTRY[cell.instrument].locate(kernels, wanted)
     except PeakmarkError:
         return False
-    return path == str(finding.data["context"]["tool"]["path"])
+    used = finding.data.context.tool
+    return used is not None and used.path == path
 
 
-def tools_here(plan: PlanFile, names: Iterable[str], kernels: Path) -> dict[str, Any]:
+def tools_here(plan: PlanFile, names: Iterable[str], kernels: Path) -> dict[str, Tool | None]:
     """Return name -> path and version of each of these tools on this node; None for an absent tool."""
-    found: dict[str, Any] = {}
+    found: dict[str, Tool | None] = {}
     for name in names:
         instrument, choice = REGISTRY[name], plan.config.tools.get(name)
         found[name] = None
@@ -152,7 +153,7 @@ def tools_here(plan: PlanFile, names: Iterable[str], kernels: Path) -> dict[str,
             execute.modules_loaded(plan.config.modules.get(name, ())),
         ):
             path = instrument.locate(kernels, str(choice) if choice else None)
-            found[name] = asdict(instrument.find(path))
+            found[name] = instrument.find(path)
     return found
 
 

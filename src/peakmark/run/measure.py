@@ -10,12 +10,14 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from peakmark import files
 from peakmark.catalogue import KERNELS, NOT_POSSIBLE, SUBSYSTEMS
@@ -38,7 +40,15 @@ from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
 from peakmark.storage import planfile, records
-from peakmark.storage.record_types import DisturbedContext
+from peakmark.storage.activity import Noise
+from peakmark.storage.record_types import (
+    CommandRun,
+    DisturbedAttempt,
+    DisturbedContext,
+    NetworkUsed,
+    Record,
+    RecordContext,
+)
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import (
     Command,
@@ -58,23 +68,6 @@ STACK_BYTES = 16 << 20
 """Bytes of memory that are allowed for the stack of each thread."""
 FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
 """Bytes that the largest file of a cell, and all its files, may have in addition to twice the estimate."""
-_DISTURBED = tuple(DisturbedContext.__annotations__)
-"""Keys of a disturbed attempt's context that the record keeps."""
-_UNKNOWN = (
-    "load_after",
-    "server_host",
-    "network",
-    "tool",
-    "allowed",
-    "placed",
-    "clock_hz_before",
-    "clock_hz_after",
-    "scratch",
-    "noise",
-    "server_noise",
-    "io_limits",
-)
-"""Keys of a record's context that are None until an attempt sets them."""
 
 
 @dataclass(frozen=True)
@@ -120,26 +113,29 @@ class _Attempt:
 
     Attributes:
         context: the record's context.
+        server_noise: load on the server's node, which is there when the server has ended; empty without.
         completed: commands that have ended.
         parsed: measured values.
         spare: number of CPUs that the measurement does not use.
         disturbances: disturbances that ``noise.find`` found.
     """
 
-    context: Facts
+    context: RecordContext
+    server_noise: Facts = field(default_factory=dict)
     completed: list[Completed] = field(default_factory=list)
     parsed: Parsed = field(default_factory=lambda: Parsed(()))
     spare: float = 0.0
     disturbances: dict[str, float] = field(default_factory=dict)
 
-    def to_json(self) -> Facts:
+    @property
+    def disturbed(self) -> DisturbedAttempt:
         """Return the parts of this attempt that a record keeps if the attempt was disturbed."""
-        context = {name: self.context[name] for name in _DISTURBED}
-        measurements = [asdict(measurement) for measurement in self.parsed.measurements]
-        return {"reasons": self.disturbances, "measurements": measurements, "context": context}
+        names = DisturbedContext.__struct_fields__
+        context = DisturbedContext(**{name: getattr(self.context, name) for name in names})
+        return DisturbedAttempt(self.disturbances, context, list(self.parsed.measurements))
 
 
-def measure(request: Request) -> Facts:
+def measure(request: Request) -> Record:
     """Measure a cell, write the record of its least disturbed attempt, and return the record.
 
     Raises:
@@ -182,9 +178,9 @@ def measure(request: Request) -> Facts:
         failure = None
     best = min(attempts, key=_largest_disturbance)
     record = _record(cell, failure, best)
-    record["disturbed"] = [attempt.to_json() for attempt in attempts if attempt is not best]
+    record.disturbed = [attempt.disturbed for attempt in attempts if attempt is not best]
     if REGISTRY[cell.instrument].reference:
-        record["raw"] = _write_raw(request.output.with_suffix(".raw"), best.completed)
+        record.raw = _write_raw(request.output.with_suffix(".raw"), best.completed)
     records.write(request.output, record)
     return record
 
@@ -198,47 +194,41 @@ def _keep_failed(request: Request, failure: PeakmarkError, attempt: _Attempt) ->
     record = _record(request.cell, failure, attempt)
     try:
         path = records.new_attempt(request.campaign, request.cell)
-        record["raw"] = _write_raw(path.with_suffix(".raw"), attempt.completed)
+        record.raw = _write_raw(path.with_suffix(".raw"), attempt.completed)
         records.write(path, record)
     except (OSError, RecordError) as error:
         return f"and the attempt could not be kept: {error}"
     return f"attempt kept in {path}"
 
 
-def _new_context(campaign: Path) -> Facts:
+def _new_context(campaign: Path) -> RecordContext:
     """Return the parts of a record's context that are known before the attempt."""
-    return {
-        **dict.fromkeys(_UNKNOWN),
-        "host": gethostname(),
-        "started": datetime.now().astimezone().isoformat(timespec="milliseconds"),
-        "peakmark": build.running_version(campaign),
-        "load_before": os.getloadavg()[0],
-        "seconds": 0.0,
-        "job_id": job_limits.job_id(),
-        "library": {},
-        "cpus": [],
-        "commands": [],
-    }
+    return RecordContext(
+        host=gethostname(),
+        started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
+        seconds=0.0,
+        peakmark=build.running_version(campaign),
+        load_before=os.getloadavg()[0],
+        job_id=job_limits.job_id(),
+    )
 
 
-def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Facts:
+def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Record:
     """Return the record of an attempt, without checksums of the tool's raw output."""
-    status, reason, measurements = "ok", None, attempt.parsed.measurements
-    if failure is not None:
-        status, reason, measurements = "failed", str(failure), ()
+    record = Record(
+        cell=cell.keys,
+        status="ok",
+        reason=None,
+        context=attempt.context,
+        warnings=list(attempt.parsed.warnings),
+    )
+    if failure is None:
+        record.measurements = list(attempt.parsed.measurements)
+        return record
+    record.status, record.reason = "failed", str(failure)
     if isinstance(failure, Unavailable):
-        status = "unavailable"
-    return {
-        "schema": records.SCHEMA_VERSION,
-        "cell": cell.to_json(),
-        "status": status,
-        "reason": reason,
-        "measurements": [asdict(measurement) for measurement in measurements],
-        "context": attempt.context,
-        "disturbed": [],
-        "warnings": list(attempt.parsed.warnings),
-        "raw": {},
-    }
+        record.status = "unavailable"
+    return record
 
 
 def _write_raw(folder: Path, completed: Sequence[Completed]) -> dict[str, str]:
@@ -264,20 +254,29 @@ def _try(request: Request, attempt: _Attempt) -> None:
     began, context = time.monotonic(), attempt.context
     # Counters of the GPUs' errors and throttling.
     counters = gpu.read_counters(Host()) if request.cell.subsystem == "gpu" else {}
+    before = noise.read_now()
     try:
-        with noise.monitor_load() as context["noise"]:
-            _measure_once(request, attempt)
-        if counters and context["noise"]["during"]:
-            moved = noise.moved_counters(counters, gpu.read_counters(Host()))
-            context["noise"]["during"]["moved"] |= moved
+        _measure_once(request, attempt)
     finally:
-        context |= {"seconds": time.monotonic() - began, "load_after": os.getloadavg()[0]}
-        context["server_noise"] = context["server_noise"] or None
+        context.noise = noise.since(before)
+        context.seconds = time.monotonic() - began
+        context.load_after = os.getloadavg()[0]
+        if attempt.server_noise:
+            context.server_noise = msgspec.convert(attempt.server_noise, Noise)
+    if counters and context.noise.during:
+        moved = noise.moved_counters(counters, gpu.read_counters(Host()))
+        context.noise.during.moved |= moved
     measurements = attempt.parsed.measurements
     details: Mapping[str, object] = {}
     if measurements:
         details = measurements[0].details
-    attempt.disturbances = noise.find(request.cell.subsystem, context, details, attempt.spare)
+    attempt.disturbances = noise.find(
+        request.cell.subsystem,
+        *context.activity,
+        details,
+        is_crowded=context.is_crowded,
+        spare=attempt.spare,
+    )
 
 
 def _measure_once(request: Request, attempt: _Attempt) -> None:
@@ -285,16 +284,16 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
     cell, context = request.cell, attempt.context
     instrument = REGISTRY[cell.instrument]
     tool = instrument.find(instrument.locate(_kernels(request), request.tool))
-    context["tool"] = asdict(tool)
+    context.tool = tool
     with workspace(request, instrument) as space:
         request = _resolve(request, space, context)
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
         attempt.spare = noise.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         instrument.check(cell)
         command = instrument.prepare(cell, tool, space)
-        context["core_to_core_before"] = _core_to_core(request, space, context)
+        context.core_to_core_before = _core_to_core(request, space, context)
         _execute(request, command, space, attempt)
-        context["core_to_core_after"] = _core_to_core(request, space, context)
+        context.core_to_core_after = _core_to_core(request, space, context)
         attempt.parsed = instrument.parse(cell, attempt.completed[-1])
     _add_results(context, tool, attempt.parsed)
 
@@ -308,13 +307,13 @@ def _kernels(request: Request) -> Path:
     return Path(mpi.compiled(request.campaign).folder)
 
 
-def _core_to_core(request: Request, space: Workspace, context: Facts) -> float | None:
+def _core_to_core(request: Request, space: Workspace, context: RecordContext) -> float | None:
     """Return the time in s of a cache line between the first two CPUs of a reference's cell.
 
     It is None for one thread, if it cannot be measured, and where threads stay on their cores: on a
     machine that is not virtual. peakmark's kernels measure it by themselves.
     """
-    cpus = context["placed"]["cpus"][:2]
+    cpus = context.placed.cpus[:2] if context.placed else ()
     is_reference = request.cell.instrument not in KERNELS.values()
     is_placed = SUBSYSTEMS[request.cell.subsystem].pinned and len(cpus) == 2
     if not (is_reference and is_placed and space.facts["cpu"]["virtualised"]):
@@ -324,7 +323,7 @@ def _core_to_core(request: Request, space: Workspace, context: Facts) -> float |
     return (Host().run_json(argv) or {}).get("value")
 
 
-def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
+def _resolve(request: Request, space: Workspace, context: RecordContext) -> Request:
     """Replace words in the cell, such as ``cores``, by numbers, and return the new request.
 
     Write the job's limits, and the CPUs that the cell takes, into the record's context.
@@ -332,24 +331,25 @@ def _resolve(request: Request, space: Workspace, context: Facts) -> Request:
     cpus = list(space.cpus)
     locations = _cpu_locations()
     cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes, space.facts)
-    context["cpus"] = cpus
-    context["allowed"] = pinning.allowed(Host(), space.facts["limits"], locations)
-    context["placed"] = pinning.placed(cell, locations, cpus)
+    context.cpus = space.cpus
+    context.allowed = pinning.allowed(Host(), space.facts["limits"], locations)
+    context.placed = pinning.placed(cell, locations, cpus)
     if cell.subsystem == "disk":
-        context["scratch"] = str(space.directory.parent)
+        context.scratch = str(space.directory.parent)
         disks = space.facts["storage"]["members"] or ()
-        context["io_limits"] = job_limits.io_limits(Host(), disks)
+        context.io_limits = job_limits.io_limits(Host(), disks)
     return replace(request, cell=cell)
 
 
-def _add_results(context: Facts, tool: Tool, parsed: Parsed) -> None:
+def _add_results(context: RecordContext, tool: Tool, parsed: Parsed) -> None:
     """Write the tool's version, libraries and clocks from its output into the record's context."""
     if parsed.version and tool.version in ("", "unknown"):
-        context["tool"]["version"] = parsed.version
-    context["library"] |= parsed.library
+        context.tool = Tool(tool.name, tool.path, parsed.version)
+    context.library |= parsed.library
     if parsed.measurements:
-        for name in ("clock_hz_before", "clock_hz_after"):
-            context[name] = parsed.measurements[0].details.get(name)
+        details = parsed.measurements[0].details
+        context.clock_hz_before = details.get("clock_hz_before")
+        context.clock_hz_after = details.get("clock_hz_after")
 
 
 @contextmanager
@@ -406,23 +406,23 @@ def _bring_up_peer(
     return stack.enter_context(pair.serving(server, space.directory))
 
 
-def _describe_network(peer: Peer, transport: str | None) -> Facts:
+def _describe_network(peer: Peer, transport: str) -> NetworkUsed:
     """Return the ``network`` part of the record's context.
 
     Args:
         peer: peer of the cell.
-        transport: transport of the MPI library, if the cell measures MPI. It may name another interface than
+        transport: transport of the MPI library, empty if the cell does not measure MPI. It may name another interface than
             that on the route to the peer.
     """
     host = Host()
-    name = network.interface_of_transport(host, transport or "") or peer.interface
+    name = network.interface_of_transport(host, transport) or peer.interface
     link = None
     if name != "lo":
         link = network.collect(host, name)
         if transport:
             link["transport"] = transport
     known = peer.to_json() | {"interface": name}
-    return {**known, "shaping": network.shaping(host, name), "link": link}
+    return NetworkUsed(**known, shaping=network.shaping(host, name), link=link)
 
 
 def _execute(request: Request, command: Command, space: Workspace, attempt: _Attempt) -> None:
@@ -451,9 +451,10 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
         if cell.subsystem == "network" or (request.pair and cell.subsystem == "mpi"):
             peer = _bring_up_peer(request, command.server, space, stack)
             values = peer.values
-            context |= {"server_host": peer.host, "server_noise": peer.noise}
-            transport = context["library"].get("transport")
-            context["network"] = _describe_network(peer, transport)
+            attempt.server_noise = peer.noise
+            context.server_host = peer.host
+            transport = context.library.get("transport") or ""
+            context.network = _describe_network(peer, str(transport))
         watch = _Watch(request, command, folder, cost, peer)
         limits = _limits(cost, cell.concurrency)
         if command.preparation is not None:
@@ -469,11 +470,13 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
             attempt.completed.append(killed)
             raise
         attempt.completed.append(done)
-        context["commands"].append(_describe_command(command, done))
+        context.commands.append(_describe_command(command, done))
         _check_exit_code(done, watch, kills, context)
 
 
-def _started(request: Request, command: Command, space: Workspace, context: Facts) -> Command:
+def _started(
+    request: Request, command: Command, space: Workspace, context: RecordContext
+) -> Command:
     """Return the command that starts the ranks of an MPI program, and describe it in the record's context."""
     from peakmark.run import mpi  # late: most cells need no MPI
 
@@ -481,7 +484,7 @@ def _started(request: Request, command: Command, space: Workspace, context: Fact
     count = REGISTRY[cell.instrument].nodes(cell)
     starter = mpi.starter(request.campaign, request.mpi, count, cell.peer)
     launch = starter.launch(space.directory / "launch")
-    context["library"] |= {"launch": launch.text, "transport": launch.transport or None}
+    context.library |= {"launch": launch.text, "transport": launch.transport or None}
     return starter.start(command, launch)
 
 
@@ -521,7 +524,9 @@ class _Watch:
         return _wrote_too_much(self.folder.parent, self.cost)
 
 
-def _check_exit_code(done: Completed, watch: _Watch, kills: int | None, context: Facts) -> None:
+def _check_exit_code(
+    done: Completed, watch: _Watch, kills: int | None, context: RecordContext
+) -> None:
     """Check the exit code of a cell's program. The error has the most specific reason that is known.
 
     Args:
@@ -542,7 +547,7 @@ def _check_exit_code(done: Completed, watch: _Watch, kills: int | None, context:
     reason = _out_of_memory(kills) or watch.trouble()
     core = _wrong_core(done)
     if reason is None and core is not None:
-        context["wrong_core"] = core
+        context.wrong_core = core
         reason = Sentence(
             "",
             f"run it again; if the core of CPU {core} on {gethostname()} is wrong again,"
@@ -564,14 +569,10 @@ def _run_preparation(
         raise execute.failure(done.argv, how, folder)
 
 
-def _describe_command(command: Command, done: Completed) -> Facts:
+def _describe_command(command: Command, done: Completed) -> CommandRun:
     """Describe a command for the record, without the secret key of its server."""
-    return {
-        "argv": list(done.argv),
-        "env": {name: value for name, value in command.env.items() if "{key}" not in value},
-        "returncode": done.returncode,
-        "seconds": round(done.elapsed_s, 6),
-    }
+    env = {name: value for name, value in command.env.items() if "{key}" not in value}
+    return CommandRun(done.argv, done.returncode, round(done.elapsed_s, 6), env)
 
 
 def _wrote_too_much(directory: Path, cost: Cost) -> Sentence | None:

@@ -14,8 +14,8 @@ import re
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.machine import job_limits
-from peakmark.machine.host import Facts, Host
+from peakmark.machine.host import Host
+from peakmark.storage.activity import Activity, Moment, Noise
 
 OTHERS = 0.2
 """Average number of busy CPUs above which other programs may count as a disturbance."""
@@ -47,12 +48,12 @@ def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
     return float(max(0, cpus - threads))
 
 
-def others(during: Mapping[str, Any] | None, spare: float = 0.0) -> float:
+def others(during: Activity | None, spare: float = 0.0) -> float:
     """Return the average number of CPUs that other programs took from a measurement.
 
     The result is 0 if the load is too small to change the measured value.
     """
-    used = float((during or {}).get("others") or 0.0)
+    used = during.others if during and during.others else 0.0
     taken = used - spare
     if used <= OTHERS or taken <= MATTERS:
         return 0.0
@@ -60,14 +61,22 @@ def others(during: Mapping[str, Any] | None, spare: float = 0.0) -> float:
 
 
 def find(
-    subsystem: str, context: Mapping[str, Any], details: Mapping[str, Any], spare: float = 0.0
+    subsystem: str,
+    near: Activity | None,
+    far: Activity | None,
+    details: Mapping[str, Any],
+    *,
+    is_crowded: bool,
+    spare: float = 0.0,
 ) -> dict[str, float]:
     """Return the disturbances that were large enough to change a measurement's value.
 
     Args:
         subsystem: subsystem of the cell.
-        context: context of the record.
-        details: details of a measurement in the record.
+        near: activity on the node, if it is known.
+        far: activity on the server's node of a network cell, if it is known.
+        details: details of a measurement.
+        is_crowded: whether the cell had more threads than CPUs.
         spare: number of CPUs that the measurement does not use. It is ignored if threads had to wait
             for a CPU.
 
@@ -75,21 +84,20 @@ def find(
         Code of the row's warning -> a number of CPUs, or a share of the time, of the clock or of the
         rate of DRAM.
     """
-    # Load on this node (near), and on the server's node of a network cell (far).
-    near = (context.get("noise") or {}).get("during") or {}
-    far = (context.get("server_noise") or {}).get("during") or {}
+    # Threads that share a CPU by request wait for each other.
     waited = 0.0
-    if SUBSYSTEMS[subsystem].pinned:
-        waited = _waited(context, details)
+    share = details.get("cpu_share")
+    if SUBSYSTEMS[subsystem].pinned and share is not None and not is_crowded:
+        waited = 1 - float(share)
     if waited > MATTERS:
         spare = 0.0
     clock_moved = 0.0
-    before, after = context.get("clock_hz_before"), context.get("clock_hz_after")
+    before, after = details.get("clock_hz_before"), details.get("clock_hz_after")
     if before and after:
         clock_moved = abs(after / before - 1)
     amounts = {
         "other-load": max(others(near, spare), others(far)),
-        "steal": max(near.get("steal") or 0.0, far.get("steal") or 0.0),
+        "steal": max(_stolen(near), _stolen(far)),
         "waited": waited,
         "clock-moved": clock_moved,
         "hot": max(_heat(near), _heat(far)),
@@ -97,23 +105,18 @@ def find(
     return {code: round(amount, 4) for code, amount in amounts.items() if amount > MATTERS}
 
 
-def _heat(during: Mapping[str, Any]) -> float:
+def _stolen(during: Activity | None) -> float:
+    """Return the share of the time that the hypervisor took; 0 if it is unknown."""
+    if during is None or during.steal is None:
+        return 0.0
+    return during.steal
+
+
+def _heat(during: Activity | None) -> float:
     """Return the share of the time for which heat slowed a core down; 0 if it is unknown."""
-    slowed = (during.get("moved") or {}).get(HEAT_MS)
-    if not slowed:
+    if during is None or HEAT_MS not in during.moved:
         return 0.0
-    return float(slowed) / 1e3 / float(during["seconds"])
-
-
-def _waited(context: Mapping[str, Any], details: Mapping[str, Any]) -> float:
-    """Return the share of the time in which threads waited for a CPU; 0 for more threads than CPUs."""
-    placed, allowed = context.get("placed") or {}, context.get("allowed") or {}
-    threads = placed.get("threads", 0)
-    cpus = min(len(placed.get("cpus", ())), allowed.get("cpu_quota") or threads)
-    share = details.get("cpu_share")
-    if share is None or threads > cpus:
-        return 0.0
-    return 1 - float(share)
+    return during.moved[HEAT_MS] / 1e3 / during.seconds
 
 
 BUSY = 0.1
@@ -182,7 +185,9 @@ class Reading:
 
     Attributes:
         at: time in seconds of a monotonic clock.
-        state: load and clocks, see ``record_types.Noise.before``.
+        load: average of the last minute.
+        clock_hz: lowest clock of the CPUs that this job may use.
+        clock_limit_hz: highest clock that is allowed to that CPU.
         used: CPU seconds of all programs on the node.
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
         ours: CPU seconds of this process and of its ended children.
@@ -193,7 +198,9 @@ class Reading:
     """
 
     at: float
-    state: Facts
+    load: float | None
+    clock_hz: float | None
+    clock_limit_hz: float | None
     used: float
     stolen: float
     ours: float
@@ -202,10 +209,12 @@ class Reading:
     cpus: int
     processes: Mapping[int, Process] = field(repr=False)
 
-    def to_json(self) -> Facts:
-        """Return the values for a record, see ``record_types.Noise.before``."""
+    @property
+    def moment(self) -> Moment:
+        """Return the values for a record."""
         running = [process for process in self.others.values() if process.running]
-        return {**self.state, "running": len(running), "users": _count_users(running)}
+        clocks = (self.clock_hz, self.clock_limit_hz)
+        return Moment(self.load, *clocks, len(running), _count_users(running))
 
     @cached_property
     def others(self) -> dict[int, Process]:
@@ -218,21 +227,10 @@ class Reading:
         return found
 
 
-@contextmanager
-def monitor_load() -> Iterator[Facts]:
-    """Yield an empty dict. After the block it holds the node's load before, during and after it."""
-    load: Facts = {}
-    cpus = sorted(os.sched_getaffinity(0))
-    before = read(cpus)
-    try:
-        yield load
-    finally:
-        after = read(cpus)
-        load |= {
-            "before": before.to_json(),
-            "during": between(before, after),
-            "after": after.to_json(),
-        }
+def since(before: Reading) -> Noise:
+    """Return the activity on this node from a reading to now."""
+    after = read_now()
+    return Noise(before.moment, between(before, after), after.moment)
 
 
 def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None:
@@ -249,15 +247,14 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
     Returns:
         Seconds waited; None if the other programs did not release the CPUs in time.
     """
-    cpus = sorted(os.sched_getaffinity(0))
     # Its mtime is the time of the last wait without success.
     busy = campaign / "machine" / f"{gethostname()}.busy"
     paused = busy.exists() and time.time() - busy.stat().st_mtime < PAUSE_S
     began = time.monotonic()
-    after = read(cpus)
+    after = read_now()
     while True:
         time.sleep(STEP_S)
-        before, after = after, read(cpus)
+        before, after = after, read_now()
         if not others(between(before, after), spare):
             return time.monotonic() - began
         if paused or time.monotonic() - began >= most_s:
@@ -266,6 +263,11 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
         with suppress(OSError):  # if the file cannot be written, the next cell waits too
             busy.touch()
     return None
+
+
+def read_now() -> Reading:
+    """Read the state of the node, with the CPUs that this process may use."""
+    return read(sorted(os.sched_getaffinity(0)))
 
 
 def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
@@ -280,11 +282,9 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
         load = float(averages[0])
     return Reading(
         at=time.monotonic(),
-        state={
-            "load": load,
-            "clock_hz": _slowest(host, cpus, "scaling_cur_freq"),
-            "clock_limit_hz": _slowest(host, cpus, "scaling_max_freq"),
-        },
+        load=load,
+        clock_hz=_slowest(host, cpus, "scaling_cur_freq"),
+        clock_limit_hz=_slowest(host, cpus, "scaling_max_freq"),
         used=used,
         stolen=stolen,
         ours=own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
@@ -295,8 +295,8 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
     )
 
 
-def between(before: Reading, after: Reading) -> Facts | None:
-    """Return the activity of others between two readings, see ``record_types.Noise.during``.
+def between(before: Reading, after: Reading) -> Activity | None:
+    """Return the activity of others between two readings.
 
     The result is None if less than ``SHORTEST_S`` lies between the readings.
     """
@@ -323,16 +323,16 @@ def between(before: Reading, after: Reading) -> Facts | None:
     throttled = None
     if before.throttled is not None and after.throttled is not None:
         throttled = round(after.throttled - before.throttled, 3)
-    return {
-        "seconds": round(seconds, 3),
-        "steal": steal,
-        "others": round(max(0.0, rest) / seconds, 3),
-        "busy": len(busy),
-        "users": _count_users(busy),
-        "throttled_s": throttled,
-        "hot": hot,
-        "moved": moved,
-    }
+    return Activity(
+        seconds=round(seconds, 3),
+        steal=steal,
+        others=round(max(0.0, rest) / seconds, 3),
+        busy=len(busy),
+        users=_count_users(busy),
+        throttled_s=throttled,
+        hot=hot,
+        moved=moved,
+    )
 
 
 def _seconds_before(earlier: Process | None, process: Process) -> float:

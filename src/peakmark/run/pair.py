@@ -389,8 +389,8 @@ def serve() -> int:
     """
     try:
         request: Json = json.loads(sys.stdin.readline())
+        before = noise.read_now()
         with (
-            noise.monitor_load() as load,
             cleanup.private_directory(files.scratch()) as directory,
             ExitStack() as stack,
         ):
@@ -405,7 +405,7 @@ def serve() -> int:
     except PeakmarkError as error:
         _answer(failed=str(error))
         return ExitCode.ERROR
-    _answer(noise=load)
+    _answer(noise=asdict(noise.since(before)))
     return ExitCode.GOOD
 
 

@@ -13,8 +13,9 @@ from peakmark.catalogue import ARRAYS, AUTO, GPUS, NUMA, ON_ONE_NODE, POOLS
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.machine import gpu, topology
-from peakmark.machine.host import Facts, Host
+from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
+from peakmark.storage.record_types import Allowed, Placed
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Command
 
@@ -30,20 +31,20 @@ ROUND = 64 << 20
 """Automatic pools are multiples of this number of bytes."""
 
 
-def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> Facts:
+def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> Allowed:
     """Return the CPUs and memory that the job may use, and the cores of the whole node.
 
     The result is the key ``allowed`` of a record's context.
     """
-    return {
-        "cpus": sorted(limits["cpus_allowed"]),
-        "cores": limits["physical_cores_allowed"],
-        "cpu_quota": limits["cpu_quota"],
-        "memory_bytes": limits["memory_bytes"],
-        "memory_limited_by": limits["memory_limited_by"],
-        "memory_nodes": host.pairs("/proc/self/status").get("Mems_allowed_list") or None,
-        "node_cores": topology.reach(cpu_locations, cpu_locations)["cores"],
-    }
+    return Allowed(
+        cpus=tuple(sorted(limits["cpus_allowed"])),
+        cores=limits["physical_cores_allowed"],
+        cpu_quota=limits["cpu_quota"],
+        memory_bytes=limits["memory_bytes"],
+        memory_limited_by=limits["memory_limited_by"],
+        memory_nodes=host.pairs("/proc/self/status").get("Mems_allowed_list") or None,
+        node_cores=topology.reach(cpu_locations, cpu_locations)["cores"],
+    )
 
 
 def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, Any]:
@@ -188,7 +189,7 @@ def cpus_near_gpus(
     return tuple(near or cpus)
 
 
-def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> Facts:
+def placed(cell: Cell, cpu_locations: Topology, cpus: Sequence[int]) -> Placed:
     """Return the CPUs that the threads of a resolved cell use, and the caches that these reach.
 
     The result is the key ``placed`` of a record's context.
@@ -199,10 +200,10 @@ def placed(cell: Cell, cpu_locations: Topology, cpus: list[int]) -> Facts:
     used = cpus
     if cell.subsystem != "disk":
         used = cpus[: cell.concurrency]
-    return {
-        "word": cell.word or None,
-        "threads": cell.concurrency,
-        "placement": "compact",
-        "cpus": used,
+    return Placed(
+        word=cell.word or None,
+        threads=cell.concurrency,
+        placement="compact",
+        cpus=tuple(used),
         **topology.reach(cpu_locations, used),
-    }
+    )

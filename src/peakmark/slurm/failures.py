@@ -19,6 +19,7 @@ from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError, RecordError, sentence, tell
 from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
+from peakmark.storage.record_types import JobEnd, Record, RecordContext
 
 _CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
 """Pattern of the cause that ended a submission. Lines before it come from the site or earlier tries."""
@@ -245,7 +246,7 @@ def keep(
     # The job's script ran on the first node that is known.
     names = (details.get("BatchHost"), details.get("NodeList"))
     host = next((name for name in names if name and name != "(null)"), "unknown")
-    end = {"state": state, "exit_code": code, "reason": details.get("Reason", ""), "log": log}
+    end = JobEnd(state, code, details.get("Reason", ""), log)
     reason = f"Slurm ended job {number}: {how}"
     return _store(campaign, cell, reason, host.partition(".")[0], job_id=number, slurm=end)
 
@@ -283,7 +284,7 @@ def has_attempt(campaign: Path, cells: Iterable[Cell], number: str) -> bool:
     for cell in cells:
         for path in records.attempts(campaign, cell):
             with suppress(OSError, RecordError):
-                if str(records.read(path)["context"].get("job_id")) == number:
+                if records.read(path).context.job_id == number:
                     return True
     return False
 
@@ -315,30 +316,16 @@ def _memory_ran_out(log: str) -> bool:
         return False
 
 
-def _store(campaign: Path, cell: Cell, reason: str, host: str, **context: Any) -> bool:
+def _store(campaign: Path, cell: Cell, reason: str, host: str, **known: Any) -> bool:
     """Write an attempt, and return whether this was possible."""
-    record = {
-        "schema": records.SCHEMA_VERSION,
-        "cell": cell.to_json(),
-        "status": "failed",
-        "reason": reason,
-        "measurements": [],
-        "context": {
-            "host": host,
-            "started": datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
-            "seconds": 0.0,
-            "load_before": None,
-            "load_after": None,
-            "job_id": None,
-            "tool": None,
-            "cpus": [],
-            "commands": [],
-            "peakmark": __version__,
-            **context,
-        },
-        "warnings": [],
-        "raw": {},
-    }
+    context = RecordContext(
+        host=host,
+        started=datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
+        seconds=0.0,
+        peakmark=__version__,
+        **known,
+    )
+    record = Record(cell=cell.keys, status="failed", reason=reason, context=context)
     try:
         records.write(records.new_attempt(campaign, cell), record)
     except (OSError, PeakmarkError) as error:

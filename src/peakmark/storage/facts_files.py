@@ -33,8 +33,8 @@ def read(path: Path) -> dict[str, Any]:
     """
     what = f"the machine facts {path}"
     content = path.read_bytes()
-    facts: dict[str, Any] = records.parse(content, what)
-    if not records.unseal(content, facts):
+    facts = records.parse(content, dict[str, Any], what)
+    if not records.is_unchanged(content, str(facts.pop(records.CHECKSUM, ""))):
         raise RecordError(f"{what} are not as they were written (their checksum does not fit)")
     return facts
 

@@ -6,18 +6,16 @@ descriptions of the keys. All values are in SI base units: bytes, Hz, bit/s, B/s
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from peakmark.cell import CellKeys
-from peakmark.config.types import CampaignName, Metric, Planned, Text, Unit
+from peakmark.config.types import CampaignName, Planned, Text
+from peakmark.storage.activity import Activity, Noise
+from peakmark.tools.base import Measurement, Number, Several, Tool, Whole
 from peakmark.validation import allowed
 
-# Sums, squares and ratios of numbers within these bounds stay finite.
-Count = Annotated[int, Meta(ge=0, le=1 << 62)]
-Several = Annotated[int, Meta(ge=1, le=1 << 62)]
-Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Digest = Annotated[str, allowed("a SHA-256 checksum", pattern=r"^[0-9a-f]{64}\Z")]
 Time = Annotated[
     str,
@@ -31,134 +29,151 @@ OptionalNumber = Number | None
 OptionalCount = Several | None
 
 
-class Noise(TypedDict):
-    """Activity on a node before, during and after a cell. Other users are counted, never named.
-
-    Attributes:
-        before: load (average of the last minute), clock_hz (lowest clock among the given CPUs, from
-            cpufreq), clock_limit_hz (highest clock of that CPU that governor and firmware allow),
-            running (number of other processes that run or are ready to run), users (number of other
-            users who own these processes)
-        during: null if the cell took less than 0.1 s. steal (share of the given CPUs' time that the
-            hypervisor took), others (average number of CPUs that other programs kept busy), busy
-            (number of other processes that used more than a tenth of a CPU), users (number of other
-            users who own these processes), throttled_s (time for which the cgroup's CPU quota held
-            the program back, in seconds), hot (how often CPUs slowed down because of heat), moved
-            (counter of errors, drops or throttling -> its increase)
-        after: as before
-    """
-
-    before: dict[str, OptionalNumber]
-    during: dict[str, Number | dict[str, Count] | None] | None
-    after: dict[str, OptionalNumber]
-
-
-class MeasuredValue(TypedDict):
-    """One measured value.
-
-    Attributes:
-        details: further output of the program, in SI base units. ``histogram`` is the number of
-            operations by duration in ns, 128 buckets for each power of two; each run of consecutive
-            buckets is the index of its first bucket, then the counts. ``retransmits`` are the TCP
-            segments that the sender sent again, over all streams since they connected.
-    """
-
-    workload: Text
-    variant: str
-    block: OptionalCount
-    concurrency: Several
-    metric: Metric
-    value: Annotated[float, allowed("1e-15 to 1e21 in SI units", ge=1e-15, le=1e21)]
-    unit: Unit
-    details: dict[str, Number | str | bool | list[Any] | dict[str, Any] | None]
-
-
-class CommandRun(TypedDict):
+class CommandRun(Struct, omit_defaults=True):
     """One execution of a program."""
 
-    argv: list[str]
+    argv: tuple[str, ...]
     returncode: int
     seconds: float
-    env: NotRequired[dict[str, Any]]
+    env: dict[str, str] = {}
 
 
-class ToolUsed(TypedDict):
-    """The program that measured a cell."""
+class Allowed(Struct, frozen=True):
+    """The CPUs and the memory that the job may use, and the cores of the whole node."""
 
-    name: str
-    path: str
-    version: str
+    cores: int | None
+    cpu_quota: OptionalNumber
+    cpus: tuple[int, ...]
+    memory_bytes: int | None
+    memory_limited_by: str | None
+    memory_nodes: str | None
+    node_cores: int | None
 
 
-class RecordContext(TypedDict):
-    """Circumstances of a measurement, by which its value can be judged.
+class Placed(Struct, frozen=True):
+    """The CPUs that the threads of a cell use, and what of the node contains them.
+
+    Attributes:
+        word: word of the configuration that stood for the number of threads.
+        numa_nodes: numbers that name the NUMA nodes.
+        last_level_bytes: last-level caches together, in bytes.
+    """
+
+    word: str | None
+    threads: int
+    placement: str
+    cpus: tuple[int, ...]
+    cores: int
+    sockets: int
+    numa_nodes: tuple[int, ...]
+    last_level_bytes: int
+
+
+class NetworkUsed(Struct):
+    """The interface through which a network cell reached its server.
+
+    Attributes:
+        link: facts of the interface; null for loopback.
+    """
+
+    interface: str
+    loopback: bool
+    address: str
+    server_interface: str
+    shaping: str | None
+    link: dict[str, Any] | None
+
+
+class JobEnd(Struct):
+    """How Slurm ended the job of a cell, in Slurm's words, and the path of the job's log."""
+
+    state: str
+    exit_code: str
+    reason: str
+    log: str
+
+
+class DisturbedContext(Struct, kw_only=True, omit_defaults=True):
+    """Circumstances that a disturbed attempt has of its own.
 
     Attributes:
         started: ISO 8601 with offset
-        io_limits: highest rates that cgroups allow the job on the disk, in B/s and operations per
-            second
         noise: other activity on the node; null if it cannot be read
         server_noise: other activity on the server's node; null if client and server share a node
+    """
+
+    started: Time
+    seconds: Annotated[float, Meta(ge=0, le=1e9)]
+    load_before: OptionalNumber = None
+    load_after: OptionalNumber = None
+    clock_hz_before: OptionalNumber = None
+    clock_hz_after: OptionalNumber = None
+    noise: Noise | None = None
+    server_noise: Noise | None = None
+
+
+class RecordContext(DisturbedContext, kw_only=True, omit_defaults=True):
+    """Circumstances of a measurement, by which its value can be judged.
+
+    Attributes:
+        io_limits: highest rates that cgroups allow the job on the disk, in B/s and operations per
+            second
         core_to_core_before: s of a cache line from the first CPU to the second before a reference, on a
             virtual machine; details of peakmark's kernels have their own
         core_to_core_after: the same after the reference
         wrong_core: failed attempts: the core that computed a wrong result, by its first CPU
+        slurm: failed attempts: how Slurm ended the job
     """
 
     host: Text
-    started: Time
-    seconds: Annotated[float, Meta(ge=0, le=1e9)]
-    commands: list[CommandRun]
-    tool: ToolUsed | None
-    cpus: list[int]
-    load_before: OptionalNumber
-    load_after: OptionalNumber
-    server_host: NotRequired[OptionalText]
-    network: NotRequired[dict[str, Any] | None]
-    job_id: NotRequired[OptionalText]
-    library: NotRequired[dict[str, str | float | bool | None]]
-    allowed: NotRequired[dict[str, Any] | None]
-    placed: NotRequired[dict[str, Any] | None]
-    clock_hz_before: NotRequired[OptionalNumber]
-    clock_hz_after: NotRequired[OptionalNumber]
-    scratch: NotRequired[OptionalText]
-    io_limits: NotRequired[
-        dict[Literal["read_bps", "write_bps", "read_iops", "write_iops"], Several] | None
-    ]
-    noise: NotRequired[Noise | None]
-    server_noise: NotRequired[Noise | None]
-    core_to_core_before: NotRequired[OptionalNumber]
-    core_to_core_after: NotRequired[OptionalNumber]
-    wrong_core: NotRequired[int]
-    peakmark: NotRequired[str]
+    commands: list[CommandRun] = []
+    tool: Tool | None = None
+    cpus: tuple[int, ...] = ()
+    server_host: OptionalText = None
+    network: NetworkUsed | None = None
+    job_id: OptionalText = None
+    library: dict[str, str | Whole | float | bool | None] = {}
+    allowed: Allowed | None = None
+    placed: Placed | None = None
+    scratch: OptionalText = None
+    io_limits: dict[str, Several] | None = None
+    core_to_core_before: OptionalNumber = None
+    core_to_core_after: OptionalNumber = None
+    wrong_core: int | None = None
+    slurm: JobEnd | None = None
+    peakmark: str = "unknown"
+
+    @property
+    def activity(self) -> tuple[Activity | None, Activity | None]:
+        """Return the activity during the cell on its node, and on the server's node."""
+        on_node = self.noise.during if self.noise else None
+        on_server = self.server_noise.during if self.server_noise else None
+        return on_node, on_server
+
+    @property
+    def is_crowded(self) -> bool:
+        """Return whether the cell has more threads than the CPUs whose time it may use."""
+        if self.placed is None:
+            return False
+        cpus: float = len(self.placed.cpus)
+        if self.allowed and self.allowed.cpu_quota:
+            cpus = min(cpus, self.allowed.cpu_quota)
+        return self.placed.threads > cpus
 
 
-class DisturbedContext(TypedDict):
-    """Keys of ``RecordContext`` that a disturbed attempt has instead of those of its record."""
-
-    started: Time
-    seconds: Annotated[float, Meta(ge=0, le=1e9)]
-    load_before: OptionalNumber
-    load_after: OptionalNumber
-    clock_hz_before: OptionalNumber
-    clock_hz_after: OptionalNumber
-    noise: Noise | None
-    server_noise: Noise | None
-
-
-class DisturbedAttempt(TypedDict):
+class DisturbedAttempt(Struct):
     """A disturbed measurement of a cell, which was then repeated.
 
     Attributes:
         reasons: code of the warning -> its value: number of CPUs, or share of the time or of the clock
     """
 
-    reasons: dict[Literal["other-load", "steal", "waited", "clock-moved", "hot"], float]
+    reasons: dict[str, float]
     context: DisturbedContext
-    measurements: list[MeasuredValue]
+    measurements: list[Measurement]
 
 
-class Record(TypedDict):
+class Record(Struct, kw_only=True):
     """Result of one cell, in SI base units. A record is written once and never changed.
 
     Attributes:
@@ -169,16 +184,16 @@ class Record(TypedDict):
         raw: name of a file with raw output, in the folder of the record -> its SHA-256
     """
 
-    schema: Literal[1]
+    schema: Literal[1] = 1
     cell: CellKeys
     status: Literal["ok", "unavailable", "failed"]
     reason: OptionalText
-    measurements: list[MeasuredValue]
+    measurements: list[Measurement] = []
     context: RecordContext
-    warnings: list[str]
-    raw: dict[str, Digest]
-    disturbed: NotRequired[list[DisturbedAttempt]]
-    sha256: NotRequired[Digest]
+    warnings: list[str] = []
+    raw: dict[str, Digest] = {}
+    disturbed: list[DisturbedAttempt] = []
+    sha256: str = ""
 
 
 JobName = Annotated[

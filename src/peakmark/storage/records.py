@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,7 +27,7 @@ from peakmark.formatting import natural
 from peakmark.storage.record_types import Record
 from peakmark.validation import convert
 
-SCHEMA_VERSION = 1
+T = TypeVar("T")
 CHECKSUM = "sha256"
 SEAL = f'\n "{CHECKSUM}": "%s"'
 """Line of the checksum. Keys of inner mappings are indented by more than one space."""
@@ -39,8 +38,18 @@ OTHER_TOOL = "other tool"
 """States of a record, see ``look``."""
 ASIDE = "set-aside"
 """Folder of a campaign for records and facts that do not count."""
-SHARED = ("options", "tool", "library", "network", "allowed", "placed", "cpus", "argv", "env")
-"""Keys of a record whose values are usually equal in many records."""
+SHARED = (
+    "host",
+    "tool",
+    "allowed",
+    "placed",
+    "cpus",
+    "job_id",
+    "peakmark",
+    "scratch",
+    "server_host",
+)
+"""Keys of a record's context whose values are usually equal in many records."""
 
 
 def text_of(record: Mapping[str, Any]) -> str:
@@ -50,27 +59,27 @@ def text_of(record: Mapping[str, Any]) -> str:
     return text.replace(SEAL % "", SEAL % digest)
 
 
-def unseal(content: bytes, record: dict[str, Any]) -> bool:
-    """Remove the checksum from a record, and return whether its file is as it was written.
+def is_unchanged(content: bytes, digest: str) -> bool:
+    """Return whether a file is as it was written.
 
     Args:
         content: the file.
-        record: the record in the file.
+        digest: the checksum in the file.
     """
-    digest = str(record.pop(CHECKSUM, ""))
     unsealed = content.replace((SEAL % digest).encode(), (SEAL % "").encode())
     return digest == str(hashlib.sha256(unsealed).hexdigest())
 
 
-def write(path: Path, record: Mapping[str, Any]) -> None:
+def write(path: Path, record: Record) -> None:
     """Write a record atomically and durably.
 
     Raises:
         RecordError: the record is not of its type, or the file cannot be written.
     """
-    convert(record, Record, f"{path} is not a record of peakmark")
+    values = msgspec.to_builtins(record)
+    convert(values, Record, f"{path} is not a record of peakmark")
     try:
-        files.write_text(path, text_of(record))
+        files.write_text(path, text_of(values))
     except OSError as error:
         raise RecordError(
             f"the record {path} cannot be written ({error.strerror}): free disk space or correct the permissions of its "
@@ -78,7 +87,7 @@ def write(path: Path, record: Mapping[str, Any]) -> None:
         ) from error
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> Record:
     """Read a record, check it, and return it without its checksum.
 
     Raises:
@@ -86,38 +95,40 @@ def read(path: Path) -> dict[str, Any]:
         RecordError: the file is damaged, edited, or not of its type.
     """
     content = path.read_bytes()
-    record: dict[str, Any] = parse(content, f"the record {path}", AGAIN)
-    convert(record, Record, f"{path} is not a record of peakmark")
-    if not unseal(content, record):
+    record = parse(content, Record, f"the record {path}", AGAIN)
+    if not is_unchanged(content, record.sha256):
         raise RecordError(
             f"the record {path} is not as it was written (its checksum does not fit)", AGAIN
         )
-    context = record["context"]
-    for holder in (context, record["cell"], *record["measurements"], *context["commands"]):
-        _share(holder)
+    record.sha256 = ""
+    _share(record)
     return record
 
 
-def _share(holder: dict[str, Any]) -> None:
+def _share(record: Record) -> None:
     """Replace parts of a record by equal objects from earlier records, which halves the memory."""
-    for name, part in holder.items():
-        if isinstance(part, str):
-            holder[name] = sys.intern(part)
-        elif name in SHARED:
-            holder[name] = _earlier(msgspec.json.encode(part))
+    context = record.context
+    for name in SHARED:
+        setattr(context, name, _earlier(getattr(context, name)))
+    for command in context.commands:
+        command.argv = _earlier(command.argv)
+    for value in record.measurements:
+        value.workload = _earlier(value.workload)
+        value.variant = _earlier(value.variant)
 
 
 @lru_cache(10_000)
-def _earlier(text: bytes) -> Any:
-    """Return the value of a JSON text. Equal texts share one cached object."""
-    return msgspec.json.decode(text)
+def _earlier(part: T) -> T:
+    """Return an equal object that was read earlier, if there is one."""
+    return part
 
 
-def parse(content: bytes, what: str, remedy: str = "") -> Any:
+def parse(content: bytes, kind: type[T], what: str, remedy: str = "") -> T:
     """Parse a JSON file that peakmark wrote.
 
     Args:
         content: the file.
+        kind: type of its value.
         what: name of the file in messages.
         remedy: what to do if the file is damaged.
 
@@ -125,9 +136,10 @@ def parse(content: bytes, what: str, remedy: str = "") -> Any:
         RecordError: the file is damaged.
     """
     try:
-        return files.parse_json(content)
+        value: T = files.parse_json(content, kind)
     except ValueError as error:
         raise RecordError(f"{what} is damaged ({error})", remedy) from error
+    return value
 
 
 def attempts(campaign: Path, cell: Cell) -> Iterator[Path]:
@@ -168,7 +180,7 @@ class Finding:
     state: str
     reason: str = ""
     remedy: str = ""
-    data: Mapping[str, Any] | None = None
+    data: Record | None = None
 
     @property
     def sentence(self) -> str:
@@ -184,17 +196,17 @@ def look(path: Path, cell: Cell) -> Finding:
     """Read the record of a planned cell at ``path``, and return its state. Errors: OSError."""
     try:
         data = read(path)
-        measured = Cell.from_json(data["cell"])
     except FileNotFoundError:
         return Finding(ABSENT)
     except RecordError as error:
         return Finding(DAMAGED, error.fact, error.remedy)
+    if data.cell.spec() == cell.spec():
+        return Finding(GOOD, data=data)
+    measured = Cell.of(data.cell)
     if measured.id != cell.id:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
-    if measured.spec() != cell.spec():
-        reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
-        return Finding(OTHER, reason, data=data)
-    return Finding(GOOD, data=data)
+    reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
+    return Finding(OTHER, reason, data=data)
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:

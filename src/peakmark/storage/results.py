@@ -10,12 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from peakmark.cell import Cell
 from peakmark.config.types import Planned
 from peakmark.errors import RecordError
 from peakmark.storage import facts_files, planfile, records
-from peakmark.storage.record_types import PlanFile
+from peakmark.storage.record_types import PlanFile, Record, RecordContext
 from peakmark.storage.records import Finding
+from peakmark.tools.base import Measurement
 
 
 class StoredAttempt(NamedTuple):
@@ -27,8 +30,8 @@ class StoredAttempt(NamedTuple):
         left_out: codes of the disturbances for which this execution does not count; empty if it counts.
     """
 
-    context: Mapping[str, Any]
-    measurements: Sequence[Mapping[str, Any]]
+    context: RecordContext
+    measurements: Sequence[Measurement]
     left_out: tuple[str, ...] = ()
 
 
@@ -37,23 +40,23 @@ class StoredRecord:
     """A record, its cell, and its path relative to the campaign's folder, with slashes."""
 
     path: str
-    data: Mapping[str, Any]
+    data: Record
     cell: Cell
 
     @property
     def ok(self) -> bool:
         """Return whether the record holds measurements."""
-        return bool(self.data["status"] == "ok")
+        return self.data.status == "ok"
 
     @property
     def attempts(self) -> Iterator[StoredAttempt]:
         """Yield the execution that counts, then the disturbed ones that were repeated."""
-        context = self.data["context"]
-        yield StoredAttempt(context, self.data["measurements"])
-        for attempt in self.data.get("disturbed", ()):
-            reasons = tuple(attempt["reasons"])
-            merged = {**context, **attempt["context"]}
-            yield StoredAttempt(merged, attempt["measurements"], reasons)
+        context = self.data.context
+        yield StoredAttempt(context, self.data.measurements)
+        for attempt in self.data.disturbed:
+            own = msgspec.structs.asdict(attempt.context)
+            merged = msgspec.structs.replace(context, **own)
+            yield StoredAttempt(merged, attempt.measurements, tuple(attempt.reasons))
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Results:
             with suppress(RecordError):
                 data = records.read(path)
                 name = path.relative_to(self.directory).as_posix()
-                attempts.append(StoredRecord(name, data, Cell.from_json(data["cell"])))
+                attempts.append(StoredRecord(name, data, Cell.of(data.cell)))
         return tuple(attempts)
 
     @cached_property
@@ -175,7 +178,7 @@ class Results:
         for record in (*self.records, *self.attempts):
             paths.append(record.path)
             folder = record.path.rpartition("/")[0]
-            for name, digest in record.data["raw"].items():
+            for name, digest in record.data.raw.items():
                 lines += f"{digest}  {folder}/{name}\n"
         for path in paths:
             digest = hashlib.sha256((self.directory / path).read_bytes()).hexdigest()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,11 +20,14 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from socket import gethostname
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
+from peakmark.validation import allowed
 
 C_LOCALE: Mapping[str, str] = {"LC_ALL": "C"}
 """Environment of every command, so that no tool prints 1,5 for 1.5 or groups thousands."""
@@ -33,6 +37,12 @@ _VERSION_TIMEOUT_S = 10.0
 """Seconds that a tool may take to print its version or its help."""
 _SERVER_MARGIN_S = 40.0
 """Seconds by which a server's timeout exceeds its client's, so that the client fails first."""
+# Sums, squares and ratios of numbers within these bounds stay finite.
+Several = Annotated[int, Meta(ge=1, le=1 << 62)]
+Whole = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
+Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Detail: Any = Whole | Number | str | bool | list[Any] | dict[str, Any] | None
+_METRICS = tuple(ChainMap(*(subsystem.units for subsystem in SUBSYSTEMS.values())))
 
 
 @dataclass(frozen=True)
@@ -63,8 +73,7 @@ class Coverage:
         return (self.cell,) if self.cell else self.workloads
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A program on this machine. Its version is ``unknown`` if the program does not print one."""
 
     name: str
@@ -164,36 +173,32 @@ class Completed:
     elapsed_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class Measurement:
+class Measurement(Struct):
     """One measured value in SI base units.
 
     Workload, variant, block and concurrency identify the table row of the value. They differ from the
     cell's if the tool measures several rows in one execution.
 
     Attributes:
-        workload: workload of the row.
-        variant: variant of the row.
         block: block size of the row in bytes.
         concurrency: number of threads, processes or streams.
-        metric: ``rate``, ``throughput``, ``latency`` or ``iops``. Throughput of the network is
-            measured at the receiver, and its latency is a round trip. Latency of the disk is the mean
-            over all operations.
-        value: the value.
-        unit: ``op/s``, ``B/s``, ``s``, ``1/s`` or ``bit/s``.
-        details: further scalars, such as percentiles (p50 p90 p99 p999 max), loss or isa.
-            ``half: true`` marks a one-way latency that was doubled, ``estimate: true`` a derived
-            value.
+        metric: throughput of the network is measured at the receiver, and its latency is a round trip.
+            Latency of the disk is the mean over all operations.
+        details: further output of the program, in SI base units. ``half`` marks a one-way latency that
+            was doubled, ``estimate`` a derived value. ``histogram`` is the number of operations by
+            duration in ns, 128 buckets for each power of two; each run of consecutive buckets is the
+            index of its first bucket, then the counts. ``retransmits`` are the TCP segments that the
+            sender sent again, over all streams since they connected.
     """
 
-    workload: str
+    workload: Annotated[str, Meta(min_length=1)]
     variant: str
-    block: int | None
-    concurrency: int
-    metric: str
-    value: float
-    unit: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+    block: Several | None
+    concurrency: Several
+    metric: Literal[_METRICS]  # type: ignore[valid-type]
+    value: Annotated[float, allowed("1e-15 to 1e21 in SI units", ge=1e-15, le=1e21)]
+    unit: Annotated[str, Meta(pattern=r"^(op/s|B/s|bit/s|s|1/s|message/s)\Z")]
+    details: dict[str, Detail] = {}
 
     @classmethod
     def of(
@@ -205,7 +210,7 @@ class Measurement:
         """
         unit = SUBSYSTEMS[cell.subsystem].units[metric]
         row = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
-        return cls(*row, metric, value, unit, details)
+        return cls(*row, metric, value, unit, dict(details))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -41,6 +40,7 @@ from peakmark.storage import facts_files, records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REFERENCES, REGISTRY, common
+from peakmark.tools.base import Tool
 
 
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
@@ -245,7 +245,7 @@ def survey(results: Results) -> dict[str, Finding]:
     for host, reason in results.damaged_facts.items():
         for name, finding in findings.items():
             data = finding.data
-            if finding.state == records.GOOD and data and data["context"]["host"] == host:
+            if finding.state == records.GOOD and data and data.context.host == host:
                 findings[name] = Finding(records.DAMAGED, reason, data=data)
                 break
     return findings
@@ -266,30 +266,28 @@ def other_tools(
     stuck = defaultdict[str, list[str]](list)
     for cell in plan.cells:
         data = findings[cell.id].data
-        if data and data["status"] == "unavailable" and REGISTRY[cell.instrument].reference:
-            host = str(data["context"]["host"])
-            stuck[host if cell.node == ANY else cell.node].append(cell.id)
+        if data and data.status == "unavailable" and REGISTRY[cell.instrument].reference:
+            stuck[data.context.host if cell.node == ANY else cell.node].append(cell.id)
     names = sorted({cell.instrument for cell in plan.cells} & set(REFERENCES))
     now = _tools_on(plan, stuck, names, overrides) if stuck else {}
     found = {}
     for node, tools in now.items():
         for cell_id in stuck[node]:
-            data = findings[cell_id].data or {}
-            instrument = data["cell"]["instrument"]
-            if tools[instrument] != data["context"]["tool"]:
+            data = findings[cell_id].data
+            if data and tools[data.cell.instrument] != data.context.tool:
                 found[cell_id] = Finding(records.OTHER_TOOL, data=data)
     return found
 
 
 def _tools_on(
     plan: Plan, nodes: Collection[str], names: Sequence[str], overrides: Mapping[str, str]
-) -> dict[str, Any]:
+) -> dict[str, dict[str, Tool | None]]:
     """Return node -> its tools, see ``job.tools_here``, for this machine and for nodes that are idle in Slurm."""
     if plan.cluster is None:
         here = filter(slurm.is_here, nodes)
         return dict.fromkeys(here, job.tools_here(plan.results.plan, names, build.folder()))
     settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, Tool | None]] = {}
     try:
         known = slurm.nodes(plan.cluster.partition, settings.reservation)
         idle = [node.name for node in known if node.name in nodes and node.state == "idle"]
@@ -300,7 +298,9 @@ def _tools_on(
             path = plan.directory / "plan.json"
             words = resources.command("measure", "--plan", str(path), "--tools", *names)
             answers = commands.ask("srun", *jobs.command_line(named, settings), *words)
-            found.update(map(json.loads, answers.splitlines()))
+            for line in answers.splitlines():
+                node, tools = msgspec.json.decode(line, type=tuple[str, dict[str, Tool | None]])
+                found[node] = tools
     except slurm.SlurmError as error:
         tell(f"the tools of the nodes are not known: {error}")
     if missing := sorted({*nodes} - found.keys(), key=natural):

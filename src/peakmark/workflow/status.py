@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from peakmark import data, files, slurm
 from peakmark.catalogue import SUBSYSTEMS
@@ -27,6 +27,7 @@ from peakmark.resources import program
 from peakmark.run.job import NODES, output_path
 from peakmark.slurm.queue import current_cell
 from peakmark.storage import records
+from peakmark.storage.record_types import Record
 from peakmark.storage.results import Results
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Standing:
     job: slurm.Job | None = None
     failure: Failure | None = None
     reason: str = ""
-    record: Mapping[str, Any] | None = None
+    record: Record | None = None
 
 
 Ending = Literal["", "failed", "interrupted"]
@@ -221,8 +222,8 @@ def _impossible(standings: Iterable[Standing]) -> dict[str, list[str]]:
     """Return reason -> cells that this machine cannot measure; the most frequent reason comes first."""
     reasons = defaultdict[str, list[str]](list)
     for one in standings:
-        if one.record and one.record["status"] == "unavailable":
-            reasons[one.record["reason"]].append(one.cell.id)
+        if one.record and one.record.status == "unavailable":
+            reasons[str(one.record.reason)].append(one.cell.id)
     return dict(sorted(reasons.items(), key=lambda entry: -len(entry[1])))
 
 
@@ -266,13 +267,13 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
         record = records.read(path)
     except RecordError as error:
         return Failure(cell, "unknown", str(error), str(error), path)
-    context, reason = record["context"], str(record["reason"])
+    context, reason = record.context, str(record.reason)
     job_log = None
-    if log := (context.get("slurm") or {}).get("log"):
-        job_log = Path(log)
+    if context.slurm and context.slurm.log:
+        job_log = Path(context.slurm.log)
     # Without the number of the job, the reasons of many cells are equal.
     shared = re.sub(r"\bjob \d+", "job", reason)
-    return Failure(cell, str(context["host"]), reason, shared, path, job_log)
+    return Failure(cell, context.host, reason, shared, path, job_log)
 
 
 def command(campaign: Results, cell: Cell | None = None) -> str:

@@ -40,7 +40,7 @@ def short_tries(monkeypatch):
 @pytest.fixture
 def quiet(monkeypatch):
     """Other tests run beside this one: let nothing count as a disturbance."""
-    monkeypatch.setattr(verdict.noise, "find", lambda *_: {})
+    monkeypatch.setattr(verdict.noise, "find", lambda *_, **__: {})
 
 
 def checked(capsys, folder, *words):
@@ -81,7 +81,7 @@ def test_a_promised_value_must_be_reached_too(promised, code, quiet, tmp_path, c
 
 @pytest.mark.parametrize(("words", "code"), [((), 3), (("--for", "prolog"), 0)])
 def test_a_busy_node_cannot_be_told(words, code, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(verdict.noise, "find", lambda *_: {"other-load": 1.3})
+    monkeypatch.setattr(verdict.noise, "find", lambda *_, **__: {"other-load": 1.3})
     found, line = checked(capsys, made.write(tmp_path, {DP: MOST}), *words)
     assert found == code
     assert line.startswith("cannot tell: ") and "other programs used 1.3 CPUs" in line
@@ -304,8 +304,8 @@ def test_a_clock_that_is_limited_more_than_that_of_the_class_is_a_disturbance(li
 
 def test_lost_cpu_time_is_a_disturbance_unless_a_quota_explains_it():
     printed = {"cpu_share": 0.5}
-    assert "waited for a CPU 50.0 %" in verdict._disturbances(row(), printed, {}, None)[0]
-    assert verdict._disturbances(row(), printed, {}, 1.0) == []
+    assert "waited for a CPU 50.0 %" in verdict._disturbances(row(), printed, None, None)[0]
+    assert verdict._disturbances(row(), printed, None, 1.0) == []
 
 
 def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):

@@ -69,8 +69,8 @@ def test_order(machine, cpus, first, tmp_path):
 
 def test_what_threads_reach(tmp_path):
     xeons, epycs = xeon(tmp_path / "xeon"), epyc(tmp_path / "epyc")
-    assert tuple(topology.reach(xeons, [0, 2, 4, 6]).values()) == (4, 1, [0], 24 << 20)
-    assert tuple(topology.reach(epycs, [0, 8]).values()) == (2, 2, [0, 2], 64 << 20)
+    assert tuple(topology.reach(xeons, [0, 2, 4, 6]).values()) == (4, 1, (0,), 24 << 20)
+    assert tuple(topology.reach(epycs, [0, 8]).values()) == (2, 2, (0, 2), 64 << 20)
     first, second = topology.numa(host(tmp_path / "xeon"))
     assert (first["node"], first["cpus"]) == (0, "0,2,4,6,8,10,12,14")
     assert (first["memory"], first["distances"]) == (64 << 20, [10, 20])

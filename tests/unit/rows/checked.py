@@ -2,9 +2,10 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import pandas as pd
 import pytest
-from tests.unit.campaign_data import VM, cell, measurement
+from tests.unit.campaign_data import VM, cell, measurement, placed
 
 from peakmark import statistics
 from peakmark.limits import Limit
@@ -14,11 +15,14 @@ from peakmark.rows.checks import check_row
 from peakmark.rows.placements import add_placements
 from peakmark.rows.rows import RowRuns
 from peakmark.rows.runs import add_clock, line_of
+from peakmark.storage.record_types import RecordContext
+from peakmark.tools.base import Measurement
 
 W, U, N = Trust.NO, Trust.CARE, Trust.OK
 VIRTUAL = {"cpu": {"virtualised": "KVM", "cores": 4}}
-PLACED = {"cores": 1, "sockets": 1, "numa_nodes": [0], "last_level_bytes": 32 << 20}
+PLACED = placed(1, 1)["placed"]
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
+WHEN = {"host": "node1", "started": "2026-11-21T04:00:00", "seconds": 1.0}
 UNKNOWN = Limit(None, "", "", "", "unknown")
 CPU = {"subsystem": "cpu", "instrument": "cpubench", "workload": "DP", "metric": "rate"}
 METRICS = {"memory": "throughput", "disk": "throughput", "network": "throughput"}
@@ -44,7 +48,8 @@ def row(
     for number, (value, detail, around, asked) in enumerate(zip(values, *known, strict=True)):
         measured_cell = cell(**of, repetition=number, **asked)
         measured = measurement(measured_cell, metric, value, details=detail)
-        line = line_of(machine, measured_cell, measured, around)
+        context = msgspec.convert(WHEN | around, RecordContext)
+        line = line_of(machine, measured_cell, msgspec.convert(measured, Measurement), context)
         lines.append(line | {"value": value})
     frame = schema.typed("runs", pd.DataFrame(lines).assign(measurement=0, record="r"))
     frame = add_placements(add_clock(frame), {})

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.campaign_data import VM
+from tests.unit.campaign_data import VM, reached
 from tests.unit.rows.checked import (
     PLACED,
     UNKNOWN,
@@ -87,14 +87,14 @@ SPLIT_CACHE = {"level": 3, "type": "unified", "size": 32 << 20, "shared_by": 16,
 SPLIT = VM | {"cpu": VM["cpu"] | {"caches": [SPLIT_CACHE]}}
 ON_TMPFS = VM | {"storage": VM["storage"] | {"filesystem": "tmpfs", "interface": "ram"}}
 EIGHT = {"facts": {"cpu": {"threads": 8, "cores": 8}}, "context": noise(others=1.5, busy=2) | {"cpus": list(range(8))}}  # fmt: skip
-LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
-SHAPED = {"network": {"loopback": False, "shaping": "tbf 100 Mbit/s"}}
+LOOPBACK = reached("lo")
+SHAPED = reached(shaping="tbf 100 Mbit/s")
 WHOLE, RARE = {"lost": 0, "round_trips": 10}, {"lost": 1, "round_trips": 99_999}
 QUARTER = {"lost": 250, "round_trips": 750}
-LATE = [{"started": f"2026-11-21T04:0{minute}"} for minute in (0, 9, 2, 3, 4, 5)]
+LATE = [{"started": f"2026-11-21T04:0{minute}:00"} for minute in (0, 9, 2, 3, 4, 5)]
 FALLING = [110.0, 101.0, 108.5, 107.0, 105.2, 103.0]
 STEADILY = [110.0, 108.5, 107.0, 105.2, 103.0, 101.0]
-AUTUMN = [{"started": f"2026-10-25T02:{time}:00"} for time in ("00+02", "20+02", "40+02", "00+01", "20+01", "40+01")]  # fmt: skip
+AUTUMN = [{"started": f"2026-10-25T02:{time}:00"} for time in ("00:00+02", "20:00+02", "40:00+02", "00:00+01", "20:00+01", "40:00+01")]  # fmt: skip
 """The night in which the clocks go back: later starts have smaller times of day."""
 
 # A row, its marks with their weight, and what the first of them tells.

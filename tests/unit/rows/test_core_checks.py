@@ -4,6 +4,7 @@ them.
 
 from dataclasses import replace
 
+from tests.unit.campaign_data import placed
 from tests.unit.rows.checked import (
     CALM,
     PLACED,
@@ -30,7 +31,7 @@ def ghz(*pairs, loaded=None):
 
 def threads(count, cores=None, quota=None, cpus=4):
     """A row of so many threads, whose jobs were given so much."""
-    allowed = {"cores": cores, "cpu_quota": quota}
+    allowed = placed(1, cores, quota)["allowed"]
     return row(concurrency=count, context={"allowed": allowed, "cpus": list(range(cpus))})
 
 
@@ -66,7 +67,7 @@ def crowded(*held, share=1.0, count=2, slower=0.0, ns=25.0):
         for cores in held
     ]
     values = [CALM[number] - bool(cores) * slower for number, cores in enumerate(held)]
-    job = {"allowed": {"cores": 2, "cpu_quota": None}, "placed": PLACED | {"cores": 2}}
+    job = placed(1, 2) | {"placed": PLACED | {"cores": 2}}
     facts = {"cpu": {"cores": 2}}
     return row(values, details, job, limit=limit(170.0), facts=facts, concurrency=count)
 

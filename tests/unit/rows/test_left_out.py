@@ -12,6 +12,7 @@ from tests.unit.views.drawn import draw
 from peakmark.messages import Trust, message
 from peakmark.rows import build, schema
 from peakmark.storage import records
+from peakmark.storage.record_types import DisturbedAttempt, DisturbedContext
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import pictures
@@ -54,11 +55,11 @@ def set_shares(campaign, workload, shares, clock=1.0):
     ):
         path = campaign / run.record
         record = records.read(path)
-        measured, *_ = record["measurements"]
-        measured["value"] = most * (share if row.unit != "s" else 1 / share)
+        measured, *_ = record.measurements
+        measured.value = most * (share if row.unit != "s" else 1 / share)
         for name in ("clock_hz_before", "clock_hz_after", "clock_hz_loaded"):
-            if number == 0 and measured["details"].get(name):
-                measured["details"][name] *= clock
+            if number == 0 and measured.details.get(name):
+                measured.details[name] *= clock
         records.write(path, record)
 
 
@@ -96,15 +97,12 @@ def test_a_repetition_is_held_against_the_limit_at_its_own_clock(campaign):
 def disturb(path, factor):
     """A record whose first attempt was disturbed by others."""
     record = records.read(path)
-    context = deepcopy(record["context"])
-    names = ("started", "seconds", "load_before", "load_after", "noise", "server_noise")
-    kept = {name: context.get(name) for name in names}
-    measured = deepcopy(record["measurements"])
-    measured[0]["value"] *= factor
-    context = {**kept, "clock_hz_before": None, "clock_hz_after": None}
+    measured = deepcopy(record.measurements)
+    measured[0].value *= factor
+    context = DisturbedContext(started=record.context.started, seconds=1.0)
     reasons = {"other-load": 1.5, "waited": 0.2}
-    attempt = {"reasons": reasons, "context": context, "measurements": measured}
-    records.write(path, {**record, "disturbed": [attempt]})
+    record.disturbed = [DisturbedAttempt(reasons, context, measured)]
+    records.write(path, record)
 
 
 def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):

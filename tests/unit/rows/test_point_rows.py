@@ -280,7 +280,7 @@ def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(t
         "mtu": 1500, "loopback": False, "interface": "eth0", "kind": "ethernet", "speed_bps": 1e9,
     }  # fmt: skip
     link = default | {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
-    network = {"interface": "ib0", "loopback": False, "link": link, "server_interface": "ib0"}
-    measured = make.runs("netbench", "TCP", 1e11, context={"network": network})
+    context = make.reached("ib0", link=link, server_interface="ib0")
+    measured = make.runs("netbench", "TCP", 1e11, context=context)
     row = make.only_row(tmp_path / "c", measured, facts=VM | {"host": "node1", "network": default})
     assert row.limit is not None and row.limit > 1e11

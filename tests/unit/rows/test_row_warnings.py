@@ -50,7 +50,7 @@ def test_programs_that_disagree_are_a_finding_and_no_doubt(tmp_path, factor, dis
     assert row.trust == "ok"
 
 
-LOOPBACK = {"network": {"interface": "lo", "loopback": True}}
+LOOPBACK = make.reached("lo")
 
 
 @pytest.mark.parametrize(("spread", "context", "lost", "trust"), [

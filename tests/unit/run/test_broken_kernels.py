@@ -59,16 +59,16 @@ def test_a_broken_kernel_fails_and_measures_when_it_is_mended(kind, request_of):
         measure(request)
     assert not request.output.exists()
     attempt = records.read(request.campaign / "attempts" / CELL.id / "0.json")
-    assert attempt["status"] == "failed"
-    assert str(attempt["reason"]) in str(failure.value) and "\n" not in str(failure.value)
-    assert measure(request_of(REAL.read_bytes()))["status"] == "ok"
+    assert attempt.status == "failed"
+    assert attempt.reason in str(failure.value) and "\n" not in str(failure.value)
+    assert measure(request_of(REAL.read_bytes())).status == "ok"
 
 
 def test_only_77_is_final(request_of):
     request = request_of(MEASURING + "echo no FMA >&2; exit 77\n")
     measure(request)
     record = records.read(request.output)
-    assert (record["status"], record["reason"]) == ("unavailable", "no FMA")
+    assert (record.status, record.reason) == ("unavailable", "no FMA")
 
 
 def test_doctor_starts_every_kernel(tmp_path, peakmark, monkeypatch):

@@ -85,9 +85,9 @@ def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign):
     before = (campaign / "cells" / f"{CELLS[0].id}.json").stat().st_mtime_ns
     run(campaign, "--job", "any.own")
     assert (campaign / "cells" / f"{CELLS[0].id}.json").stat().st_mtime_ns == before
-    assert all(record(campaign, cell)["status"] == "ok" for cell in CELLS)
-    context, cpus = record(campaign, CELLS[1])["context"], sorted(os.sched_getaffinity(0))
-    assert context["allowed"]["cpus"] == cpus and context["placed"]["threads"] == 1
+    assert all(record(campaign, cell).status == "ok" for cell in CELLS)
+    context, cpus = record(campaign, CELLS[1]).context, sorted(os.sched_getaffinity(0))
+    assert context.allowed.cpus == tuple(cpus) and context.placed.threads == 1
 
 
 @pytest.mark.parametrize("what", ["older", "root", "absent", "same"])
@@ -100,9 +100,9 @@ def test_code_that_changed_is_asked_for_again(campaign, what):
     elif what == "absent":
         path.unlink()
     asked = "git" in run(campaign, "--cell", CELLS[1].id)["started"]
-    first, second = (record(campaign, cell)["context"] for cell in CELLS[:2])
+    first, second = (record(campaign, cell).context for cell in CELLS[:2])
     if what == "same":
-        assert second["peakmark"] == "an earlier answer"
+        assert second.peakmark == "an earlier answer"
     else:
-        assert asked and first["peakmark"] == second["peakmark"] == version()
-    assert first["tool"] == second["tool"] and second["tool"]["version"] == peakmark.__version__
+        assert asked and first.peakmark == second.peakmark == version()
+    assert first.tool == second.tool and second.tool.version == peakmark.__version__

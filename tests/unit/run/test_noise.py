@@ -14,8 +14,7 @@ from tests.unit.machine.hosts import files_of, host
 from peakmark.run import noise
 from peakmark.run.noise import Process, Reading
 from peakmark.storage import records
-from peakmark.storage.record_types import Record
-from peakmark.validation import convert
+from peakmark.storage.activity import Activity, Moment
 
 STAT = (
     "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"
@@ -25,26 +24,25 @@ STAT = (
 
 def test_a_node_is_read_as_any_user_can(tmp_path):
     (tmp_path / "bare" / "proc").mkdir(parents=True)
-    kept = noise.read([0], host(tmp_path / "bare")).to_json()
-    assert (kept.pop("running"), kept.pop("users")) == (0, 0)
-    assert kept == dict.fromkeys(("load", "clock_hz", "clock_limit_hz"))
+    bare = noise.read([0], host(tmp_path / "bare"))
+    assert bare.moment == Moment(None, None, None, running=0, users=0)
     host(tmp_path, {"/proc/stat": STAT})
     node = host(tmp_path, files_of("load"))
     reading = noise.read([0], node)
-    assert tuple(reading.state.values()) == (1.25, 2.9e9, 3.5e9)
+    assert (reading.load, reading.clock_hz, reading.clock_limit_hz) == (1.25, 2.9e9, 3.5e9)
     assert (reading.used, reading.stolen, reading.cpus) == (15.0, 2.5, 1)
     assert reading.throttled == 2.5
     assert sum(reading.counters.values()) == 7
     assert reading.processes[77] == Process(1, os.getuid(), True, 2.0, 4242)
     assert set(reading.others) == {77}  # kernel threads work for us
     both = noise.read([0, 1], node)
-    assert (both.state["clock_hz"], both.stolen, both.cpus) == (1.2e9, 3.0, 2)
+    assert (both.clock_hz, both.stolen, both.cpus) == (1.2e9, 3.0, 2)
 
 
 def moment(at, **changes):
-    state = dict.fromkeys(("load", "clock_hz", "clock_limit_hz"))
-    counted = {"used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}}
-    return Reading(at=at, state=state, **{**counted, "throttled": None, "counters": {}, **changes})
+    unknown = dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "throttled"))
+    counted = {"used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}, "counters": {}}
+    return Reading(at=at, **unknown | counted | changes)
 
 
 def test_the_time_of_others_is_the_rest():
@@ -58,10 +56,9 @@ def test_the_time_of_others_is_the_rest():
     counters = {"cpu0 core_throttle_count": 3, "eth0 rx_dropped": 0}
     before = replace(before, counters=dict.fromkeys(counters, 0))
     after = moment(2.0, used=4.0, ours=2.0, stolen=1.4, processes=later, counters=counters)
-    expected = {"seconds": 2.0, "steal": 0.1, "others": 0.75, "busy": 1, "users": 1}
-    assert noise.between(before, after) == {
-        **expected, "throttled_s": None, "hot": 3, "moved": {}
-    }  # fmt: skip
+    assert noise.between(before, after) == Activity(
+        seconds=2.0, steal=0.1, others=0.75, busy=1, users=1, throttled_s=None, hot=3
+    )
     assert noise.between(before, moment(0.05)) is None
 
 
@@ -96,7 +93,7 @@ def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none():
         after = noise.read([0])
         during = noise.between(before, after)
         assert number in after.others and during is not None
-        assert during["others"] * during["seconds"] > 0.15
+        assert during.others * during.seconds > 0.15
     with competitor(detached=False) as number:
         wait_until_used(number, 0.05)
         assert number not in noise.read([0]).others
@@ -104,13 +101,13 @@ def test_a_real_competitor_is_seen_and_a_child_of_ours_is_none():
 
 def test_records_with_noise_and_without_are_valid(tmp_path):
     cell = campaign_data.cell("cpubench", "DP", subsystem="cpu")
-    with noise.monitor_load() as load:
-        assert load == {}
-    measurement = campaign_data.measurement(cell, "rate", 1.0)
+    load = noise.since(noise.read_now())
+    assert load.during is None
     dropped = moment(1.0, counters={"eth0 rx_dropped": 9})
     during = noise.between(moment(0.0, counters={"eth0 rx_dropped": 2}), dropped)
-    assert during is not None and during["moved"] == {"eth0 rx_dropped": 7}
-    for kept in (None, load, {**load, "during": during}, {**load, "during": None}):
-        record = campaign_data.record(cell, [measurement], context={"noise": kept})
-        convert(record, Record, "record")
+    assert during is not None and during.moved == {"eth0 rx_dropped": 7}
+    record = campaign_data.struct(cell, [campaign_data.measurement(cell, "rate", 1.0)])
+    for kept in (None, load, replace(load, during=during)):
+        record.context.noise = kept
         records.write(tmp_path / "0.json", record)
+        assert records.read(tmp_path / "0.json").context.noise == kept

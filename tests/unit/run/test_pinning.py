@@ -60,13 +60,13 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
     assert resolved.to_json()["concurrency"] == "socket"
     assert resolved.options["pool"] == 256 << 20  # four times 24 MiB is less than the least
     placed = pinning.placed(resolved, locations, cpus)
-    assert (placed["word"], placed["threads"], placed["sockets"]) == ("socket", 4, 1)
-    assert placed["cpus"] == [0, 1, 2, 3]
+    assert (placed.word, placed.threads, placed.sockets) == ("socket", 4, 1)
+    assert placed.cpus == (0, 1, 2, 3)
     assert Cell.from_json(planned.to_json()) == planned
     # A record tells the cores of the job and those of the node.
     granted = {**limits(), "cpus_allowed": [5], "physical_cores_allowed": 1}
     allowed = pinning.allowed(Host(), granted, sockets())
-    assert (allowed["cpus"], allowed["cores"], allowed["node_cores"]) == ([5], 1, 8)
+    assert (allowed.cpus, allowed.cores, allowed.node_cores) == ((5,), 1, 8)
 
 
 @pytest.mark.parametrize(("threads", "caches"), [(1, 4), (2, 4), ("socket", 4), ("cores", 8)])

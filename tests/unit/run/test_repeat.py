@@ -56,7 +56,7 @@ def request_of(known, tmp_path, monkeypatch):
         seen = [reading.processes.get(number) for reading in (before, after)]
         seconds = [process.seconds if process else 0.0 for process in seen]
         others = 2.0 if seconds[1] > seconds[0] else 0.0
-        return during and {**during, "others": others, "steal": 0.0}
+        return during and replace(during, others=others, steal=0.0)
 
     def made(*clocks, beside="", repeats=2):
         for number, clock in enumerate(clocks):
@@ -81,17 +81,17 @@ def request_of(known, tmp_path, monkeypatch):
 
 def clock_of(record):
     """The clock that the kernel found after its work, by which its answers are told apart."""
-    return float(record["context"]["clock_hz_after"])
+    return record.context.clock_hz_after
 
 
 def test_beside_a_program_that_ends_the_second_value_counts(request_of):
     request = request_of(3e9, 3.03e9, beside=BESIDE)
     measure(request)
     record = records.read(request.output)
-    (attempt,) = record["disturbed"]
+    (attempt,) = record.disturbed
     assert (clock_of(record), clock_of(attempt)) == (3.03e9, 3e9)
-    assert attempt["reasons"] == {"other-load": 2.0} and attempt["measurements"]
-    assert attempt["context"]["started"] < record["context"]["started"]
+    assert attempt.reasons == {"other-load": 2.0} and attempt.measurements
+    assert attempt.context.started < record.context.started
 
 
 @cases("campaign")
@@ -103,7 +103,7 @@ def test_the_least_disturbed_value_counts(request_of, clocks, repeats, value, ot
         return
     record = measure(request)
     assert record == records.read(request.output)
-    assert clock_of(record) == value and list(map(clock_of, record["disturbed"])) == others
+    assert clock_of(record) == value and list(map(clock_of, record.disturbed)) == others
     assert (request.campaign / "attempts").exists() == (clocks == [2.7e9] and repeats == 2)
 
 
@@ -127,9 +127,9 @@ def test_the_placement_of_a_reference_is_measured_before_and_after_it(
     of = replace(OF, instrument="likwid-bench")
     campaign = tmp_path / "results" / "c"
     request = Request(of, campaign / "cells" / f"{of.id}.json", campaign, tmp_path, str(tool))
-    context = measure(request)["context"]
-    found = [context.get(f"core_to_core_{moment}") for moment in ("before", "after")]
-    assert found == ([1e-8, 2e-8] if machine else [None, None])
+    context = measure(request).context
+    found = (context.core_to_core_before, context.core_to_core_after)
+    assert found == ((1e-8, 2e-8) if machine else (None, None))
 
 
 def test_a_machine_that_stays_busy_is_waited_for_once(tmp_path, monkeypatch):
@@ -138,7 +138,7 @@ def test_a_machine_that_stays_busy_is_waited_for_once(tmp_path, monkeypatch):
     clock = {"monotonic": lambda: 0.5 * len(slept), "time": time.time, "sleep": slept.append}
     monkeypatch.setattr(noise, "time", SimpleNamespace(**clock))
     loads = iter([2.0] * 5 + [0.0])
-    monkeypatch.setattr(noise, "between", lambda *_: {"others": next(loads)})
+    monkeypatch.setattr(noise, "between", lambda *_: SimpleNamespace(others=next(loads)))
     assert noise.wait_for_others(tmp_path, 0.0, 2.0) is None and len(slept) == 4
     assert noise.wait_for_others(tmp_path, 0.0, 2.0) is None and len(slept) == 5
     assert noise.wait_for_others(tmp_path, 0.0, 2.0) == 0.5

@@ -20,7 +20,7 @@ LIMIT = f"sbatch: error: QOSMaxSubmitJobPerUserLimit {FAILED} Job violates accou
 def reasons(site, place):
     """Of the attempts of a cell."""
     paths = records.attempts(site.plan.directory, site.plan.cells[place])
-    return [records.read(path)["reason"] for path in paths]
+    return [records.read(path).reason for path in paths]
 
 
 def measured(site, place):
@@ -73,7 +73,7 @@ def test_jobs_of_several_cells_name_the_present_one(tmp_path, monkeypatch):
     site.states["1"] = ("NODE_FAIL", "None")
     (ended,) = site.steps(2)
     (path,) = records.attempts(planned.directory, ended.task.cells[2])
-    assert "NODE_FAIL" in records.read(path)["reason"]
+    assert "NODE_FAIL" in records.read(path).reason
     assert [task.present.exists() for task in tasks if task.present] == [False, True]
     queue.cancel()
     assert not any(task.present.exists() for task in tasks if task.present)

@@ -119,12 +119,12 @@ def kept(site, state, details):
     assert failures.keep(site.plan.directory, cell, "5", state, details)
     assert not failures.keep(site.plan.directory, cell, "5", state, details)
     (path,) = records.attempts(site.plan.directory, cell)
-    return dict(records.read(path))
+    return records.read(path)
 
 
 @cases("slurm")
 def test_out_of_memory_says_how_much_was_granted(site, details, words, advice):
-    reason = kept(site, "OUT_OF_MEMORY", details)["reason"]
+    reason = kept(site, "OUT_OF_MEMORY", details).reason
     assert words in reason and advice in reason and "\n" not in reason
     # Who had the whole node cannot ask for more.
     assert advice != "pool" or "memory_factor" not in reason
@@ -135,10 +135,10 @@ def test_a_step_without_memory_fails_its_job_and_only_the_log_tells_why(site, lo
     path = DATA / "slurm" / log
     details = {"BatchHost": "node7.site", "ExitCode": "1:0", "TRES": "mem=300M"}
     record = kept(site, "FAILED", details | {"StdOut": str(path)})
-    assert re.match(f"Slurm ended job 5: {words}", record["reason"])
-    context = record["context"]
-    assert (record["status"], context["host"], context["job_id"]) == ("failed", "node7", "5")
-    assert context["slurm"]["state"] == "FAILED"  # what Slurm calls it stays on record
+    assert re.match(f"Slurm ended job 5: {words}", record.reason)
+    context = record.context
+    assert (record.status, context.host, context.job_id) == ("failed", "node7", "5")
+    assert context.slurm.state == "FAILED"  # what Slurm calls it stays on record
     assert not failures.keep(site.plan.directory, None, "6", "FAILED", {})  # nobody knows the cell
     failure = status.last_failure(site.plan.results, site.plan.cells[0])
     assert failure is not None and failure.job_log == path

@@ -117,7 +117,7 @@ def test_a_fact_that_does_not_differ_cannot_be_the_change(tmp_path):
 
 def linked(folder, loopback):
     """A row of the CPU and one over a link."""
-    context = {"network": {"interface": "lo" if loopback else "eth1", "loopback": loopback}}
+    context = make.reached("lo" if loopback else "eth1")
     records = make.runs("cpubench", "DP", *make.near(1e10))
     return side(folder, records + make.runs("netbench", "TCP", *make.near(1e9), context=context))
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from tests.unit.campaign_data import SLOW, VM, cell, fleet_frames, frames, placed, runs
+from tests.unit.campaign_data import SLOW, VM, cell, fleet_frames, frames, placed, reached, runs
 
 from peakmark.rows import schema
 from peakmark.views import score_card
@@ -15,7 +15,7 @@ from peakmark.views import score_card
 KIB, MIB = 1 << 10, 1 << 20
 QUIET = (1.0, 1.002, 0.998)
 WILD = (1.0, 1.5, 0.5)
-ETHERNET = {"network": {"interface": "eth1", "loopback": False}}
+ETHERNET = reached("eth1")
 
 
 def times(value, factors):
@@ -81,7 +81,7 @@ def test_the_best_reference_is_the_fastest_that_is_comparable(
     (disk(MIB, 16e9, wobble=WILD), "Disk, 1 MiB reads", "care", "spread 100\u00a0%"),
     (disk(MIB, 16e9), "Disk, 1 MiB reads", "ok", ""),
     (runs("cpubench", "DP", 5e10), "FP64 multiply-add", "care", "measured once"),
-    (runs("netbench", "TCP", *times(1e10, QUIET), context={"network": {"interface": "lo", "loopback": True}}), "TCP", "no", "loopback"),
+    (runs("netbench", "TCP", *times(1e10, QUIET), context=reached("lo")), "TCP", "no", "loopback"),
 ])  # fmt: skip
 def test_whether_to_trust_a_value_and_why_not(records, title, trust, reason, tmp_path):
     line = card(frames(tmp_path / "c", records))[title]

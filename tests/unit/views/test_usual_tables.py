@@ -26,7 +26,7 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
 
 
 def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path):
-    context = {"network": {"interface": "lo", "address": "127.0.0.1", "loopback": True}}
+    context = make.reached("lo", address="127.0.0.1")
     records = []
     for threads, block in ((1, 1024), (2, 32768)):
         records += make.runs("diskbench", "RS", 1e9, variant="io_uring", concurrency=threads)

@@ -139,9 +139,9 @@ def cells(tmp_path_factory):
     """Expected and measured seconds of each real cell of a campaign, in running order."""
     results = Results.read(campaign_data.golden("cluster", tmp_path_factory.mktemp("golden")))
     expected = durations.Durations(durations.LOOPBACK_LINK).expected
-    records = sorted(results.records, key=lambda record: str(record.data["context"]["started"]))
+    records = sorted(results.records, key=lambda record: record.data.context.started)
     return {
-        record.cell.id: (expected(record.cell), record.data["context"]["seconds"])
+        record.cell.id: (expected(record.cell), record.data.context.seconds)
         for record in records
         if record.cell.node == "any"
     }

@@ -1,11 +1,11 @@
 """What a run does before its first cell, and the executor as Snakemake makes it."""
 
-import json
 import subprocess
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from snakemake.scheduling.job_scheduler import JobRateLimiter
 from snakemake.settings.types import MaxJobsPerTimespan
@@ -19,6 +19,7 @@ from peakmark import plan, slurm
 from peakmark.plan import jobs
 from peakmark.slurm import commands
 from peakmark.storage import records
+from peakmark.tools.base import Tool
 from peakmark.workflow import startup
 from peakmark.workflow.run import Run
 from peakmark.workflow.startup import UserError
@@ -121,8 +122,8 @@ def test_records_of_other_options_go_aside(repetitions, sentence, tmp_path, monk
     )
     for cell, other in zip(now.cells, before.cells, strict=True):
         stored = cell if cell.repetition == 0 else other
-        record = make.record(stored, [make.measurement(stored, "rate", 4e10)])
-        records.write(now.directory / "cells" / f"{stored.id}.json", record | {"raw": {}})
+        record = make.struct(stored, [make.measurement(stored, "rate", 4e10)])
+        records.write(now.directory / "cells" / f"{stored.id}.json", record)
     found = startup.survey(now.results)
     assert [found[cell.id].state for cell in now.cells].count(records.OTHER) == repetitions - 1
     startup.set_aside(now, found)
@@ -130,8 +131,7 @@ def test_records_of_other_options_go_aside(repetitions, sentence, tmp_path, monk
     assert sentence in printed and "1 finished cell" in printed
 
 
-FIO = {"name": "fio", "path": "/opt/fio", "version": "3.36"}
-OLD = {**FIO, "version": "2.15"}
+FIO, OLD = Tool("fio", "/opt/fio", "3.36"), Tool("fio", "/opt/fio", "2.15")
 IDLE = slurm.Node("n1", "main", 8, 4000, "idle", None, frozenset())
 
 
@@ -146,12 +146,12 @@ def test_a_cell_is_measured_once_its_node_has_the_tool(
     refused = [cell for cell in one.cells if cell.instrument == "fio"]
     assert [cell.node for cell in sorted(refused, key=str)] == ["n1", "n2"]
     for cell in refused:
-        record = make.record(cell, status="unavailable", reason="no fio", host=cell.node)
-        record["context"]["tool"] = before
-        records.write(one.directory / "cells" / f"{cell.id}.json", record | {"raw": {}})
+        record = make.struct(cell, status="unavailable", reason="no fio", host=cell.node)
+        record.context.tool = before
+        records.write(one.directory / "cells" / f"{cell.id}.json", record)
     asked = []
     monkeypatch.setattr(slurm, "nodes", lambda *_: [IDLE, replace(IDLE, name="n2", state="mixed")])
-    answer = json.dumps(["n1", {"fio": now}])
+    answer = msgspec.json.encode(["n1", {"fio": now}]).decode()
     monkeypatch.setattr(commands, "ask", lambda *argv, **_: asked.append(argv) or answer)
     found = startup.other_tools(one, startup.survey(one.results), {"partition": "long"})
     assert {"srun", "--nodelist=n1", "--partition=long"} <= {*asked[0]} and len(asked) == 1

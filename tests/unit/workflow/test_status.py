@@ -13,6 +13,7 @@ from peakmark import files, resources
 from peakmark.messages import message
 from peakmark.slurm import failures
 from peakmark.storage import records
+from peakmark.storage.record_types import DisturbedAttempt, DisturbedContext
 from peakmark.storage.results import Results
 from peakmark.workflow import status
 
@@ -45,8 +46,8 @@ def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six):
 def measured(plan):
     """Records of all cells of a plan; the last lines that a failed run then prints."""
     for cell in plan.cells:
-        record = make.record(cell, status="unavailable", reason="too many threads")
-        records.write(plan.results.record_path(cell), record | {"raw": {}})
+        record = make.struct(cell, status="unavailable", reason="too many threads")
+        records.write(plan.results.record_path(cell), record)
     return lambda: status.describe(planned(plan), only_failed=True, ending="failed")
 
 
@@ -89,13 +90,9 @@ def test_a_summary_counts_what_was_measured_again(swept, tmp_path, capsys):
     folder = Path(shutil.copytree(swept, tmp_path / "sweep"))
     for path in sorted(folder.glob("cells/cpu/*/*/*/0.json"))[:3]:
         record = records.read(path)
-        names = ("started", "seconds", "load_before", "load_after")
-        context = {name: record["context"][name] for name in names}
-        unknown = dict.fromkeys(("clock_hz_before", "clock_hz_after", "noise", "server_noise"))
-        attempt = {"reasons": {"steal": 0.1}, "measurements": record["measurements"]}
-        records.write(
-            path, {**record, "disturbed": [{**attempt, "context": context | unknown}] * 2}
-        )
+        context = DisturbedContext(started=record.context.started, seconds=1.0)
+        record.disturbed = [DisturbedAttempt({"steal": 0.1}, context, record.measurements)] * 2
+        records.write(path, record)
     assert message("measured-again", count=3).text in summary(folder, capsys).splitlines()
 
 

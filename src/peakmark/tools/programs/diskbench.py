@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS, disk_variant
@@ -152,8 +151,8 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
     for keys in output["rows"]:
         row = Output(output.program, keys)
         rate = Measurement.of(cell, "metadata", row.number("value"), common.details(output))
-        variant = disk_variant(cell.variant)._replace(base=row["variant"])
-        yield replace(rate, variant=variant.text)
+        rate.variant = disk_variant(cell.variant)._replace(base=row["variant"]).text
+        yield rate
 
 
 def nodes_of(cell: Cell) -> int:

@@ -165,8 +165,10 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
         if level == "l2":
             details["cache"] = l2_bytes
         row = Measurement.of(cell, "ladder_latency", value, details)
+        row.variant = level
         middle = clear[len(clear) // 2]
-        yield replace(row, variant=level, block=int(middle[0]))
+        row.block = int(middle[0])
+        yield row
 
 
 class VendorLibrary(GpuBench):

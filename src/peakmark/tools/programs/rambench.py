@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from peakmark.catalogue import ARRAYS, AUTO, LADDERS, NUMA, PAGES, POOLS, SHAPES
 from peakmark.cell import Cell
@@ -217,7 +216,9 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
         row = Output(output.program, keys)
         details = {**shared, **common.details(row), "points": row["points"]}
         measurement = Measurement.of(cell, metric, row.number("value"), details)
-        yield replace(measurement, variant=row["variant"], block=row.get("block"))
+        measurement.variant = row["variant"]
+        measurement.block = row.get("block")
+        yield measurement
 
 
 def block_of(cell: Cell) -> int:

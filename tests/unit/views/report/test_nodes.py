@@ -7,8 +7,8 @@ from peakmark.views import appendix
 
 NETWORK = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 1500}
 FAST = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
-OVER_IB = {"interface": "ib0", "loopback": False, "link": FAST, "server_interface": "ib0"}
-OVER_LO = {"interface": "lo", "loopback": True, "link": None, "server_interface": "ib0"}
+OVER_IB = make.reached("ib0", link=FAST, server_interface="ib0")
+OVER_LO = make.reached("lo", server_interface="ib0")
 BLAS = {"name": "OpenBLAS", "config": "OpenBLAS 0.3.21 Prescott", "core_type": "Prescott"}
 DISTANCES = ([10, 21, 21], [21, 10, 21], [21, 21, 10])
 
@@ -29,7 +29,7 @@ def group(folder, records, title, **facts):
 def test_the_network_is_the_one_that_was_measured(tmp_path, networks, interface, rate):
     records = make.runs("netbench", "TCP", *[1e9] * len(networks))
     for record, network in zip(records, networks, strict=True):
-        record["context"] |= {"network": network} if network else {}
+        record["context"] |= network or {}
     lines = group(tmp_path / "c", records, "Network", network=NETWORK)
     assert next(iter(lines.items())) == ("Interface", interface)
     assert lines.get("Line rate") == rate
