@@ -8,6 +8,7 @@ from tests.checkout import TO_TABLES
 
 from peakmark.machine import mpi
 from peakmark.rows import build
+from peakmark.tools import REGISTRY
 
 # Ranks of one machine would take the memory that all nodes share for their own.
 ENVIRONMENT = {
@@ -17,6 +18,7 @@ ENVIRONMENT = {
     "UCX_TLS": "tcp,self",
 }
 BETWEEN = {"workloads": ["PINGPONG", "RATE"], "concurrency": [1], "blocks": ["8B", "64KiB"]}
+OSU = {"references": {"osu": {"count": 20, "workloads": ["PINGPONG"]}}}
 WITHIN = {"workloads": ["PINGPONG"], "variants": ["same-socket"], "concurrency": [2], "blocks": ["8B"]}  # fmt: skip
 MANY = {"workloads": ["MSGRATE"], "concurrency": [2], "blocks": ["8B"]}
 
@@ -25,6 +27,14 @@ MANY = {"workloads": ["MSGRATE"], "concurrency": [2], "blocks": ["8B"]}
 def with_library():
     if reason := mpi.why_not({}):
         pytest.skip(reason)
+
+
+def osu_latency():
+    """Path of osu_latency; the test is skipped without it."""
+    path = REGISTRY["osu"].on_path()
+    if path is None:
+        pytest.skip("no OSU Micro-Benchmarks: on PATH or in the folder OSU_PATH")
+    return path
 
 
 def measure(workflow, settings, code=0, **more):
@@ -57,6 +67,16 @@ def test_ranks_measure_between_two_nodes_and_on_one(equal_workflow, settings):
         "mpi_throughput": 2,
     }
     assert equal_workflow.planned() == set()
+
+
+def test_osu_measures_the_same_rows(equal_workflow):
+    tools = {"osu": osu_latency()}
+    measure(equal_workflow, {}, mpi=[{**BETWEEN, **OSU}, {**WITHIN, **OSU}], tools=tools)
+    rows = build.load(equal_workflow.results).rows
+    of_osu = rows[rows["instrument"].eq("osu")]
+    own = rows[rows["is_own"] & rows["workload"].eq("PINGPONG")]
+    assert sorted(of_osu["point"]) == sorted(own["point"]) and len(own) == 3
+    assert of_osu["value"].gt(0).all() and of_osu["ratio"].notna().all()
 
 
 def test_a_type_that_does_not_fit_is_one_sentence(equal_workflow):

@@ -375,6 +375,9 @@ class _Grid:
             options["budget_s"] = self._scaled_time(budget_s, min(budget_s, SHORTEST_HPL_S))
         if "count" in own:
             options["count"] = self._scaled_amount(own["count"])
+        if self.subsystem == "mpi" and row.block is not None:
+            sizes = sorted(parse_size(block) for block in grid.blocks)
+            options["blocks"] = " ".join(map(str, sizes))
         for key in REGISTRY[name].unused:
             options.pop(key, None)
         return options

@@ -43,8 +43,8 @@ def examine(scratch: Path | None, kernels: Path) -> tuple[str, bool]:
         kernels: folder of the compiled kernels.
     """
     needed = [*_programs(), *_kernels(kernels), _scratch(files.scratch(scratch))]
-    # The reference tools for GPUs are functions that gpubench calls.
-    usual = [tool for tool in references().values() if tool.rows[0].subsystem != "gpu"]
+    # The reference tools for GPUs are functions that gpubench calls; those for MPI come with its library.
+    usual = [tool for tool in references().values() if tool.rows[0].subsystem not in ("mpi", "gpu")]
     findings = list(needed)
     for tool in usual:
         findings += _reference(tool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peakmark.catalogue import ON_ONE_NODE, RANKS_ON_NODES, WORKLOADS, nodes_of_ranks
+from peakmark.catalogue import ON_ONE_NODE, RANKS_ON_NODES, WORKLOADS, metrics, nodes_of_ranks
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.tools import common
@@ -43,15 +43,9 @@ class MpiBench(common.Kernel):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        if cell.variant not in ON_ONE_NODE and not RANKS_ON_NODES.fullmatch(cell.variant):
-            raise no_variant(cell, ["2-nodes", *ON_ONE_NODE])
         message = common.needed_block(cell)
         common.need_between(cell, "messages", message, 1, BLOCK_MAX, size=True)
-        if cell.workload in BETWEEN_TWO and self.threads(cell) != 2 and not cell.word:
-            raise Unavailable(
-                f"{cell.workload} is between two ranks, the cell asks for {self.threads(cell)}",
-                "set concurrency: [1], or [2] with variants, whose ranks are on one node",
-            )
+        check_ranks(cell)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]
@@ -69,12 +63,9 @@ class MpiBench(common.Kernel):
         output = self.read(cell, done)
         details = common.details(output) | {"rank_cpus": _places(output)}
         details.pop("mpi_library", None)
-        metric = "throughput"
-        if cell.workload == "PINGPONG":
-            metric = "latency"
+        metric = metric_of(cell)
+        if metric == "latency":
             details |= common.percentiles(output, "timed_calls")
-        elif cell.workload == "MSGRATE":
-            metric = "message_rate"
         row = Measurement.of(cell, metric, output.number("value"), details)
         library = {"mpi": output["mpi_library"]}
         return Parsed((row,), output["version"], library, tuple(output["warnings"]))
@@ -84,6 +75,27 @@ class MpiBench(common.Kernel):
         seconds = 1.1 * common.clock_s(cell, "total", 0.1)
         memory = cell.concurrency * (2 * common.needed_block(cell) + (64 << 20))
         return Cost(fixed_s=START_S + seconds, memory_bytes=memory)
+
+
+def check_ranks(cell: Cell) -> None:
+    """Check that the ranks of a cell can be where its variant says, and are as many as its workload needs.
+
+    Raises:
+        Unavailable: they cannot, or are not.
+    """
+    if cell.variant not in ON_ONE_NODE and not RANKS_ON_NODES.fullmatch(cell.variant):
+        raise no_variant(cell, ["2-nodes", *ON_ONE_NODE])
+    ranks = cell.concurrency * nodes_of_ranks(cell.variant)
+    if cell.workload in BETWEEN_TWO and ranks != 2 and not cell.word:
+        raise Unavailable(
+            f"{cell.workload} is between two ranks, the cell asks for {ranks}",
+            "set concurrency: [1], or [2] with variants, whose ranks are on one node",
+        )
+
+
+def metric_of(cell: Cell) -> str:
+    """Return the metric of an MPI cell."""
+    return next(iter(metrics("mpi", cell.workload)))
 
 
 def _places(output: Output) -> str:

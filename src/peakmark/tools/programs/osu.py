@@ -1,0 +1,177 @@
+"""OSU Micro-Benchmarks, which measure MPI. Each workload has its own program (releases 5 to 7).
+
+One execution measures all message sizes, which are powers of two. The time of a message is half a round
+trip, as mpibench's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from peakmark.catalogue import ON_ONE_NODE, nodes_of_ranks
+from peakmark.cell import Cell
+from peakmark.errors import ParseError, Unavailable
+from peakmark.tools import common
+from peakmark.tools.base import (
+    Command,
+    Completed,
+    Cost,
+    Coverage,
+    Instrument,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
+from peakmark.tools.programs import mpibench
+
+PROGRAMS = {
+    "PINGPONG": "osu_latency",
+    "RATE": "osu_bw",
+    "BIRATE": "osu_bibw",
+    "MSGRATE": "osu_mbw_mr",
+}
+"""Workload -> the program that measures it."""
+LARGEST = 4 << 20
+"""Largest message that the programs measure, in bytes."""
+SIZES_SINCE = (5, 6)
+"""Release since which all programs measure only the sizes that they are asked for."""
+_FOLDERS = ("", "../pt2pt", "../collective")
+"""Where a program may be, relative to the folder of another."""
+_INSTALLED = "libexec/osu-micro-benchmarks/mpi/pt2pt"
+"""Folder of the programs in a prefix."""
+_HEADER = re.compile(rb"OSU MPI[^\n\0]* v([0-9]+(?:\.[0-9]+)*)")
+_LINE = re.compile(r"([0-9]+)((?: +[0-9]+\.[0-9]{2})+) *\Z")
+"""A line of output: size in bytes, then the values."""
+_FACTORS = {"latency": 1e-6, "throughput": 1e6, "message_rate": 1.0}
+"""Metric -> factor from the printed value to SI."""
+PLACE = (
+    "exec taskset -c "
+    '"$(echo "$0" | cut -d, -f$((1 + ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$SLURM_LOCALID}})))" "$@"'
+)
+"""Shell command that runs the program on the CPU of its rank, from a list such as ``0,4``."""
+
+
+class Osu(Instrument):
+    """OSU Micro-Benchmarks, found on PATH, in the folder that ``OSU_PATH`` names, or in a libexec near PATH."""
+
+    name = "osu"
+    rows = (Coverage("mpi", tuple(PROGRAMS), variants=(), per_block=False),)
+    heading = "OSU"
+    spack = "osu-micro-benchmarks"
+    conda = "osu-micro-benchmarks"
+    build = "./configure CC=mpicc CXX=mpicxx && make  # in the sources of OSU Micro-Benchmarks"
+    options = ("count",)
+    unused = frozenset(["seconds", "warmup", "seed"])
+
+    @property
+    def executables(self) -> tuple[str, ...]:
+        return ("osu_latency",)
+
+    def on_path(self, choice: str | None = None) -> str | None:
+        found = super().on_path(choice)
+        if found or choice:
+            return found
+        prefixes = [Path(folder).parent for folder in os.get_exec_path()]
+        folders = [Path(os.environ.get("OSU_PATH", "/")), *(one / _INSTALLED for one in prefixes)]
+        for folder in folders:
+            for path in (folder / self.executables[0], folder / "pt2pt" / self.executables[0]):
+                if os.access(path, os.X_OK):
+                    return str(path)
+        return None
+
+    def find(self, path: str) -> Tool:
+        """Return the programs with their release, which is in their header: they have no option for it.
+
+        Raises:
+            Unavailable: the file is no program of these benchmarks.
+        """
+        try:
+            found = _HEADER.search(Path(path).read_bytes())
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be read: {error.strerror}") from error
+        if found is None:
+            raise Unavailable(f"{path} is no program of the OSU Micro-Benchmarks")
+        return Tool(self.name, path, found[1].decode())
+
+    def nodes(self, cell: Cell) -> int:
+        return nodes_of_ranks(cell.variant)
+
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        mpibench.check_ranks(cell)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        argv = [_program(tool.path, PROGRAMS[cell.workload])]
+        release = tuple(int(part) for part in tool.version.split(".")[:2] if part.isdecimal())
+        if release >= SIZES_SINCE:
+            sizes = _wanted(cell)
+            argv += ["-m", f"{min(sizes)}:{max(sizes)}"]
+        if cell.options.get("count") is not None and cell.workload != "MSGRATE":
+            argv += ["-i", str(cell.options["count"])]
+        if cell.variant in ON_ONE_NODE:
+            argv = ["sh", "-c", PLACE, str(cell.options.get("cpus")), *argv]
+        return self.command(cell, argv, ranks=cell.concurrency)
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        values = _values(done.stdout)
+        metric = mpibench.metric_of(cell)
+        found = []
+        for size in _wanted(cell):
+            if size not in values:
+                raise ParseError(f"osu: no value for {size} B: {common.excerpt(done.stdout)}")
+            # osu_mbw_mr prints the rate in MB/s, then that in messages/s.
+            value = common.Output("osu", {"value": values[size][-1]}).number("value")
+            row = replace(cell, block=size)
+            found.append(Measurement.of(row, metric, value * _FACTORS[metric], {}))
+        return Parsed(tuple(found))
+
+    def estimate(self, cell: Cell) -> Cost:
+        # By default 1000 round trips, or 20 windows of 64 messages, of each size above 8 KiB.
+        messages = 2 * 1100 if cell.workload == "PINGPONG" else 64 * 22
+        bits = 8.0 * 2 * LARGEST * messages if nodes_of_ranks(cell.variant) > 1 else 0.0
+        memory = cell.concurrency * (2 * LARGEST + (64 << 20))
+        return Cost(
+            fixed_s=mpibench.START_S,
+            work_s=10.0,
+            wire_bits=bits * _share(cell),
+            memory_bytes=memory,
+        )
+
+
+def _wanted(cell: Cell) -> list[int]:
+    """Return the message sizes of the grid."""
+    return [int(size) for size in str(cell.options["blocks"]).split()]
+
+
+def _share(cell: Cell) -> float:
+    """Return the share of the usual number of messages for which the configuration asks."""
+    return min(1.0, (common.option_number(cell, "count") or 1000) / 1000)
+
+
+def _program(path: str, name: str) -> str:
+    """Return the path of a program, which is near the one at ``path``."""
+    for folder in _FOLDERS:
+        program = Path(path).parent / folder / name
+        if os.access(program, os.X_OK):
+            return str(program)
+    return str(Path(path).with_name(name))
+
+
+def _values(text: str) -> dict[int, list[str]]:
+    """Return size -> printed values. Errors: ParseError if a line is damaged."""
+    values = {}
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        found = _LINE.match(line)
+        if found is None:
+            raise ParseError(f"osu: {line[:60]!r} is no size with its values")
+        values[int(found[1])] = found[2].split()
+    return values
+
+
+INSTRUMENT = Osu()
