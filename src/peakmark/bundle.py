@@ -50,6 +50,7 @@ def write(campaign: Path, target: Path | None = None) -> Path:
     table_files.write_tables(frames, campaign / table_files.FOLDER)
     folder = campaign.resolve()
     target = target or folder.with_name(f"{folder.name}.zip")
+    # Name in the bundle -> the file.
     found: dict[str, Path] = {}
     for pattern in PACKED:
         for path in filter(Path.is_file, folder.glob(pattern)):

@@ -147,7 +147,7 @@ def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
 def round_bound(value: float, digits: int, *, is_upper: bool) -> float:
     """Round a bound to ``digits`` significant digits, an upper bound up and a lower bound down."""
     rounded = float(f"{value:.{digits}g}")
-    # Equal but for the last bits of a float, or on the right side of the value.
+    # Keep it if it is on the right side of the value, or equal but for the last bits of a float.
     if math.isclose(rounded, value, rel_tol=1e-12) or (rounded > value) == is_upper:
         return rounded
     # Rounding went the wrong way: move the last digit by one.

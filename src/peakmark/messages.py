@@ -115,7 +115,7 @@ def message(
 ) -> Message:
     """Return a message. ``values`` are the fields of its texts, numbers in SI units."""
     entry = catalogue()[f"{code} {case}".rstrip()]
-    fields = tuple(values.items())
+    fields = tuple(values.items())  # hashable, because ``_filled`` is cached
     return Message(
         code=code,
         case=case,

@@ -34,9 +34,9 @@ def of_checkout(name: str) -> Path:
 
 
 def of_user(name: str) -> Path:
-    """Return the path that a configuration names, relative to the working directory if it exists there.
+    """Return the path of a file or folder that a configuration names.
 
-    Otherwise the path is relative to the checkout, as the paths in presets are.
+    If the name does not exist from the working directory, it is a path in the checkout, as in presets.
     """
     if Path(name).exists():
         return Path(name)

@@ -154,6 +154,7 @@ def median_rank(n: int) -> tuple[int, float]:
     # coverage[k - 1] is that of k. The sum of the binomials below k, divided by 2^n, is P(Binomial < k).
     below = accumulate(math.comb(n, k) for k in range(n // 2))
     coverage = [1 - 2 * each / 2**n for each in below] or [0.0]  # a single value covers nothing
+    # The coverage falls as k grows, so the number of values of k that cover enough is the largest of them.
     rank = max(1, sum(each >= LEVEL for each in coverage))
     return rank, coverage[rank - 1]
 

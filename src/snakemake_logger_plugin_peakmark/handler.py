@@ -68,6 +68,7 @@ class LogHandler(LogHandlerBase):
 
     writes_to_stream = True
     writes_to_file = False
+    # Snakemake adds no filter of its own then: ``_emit`` gets every record and chooses.
     has_filter = True
     has_formatter = False
     needs_rulegraph = False
@@ -101,6 +102,7 @@ class LogHandler(LogHandlerBase):
                 self._trouble(record)
         elif event == LogEvent.JOB_INFO:
             self.bar.started(values)
+        # Snakemake calls the number of a job job_id in this event, and jobid in the others.
         elif event == LogEvent.JOB_FINISHED:
             self.bar.finished(values["job_id"])
         elif event == LogEvent.PROGRESS:

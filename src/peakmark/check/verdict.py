@@ -137,7 +137,7 @@ class CheckedRow:
 
     def uncertainty(self, node: NodeFacts) -> str:
         """Return why a row that is not good may belong to a good node; empty if the row is slow."""
-        # A quota explains the values by itself.
+        # A quota alone makes the row slow, whatever else happened.
         if self.tries and all(self._is_slow_by_quota(each) for each in self.tries):
             return ""
         # The row was not tried often enough.
@@ -252,7 +252,7 @@ def choose(rows: Sequence[ClassRow], names: Sequence[str]) -> list[ClassRow]:
     for name in names:
         words = set(name.split())
         matching = [row for row in rows if words <= set(row.name.split())]
-        if not matching or not words:
+        if not matching or not words:  # without words, every row would match
             known = ", ".join(row.name for row in rows) or "none"
             raise ConfigError(f"--rows {name!r}: the campaign has no such row; it has {known}")
         for row in matching:

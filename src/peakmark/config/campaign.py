@@ -216,6 +216,7 @@ def complete(config: Mapping[str, Any]) -> Campaign:
             "the configuration measures nothing: cpu, memory, disk, network, mpi and gpu are all empty; "
             "start with peakmark run quick"
         )
+    # A tool that is left out has False instead of a path.
     tools = dict(campaign.tools)
     for name, path in tools.items():
         if path in NO_TOOL:

@@ -176,12 +176,14 @@ def empty_reasons(results: Results) -> dict[str, str]:
 
 def empty_reason(results: Results, instrument: str) -> str:
     """Return why an instrument has no values, with the package to install if the plan knows one."""
+    # The plan did not find the program.
     for reference in results.plan.references:
         if reference.instrument == instrument and reference.path is None:
             reason = reference.reason or "the program is not on this machine"
             if reference.package:
                 reason += f"; `apt install {reference.package}` fills them"
             return reason
+    # Hosts cannot measure its cells, or failed: reason -> these hosts.
     hosts: dict[str, set[str]] = defaultdict(set)
     for record in (*results.refused, *results.attempts):
         if record.cell.instrument == instrument:

@@ -128,7 +128,7 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add ``memory_load``: share by which DRAM was slower than usual when a run read it.
+    """Add ``memory_load``: share by which the slower of a run's two readings of DRAM is below the usual rate.
 
     The usual rate is the median of the runs with as many threads on this host in this band. The load is
     empty if these are fewer than ``READ``.
@@ -168,6 +168,7 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
     hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
     if not hosts:
         return
+    # One line for each record: all values of a record have the same readings.
     of_host = runs[runs["host"].eq(hosts[0])].drop_duplicates("record")
     row = ROW_ON_HOST[:2]
     of_row = of_host[row].join(frames.rows.set_index(row)["median"], on=row)["median"]

@@ -26,7 +26,7 @@ from peakmark.tools.tables import BY_NAME
 WORK = ["cpu_class", "workload", "isa", "concurrency"]
 """Columns that must agree before clocks are compared: many cores and wide vectors lower the clock."""
 ABOVE = 1.005
-"""Largest share of a limit that a right clock and a right limit explain."""
+"""Share of its limit above which a value shows that the limit is too low, or that the clock was misread."""
 BOOSTED = 2
 """Number of threads up to which a CPU reaches its maximum clock: datasheets state it for one or two
 busy cores.
@@ -159,12 +159,12 @@ def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Questi
     limit counts as the best.
     """
 
-    def share_of_one(answer: tuple[str | None, Limit, Question]) -> float:
-        """Return the share of its limit that a value of 1 reaches in an answer (host, limit, question).
+    def share_of_one(found: tuple[str | None, Limit, Question]) -> float:
+        """Return the share of the limit in (host, limit, question) that a value of 1 reaches.
 
         It is smallest for the best limit.
         """
-        return answer[1].share(1.0) or 0.0
+        return found[1].share(1.0) or 0.0
 
     return min(answers_of(point, results), key=share_of_one)
 
@@ -192,6 +192,7 @@ def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Qu
 def question_of(point: Any, host: str | None, results: Results) -> Question:
     """Return the question to ``peakmark.limits`` that asks for the limit of a point on a host."""
     table = BY_NAME[point.table]
+    # The link that was measured replaces that of the default route.
     facts = results.facts_for(point.node, host)
     if point.link:
         facts = {**facts, "network": json.loads(point.link)}
@@ -240,6 +241,7 @@ def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.D
     by_host = clean_clocks(rows, kept, results)
     of_rows = rows[["point"]].join(best_clocks(by_host, rows), on="point")
     is_own = rows["is_own"] & rows["table"].eq("cpu")
+    # The best clock is another node's or the datasheet's, so a row's own clock may be higher.
     share = (rows["limit_clock_hz"] / of_rows["best_hz"]).clip(upper=1)
     return rows.assign(
         clock_hz=rows["limit_clock_hz"].where(is_own),

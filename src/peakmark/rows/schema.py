@@ -383,12 +383,12 @@ VOCABULARY: Mapping[str, Collection[str]] = {
     "workload": _WORKLOADS,
 }
 """Column -> texts that it may hold."""
-_NAMES, _NUMBERS, _TEXTS = list[str], list[int], dict[str, Any]
-SHAPES: Mapping[str, Any] = {
+_NAMES, _NUMBERS, _MAPPING = list[str], list[int], dict[str, Any]
+JSON_TYPES: Mapping[str, Any] = {
     "first_cpus": _NUMBERS, "placed_numa_nodes": _NUMBERS, "order": _NUMBERS,
     "program_warnings": _NAMES, "limit_sources": _NAMES, "limit_remarks": _NAMES,
     "hosts": _NAMES, "reasons": _NAMES, "limits": _NAMES,
-    "counters": _TEXTS, "server_counters": _TEXTS, "io_limits": _TEXTS, "link": _TEXTS,
+    "counters": _MAPPING, "server_counters": _MAPPING, "io_limits": _MAPPING, "link": _MAPPING,
     "settings": dict[str, str], "recorded": dict[str, str],
     "points": list[str | list[float]],
     "value": Any,
@@ -397,7 +397,7 @@ SHAPES: Mapping[str, Any] = {
 
 
 class Times(TypedDict):
-    """When a campaign was measured; the last three are absent without records."""
+    """When a campaign was measured, see ``campaign_facts.times_of``. Without records, the last three are absent."""
 
     newest: datetime
     records: int
@@ -407,7 +407,7 @@ class Times(TypedDict):
 
 
 class FailureContent(TypedDict):
-    """A failure that several nodes may have in common."""
+    """A failure that several nodes may have in common, see ``campaign_facts.failures_of``."""
 
     cells: str
     what: str
@@ -449,7 +449,7 @@ class PromiseContent(TypedDict):
 
 
 class Rule(TypedDict):
-    """When a node is slow."""
+    """Numbers by which a node is judged as slow, see ``campaign_facts.campaign_of``."""
 
     beyond: float
     nodes: int
@@ -614,6 +614,7 @@ def _unreadable(path: Path, numbers: Iterable[str]) -> str:
         parsed = pd.to_numeric(texts, errors="coerce").abs()
         wrong = texts[texts.ne("") & ~parsed.le(MAXIMUM)]
         if len(wrong):
+            # The index begins at 0, and the first line of the file has the names of the columns.
             return f"line {wrong.index[0] + 2}, column {name}: {wrong.iloc[0]!r} is no number up to 2^62"
     return ""
 
@@ -644,7 +645,7 @@ def _first_wrong(values: pd.Series, column: SchemaColumn) -> tuple[int, str]:
         # Most lines of a column have the same text, which is decoded once. Its first line is reported.
         for text in values.unique():
             try:
-                msgspec.json.decode(text or "null", type=SHAPES[column.name] | None)
+                msgspec.json.decode(text or "null", type=JSON_TYPES[column.name] | None)
             except ValueError as error:
                 return int(values.eq(text).to_numpy().argmax()), f"{text!r}: {error}"
     return 0, ""
