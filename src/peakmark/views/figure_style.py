@@ -1,6 +1,10 @@
 """The style of all figures, and their files.
 
 Colours and markers are distinct to the colour-blind and in grey print. The fonts are matplotlib's own.
+
+Panels, lines, bars, heat maps and runs are drawn by seaborn's functions (``relplot``, ``catplot``, ``barplot``,
+``heatmap``, ``scatterplot``). Matplotlib draws what seaborn has no function for: limits, markers of which some are open
+and some filled, names beside lines, strips of nodes, and a legend that is common to all panels.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
@@ -86,7 +85,7 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
     length = int(shown["place"].max()) + 1
     looks = figure_style.looks_of(figure.table)
     runs = shown[shown["kind"].eq("run")]
-    colours = sns.color_palette(ROUNDS, int(runs["round"].max()))
+    colours = dict(enumerate(sns.color_palette(ROUNDS, int(runs["round"].max())), 1))
     grid = sns.FacetGrid(shown, col="panel", sharex=True, sharey=False)
     for number, axis in grid.axes_dict.items():
         of_column = shown[shown["panel"].eq(number)].assign(y=lambda marks: marks["place"])
@@ -100,10 +99,10 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
             )
         references = of_column[~of_column["is_own"].astype(bool)]
         figure_style.scatter(axis, references, "kind", looks)
-        for each, dots in of_column[of_column["kind"].eq("run")].groupby("round"):
-            colour = colours[int(str(each)) - 1]
-            look = figure_style.Look(to_hex(colour), "o", to_hex(colour))
-            figure_style.scatter(axis, dots.assign(kind="_run"), "kind", {"_run": look})
+        sns.scatterplot(
+            of_column[of_column["kind"].eq("run")], x="x", y="place", hue="round", palette=colours,
+            s=11, edgecolor="face", linewidth=0.7, zorder=5, legend=False, ax=axis,
+        )  # fmt: skip
         left_out = of_column[of_column["kind"].eq("left out")].assign(kind="_left out")
         figure_style.scatter(axis, left_out, "kind", {"_left out": figure_style.HOLLOW})
         named = of_column.drop_duplicates("place")
@@ -208,7 +207,8 @@ def plot_dots(
 ) -> Figure | None:
     """Draw a horizontal strip for each name, with a dot for each node.
 
-    The dot is at the distance of the node from the median of its class.
+    The dot is at the distance of the node from the median of its class. Its height depends on the node's
+    name, so that a node is at the same height in all strips; seaborn's ``stripplot`` would choose it at random.
 
     Args:
         lines: (name of the line, its rows, see ``table.with_medians``).

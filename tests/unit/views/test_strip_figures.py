@@ -48,9 +48,9 @@ def test_a_share_of_a_latency_is_limit_by_time(tmp_path):
 def test_every_round_has_its_own_colour_over_the_median(tmp_path):
     frames = make.frames(tmp_path / "c", make.runs("diskbench", "RS", 1e8, 3e8, 2e8))
     (axis,) = draw(frames, "disk_throughput_strip").axes
-    median, *rounds = axis.collections
-    assert [one.get_offsets()[0][0] for one in rounds] == pytest.approx([100, 300, 200])
-    assert len({tuple(one.get_facecolor()[0]) for one in rounds}) == 3
+    median, rounds = axis.collections
+    assert list(rounds.get_offsets()[:, 0]) == pytest.approx([100, 300, 200])
+    assert len({tuple(colour) for colour in rounds.get_facecolor()}) == 3
     assert median.get_offsets()[0][0] == pytest.approx(200)
 
 
