@@ -24,12 +24,13 @@ def limit(question: Question) -> Limit:
         return question.unknown("message-rate")
     if question.variant in ON_ONE_NODE:
         return question.unknown("one-node")
-    # One stream of messages is one stream of bytes.
+    # The limit follows from that of TCP. Messages between two ranks are one stream.
     stream = replace(question, subsystem="network", workload="TCP", concurrency=1)
     line = network.limit(stream)
     if line.value is None:
         return replace(line, unit=question.unit)
     bits, text = line.value, line.formula
+    # Messages that do not use TCP have no headers of TCP.
     transport = question.fact("network", "transport")
     if transport and "tcp" not in transport:
         bits = float(question.known("network", "speed_bps"))

@@ -61,7 +61,7 @@ class Cluster:
     Attributes:
         partition: name of the partition, or several names separated by commas; empty where another
             scheduler than Slurm runs the jobs, see ``unlisted``.
-        asked: the key ``nodes`` of the configuration.
+        asked: value of the key ``nodes`` in the configuration.
         nodes: names of the nodes to measure, or ``any`` if Slurm chooses.
         cpus: CPUs of the smallest node.
         memory: MiB of the smallest node.
@@ -91,7 +91,11 @@ class Cluster:
         return next((kind for kind in self.kinds if kind.chosen), None)
 
     def size_of(self, node: str) -> tuple[int, int]:
-        """Return the CPUs and the memory in MiB of a node, or of the chosen class for ``any``."""
+        """Return the CPUs and the memory in MiB of a node.
+
+        If the node is ``any``, return those of the chosen class, and before one is chosen the smallest numbers
+        of all classes.
+        """
         for kind in self.kinds:
             if kind.chosen or node in kind.nodes:
                 return kind.cpus, kind.memory
@@ -127,7 +131,10 @@ class Cluster:
         return excluded
 
     def eligible(self, count: int) -> list[str]:
-        """Return the nodes that Slurm may choose for a job of ``count`` nodes."""
+        """Return the nodes that Slurm may choose for a job of ``count`` nodes.
+
+        These are the nodes of the chosen class, or of all classes if the chosen class has fewer than ``count``.
+        """
         chosen = self.chosen
         if chosen is not None and len(chosen.nodes) >= count:
             return chosen.nodes
@@ -204,6 +211,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
     if folder is not None:
         earlier = _earlier(folder / "plan.json", asked, name)
     names, left_out = _choose_nodes(requested, config.seed, name, nodes, earlier)
+    # If Slurm chooses the nodes, ``names`` has only ``any``, and all nodes are candidates.
     candidates = [node for node in nodes if node.name in names] or nodes
     switches = {}
     if any(grid.pairs for grid in config.network):
@@ -256,10 +264,11 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
 
 def _node_classes(nodes: Iterable[slurm.Node], earlier: Cluster | None) -> list[EqualNodes]:
     """Return the classes of nodes that are equal in Slurm; the class chosen by an earlier run is kept."""
-    before = set[str]()
+    chosen_before = set[str]()
     if earlier is not None and earlier.chosen is not None:
-        before.update(earlier.chosen.nodes)
-    # Nodes come in the order of their memory, so that a key has the memory of its smallest node.
+        chosen_before.update(earlier.chosen.nodes)
+    # Equal nodes have the same key, except for its last field, the memory. Nodes come in the order of their
+    # memory, so that the key of a group has the memory of its smallest node.
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     for node in sorted(nodes, key=attrgetter("cpus", "memory")):
         key: tuple[Any, ...] = (node.cpus, node.layout, node.features, node.gres, node.memory)
@@ -273,7 +282,7 @@ def _node_classes(nodes: Iterable[slurm.Node], earlier: Cluster | None) -> list[
         smallest = min(members, key=attrgetter("memory"))
         names = sorted(map(attrgetter("name"), members), key=natural)
         usable = sum(map(attrgetter("usable"), members))
-        chosen = not before.isdisjoint(names)
+        chosen = not chosen_before.isdisjoint(names)
         size = (smallest.cpus, smallest.memory)
         classes.append(EqualNodes(*size, names, usable, chosen, smallest.gpus))
     return classes
@@ -296,7 +305,7 @@ def _choose_nodes(
         earlier: cluster of an earlier run, whose nodes are kept.
 
     Raises:
-        ConfigError: there are no such nodes, or too few that can be used now.
+        ConfigError: the partition has no such node, or too few nodes that can be used now.
     """
     if requested == ANY:
         return [ANY], {}
@@ -333,7 +342,13 @@ def _listed(requested: str | Iterable[str]) -> list[str]:
 
 
 def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
-    """Return the cluster of an earlier run with the same ``nodes`` and partition, if there is one."""
+    """Return the cluster of an earlier run with the same ``nodes`` and partition; None if there is none.
+
+    Args:
+        path: plan of the campaign, which an earlier run may have written.
+        requested: value of the key ``nodes`` now.
+        partition: name of the partition now.
+    """
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         earlier = msgspec.convert(stored["cluster"], Cluster)
@@ -345,7 +360,11 @@ def _earlier(path: Path, requested: Any, partition: str) -> Cluster | None:
 
 
 def local_nodes(requested: Any) -> tuple[str, ...]:
-    """Return the nodes of a campaign without a cluster: this machine. Errors: ConfigError."""
+    """Return the nodes of a campaign without a cluster: this machine, by its configured name or as ``any``.
+
+    Raises:
+        ConfigError: ``nodes`` is ``all``, a sample, or several names.
+    """
     names = _listed(requested)
     if requested == "all" or isinstance(requested, Sample) or len(names) != 1:
         raise ConfigError(
@@ -356,7 +375,10 @@ def local_nodes(requested: Any) -> tuple[str, ...]:
 
 
 def peers(nodes: Sequence[str]) -> dict[str, str]:
-    """Return node -> the next node, to which its network is measured; empty for fewer than two nodes."""
+    """Return node -> the node to which its network is measured: the next one, and for the last node the first.
+
+    The result is empty for fewer than two nodes.
+    """
     if len(nodes) < 2:
         return {}
     return dict(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
@@ -372,7 +394,7 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
     """Return the rounds of all network grids that measure pairs of nodes.
 
     Raises:
-        ConfigError: there are less than two named nodes.
+        ConfigError: fewer than two nodes are named, or each cell is a job although pairs are measured together.
     """
     found = {}
     for index, grid in enumerate(config.network):
@@ -388,6 +410,7 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
                 f"{place}.pairs needs two named nodes of a cluster: set nodes to all, a list "
                 "or {sample: 64}, and use --profile slurm"
             )
+        # All pairs occur in at most as many rounds as there are nodes.
         count = len(nodes) if grid.pairs == "all" else grid.pairs.rounds
         found[index] = list(islice(rounds(nodes, config.seed), count))
     return found
@@ -428,7 +451,10 @@ def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
 
 
 def _first_nodes(counts: Iterable[int | str], cluster: Cluster) -> list[tuple[str, ...]]:
-    """Return the first nodes of each class, as many as ``counts`` asks for and the class has."""
+    """Return groups of nodes: from each class, the first nodes in each of the numbers ``counts``.
+
+    Numbers that are larger than a class have no group in it.
+    """
     groups: dict[tuple[str, ...], None] = {}  # its keys are an ordered set
     for kind in cluster.kinds:
         nodes = [node for node in kind.nodes if node in cluster.nodes]

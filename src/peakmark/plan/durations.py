@@ -52,7 +52,7 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
 
 
 def megabytes(cells: Iterable[Cell], config: Planned) -> int:
-    """Return the memory of a job in MB (10^6 B): its cells' needs, Python, and a share that stays free."""
+    """Return the memory of a job in MB (10^6 B): that of its largest cell, Python, and a share that stays free."""
     factor = config.site_facts.slurm.memory_factor
     _, memory = largest(cells)
     return math.ceil((memory / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
@@ -63,7 +63,7 @@ def needs(cells: Iterable[Cell], config: Planned) -> tuple[int, int]:
 
     A cell whose concurrency is a word, such as ``cores``, fits itself to any node and needs no number.
     """
-    numbers = [replace(cell, word="") for cell in cells]
+    numbers = [replace(cell, word="") for cell in cells]  # the concurrency is 1 where it was a word
     if not numbers:
         return 0, 0
     memory = math.ceil(megabytes(numbers, config) * 1e6 / (1 << 20))
@@ -76,10 +76,10 @@ class Durations:
 
     Attributes:
         link_bps: assumed speed of the network in bit/s.
-        cpus: number of CPUs of a node, above which threads do not compute faster; by default more than any
+        cpus: number of CPUs of a node. More threads than CPUs do not compute faster. By default more than any
             node has.
         between_s: seconds between two cells.
-        repeats: largest number of times that a disturbed cell is repeated.
+        repeats: how often a disturbed cell is repeated at most.
     """
 
     link_bps: float = ORDINARY_LINK
@@ -88,7 +88,10 @@ class Durations:
     repeats: int = 0
 
     def expected(self, cell: Cell) -> float:
-        """Return the seconds that a cell will probably take, including the time to the next cell."""
+        """Return the seconds that a cell will probably take, including the time to the next cell.
+
+        Unlike the longest time, they assume that the disk processes several writes at once.
+        """
         return self.longest(cell, CONCURRENT_WRITES) + self.between_s
 
     def total(self, cells: Iterable[Cell]) -> float:
@@ -130,5 +133,5 @@ def of(config: Planned, cluster: Cluster | None) -> Durations:
             LOOPBACK_LINK, len(os.sched_getaffinity(0)), repeats=config.repeat_disturbed
         )
     cpus, _ = cluster.size_of(ANY)
-    # On a cluster, ``plan_text`` adds the overhead of each job and each cell.
+    # On a cluster, ``plan_text`` adds the time between cells, as a part of the overhead of each job and cell.
     return Durations(cpus=cpus, between_s=0.0, repeats=config.repeat_disturbed)

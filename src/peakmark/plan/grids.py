@@ -88,7 +88,7 @@ def cells(
 
 
 def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
-    """Yield the cells of network grids that have the key ``pairs``. Errors: as for ``grids.cells``."""
+    """Yield the cells of network grids that have the key ``pairs``. Errors: as for ``cells``."""
     for index, turns in rounds.items():
         keys, place = config.network[index], f"network[{index}]"
         for cell in _grid_cells(config, place, keys, ANY, False):
@@ -107,14 +107,14 @@ def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
 
 
 def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
-    """Yield the cells of disk grids that have the key ``together``. Errors: as for ``grids.cells``.
+    """Yield the cells of disk grids that have the key ``together``. Errors: as for ``cells``.
 
     The option ``first`` names the first node of a group. ``part`` is the index of a node in its group.
     """
-    for index, several in groups.items():
+    for index, node_groups in groups.items():
         keys, place = config.disk[index], f"disk[{index}]"
         for cell in _grid_cells(config, place, keys, ANY, False):
-            for nodes in several:
+            for nodes in node_groups:
                 variant = disk_variant(cell.variant)._replace(
                     nodes=len(nodes), one_file=keys.one_file
                 )
@@ -129,10 +129,14 @@ def _grid_cells(
     """Yield the cells of one grid on a node: those of peakmark's kernel, then those of each reference tool.
 
     Args:
+        config: the completed configuration.
         place: place of the grid in the configuration, such as ``memory[0]``.
         keys: the grid.
+        node: name of the node, or ``any``.
+        on_this_machine: whether this machine resolves the words of ``concurrency``.
     """
     subsystem = place.partition("[")[0]
+    # Words of ``concurrency`` that mean the same number of threads are measured once.
     aliases = concurrency_aliases(keys.concurrency, on_this_machine)
     concurrency = list(dict.fromkeys(aliases.values()))
     grid = _Grid(config, subsystem, msgspec.structs.replace(keys, concurrency=concurrency), node)
@@ -142,6 +146,7 @@ def _grid_cells(
         _check_possible(place, cell)
         yield cell
     for name, changes in keys.references.items():
+        # A reference tool may have other numbers of threads than the grid.
         chosen = [aliases.get(value, value) for value in changes.concurrency or keys.concurrency]
         narrowed = msgspec.structs.replace(changes, concurrency=list(dict.fromkeys(chosen)))
         planned = list(grid.reference_cells(name, narrowed))
@@ -199,11 +204,12 @@ def concurrency_aliases(
     """Return concurrency as in a grid -> concurrency that is measured in its place.
 
     On the machine that measures, several words can mean the same number of threads, which is then
-    measured once.
+    measured once. Words that mean a number of the grid are replaced by this number.
     """
     aliases = {value: value for value in values}
     if not on_this_machine:
         return aliases
+    # Number of threads -> the number or word that is measured for it.
     measured: dict[int, int | str] = {value: value for value in values if isinstance(value, int)}
     # If several words mean one number, the first in this order replaces the others.
     for word in ("cores", "socket", "numa", "cpus", GPUS):
@@ -213,7 +219,10 @@ def concurrency_aliases(
 
 
 def _has_distance(cell: Cell) -> bool:
-    """Return whether this machine has two NUMA nodes, sockets, CPUs or GPUs, if the cell measures between them."""
+    """Return whether this machine has the two NUMA nodes, sockets, CPUs or GPUs between which the cell measures.
+
+    The result is True for cells that do not measure between two of them.
+    """
     if cell.subsystem == "mpi":
         return _has_ranks(cell)
     if cell.workload in NUMA:
@@ -224,7 +233,7 @@ def _has_distance(cell: Cell) -> bool:
 
 
 def _has_ranks(cell: Cell) -> bool:
-    """Return whether this machine alone has CPUs for the ranks of a cell."""
+    """Return whether this machine has two CPUs for the ranks of a cell. Ranks on several nodes need a cluster."""
     if cell.variant not in ON_ONE_NODE:
         return False
     cpus = os.sched_getaffinity(0)
@@ -233,9 +242,13 @@ def _has_ranks(cell: Cell) -> bool:
 
 
 def _check_possible(place: str, cell: Cell) -> None:
-    """Check that some machine could measure the cell. Errors: ConfigError."""
+    """Check that some machine could measure the cell.
+
+    Raises:
+        ConfigError: no machine can measure it.
+    """
     if cell.repetition > 0:
-        return
+        return  # the first repetition was checked
     try:
         REGISTRY[cell.instrument].check(cell)
     except Unavailable as error:
@@ -258,7 +271,7 @@ class _GridPoint(NamedTuple):
     def threads(self) -> int:
         if isinstance(self.concurrency, int):
             return self.concurrency
-        return 1
+        return 1  # until the node that measures knows the number
 
     @property
     def word(self) -> str:
@@ -277,6 +290,7 @@ def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
             blocks.append(parse_size(block))
     points: list[_GridPoint] = []
     for workload in keys.workloads:
+        # LAT and most workloads of ``SHAPES`` have no variants. The variants of ladders are kinds of pages.
         variants = keys.variants or [SUBSYSTEMS[subsystem].default]
         if subsystem == "gpu":
             variants = _variants_of_gpu(workload, keys)
@@ -284,6 +298,7 @@ def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
             variants = keys.variants or list(PAGES)
         elif workload in SHAPES or (subsystem == "memory" and workload == "LAT"):
             variants = [""]
+        # Workloads of ``SHAPES`` choose their own sizes. Of the GPU's workloads, only sweeps have blocks.
         sizes = blocks
         if workload in SHAPES or (subsystem == "gpu" and workload not in SWEEPS):
             sizes = [None]
@@ -292,7 +307,7 @@ def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
 
 
 def _variants_of_gpu(workload: str, keys: AnyGrid) -> list[str]:
-    """Return the variants of the grid that a GPU workload has; without any, its default variants.
+    """Return the grid's variants that a GPU workload has. If it has none of them, return its default variants.
 
     The default of LINK excludes ``peer``, which needs two GPUs.
     """
@@ -308,7 +323,10 @@ class _Grid:
     """A grid of the configuration, applied to one node.
 
     Attributes:
-        keys: the grid as the configuration states it.
+        config: the completed configuration.
+        subsystem: subsystem of the grid.
+        keys: the grid, without words of ``concurrency`` that mean the same number as another value.
+        node: name of the node, or ``any``.
     """
 
     config: Planned
@@ -326,6 +344,7 @@ class _Grid:
     def reference_cells(self, name: str, changes: ReferenceGrid) -> Iterator[Cell]:
         """Yield the cells of one reference tool, each for one or several points of the grid."""
         stated: dict[str, Any] = msgspec.to_builtins(changes)
+        # Take out the keys that change the grid. Options of the tool itself remain in ``stated``.
         common = {key: stated.pop(key) for key in self.keys.__struct_fields__ if key in stated}
         grid = msgspec.structs.replace(self.keys, **common)
         count = changes.repetitions or self.config.reference_repetitions
@@ -340,13 +359,13 @@ class _Grid:
             if not coverage.per_concurrency:
                 point = point._replace(concurrency=1)
             if point in planned:
-                continue
+                continue  # one cell measures several points
             planned.add(point)
             options = self._reference_options(name, row, point.workload, grid, stated)
             yield from self._repetitions(count, name, point, options)
 
     def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
-        """Return the rows of a reference tool to which a point belongs; None if it cannot measure the point."""
+        """Return the ``Coverage`` of a reference tool that has the point; None if the tool cannot measure it."""
         for row in _coverages(name, self.subsystem):
             any_variant = not row.variants or point.variant in row.variants
             if point.workload in row.workloads and any_variant:
@@ -357,13 +376,13 @@ class _Grid:
         self, count: int, instrument: str, point: _GridPoint, options: Mapping[str, Scalar]
     ) -> Iterator[Cell]:
         """Yield the repetitions of a cell, each with its own seed."""
-        # The first fields of a cell. Those of a point are workload, variant and block.
+        # These are the first fields of a cell. The first three of a point are workload, variant and block.
         place = (self.subsystem, instrument, *point[:3], point.threads, self.node)
         for repetition in range(count):
-            own = dict(options)
-            if "seed" in own:
-                own["seed"] = self.config.seed + repetition
-            yield Cell(*place, repetition, own, word=point.word)
+            seeded = dict(options)
+            if "seed" in seeded:
+                seeded["seed"] = self.config.seed + repetition
+            yield Cell(*place, repetition, seeded, word=point.word)
 
     def _reference_options(
         self, name: str, row: _GridPoint, workload: str, grid: AnyGrid, own: Mapping[str, Any]
@@ -371,6 +390,7 @@ class _Grid:
         """Return the options of a reference tool: those of all instruments, and the tool's ``own`` keys."""
         options = self._options(row, workload, grid) | dict(own)
         if "budget_s" in own:
+            # Scaling never makes the time longer than the configured one.
             budget_s = own["budget_s"]
             options["budget_s"] = self._scaled_time(budget_s, min(budget_s, SHORTEST_HPL_S))
         if "count" in own:
@@ -419,7 +439,10 @@ class _Grid:
         return options
 
     def _total(self, point: _GridPoint) -> dict[str, Scalar]:
-        """Return the option of peakmark's kernel that sets a fixed amount of work, if the grid has one."""
+        """Return the option of peakmark's kernel that sets a fixed amount of work, if the grid has one.
+
+        The amount is scaled in whole units: the same number of blocks or operations for each thread.
+        """
         if self.keys.total is None:
             return {}
         total = configuration.parse_total(f"{self.subsystem} total", self.keys.total)
@@ -437,13 +460,17 @@ class _Grid:
         return size
 
     def _scaled_time(self, seconds: float, least: float = 0.0) -> float:
+        """Return a time scaled by the key ``scale`` to at least ``least`` seconds."""
         scale = self.config.scale
         if scale == 1:
             return seconds
         return max(seconds * scale, least)
 
     def _scaled_amount(self, amount: int, unit: int = 1) -> int:
-        """Return a scaled amount of work or bytes, rounded to whole units and at least one unit."""
+        """Return an amount of work or bytes scaled by the key ``scale``, in whole units and at least one.
+
+        Without scaling, the amount stays as configured.
+        """
         scale = self.config.scale
         if scale == 1:
             return amount

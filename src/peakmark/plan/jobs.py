@@ -34,9 +34,11 @@ OVERRIDES = {
 
 
 def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
-    """Return the comment of a job: cell or job name, checkout, fingerprint.
+    """Return the comment of a job, ``CAMPAIGN/NAME CHECKOUT.FINGERPRINT``.
 
-    A job of an earlier run with the same comment measures the same cells with the same programs.
+    The name is that of the job or of its only cell. CHECKOUT is the digest of ``_checkout``, and FINGERPRINT
+    the start of the job's fingerprint. A job of an earlier run with the same comment measures the same cells
+    with the same programs.
     """
     what = plan.job_of(cells[0])
     if plan.is_grouped:
@@ -46,11 +48,11 @@ def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> st
 
 def is_from(text: str, folder: Path | None = None) -> bool:
     """Return whether the job with the comment ``text`` belongs to ``folder``, the folder of all campaigns."""
-    return f" {_checkout(folder)}." in text  # a comment is "WHAT CHECKOUT.FINGERPRINT"
+    return f" {_checkout(folder)}." in text
 
 
 def _checkout(folder: Path | None = None) -> str:
-    """Return a digest of the path of the folder of all campaigns: the path may be too long for a comment."""
+    """Return a digest that stands for the folder of all campaigns: its path may be too long for a comment."""
     path = str((folder or Path.cwd()).resolve())
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:8]
 
@@ -76,13 +78,13 @@ def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
         lines.append(cell.spec())
         programs.add(" ".join(program(cell.instrument, plan)))
         if plan.cluster is not None and two_nodes(cell):
-            programs.add("two nodes")
+            programs.add("two nodes")  # without a cluster, the same cell measures loopback
     lines += sorted(programs)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def program(instrument: str, plan: Plan) -> list[str]:
-    """Return the configured program and modules of an instrument."""
+    """Return the configured program of an instrument (``auto`` without one), and its modules as options."""
     tool = plan.config.tools.get(instrument)
     modules = plan.config.modules.get(instrument, [])
     return [str(tool or "auto"), *(f"--module={module}" for module in modules)]
@@ -124,13 +126,14 @@ def gpus(cells: Sequence[Cell], plan: Plan) -> int:
 def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
     """Return the CPUs and the memory in MiB of the smallest node on which the job may run."""
     node = cells[0].node
+    # The second node may be of any class, unless the job excludes the nodes of all other classes.
     if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(2)):
         return cluster.cpus, cluster.memory
     return cluster.size_of(node)
 
 
 def eligible(cells: Sequence[Cell], plan: Plan) -> tuple[tuple[str, ...], int]:
-    """Return the nodes on which Slurm may run a job, and the number of nodes that the job needs."""
+    """Return the nodes on which Slurm may run a job (none without a cluster), and how many the job needs."""
     count = _node_count(cells)
     if plan.cluster is None:
         return (), count
@@ -153,6 +156,7 @@ def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
     """Return the nodes of a job: one, a pair, or all that are measured together."""
     nodes = _nodes_of(cells)
     first = cells[0].node
+    # Only cells of named pairs state their second node. For others it follows from the plan.
     if two_nodes(cells[0]) and len(nodes) == 1 and first in plan.peers:
         return (first, plan.peers[first])
     return nodes
@@ -169,17 +173,20 @@ def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
 def minutes(cells: Sequence[Cell], plan: Plan) -> int:
     """Return the time limit in minutes, from two to the partition's limit.
 
-    The limit includes a margin and the time of repetitions. If jobs share nodes, a job may have to
-    wait for as many other jobs as fit on its node.
+    The limit includes a margin and the time of repetitions. If jobs share nodes, a job may have to wait for
+    as many other jobs as fit on its node. Each of them is assumed to take as long as this job or, if that is
+    longer, as the longest cell of the campaign.
     """
     settings = plan.config.site_facts.slurm
-    seconds, jobs = sum(map(plan.durations.longest, cells)), 1
+    seconds = sum(map(plan.durations.longest, cells))
+    jobs = 1
     if plan.cluster is not None and not settings.exclusive:
         available, _ = _node_size(cells, plan.cluster)
-        seconds, jobs = max(seconds, plan.longest), max(1, available // threads(cells, plan))
-    again = plan.durations.repeated(cells)
-    expected = (seconds * MARGIN + again) * jobs / 60 + 1
-    wanted = max(2, math.ceil(expected * settings.runtime_factor))
+        seconds = max(seconds, plan.longest)
+        jobs = max(1, available // threads(cells, plan))
+    repeated_s = plan.durations.repeated(cells)
+    longest_min = (seconds * MARGIN + repeated_s) * jobs / 60 + 1
+    wanted = max(2, math.ceil(longest_min * settings.runtime_factor))
     if plan.cluster is None:
         return wanted
     return clip_minutes(wanted, plan.cluster.limit_of(_named_nodes(cells, plan)))
@@ -195,7 +202,7 @@ def clip_minutes(wanted: int, limit: int | None) -> int:
 def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
     """Return the memory of a job in MB (10^6 B), at most the memory of the node.
 
-    Words of ``concurrency`` count as all CPUs of the node.
+    The word ``gpus`` of ``concurrency`` counts as the number of GPUs, any other word as all CPUs of the node.
     """
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
@@ -216,6 +223,8 @@ def options(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -> 
     """Return sbatch's options for the job of these cells.
 
     Args:
+        cells: cells of the job.
+        plan: plan of the campaign.
         overrides: settings from the command line, which override the site file.
     """
     return command_line(named_options(cells, plan, overrides), plan.config.site_facts.slurm)
@@ -282,13 +291,14 @@ def site_options(
     if settings.memory == "per_cpu":
         named["mem-per-cpu"] = f"{math.ceil(memory_mb / cpu_count)}M"
     elif settings.memory == "per_node":
+        # 0 asks for all memory of the node.
         named["mem"] = "0" if settings.exclusive else f"{memory_mb}M"
     return named
 
 
-# -- other executors than peakmark's submit a job from the resources of the rules that measure. Their names
-# are those of snakemake-executor-plugin-slurm; a submit command of cluster-generic names those that its
-# scheduler knows.
+# -- resources of jobs that other executors than peakmark's submit
+# Their names are those of snakemake-executor-plugin-slurm. A submit command of cluster-generic uses those that
+# its scheduler knows.
 
 Values = dict[str, int | str]
 """Name of a resource -> its value for one job."""
@@ -335,13 +345,13 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -
 
 
 def step_resources(cells: Sequence[Cell], plan: Plan, settings: SiteSlurm) -> Values:
-    """Return the nodes of a job and the CPUs that it uses on each, without reading the campaign's records."""
+    """Return the resources of ``STEP`` for a job. This reads no records of the campaign."""
     _, nodes = eligible(cells, plan)
     return {"nodes": nodes, "tasks": nodes, "cpus_per_task": cpus(cells, plan, settings)}
 
 
 def shared_resources(cells: Sequence[Cell], plan: Plan) -> Values:
-    """Return the resources that only one job at a time may use: 1 if this job uses it, else 0."""
+    """Return the resources that only one job at a time may use. The value is 1 if this job uses it, else 0."""
     settings = plan.config.site_facts.slurm
     used = {resource_of(cell, settings) for cell in cells if uses_shared_resource(cell, settings)}
     return {"network": int("pair" in used), "shared_disk": int("disk" in used)}

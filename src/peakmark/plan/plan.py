@@ -80,12 +80,12 @@ class Plan:
 
     @cached_property
     def longest(self) -> float:
-        """Return the longest time of any cell in seconds, see ``Durations.longest``."""
+        """Return the seconds of the cell that may take longest, see ``Durations.longest``."""
         return max(map(self.durations.longest, self.cells), default=0.0)
 
     @cached_property
     def peers(self) -> dict[str, str]:
-        """Return node -> the other node of its network cells; empty if Slurm chooses the nodes."""
+        """Return node -> the second node of its network cells; empty if Slurm chooses the nodes."""
         if self.cluster is None:
             return {}
         return peers(self.cluster.nodes)
@@ -97,7 +97,7 @@ class Plan:
 
     @cached_property
     def jobs(self) -> dict[str, list[Cell]]:
-        """Return job -> its cells. The job of a single cell has the cell's id as its name."""
+        """Return name of a job -> its cells. If each cell is a job, the name is the cell's id."""
         if self.is_grouped:
             return _grouped(self.cells, self.config)
         return {cell.id: [cell] for cell in self.cells}
@@ -139,11 +139,15 @@ class Plan:
 
 
 def complete(config: Settings, on_cluster: bool = False) -> Planned:
-    """Return the configuration with defaults and the site's facts filled in. Errors: ConfigError.
+    """Return the configuration with defaults and the site's facts filled in.
 
     Args:
         config: configuration as the user wrote it.
-        on_cluster: whether the nodes look for reference tools, unless ``tools_on`` sets another place.
+        on_cluster: whether nodes of a cluster measure. They then also look for the reference tools, unless
+            ``tools_on`` sets another place.
+
+    Raises:
+        ConfigError: the configuration, its site file, its layout, or a file of a chapter is not valid.
     """
     if on_cluster:
         config = {"tools_on": "nodes", **config}
@@ -151,6 +155,7 @@ def complete(config: Settings, on_cluster: bool = False) -> Planned:
     facts = SiteValues()
     if campaign.site is not None:
         facts = site.load(campaign.site)
+    # Check the files of the report before anything is measured.
     if campaign.report.tables is not None:
         layouts.load(campaign.report.tables)
     configuration.check_chapters(campaign.report.text)
@@ -158,12 +163,20 @@ def complete(config: Settings, on_cluster: bool = False) -> Planned:
 
 
 def make(config: Settings, cluster: Cluster | None = None) -> Plan:
-    """Return the plan of a configuration. Errors: ConfigError before anything runs."""
+    """Return the plan of a configuration as the user wrote it.
+
+    Errors: as for ``complete`` and ``make_completed``.
+    """
     return make_completed(complete(config, cluster is not None), cluster)
 
 
 def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
-    """Return the plan of a completed configuration. Errors: ConfigError before anything runs."""
+    """Return the plan of a completed configuration.
+
+    Raises:
+        ConfigError: a cell is not possible on any machine, the nodes are too few for the grids, two grids
+            contradict each other, or there are no cells or too many.
+    """
     nodes = cluster.nodes if cluster else local_nodes(completed.nodes)
     rounds = pair_rounds(completed, nodes)
     groups = groups_together(completed, cluster)
@@ -173,6 +186,7 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     cells: dict[str, Cell] = {}
     planned = []
     for node in nodes:
+        # In a cluster, only nodes with GPUs get GPU cells.
         skipped = set(left_out)
         if cluster is not None and not cluster.gpus_of(node):
             skipped.add("gpu")
@@ -235,7 +249,10 @@ def _no_gpu(config: Planned, cluster: Cluster | None) -> str:
 
 
 def _order(cell: Cell) -> tuple[bool, bool, bool]:
-    """Return the sort key of a cell: single-node cells, two-node cells, named pairs, nodes together."""
+    """Return the sort key that orders cells by their need of nodes.
+
+    Cells of one node come first, then those of two nodes, of named pairs, and of nodes measured together.
+    """
     return cell.is_together, bool(cell.peer), two_nodes(cell)
 
 
@@ -259,7 +276,10 @@ def _named_references(config: Planned, left_out: Collection[str]) -> dict[str, R
 
 
 def _reference(config: Planned, name: str) -> Reference:
-    """Find a reference tool on this machine. With ``tools_on: nodes``, each node looks for it later."""
+    """Find a reference tool on this machine. With ``tools_on: nodes``, each node looks for it later.
+
+    If the result has no path, it has the reason. ``tools.NAME: false`` in the configuration leaves a tool out.
+    """
     instrument = REGISTRY[name]
     choice = config.tools.get(name)
     names, where, program = instrument.executables, " on PATH", None
@@ -300,30 +320,33 @@ def resource_of(cell: Cell, settings: SiteSlurm) -> str:
 
 
 def _together_key(cell: Cell) -> str:
-    """Return the name of the job of a cell that is measured together with others."""
-    of_what = cell.options.get("first")
+    """Return the name of the job of a cell that is measured together with others.
+
+    The job measures the nodes of a group, which its first node names, or the pairs of a round.
+    """
+    group = cell.options.get("first")
     if cell.peer:
-        of_what = f"round{cell.options['round']}"
-    return f"{cell.instrument}.{cell.point}.{of_what}.{cell.repetition}.together"
+        group = f"round{cell.options['round']}"
+    return f"{cell.instrument}.{cell.point}.{group}.{cell.repetition}.together"
 
 
 def _grouped(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
     """Return the cells of each job, by its name, in running order.
 
     The nodes, or the pairs of a round, that are measured together are one job. Other cells of a node are
-    one job, or with ``fan_out: {batch: 20}`` jobs of 20 cells.
+    one job for each resource (``resource_of``), or with ``fan_out: {batch: 20}`` jobs of at most 20 cells.
     """
     fan_out, settings = config.fan_out, config.site_facts.slurm
     jobs: dict[str, list[Cell]] = {}
-    places = Counter[str]()
+    counts = Counter[str]()  # name of a job without its batch -> number of its cells so far
     for cell in cells:
         if cell.is_together:
             name = _together_key(cell)
         else:
             name = f"{cell.place}.{resource_of(cell, settings)}"
             if isinstance(fan_out, Batch):
-                batch = places[name] // fan_out.batch
-                places[name] += 1
+                batch = counts[name] // fan_out.batch
+                counts[name] += 1
                 name = f"{name}.{batch}"
         jobs.setdefault(name, []).append(cell)
     return jobs

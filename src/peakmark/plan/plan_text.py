@@ -48,7 +48,10 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
 
 
 def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each instrument with its workloads, blocks, concurrency and repetitions."""
+    """Yield (heading, texts) for each instrument and variant.
+
+    The texts are its workloads, its blocks, its concurrency and its number of repetitions.
+    """
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in sorted(cells, key=attrgetter("id")):
         groups[cell.instrument, cell.variant].append(cell)
@@ -79,12 +82,14 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
     Jobs that share no resource run at the same time. Each cell gets its share of its job's overhead.
     """
     settings = plan.config.site_facts.slurm
+    # With ``fan_out: node``, one node measures all cells for which Slurm chooses the node.
     usable = 1
     if plan.config.fan_out != "node":
         usable = max(1, cluster.count)
     overhead = CELL_S + JOB_S * len(plan.jobs) / max(1, len(plan.cells))
     node_seconds = 0.0
-    # Seconds by node, and of the cells that run one after the other.
+    # The seconds of each node, and of all cells that use a shared resource, one after the other. The longest of
+    # these queues ends last.
     queues: dict[str, float] = defaultdict(float)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
@@ -101,7 +106,10 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
 
 
 def node_names(cluster: Cluster) -> str:
-    """Return the nodes of the campaign as a phrase."""
+    """Return the nodes of the campaign as a phrase, such as ``n1, n2 and 3 more``.
+
+    If Slurm chooses the nodes, the phrase also has the size of a node, and the nodes that are not used.
+    """
     chosen = cluster.chosen
     if chosen is None:
         return counted(cluster.nodes)

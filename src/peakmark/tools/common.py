@@ -61,7 +61,7 @@ _NO_JSON_NUMBER = re.compile(rf"(?<=[:\[,\s]){_NO_NUMBER}(?=\s*[,}}\]])")
 HISTOGRAM = "^[0-9]{1,4}( [1-9][0-9]{0,17})+(;[0-9]{1,4}( [1-9][0-9]{0,17})+)*\\Z"
 """Pattern of a histogram as kernels print it and records keep it.
 
-The text has a part for each row of consecutive buckets that are not empty: the index of the first bucket,
+The text has a part for each group of consecutive buckets that are not empty: the index of the first bucket,
 then the count of each bucket. Buckets of times in ns are logarithmic, 128 for each power of two
 (``src/kernels/common/histogram.h``).
 """

@@ -186,7 +186,7 @@ def _references(subsystem: str, metric: str) -> Iterator[Program]:
     """Yield the reference tools that measure a metric, in the order of their columns."""
     for tool in sorted(references().values(), key=attrgetter("place")):
         for row in tool.rows:
-            # All workloads of a ``Coverage`` of a reference tool have the same metrics.
+            # The first workload of a ``Coverage`` stands for the others.
             if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0]):
                 yield Program(tool.name, tool.heading)
 

@@ -51,7 +51,7 @@ class MpiBench(common.Kernel):
         argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]
         argv += ["--seconds", common.plain(common.seconds_of(cell)), *self.warmup_option(cell)]
         argv += common.flags(cell, "seed", "cpus")
-        # The ranks give up before the launcher is ended.
+        # The ranks give up 10 s before the launcher is ended, so that they can say why.
         limit = common.plain(self.command(cell, argv).timeout_s - 10.0)
         argv += ["--timeout", limit]
         return self.command(cell, argv, ranks=cell.concurrency)
@@ -78,10 +78,10 @@ class MpiBench(common.Kernel):
 
 
 def check_ranks(cell: Cell) -> None:
-    """Check that the ranks of a cell can be where its variant says, and are as many as its workload needs.
+    """Check the variant of a cell, which says where its ranks are, and the number of its ranks.
 
     Raises:
-        Unavailable: they cannot, or are not.
+        Unavailable: the variant is unknown, or a workload between two ranks has another number of them.
     """
     if cell.variant not in ON_ONE_NODE and not RANKS_ON_NODES.fullmatch(cell.variant):
         raise no_variant(cell, ["2-nodes", *ON_ONE_NODE])

@@ -143,7 +143,7 @@ class Osu(Instrument):
 
 
 def _wanted(cell: Cell) -> list[int]:
-    """Return the message sizes of the grid."""
+    """Return the message sizes of the grid in bytes."""
     return [int(size) for size in str(cell.options["blocks"]).split()]
 
 
@@ -153,7 +153,7 @@ def _share(cell: Cell) -> float:
 
 
 def _program(path: str, name: str) -> str:
-    """Return the path of a program, which is near the one at ``path``."""
+    """Return the path of the program ``name``, which is in a folder near the program at ``path``."""
     for folder in _FOLDERS:
         program = Path(path).parent / folder / name
         if os.access(program, os.X_OK):
@@ -162,7 +162,11 @@ def _program(path: str, name: str) -> str:
 
 
 def _values(text: str) -> dict[int, list[str]]:
-    """Return size -> printed values. Errors: ParseError if a line is damaged."""
+    """Return size of a message in bytes -> values that its line prints.
+
+    Raises:
+        ParseError: a line is damaged.
+    """
     values = {}
     for line in text.splitlines():
         if not line or line.startswith("#"):
