@@ -1,7 +1,7 @@
 """Compare measured values with promised ones, such as those of a tender.
 
-The site file states a promise as ``memory/TRIAD/pool: 380 GB/s``. Rates are promised as least values, times as
-most. ``peakmark check`` uses this module too, with Python's standard library alone.
+The site file states a promise as ``memory/TRIAD/pool: 380 GB/s``. A rate must reach at least the promised value,
+a time at most. ``peakmark check`` uses this module too, with Python's standard library alone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "1/s": {"IOPS": 1.0, "kIOPS": 1e3, "MIOPS": 1e6},
     "s": {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3},
 }
-"""SI unit of rows -> units in which its values may be promised, and their factors."""
+"""SI unit of rows -> {unit in which a value may be promised: its factor}."""
 KEY = r"^(cpu|memory|disk|network|gpu)/[A-Za-z0-9-]+(/[A-Za-z0-9_.+-]+)*\Z"
 """Pattern of the rows of a promise: subsystem, workload, and words of variant, block or concurrency."""
+# SI unit -> the names of its units, as alternatives of a pattern.
 _NAMES = {unit: "|".join(names) for unit, names in UNITS.items()}
 _RATES = "|".join(_NAMES[unit] for unit in UNITS if unit != "s")
 AMOUNT = rf"^((at least )?\d+(\.\d+)? ?({_RATES})|(at most )?\d+(\.\d+)? ?({_NAMES['s']}))\Z"
@@ -67,7 +68,7 @@ def verdict(value: float, low: float, high: float, promised: float, unit: str) -
         low: lower end of its interval.
         high: higher end of its interval.
         promised: promised value.
-        unit: SI unit; values in s are promised as most, others as least.
+        unit: SI unit; a value in s must be at most the promised one, any other at least.
     """
     missed = shortfall(value, promised, unit)
     if missed <= 0:

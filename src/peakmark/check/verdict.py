@@ -1,7 +1,8 @@
 """Measure rows of a campaign on this node, and decide whether it is as good as its class was there.
 
-A row is good if one of its tries reaches the bound of the class. It is slow if none of ``TRIES`` tries does
-and nothing disturbed them. In all other cases it is uncertain. One slow row makes the node slow.
+A row is good if one of its tries reaches the bound of the class and, if there is one, the promised value. It is
+slow if none of ``TRIES`` tries does and nothing disturbed them. In all other cases it is uncertain. One slow
+row makes the node slow.
 """
 
 from __future__ import annotations

@@ -171,7 +171,8 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
 def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows with ``is_headline`` and without ``point``, the headlines first and in their order.
 
-    If the campaign has none of ``HEADLINES``, its first row is the headline: a check needs one.
+    Rows with a promised value are headlines too. If the campaign has none of ``HEADLINES``, its first row is
+    one: a check needs one.
     """
     # Name of a headline row -> the row.
     chosen: dict[str, dict[str, Any]] = {}
@@ -229,6 +230,7 @@ def judge_promises(rows: pd.DataFrame, promised: Mapping[str, str]) -> list[dict
     for key, text in promised.items():
         promise = Promise.parse(key, text)
         matching = rows[rows["is_own"] & is_of(rows, promise)]
+        # A promise that no row matches has a verdict without a node.
         nodes = dict.fromkeys(matching["node"]) or [""]
         usable = matching[schema.is_usable(matching) & matching["unit"].eq(promise.unit)]
         for node in nodes:
@@ -236,6 +238,7 @@ def judge_promises(rows: pd.DataFrame, promised: Mapping[str, str]) -> list[dict
             entry["verdict"] = "not measured"
             of_node = usable[usable["node"].eq(node)].sort_values("value")
             if len(of_node):
+                # The shortest time or the highest rate.
                 best = of_node.iloc[0 if promise.unit == "s" else -1]
                 value, low, high = (float(best[name]) for name in ("value", "low", "high"))
                 entry["point"] = best["point"]
@@ -248,6 +251,7 @@ def is_of(rows: pd.DataFrame, promise: Promise) -> pd.Series:
     """Return a mask of the rows that have all words of a promise, measured or not."""
     subsystem, workload, *words = promise.words
     found = rows["subsystem"].eq(subsystem) & rows["workload"].eq(workload)
+    # A row without a value has no unit.
     found &= rows["unit"].fillna("").isin(["", promise.unit])
     asked = rows["concurrency_word"].where(
         rows["concurrency_word"].ne(""), rows["concurrency"].astype("str")

@@ -94,7 +94,8 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
     number = np.searchsorted(starts, before, side="right")
     stayed = runs[number == np.searchsorted(starts, after, side="right")]
     of_band = stayed.groupby(pd.Series(number, runs.index))
-    # The extremes and the number of runs of each run's band. T: then max and min are those of both times.
+    # For each run, the longest and the shortest times in its band (transposed, so that max and min join both
+    # readings), and the number of records in its band.
     longest, shortest = (of_band[READINGS].transform(name).T for name in ("max", "min"))
     count = of_band["record"].transform("nunique")
     is_narrow = longest.max() < GAP * shortest.min()
