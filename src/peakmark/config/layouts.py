@@ -110,8 +110,9 @@ class LayoutColumn(Keys, frozen=True):
 
     Attributes:
         text: Text, in which {workload}, {concurrency}, {block} and {variant} are replaced.
-        value: Value to print. measured is the median; run is one repetition; with mean,
-            efficiencies are computed from the mean too.
+        value: Value to print. measured is the median; interval is the distance of the median from the
+            farther end of its interval, in percent; run is one repetition; with mean, efficiencies are
+            computed from the mean too.
         of: Instrument that measured the value. Default: peakmark's kernel.
         run: Number of the repetition, from 1.
         formula: Formula of an efficiency in percent that a published report uses instead of the share
@@ -122,7 +123,16 @@ class LayoutColumn(Keys, frozen=True):
     heading: Text
     text: str | None = None
     value: (
-        Literal["measured", "mean", "median", "deviation", "run", "theoretical", "efficiency"]
+        Literal[
+            "measured",
+            "interval",
+            "mean",
+            "median",
+            "deviation",
+            "run",
+            "theoretical",
+            "efficiency",
+        ]
         | None
     ) = None
     instrument: str = field(default="", name="of")
@@ -175,13 +185,20 @@ class LayoutTable(_Rows, frozen=True, kw_only=True, dict=True):
             labels[key] = label.as_workload, label.as_block
         return labels
 
-    def names(self, workload: str, concurrency: int, block: int | None) -> dict[str, str]:
-        """Return the texts that replace {workload}, {concurrency} and {block} in one row."""
+    def names(
+        self, named: Table, workload: str, concurrency: int, block: int | None
+    ) -> dict[str, str]:
+        """Return the texts that replace {workload}, {concurrency} and {block} in one row.
+
+        Args:
+            named: table with the printed names of workloads, see ``Layout.called``.
+            workload, concurrency, block: those of the row; the block in bytes.
+        """
         as_workload, as_block = self.labels.get((workload, block or 0), (None, None))
         if not as_block and block is not None:
             as_block = written(block, self.sizes)
         return {
-            "workload": as_workload or self.table.workload_label(workload),
+            "workload": as_workload or named.workload_label(workload),
             "concurrency": str(concurrency),
             "block": as_block or "",
         }
@@ -194,6 +211,8 @@ class Layout(Keys, frozen=True, kw_only=True):
         name: Name of the layout, and of the folder of its tables below tables/.
         fits: Width of the LaTeX tables: a page (default), with notes below the table, or one column
             of a paper, with stars that mark warnings.
+        plain_names: Whether workloads have plain names, such as INT8 and sequential read (default), instead
+            of their codes, such as QP and RS.
         figures: Figures of the layout. They replace the usual figures of the tables that they draw.
     """
 
@@ -203,6 +222,7 @@ class Layout(Keys, frozen=True, kw_only=True):
     ]
     description: Text = ""
     fits: Literal["page", "column"] = "page"
+    plain_names: bool = True
     drawings: Annotated[tuple[Drawing, ...], Meta(min_length=1)] = field(default=(), name="figures")
     layout_tables: Annotated[tuple[LayoutTable, ...], Meta(min_length=1)] = field(name="tables")
 
@@ -238,6 +258,7 @@ class Layout(Keys, frozen=True, kw_only=True):
             references=tuple(_called(series, printed) for series in table.references),
             factor=factor,
             shown=unit,
+            is_plain=self.plain_names,
         )
 
     def layout_table_of(self, table: Table, workload: str, variant: str) -> LayoutTable | None:

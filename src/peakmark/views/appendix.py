@@ -24,6 +24,7 @@ from peakmark.formatting import (
     size,
     typeset,
 )
+from peakmark.messages import words
 from peakmark.resources import ROOT
 from peakmark.rows import schema
 from peakmark.rows.schema import NOT_PLANNED, CampaignFrames
@@ -34,7 +35,7 @@ MISSING = "–"
 """Version of a program that did not run."""
 TEXT = yamlfile.read(ROOT / "reports" / "method.yaml")
 COUNTED: list[list[str]] = TEXT["counted"]
-"""Lines of (resource, workloads, the operation that these workloads count)."""
+"""Lines of (resource, codes of workloads, the operation that these workloads count)."""
 
 
 # -- method
@@ -52,18 +53,27 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     }
     return {
         "parts": {title: paragraphs for title, paragraphs in parts.items() if paragraphs},
-        "workloads": counted(frames),
+        "workloads": counted(frames, layout),
         "programs": list_programs(frames, layout),
     }
 
 
-def counted(frames: CampaignFrames) -> list[list[str]]:
-    """Return the lines of ``COUNTED`` that have a workload of the campaign."""
+def counted(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
+    """Return the lines of ``COUNTED`` that have a workload of the campaign, with the printed names."""
     measured: dict[str, set[str]] = defaultdict(set)
     for subsystem, workload in zip(frames.rows["subsystem"], frames.rows["workload"], strict=True):
         family, _, _ = workload.partition("-")
         measured[SUBSYSTEMS[subsystem].title] |= {workload, family}
-    return [line for line in COUNTED if not measured[line[0]].isdisjoint(line[1].split())]
+    lines = []
+    for resource, workloads, operation in COUNTED:
+        codes = workloads.split()
+        if measured[resource].isdisjoint(codes):
+            continue
+        names = codes
+        if layout is None or layout.plain_names:
+            names = [words(f"workload {code}") for code in codes]
+        lines.append([resource, ", ".join(dict.fromkeys(names)), operation])
+    return lines
 
 
 def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:

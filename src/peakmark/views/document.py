@@ -142,10 +142,7 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str
         if layout is not None and layout.programs_of(table):
             instruments = layout.programs_of(table)
         shown[table.name] = instruments
-    remarks = []
-    for short, points, text in explain(frames, shown):
-        remarks.append([short, plural(len(points), "row"), text])
-    return remarks
+    return explain(frames, shown)
 
 
 def build_caveats(frames: CampaignFrames) -> list[str]:

@@ -13,7 +13,7 @@ import pandas as pd
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import layouts
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
-from peakmark.formatting import natural, percent
+from peakmark.formatting import capitalised, natural, percent
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
@@ -33,7 +33,7 @@ from peakmark.views.table import (
     stepped,
     texts,
 )
-from peakmark.views.usual_tables import three_digits, usual_table
+from peakmark.views.usual_tables import three_digits, two_digits, usual_table
 
 KERNEL = "peakmark"
 """Name of peakmark's kernels in a report without a layout."""
@@ -142,9 +142,10 @@ def sorted_by(frame: pd.DataFrame, keys: Sequence[Any]) -> pd.DataFrame:
 def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
     """Return the labels for a row of a table, with the words of the layout if there is one."""
     layout_table = layout.layout_table_of(table, row.workload, row.variant) if layout else None
+    named = printed_table(layout, table)
     if layout_table is None:
-        return Labels(printed_table(layout, table))
-    return LayoutLabels(table, layout_table)
+        return Labels(named)
+    return LayoutLabels(replace(table, is_plain=named.is_plain), layout_table)
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class LayoutLabels(Labels):
         return f"{text} {unit}"
 
     def _names(self, row: Line) -> dict[str, str]:
-        return self.layout_table.names(row.workload, row.concurrency, row.block_bytes)
+        return self.layout_table.names(self.table, row.workload, row.concurrency, row.block_bytes)
 
 
 def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:
@@ -211,7 +212,7 @@ def left_over(layout: Layout, rows: pd.DataFrame) -> pd.DataFrame:
 # -- lines
 
 
-def lines_of(layout_table: LayoutTable, rows: pd.DataFrame) -> Points:
+def lines_of(layout_table: LayoutTable, named: Table, rows: pd.DataFrame) -> Points:
     """Return the points of a layout table in the layout's order, with the number of their line.
 
     The new column ``words`` has the texts for {workload}, {concurrency}, {block} and {variant}.
@@ -219,7 +220,7 @@ def lines_of(layout_table: LayoutTable, rows: pd.DataFrame) -> Points:
     points = points_of(rows[is_shown(layout_table, rows)])
     words, groups, positions = [], [], []
     for point in schema.lines(points.own[WORDS]):
-        names = layout_table.names(point.workload, point.concurrency, point.block_bytes)
+        names = layout_table.names(named, point.workload, point.concurrency, point.block_bytes)
         variant = layout_table.table.variant_label(point.variant)
         words.append({**names, "variant": variant})
         # Each node and variant has its own lines.
@@ -271,7 +272,8 @@ def columns_of(frames: CampaignFrames, layout_table: LayoutTable, points: Points
 
 def text_column(heading: str, text: str, first: pd.DataFrame) -> Column:
     """Return the column of a text that contains the words of a line's first point."""
-    values = pd.Series([text.format(**words) for words in first["words"]], first.index, dtype=str)
+    written = [capitalised(text.format(**words)) for words in first["words"]]
+    values = pd.Series(written, first.index, dtype=str)
     # Texts that are numbers, such as numbers of threads, align to the right too.
     is_number = len(values) > 0 and values.str.match(r"\d[^ ]*$").all()
     kind = "number" if is_number else "text"
@@ -294,10 +296,14 @@ def value_column(
     elif name == "efficiency":
         has_means = "mean" in [each.value for each in layout_table.columns]
         numbers = efficiency(column, points, "mean" if has_means else "value")[chosen.index]
+    elif name == "interval":
+        numbers = half_interval(points, instrument).reindex(chosen.index)
     else:
         numbers = points.of(instrument, COLUMNS.get(name, name))[chosen.index] * factor
     if name == "efficiency":
         cells = texts(numbers / 100, percent)
+    elif name == "interval":
+        cells = texts(numbers, two_digits)
     elif name == "deviation":
         cells = texts(numbers, three_digits)
     else:
@@ -319,6 +325,13 @@ def run_of(frames: CampaignFrames, column: LayoutColumn) -> pd.Series:
     is_run = runs["instrument"].eq(column.instrument) & runs["repetition"].eq(column.run - 1)
     values = runs[["point", "value"]][is_run & runs["kept"]]
     return values.drop_duplicates("point", keep="last").set_index("point")["value"]
+
+
+def half_interval(points: Points, instrument: str) -> pd.Series:
+    """Return how far the farther end of the interval is from the median, in percent; empty for one run."""
+    value, low, high = (points.of(instrument, name) for name in ("value", "low", "high"))
+    farthest = (high - value).combine(value - low, max)
+    return (100 * farthest / value).where(points.own["n"].gt(1))
 
 
 def efficiency(column: LayoutColumn, points: Points, centre: str) -> pd.Series:
@@ -409,7 +422,7 @@ def shown_tables(
         for layout_table in layout.layout_tables:
             if is_shown(layout_table, rows).any():
                 titles.add(layout_table.title)
-                points = lines_of(layout_table, rows)
+                points = lines_of(layout_table, called, rows)
                 columns = columns_of(frames, layout_table, points)
                 yield layout_table_of(frames, layout_table, called, points, columns)
         rest = left_over(layout, rows)

@@ -579,7 +579,7 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     scale = frames.campaign["config"].get("scale", 1)
     caveats = [
         *wrong_cores(frames),
-        *doubtful_rows(frames, measured),
+        *doubtful_rows(measured),
         *disturbed_rows(frames, measured),
         *parts_of_nodes(frames),
     ]
@@ -604,14 +604,15 @@ def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
             yield message("wrong-result", Trust.NO, case="core-again", core=core, count=count)
 
 
-def doubtful_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield a caveat with the number of wrong rows, and one with the number of other rows with warnings."""
-    wrong = set(measured.loc[measured["wrong_codes"].ne(""), "point"])
-    warnings = warnings_on(frames, measured)
-    careful = set(warnings.loc[warnings["trust"].eq(Trust.CARE), "point"]) - wrong
-    for trust, points in ((Trust.NO, wrong), (Trust.CARE, careful)):
-        if points:
-            yield message("doubtful", case=str(trust), rows=len(points), of=len(measured))
+def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
+    """Yield a caveat with the number of wrong rows, and one with the number of rows to use with care."""
+    counts = {
+        Trust.NO: int(measured["wrong_codes"].ne("").sum()),
+        Trust.CARE: int(measured["trust"].eq(Trust.CARE).sum()),
+    }
+    for trust, rows in counts.items():
+        if rows:
+            yield message("doubtful", case=str(trust), rows=rows, of=len(measured))
 
 
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:

@@ -12,14 +12,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from peakmark.catalogue import KERNELS
-from peakmark.formatting import capitalised, listed, significant, typeset
+from peakmark.formatting import capitalised, listed, plural, significant, typeset
 from peakmark.messages import ORDER, Trust, merge_keys, message
+from peakmark.rows import schema
 from peakmark.rows.schema import NOT_PLANNED, CampaignFrames, is_usable
 from peakmark.tools.tables import Table
 
@@ -101,7 +102,6 @@ class ShownTable:
         columns: columns of the page in their order, remarks last.
         lines: rows of peakmark's kernel at the points that are shown, by point. The column ``line`` is
             the number of the line that shows the point.
-        whole_remarks: all remarks of each line whose cell counts some; empty for other lines.
         below: sentences about the whole table, such as why a column is empty.
         reading: how to read the table; may be empty.
         general: sentences that hold for other tables too; a report prints them once.
@@ -113,7 +113,6 @@ class ShownTable:
     title: str
     columns: tuple[Column, ...]
     lines: pd.DataFrame
-    whole_remarks: tuple[str, ...]
     below: tuple[str, ...]
     reading: str
     general: tuple[str, ...]
@@ -151,10 +150,15 @@ class ShownTable:
         """Return the table for the templates of PDF and HTML, with numbers aligned at their decimal marks.
 
         Args:
-            on_paper: whether to leave out the columns for which paper has no room.
+            on_paper: whether to leave out the columns and remarks for which paper has no room.
         """
         columns = [each for each in self.columns if each.on_paper or not on_paper]
-        cells = [aligned(each) for each in columns]
+        cells = []
+        for column in columns:
+            texts_of_column = aligned(column)
+            if on_paper and column.kind == "remark":
+                texts_of_column = list(map(shortened, texts_of_column))
+            cells.append(texts_of_column)
         return {
             "name": self.name,
             "title": f"{self.full_title}.",
@@ -165,7 +169,6 @@ class ShownTable:
             "breaks": self.breaks,
             "body": list(zip(*cells, strict=True)),
             "marks": self.marks,
-            "whole_remarks": list(self.whole_remarks),
             "remarks": list(self.below),
             "general": list(self.general),
         }
@@ -214,10 +217,7 @@ def show(
     of_all, of_lines = remarks_on_lines(frames, table, lines, instruments)
     if of_all:
         once.append(f"All rows: {'; '.join(of_all)}.")
-    cells, whole = [], []
-    for texts_of_line in of_lines:
-        cells.append(joined_remarks(texts_of_line))
-        whole.append("; ".join(texts_of_line) if len(texts_of_line) > MOST else "")
+    cells = ["; ".join(texts_of_line) for texts_of_line in of_lines]
     if any(cells):
         kept.append(Column(pd.Series(cells), label="Remark", form=str, kind="remark"))
     return ShownTable(
@@ -226,7 +226,6 @@ def show(
         title=title or table.title,
         columns=tuple(kept),
         lines=lines,
-        whole_remarks=tuple(whole),
         below=(*once, *map(sentence, below)),
         reading=sentence(reading) if reading else "",
         general=tuple(map(sentence, general)),
@@ -284,7 +283,7 @@ def aligned(column: Column) -> list[Any]:
 # -- remarks on lines
 
 MOST = 3
-"""Usual largest number of remarks in a line: the last part counts the others."""
+"""Largest number of remarks in a line on paper."""
 OF_ALL = -1
 """Number in the place of a line's for a remark that all lines have."""
 OF_ROW = re.compile(r" in \d+ of \d+ repetitions| on [^,]+, where the server ran,")
@@ -293,20 +292,6 @@ NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
 """Pattern of a number in a text. A digit of a name such as *iperf3* is no number."""
 TRUSTS = [str(trust) for trust in ORDER]
 """Degrees of trust, the least first."""
-
-
-class Explanation(NamedTuple):
-    """A warning as the report explains it once.
-
-    Attributes:
-        short: text of the remark in rows.
-        points: points with the warning.
-        text: what happened and what to do.
-    """
-
-    short: str
-    points: Sequence[str]
-    text: str
 
 
 def remarks_on_lines(
@@ -339,21 +324,20 @@ def remarks_on_lines(
     lines_with = notes.groupby(family)["line"].transform("nunique")
     is_of_all = lines_with.eq(len(numbers)) & (len(numbers) > 1)
     notes["line"] = notes["line"].mask(is_of_all, OF_ALL)
-    notes = merge(notes, ["line", *family], "short").rename(columns={"short": "remark"})
-    of_all = notes.loc[notes["line"].eq(OF_ALL), "words"]
-    notes = notes[notes["line"].eq(OF_ALL) | ~notes["words"].isin(of_all)]
-    # A remark on a reference names it, unless peakmark's kernel has the same remark.
-    before = notes["trust"].map({str(Trust.NO): "no: "}).fillna("")
-    named = before + notes["about"].map(programs).fillna("") + notes["remark"]
-    notes["remark"] = before + notes["remark"]
+    notes = merge(notes, ["line", *family], "short")
+    # What peakmark's kernel has too is not repeated for a reference.
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
-    keys = pd.MultiIndex.from_frame(notes[["line", "remark"]])
-    is_named = is_reference & ~keys.isin(keys[~is_reference])
+    place = pd.MultiIndex.from_frame(notes[["line", "words", "trust"]])
+    of_all = notes.loc[notes["line"].eq(OF_ALL), "words"]
+    is_known = is_reference & place.isin(place[~is_reference])
+    is_known |= notes["line"].ne(OF_ALL) & notes["words"].isin(of_all)
+    names = notes["about"].map(programs).where(is_reference, "")
+    before = notes["trust"].map({str(Trust.NO): "no: "}).fillna("")
+    notes["remark"] = (before + names + notes["short"]).map(typeset)
     # The gravest remarks come first.
-    notes["remark"] = notes["remark"].mask(is_named, named).map(typeset)
     notes["rank"] = notes["trust"].map(TRUSTS.index)
-    notes = notes.sort_values("rank", kind="stable").drop_duplicates(["line", "remark"])
-    remarks = notes.groupby("line")["remark"].agg(list)
+    in_order = notes[~is_known].sort_values("rank", kind="stable")
+    remarks = in_order.groupby("line")["remark"].agg(list)
     return remarks.get(OF_ALL, []), [remarks.get(line, []) for line in numbers]
 
 
@@ -394,10 +378,11 @@ def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
     return first.sort_values("place", kind="stable")
 
 
-def joined_remarks(texts: Sequence[str]) -> str:
-    """Return the remarks of a line as one text: ``spread 17 %; host memory``."""
+def shortened(remarks: str) -> str:
+    """Return at most ``MOST`` of the remarks of a line: the last part counts the others."""
+    texts = remarks.split("; ")
     if len(texts) <= MOST:
-        return "; ".join(texts)
+        return remarks
     rest = len(texts) - MOST + 1
     return "; ".join([*texts[: MOST - 1], f"{rest} more remarks"])
 
@@ -405,8 +390,10 @@ def joined_remarks(texts: Sequence[str]) -> str:
 # -- the chapter Remarks
 
 
-def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[Explanation]:
-    """Return the remarks of a campaign in full: the gravest first, then the most frequent.
+def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Return the remarks of a campaign: short words, number of rows, what happened and what to do.
+
+    The gravest come first, then the most frequent.
 
     Args:
         frames: the campaign, see ``layout_tables.for_print``.
@@ -418,24 +405,32 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     for table, instruments in shown.items():
         is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])
     notes = notes[is_shown]
-    remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
     notes = notes.assign(
-        sentence=notes["text"] + remedies,
-        rank=notes["trust"].map(TRUSTS.index),
         words=notes["short"].str.replace(NUMBER, "", regex=True),
+        rank=notes["trust"].map(TRUSTS.index),
     )
-    found = []
-    for _, family in notes.groupby(["code", "words", "subject"], sort=False):
-        # Cases with the same words give the same advice: explain only the one with the largest amount.
-        points = list(dict.fromkeys(family["point"]))
-        short = typeset(merge(family, ["code"], "short")["short"].iloc[0])
-        text = merge(family, ["code"], "sentence")["sentence"].iloc[0]
-        if family["sentence"].str.findall(OF_ROW).map(str).nunique() > 1:
-            text = OF_ROW.sub("", text)
-        text = typeset(f"{capitalised(text)}.")
-        found.append((family["rank"].min(), -len(points), Explanation(short, points, text)))
-    ordered = sorted(found, key=itemgetter(0, 1))
-    return [explanation for *_, explanation in ordered]
+    # Cases with the same words give the same advice: explain only the one with the largest amount.
+    family = ["code", "words", "subject"]
+    groups = notes.groupby(family, sort=False)
+    remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
+    sentences = notes["text"] + remedies
+    # How often is left out if it is not so in all rows.
+    often = sentences.str.findall(OF_ROW).map(str).groupby([notes[name] for name in family])
+    is_varied = often.transform("nunique").gt(1)
+    notes = notes.assign(
+        sentence=sentences.mask(is_varied, sentences.str.replace(OF_ROW, "", regex=True)),
+        rows=groups["point"].transform("nunique"),
+        rank=groups["rank"].transform("min"),
+    )
+    short, text = merge(notes, family, "short")["short"], merge(notes, family, "sentence")
+    in_order = text.assign(short=short).sort_values(
+        ["rank", "rows"], ascending=[True, False], kind="stable"
+    )
+    lines = []
+    for line in schema.lines(in_order):
+        sentence = typeset(f"{capitalised(line.sentence)}.")
+        lines.append([typeset(line.short), plural(line.rows, "row"), sentence])
+    return lines
 
 
 # -- sentences below a table
@@ -494,7 +489,18 @@ def gaps(
 
 MANY = 4
 """With at most this many nodes, tables on paper have a line for each node."""
-NUMBERS = ["value", "mean", "median", "sd", "resolution", "limit", "efficiency", "share"]
+NUMBERS = [
+    "value",
+    "low",
+    "high",
+    "mean",
+    "median",
+    "sd",
+    "resolution",
+    "limit",
+    "efficiency",
+    "share",
+]
 """Columns of ``rows`` that tables show of each program."""
 
 Line = Any

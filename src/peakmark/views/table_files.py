@@ -94,10 +94,10 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
             continue
         if layout.narrow and is_many(frames):
             rows, where = rows_of_typical_node(rows)
-        points = layout_tables.lines_of(layout_table, rows)
+        called = layout.called(layout_table.table)
+        points = layout_tables.lines_of(layout_table, called, rows)
         columns = layout_tables.columns_of(frames, layout_table, points)
         write_csv(folder / f"{layout_table.name}.csv", csv(columns))
-        called = layout.called(layout_table.table)
         shown = layout_tables.layout_table_of(frames, layout_table, called, points, columns)
         # In one column of a paper, marks replace the remarks.
         if layout.narrow:
@@ -199,6 +199,7 @@ _TEX = str.maketrans(
         "|": r"\textbar{}",
         "µ": r"\textmu{}",
         "×": r"\texttimes{}",
+        "±": r"\textpm{}",
         "−": r"\textminus{}",
         "→": r"$\rightarrow$",
         "≤": r"$\le$",
@@ -213,11 +214,18 @@ _TEX = str.maketrans(
 
 
 def starred(shown: ShownTable) -> ShownTable:
-    """Return a table for one column of a paper: a mark at the first cell of a line replaces its remark."""
-    marks = [MARKS.get(trust, "") for trust in shown.marks]
+    """Return a table for one column of a paper: a mark at the first cell of a line replaces its remark.
+
+    Below the table are the meaning of the marks and the reasons why a value must not be used.
+    """
+    of_lines = [MARKS.get(trust, "") for trust in shown.marks]
     first, *others = [column for column in shown.columns if column.kind != "remark"]
-    cells = pd.Series(first.texts, dtype=object) + pd.Series(marks, dtype=object)
-    legend = [LEGEND[mark] for mark in MARKS.values() if mark in marks]
+    cells = pd.Series(first.texts, dtype=object) + pd.Series(of_lines, dtype=object)
+    legend = [LEGEND[mark] for mark in MARKS.values() if mark in of_lines]
+    remarks = [text for column in shown.columns if column.kind == "remark" for text in column.texts]
+    reasons = [part for part in "; ".join(remarks).split("; ") if part.startswith("no: ")]
+    if reasons:
+        legend.append(f"{'; '.join(dict.fromkeys(reasons))}.")
     return replace(
         shown,
         columns=(first._replace(cells=cells, kind="text"), *others),
@@ -240,7 +248,7 @@ def render(shown: ShownTable, *, across: bool = False) -> str:
         shown: the table.
         across: whether the table is as wide as a page instead of one column of the page.
     """
-    place, size, gap = "table, a column of 8.4 cm", r"\footnotesize", 2.5
+    place, size, gap = "table, a column of 8.4 cm", r"\footnotesize", 2
     if across:
         place, size, gap = "table*", r"\scriptsize", 2
     body = [" & ".join(line) for line in zip(*map(cells, shown.columns), strict=True)]

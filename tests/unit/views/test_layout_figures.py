@@ -15,7 +15,7 @@ KIB, MIB = 1024, 1 << 20
 DISK = BY_NAME["disk_throughput"]
 LIMIT = 4e9
 PATTERNS = ("WS", "RS", "RR", "WR")
-SHOWN = ["RS", "RR", "WS", "WR"]
+SHOWN = ["sequential read", "random read", "sequential write", "random write"]
 DEVIATIONS, MEDIANS, SHARES = (
     Drawing(name="x", of=DISK.name, title="Four patterns", kind=kind, value=value)
     for kind, value in (("together", "deviation"), ("together", "measured"), ("bars", "efficiency"))
@@ -87,5 +87,5 @@ def test_bars_of_one_block_size_have_their_values(limited):
 def test_panels_of_a_workload_are_side_by_side_if_they_fill_a_line(limited):
     drawing = Drawing(name="x", of=DISK.name, title="Two patterns", workloads=("RS", "WS"))
     titles = [axis.get_title(loc="left") for axis in plot(drawing, limited)]
-    assert titles == [f"{name}, {many}" for name in ("RS", "WS") for many in (
+    assert titles == [f"{name}, {many}" for name in (SHOWN[0], SHOWN[2]) for many in (
         "1 thread", "2 threads", "4 threads")]  # fmt: skip

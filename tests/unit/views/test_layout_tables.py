@@ -28,7 +28,9 @@ def shown_in(frames, layout, name):
     """A table of a layout as a page shows it."""
     (layout_table,) = [one for one in layouts.load(layout).layout_tables if one.name == name]
     frames = layout_tables.arrange(frames, layouts.load(layout))
-    points = layout_tables.lines_of(layout_table, rows_of(frames, layout_table.table))
+    points = layout_tables.lines_of(
+        layout_table, layout_table.table, rows_of(frames, layout_table.table)
+    )
     columns = layout_tables.columns_of(frames, layout_table, points)
     return layout_tables.layout_table_of(frames, layout_table, layout_table.table, points, columns)
 

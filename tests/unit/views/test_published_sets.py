@@ -76,7 +76,9 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
     count = 0
     for layout_table in layouts.load(NAME).layout_tables:
         margin = 0.3 if layout_table.table.name == "disk_throughput" else 0.1
-        points = layout_tables.lines_of(layout_table, rows_of(fed, layout_table.table))
+        points = layout_tables.lines_of(
+            layout_table, layout_table.table, rows_of(fed, layout_table.table)
+        )
         assert points.own["line"].is_unique
         columns = layout_tables.columns_of(fed, layout_table, points)
         for number, own in enumerate(schema.lines(points.own)):

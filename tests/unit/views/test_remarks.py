@@ -7,9 +7,9 @@ from peakmark.tools.tables import BY_NAME
 from peakmark.views import document, layout_tables, table
 
 
-def test_a_row_shows_three_remarks_and_counts_more():
-    assert table.joined_remarks(["a", "b", "c"]) == "a; b; c"
-    assert table.joined_remarks(["a", "b", "c", "d"]) == "a; b; 2 more remarks"
+def test_a_row_on_paper_shows_three_remarks_and_counts_more():
+    assert table.shortened("a; b; c") == "a; b; c"
+    assert table.shortened("a; b; c; d") == "a; b; 2 more remarks"
 
 
 def test_remarks_that_differ_only_in_numbers_are_one():
@@ -74,7 +74,7 @@ def test_an_explanation_says_how_often_only_if_it_is_so_in_all_its_rows(tmp_path
             place = {"repetition": number, "concurrency": threads, "details": {"cpu_share": share}}
             records += make.runs("cpubench", "DP", 5e10, **place)
     arranged = layout_tables.arrange(make.frames(tmp_path / "c", records), None)
-    texts = [remark.text for remark in table.explain(arranged, {"cpu": {"cpubench"}})]
+    texts = [text for _, _, text in table.explain(arranged, {"cpu": {"cpubench"}})]
     (lost,) = (text for text in texts if "Threads lost" in text)
     assert "of 3 repetitions" not in lost
 
@@ -85,6 +85,6 @@ def test_an_explanation_has_the_numbers_of_all_its_rows_though_their_advice_diff
     frames = make.frames(tmp_path / "c", records)
     arranged = layout_tables.arrange(frames, None)
     explained = table.explain(arranged, {"network_throughput": {"netbench"}})
-    (lost,) = (remark for remark in explained if "lost" in remark.short)
-    assert (lost.short, len(lost.points)) == ("up to 90\u00a0% lost", 3)
-    assert lost.text.startswith("Up to 90.00\u00a0% of the messages")
+    (lost,) = (remark for remark in explained if "lost" in remark[0])
+    assert lost[:2] == ["up to 90\u00a0% lost", "3 rows"]
+    assert lost[2].startswith("Up to 90.00\u00a0% of the messages")
